@@ -1,0 +1,212 @@
+//! The rows of what is out (rule O2): runs of neighbouring messages with one reason are one row, and what the walk
+//! did not examine is not examined here either.
+
+use super::included::{id_of, source_of};
+use crate::{
+    candidates::{Pool, Unit},
+    error::Error,
+    item::{Priority, Section, Source},
+    meter::{self, Meter},
+    plan::ExcludedItem,
+    reason::{ExcludedReason, HeldBy, PolicyRule},
+    select::Selection,
+    tokens::{Certainty, TokenCount},
+};
+use std::{collections::BTreeMap, ops::Range};
+
+pub(super) fn rows(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Result<Vec<ExcludedItem>, Error> {
+    let mut rows = notes(pool, meter, chosen);
+    rows.extend(messages(pool, meter, chosen));
+    rows.extend(documents(pool, meter, chosen));
+    Ok(rows)
+}
+
+fn notes(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
+    let notes = pool.log().notes().iter().zip(0..);
+    let out = notes.filter_map(|(note, at)| {
+        let unit = Unit::Note(at);
+        let reason = pool.dead_pins.get(&unit).or_else(|| chosen.fallen.get(&unit))?;
+        let bound = meter.bound(meter::bytes(&note.message), 1);
+        Some(ExcludedItem {
+            id: note.item.id.clone(),
+            last_id: None,
+            count: 1,
+            source: Some(Source::Pinned),
+            section: Section::SystemPinned,
+            priority: Some(note.item.priority),
+            ttl: pool.ttl_of(&note.item.id),
+            reason: reason.clone(),
+            tokens: tokens(meter, reason, bound),
+        })
+    });
+    out.collect()
+}
+
+fn documents(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
+    let documents = pool.documents().iter().zip(0..);
+    let out = documents.filter_map(|(document, rank)| {
+        let unit = Unit::Document(rank);
+        let reason = document.out.as_ref().or_else(|| chosen.passed_over.get(&unit))?;
+        let item = pool.document(rank);
+        let bound = meter.bound(meter::document_bytes(item), 0);
+        Some(ExcludedItem {
+            id: id_of(pool, unit),
+            last_id: None,
+            count: 1,
+            source: Some(Source::Rag),
+            section: Section::Rag,
+            priority: Some(Priority::Normal),
+            ttl: item.ttl,
+            reason: reason.clone(),
+            tokens: tokens(meter, reason, bound),
+        })
+    });
+    out.collect()
+}
+
+/// What a row says of its tokens: one more than the room it was weighed against, or its bound.
+fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCount {
+    let weighed_against = match reason {
+        ExcludedReason::Budget { room, held_by: HeldBy::Size | HeldBy::Cap } => Some(*room),
+        ExcludedReason::Policy(PolicyRule::MaxItemTokens { limit }) => Some(*limit),
+        ExcludedReason::Policy(PolicyRule::MaxSourceTokens { used, limit }) => {
+            Some(limit.saturating_sub(*used))
+        }
+        _ => None,
+    };
+    weighed_against.map_or(bound, |room| TokenCount {
+        n: room.saturating_add(1),
+        certainty: match meter.counter().certainty() {
+            Certainty::Exact => Certainty::AtLeast,
+            other => other,
+        },
+    })
+}
+
+/// Where a message that was looked at stands: in, or out for this reason at the cost of this section.
+type Outcome = Option<(ExcludedReason, Section)>;
+
+fn messages(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
+    let mut runs = Runs { pool, meter, rows: Vec::new() };
+    for position in &pool.empty_leading {
+        let reason = Pool::empty_message();
+        runs.add(*position..position + 1, &reason, Section::SystemPinned, true);
+    }
+    let log = pool.log().turns();
+    let mut next = log.leading();
+    for (position, outcome) in outcomes(pool, chosen) {
+        runs.unexamined(next..position, chosen);
+        if let Some((reason, section)) = outcome {
+            runs.add(position..position + 1, &reason, section, true);
+        }
+        next = position + 1;
+    }
+    runs.unexamined(next..log.messages(), chosen);
+    runs.finish(chosen)
+}
+
+/// Every message that was looked at, by position.
+fn outcomes(pool: &Pool<'_>, chosen: &Selection) -> BTreeMap<u32, Outcome> {
+    let mut outcomes = BTreeMap::new();
+    let mut file = |unit: Unit, outcome: Outcome| {
+        for position in pool.members(unit) {
+            outcomes.insert(position, outcome.clone());
+        }
+    };
+    for (unit, reason) in &chosen.dead {
+        if !is_moved(pool, *unit) {
+            file(*unit, Some((reason.clone(), Section::Conversation)));
+        }
+    }
+    for (unit, reason) in chosen.fallen.iter().chain(&pool.dead_pins) {
+        file(*unit, Some((reason.clone(), Section::SystemPinned)));
+    }
+    for unit in chosen.kept.keys() {
+        file(*unit, None);
+    }
+    outcomes
+}
+
+/// Whether an exchange's only message stands in another exchange now.
+fn is_moved(pool: &Pool<'_>, unit: Unit) -> bool {
+    matches!(unit, Unit::Exchange(at) if pool.log().turns().is_moved(at))
+}
+
+struct Runs<'a, 'b> {
+    pool: &'a Pool<'b>,
+    meter: &'a Meter,
+    rows: Vec<(Range<u32>, ExcludedReason, Section, bool)>,
+}
+
+impl Runs<'_, '_> {
+    fn unexamined(&mut self, range: Range<u32>, chosen: &Selection) {
+        if let (false, Some(reason)) = (range.is_empty(), &chosen.behind) {
+            self.add(range, reason, Section::Conversation, false);
+        }
+    }
+
+    /// Joins the range to the row before it, where that ends here and says the same.
+    fn add(&mut self, range: Range<u32>, reason: &ExcludedReason, section: Section, seen: bool) {
+        match self.rows.last_mut() {
+            Some((last, known, of, examined))
+                if last.end == range.start && known == reason && *of == section =>
+            {
+                last.end = range.end;
+                *examined &= seen;
+            }
+            _ => self.rows.push((range, reason.clone(), section, seen)),
+        }
+    }
+
+    fn finish(self, chosen: &Selection) -> Vec<ExcludedItem> {
+        let row = |(range, reason, section, seen)| self.row(&range, reason, section, seen, chosen);
+        self.rows.iter().cloned().map(row).collect()
+    }
+
+    fn row(
+        &self,
+        range: &Range<u32>,
+        reason: ExcludedReason,
+        section: Section,
+        seen: bool,
+        chosen: &Selection,
+    ) -> ExcludedItem {
+        let log = self.pool.log();
+        let count = range.end - range.start;
+        let last = range.end - 1;
+        let looked_at = seen || count == 1;
+        let bound = self.meter.bound(log.turns().bytes(range), u64::from(count));
+        ExcludedItem {
+            id: log.message_id(range.start),
+            last_id: (count > 1).then(|| log.message_id(last)),
+            count: u64::from(count),
+            source: same(range, looked_at, |at| source_of(self.pool.role_of(at))),
+            section,
+            priority: same(range, looked_at, |at| log.pins().get(&at).copied().unwrap_or_default()),
+            ttl: same(range, looked_at, |at| log.message_lifetime(at).map(|lifetime| lifetime.left))
+                .flatten(),
+            tokens: if self.is_weighed_alone(range, chosen) {
+                tokens(self.meter, &reason, bound)
+            } else {
+                bound
+            },
+            reason,
+        }
+    }
+
+    /// Whether the row is one fallen pin that was weighed by itself, without a user message that it brings.
+    fn is_weighed_alone(&self, range: &Range<u32>, chosen: &Selection) -> bool {
+        self.pool.pins.iter().any(|pin| {
+            chosen.fallen.contains_key(&pin.unit)
+                && pin.brings.is_none_or(|head| chosen.has(head))
+                && self.pool.members(pin.unit) == range.clone().collect::<Vec<u32>>()
+        })
+    }
+}
+
+/// A field of a run: what all of its messages have, or nothing.
+fn same<T: PartialEq>(range: &Range<u32>, looked_at: bool, of: impl Fn(u32) -> T) -> Option<T> {
+    let mut values = range.clone().map(of);
+    let first = values.next().filter(|_| looked_at)?;
+    values.all(|value| value == first).then_some(first)
+}

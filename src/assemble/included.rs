@@ -1,0 +1,319 @@
+//! The rows of the prompt, in prompt order (rules O1, O2), and the messages they become.
+
+use crate::{
+    candidates::{Pool, Unit},
+    config::Placement,
+    error::{Error, Repr},
+    expiry::Fate,
+    item::{ItemId, Priority, Section, Source, Ttl},
+    message::{Message, Prompt, Role},
+    meter::Meter,
+    plan::{LedgerLine, Notice, PlannedItem},
+    reason::IncludedReason,
+    repair,
+    select::Selection,
+    tokens::{Certainty, Weight},
+    wording,
+};
+
+/// The included half of a plan.
+pub(super) struct Parts {
+    pub(super) rows: Vec<PlannedItem>,
+    pub(super) prompt: Prompt,
+    /// Block, merges and joins.
+    pub(super) overhead: Vec<LedgerLine>,
+    pub(super) notices: Vec<Notice>,
+}
+
+pub(super) fn rows(
+    pool: &Pool<'_>,
+    meter: &Meter,
+    chosen: &Selection,
+    placement: Placement,
+    merged: bool,
+) -> Result<Parts, Error> {
+    let mut writer = Writer {
+        pool,
+        meter,
+        chosen,
+        parts: Parts {
+            rows: Vec::new(),
+            prompt: Prompt { messages: Vec::new(), tools: pool.request().tools.to_vec() },
+            overhead: Vec::new(),
+            notices: Vec::new(),
+        },
+    };
+    let question = super::question(pool);
+    writer.head()?;
+    if placement == Placement::BeforeConversation || question.is_none() {
+        writer.block()?;
+    }
+    for unit in writer.conversation() {
+        if question == Some(unit) && placement == Placement::BeforeQuestion {
+            writer.block()?;
+        }
+        writer.unit(unit)?;
+        if question == Some(unit) && merged {
+            writer.merge_state()?;
+        }
+    }
+    if !merged {
+        writer.state()?;
+    }
+    Ok(writer.parts)
+}
+
+/// The id of a unit's first message, note or document.
+pub(super) fn id_of(pool: &Pool<'_>, unit: Unit) -> ItemId {
+    match unit {
+        Unit::System(at) => pool.system(at).0.clone(),
+        Unit::Focus => pool.focus().map_or_else(|| "focus".into(), |(id, _)| id),
+        Unit::State(at) => pool.state(at).0.clone(),
+        Unit::Note(at) => pool.log().notes()[at as usize].item.id.clone(),
+        Unit::Document(rank) => pool.document(rank).id.clone(),
+        Unit::Head(_) | Unit::Exchange(_) => {
+            let position = pool.members(unit)[0];
+            pool.log().message_id(position)
+        }
+    }
+}
+
+/// What a message of the log is, whoever pays for it.
+pub(super) fn source_of(role: Role) -> Source {
+    match role {
+        Role::System | Role::Developer => Source::System,
+        Role::Tool => Source::Tool,
+        Role::User | Role::Assistant => Source::Conversation,
+    }
+}
+
+struct Writer<'a, 'b> {
+    pool: &'a Pool<'b>,
+    meter: &'a Meter,
+    chosen: &'a Selection,
+    parts: Parts,
+}
+
+impl Writer<'_, '_> {
+    /// System texts, focus hint, then notes in their order, those whose days are counted last.
+    fn head(&mut self) -> Result<(), Error> {
+        let notes = 0..self.pool.log().notes().len() as u32;
+        let (fleeting, lasting): (Vec<u32>, Vec<u32>) = notes.partition(|at| {
+            let id = &self.pool.log().notes()[*at as usize].item.id;
+            matches!(self.pool.ttl_of(id), Some(Ttl::Limited(_) | Ttl::NoneRemaining))
+        });
+        let system = self.pool.required_system.iter().copied();
+        let units: Vec<Unit> = system
+            .filter(|unit| !matches!(unit, Unit::State(_)))
+            .chain(lasting.into_iter().chain(fleeting).map(Unit::Note))
+            .filter(|unit| self.chosen.has(*unit))
+            .collect();
+        units.into_iter().try_for_each(|unit| self.unit(unit))
+    }
+
+    /// The kept messages of the conversation in log order.
+    fn conversation(&self) -> Vec<Unit> {
+        let kept = self.chosen.kept.keys().copied();
+        let mut units: Vec<Unit> =
+            kept.filter(|unit| matches!(unit, Unit::Head(_) | Unit::Exchange(_))).collect();
+        units.sort_by_cached_key(|unit| match *unit {
+            Unit::Exchange(at) => Some(self.pool.log().turns().exchange(at).at),
+            other => self.pool.members(other).first().copied(),
+        });
+        units
+    }
+
+    fn unit(&mut self, unit: Unit) -> Result<(), Error> {
+        let pool = self.pool;
+        match unit {
+            Unit::System(at) => {
+                let (id, message) = pool.system(at).clone();
+                self.push(unit, id, Source::System, Priority::Normal, message)
+            }
+            Unit::Focus => match pool.focus() {
+                Some((id, focus)) => self.push(unit, id, Source::System, Priority::Normal, focus.clone()),
+                None => Ok(()),
+            },
+            Unit::State(at) => {
+                let (id, message) = pool.state(at);
+                self.push(unit, id.clone(), Source::State, Priority::Normal, message.clone())
+            }
+            Unit::Note(at) => {
+                let note = &pool.log().notes()[at as usize];
+                self.ask(unit)?;
+                let item = &note.item;
+                self.push(unit, item.id.clone(), Source::Pinned, item.priority, note.message.clone())
+            }
+            Unit::Document(_) => Ok(()),
+            Unit::Head(_) => {
+                self.ask(unit)?;
+                let members = pool.members(unit);
+                members.into_iter().try_for_each(|position| self.message(unit, position))
+            }
+            Unit::Exchange(at) => self.exchange(unit, at),
+        }
+    }
+
+    fn message(&mut self, unit: Unit, position: u32) -> Result<(), Error> {
+        let log = self.pool.log();
+        let message = log.message(position).clone();
+        let priority = log.pins().get(&position).copied().unwrap_or_default();
+        self.push(unit, log.message_id(position), source_of(message.role()), priority, message)
+    }
+
+    /// The messages of an exchange as repaired, and what the repairs did.
+    fn exchange(&mut self, unit: Unit, at: u32) -> Result<(), Error> {
+        let log = self.pool.log();
+        let exchange = log.turns().exchange(at);
+        self.ask(unit)?;
+        if exchange.answers.is_empty() {
+            return self.message(unit, exchange.at);
+        }
+        let open = log.turns().open_exchange(log.messages()) == Some(at);
+        self.parts.notices.extend(repair::notices(log, exchange, open));
+        for piece in repair::sound(log, exchange) {
+            let priority = piece.position.and_then(|position| log.pins().get(&position));
+            let priority = priority.copied().unwrap_or_default();
+            let source = match piece.position {
+                Some(_) => source_of(piece.message.role()),
+                None => {
+                    log.check_ids([(&piece.id, "a made-up result")].into_iter())?;
+                    Source::Synthetic
+                }
+            };
+            self.push(unit, piece.id, source, priority, piece.message)?;
+        }
+        Ok(())
+    }
+
+    /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).
+    fn ask(&mut self, unit: Unit) -> Result<(), Error> {
+        if self.chosen.kept[&unit].reason == IncludedReason::Required {
+            return Ok(());
+        }
+        if let Fate::Asks(ids) = self.pool.fate(unit)? {
+            self.parts.notices.extend(ids.into_iter().map(ask_about));
+        }
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        unit: Unit,
+        id: ItemId,
+        source: Source,
+        priority: Priority,
+        message: Message,
+    ) -> Result<(), Error> {
+        let kept = self.chosen.kept[&unit];
+        let tokens = self.weigh(&message)?;
+        self.parts.prompt.messages.push(message.clone());
+        self.parts.rows.push(PlannedItem {
+            ttl: self.pool.ttl_of(&id),
+            id,
+            source,
+            section: kept.section,
+            role: Some(message.role()),
+            priority,
+            reason: kept.reason,
+            tokens: self.meter.counted(tokens),
+            body: message,
+        });
+        Ok(())
+    }
+
+    fn weigh(&self, message: &Message) -> Result<u64, Error> {
+        match self.meter.message(message, u64::MAX)? {
+            Weight::Exactly(n) => Ok(n),
+            Weight::Over => Ok(u64::MAX),
+        }
+    }
+
+    /// The documents, in one message of the user role: what comes from outside never gains the system role.
+    fn block(&mut self) -> Result<(), Error> {
+        if !self.chosen.has_documents() {
+            return Ok(());
+        }
+        let mut text = String::from(wording::BLOCK_OPEN);
+        let mut pieces = self.meter.block()?;
+        for unit in self.chosen.kept.keys() {
+            let Unit::Document(rank) = unit else { continue };
+            let item = self.pool.document(*rank);
+            let fenced = wording::document(item);
+            let Weight::Exactly(tokens) = self.meter.document(item, u64::MAX)? else {
+                return Err(Error::new(Repr::Count {
+                    counter: self.meter.counter().name().into(),
+                    source: "more tokens than 64 bits hold".into(),
+                }));
+            };
+            if let Fate::Asks(ids) = self.pool.fate(*unit)? {
+                self.parts.notices.extend(ids.into_iter().map(ask_about));
+            }
+            pieces += tokens;
+            text.push_str(&fenced);
+            self.parts.rows.push(PlannedItem {
+                id: item.id.clone(),
+                source: Source::Rag,
+                section: Section::Rag,
+                role: None,
+                priority: Priority::Normal,
+                ttl: item.ttl,
+                reason: IncludedReason::Relevant,
+                tokens: self.meter.counted(tokens),
+                body: Message::user(fenced),
+            });
+        }
+        text.push_str(wording::BLOCK_CLOSE);
+        let block = Message::user(text);
+        self.line("rag_block", i128::from(self.meter.block()?));
+        if !self.meter.block_adds_up() {
+            let whole = i128::from(self.weigh(&block)?);
+            self.line("joins", whole - i128::from(pieces));
+        }
+        self.parts.prompt.messages.push(block);
+        Ok(())
+    }
+
+    /// State as messages of its own, last of all.
+    fn state(&mut self) -> Result<(), Error> {
+        let states = (0..self.pool.states() as u32).map(Unit::State);
+        states.into_iter().try_for_each(|unit| self.unit(unit))
+    }
+
+    /// State as further parts of the live question, which was written last.
+    fn merge_state(&mut self) -> Result<(), Error> {
+        let Some(question) = self.parts.prompt.messages.pop() else {
+            return Ok(());
+        };
+        self.state()?;
+        let rows = self.parts.rows.len() - self.pool.states() as usize;
+        let texts = self.parts.rows[rows..].iter().map(|row| row.body.text().to_owned());
+        let merged = question.with_texts(texts);
+        let messages = &mut self.parts.prompt.messages;
+        messages.truncate(messages.len() - self.pool.states() as usize);
+        messages.push(merged);
+        let saved = self.meter.saved_by_merging() * self.pool.states();
+        self.line("merged", -i128::from(saved));
+        Ok(())
+    }
+
+    fn line(&mut self, what: &'static str, tokens: i128) {
+        let certainty = match self.meter.counter().certainty() {
+            Certainty::Exact => Certainty::Exact,
+            _ => Certainty::Estimate,
+        };
+        self.parts.overhead.push(LedgerLine {
+            what,
+            tokens: i64::try_from(tokens).unwrap_or(i64::MAX),
+            certainty,
+        });
+    }
+}
+
+fn ask_about(id: ItemId) -> Notice {
+    Notice {
+        rule: "T2",
+        text: format!("the TTL of `{id}` is used up: pin it again or drop it; it is gone next turn"),
+        ids: vec![id],
+    }
+}

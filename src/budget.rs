@@ -1,0 +1,161 @@
+//! How much there is, and how it is shared (rules B1, B4, B5, S6).
+
+use crate::{
+    candidates::{Pool, Scale, Unit},
+    config::Config,
+    error::{Error, Repr},
+    item::Section,
+    model::{Limits, RequestLimits},
+    plan::BudgetSource,
+};
+use std::collections::BTreeSet;
+
+mod demand;
+mod fill;
+pub(crate) mod remedies;
+
+/// What a section has to have, what it could use, and what it gets; tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Pot {
+    pub(crate) share: u16,
+    pub(crate) cap: Option<u64>,
+    pub(crate) minimum: u64,
+    pub(crate) demand: u64,
+    pub(crate) budget: u64,
+}
+
+/// The three pots, in the order of [`Section::ALL`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Budgets {
+    pub(crate) pots: [Pot; 3],
+    /// The minimums alone are too much: they are all there is in the plan (rule S6).
+    pub(crate) overflow: bool,
+    /// The block's reserve was needed for the minimums: no document can come in.
+    pub(crate) no_block: bool,
+}
+
+/// Tokens the prompt may take (rule B1), and what that number came from.
+///
+/// # Errors
+///
+/// `ErrorKind::Budget` when it is not positive, with the numbers.
+pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64, BudgetSource), Error> {
+    let wide = i128::from;
+    let of_window = wide(limits.context_len) - wide(limits.max_completion);
+    let safety = limits.safety_buffer;
+    let (left, source, formula) = match (asked.prompt_budget, limits.max_input) {
+        (Some(budget), _) => (wide(budget), BudgetSource::Request, format!("a budget of {budget}")),
+        (None, Some(cap)) if wide(cap) < of_window => (
+            wide(cap) - wide(safety),
+            BudgetSource::MaxInput,
+            format!("max_input {cap} - safety_buffer {safety}"),
+        ),
+        (None, _) => (
+            of_window - wide(safety),
+            BudgetSource::ContextLen,
+            format!(
+                "context_len {} - max_completion {} - safety_buffer {safety}",
+                limits.context_len, limits.max_completion
+            ),
+        ),
+    };
+    match u64::try_from(left) {
+        Ok(budget) if budget > 0 => Ok((budget, source)),
+        _ => Err(Error::new(Repr::NoBudget { formula, left })),
+    }
+}
+
+/// Shares `total` tokens out; `block` of `reserved` more are kept for the documents' block while there are any.
+///
+/// # Errors
+///
+/// Whatever weighing the candidates runs into.
+pub(crate) fn divide(
+    total: u64,
+    reserved: u64,
+    config: &Config,
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+) -> Result<Budgets, Error> {
+    let minimums = minimums(pool, scale)?;
+    let least = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
+    let within = total.saturating_sub(reserved);
+    let no_block = least > within && reserved > 0;
+    let total = if no_block { total } else { within };
+    let overflow = least > total;
+    let mut pots = Section::ALL.map(|section| {
+        let options = config.sections.of(section);
+        let minimum = minimums[section as usize];
+        Pot { share: options.share, cap: options.cap, minimum, demand: minimum, budget: minimum }
+    });
+    if !overflow {
+        demand::fill_in(&mut pots, total, no_block, config, pool, scale)?;
+        fill::share_out(&mut pots, total);
+    }
+    Ok(Budgets { pots, overflow, no_block })
+}
+
+/// What a section may hold beside its minimum: its cap, and never more than there is.
+fn ceiling(pot: &Pot, total: u64) -> u64 {
+    pot.cap.unwrap_or(u64::MAX).min(total).max(pot.minimum)
+}
+
+/// Required items and undroppable pins, by section; a user message that comes with a pin counts once.
+fn minimums(pool: &Pool<'_>, scale: &Scale<'_>) -> Result<[u64; 3], Error> {
+    let mut sums = [0u64; 3];
+    let mut seen = BTreeSet::new();
+    let mut add = |unit: Unit, section: Section| -> Result<(), Error> {
+        if seen.insert(unit) {
+            let sum = &mut sums[section as usize];
+            *sum = sum.saturating_add(scale.whole(unit)?);
+        }
+        Ok(())
+    };
+    for unit in &pool.required_conversation {
+        add(*unit, Section::Conversation)?;
+    }
+    for unit in &pool.required_system {
+        add(*unit, Section::SystemPinned)?;
+    }
+    for pin in pool.pins.iter().filter(|pin| pin.undroppable) {
+        for unit in [Some(pin.unit), pin.brings].into_iter().flatten() {
+            add(unit, Section::SystemPinned)?;
+        }
+    }
+    Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(context_len: u64, max_completion: u64, safety: u64) -> Result<u64, Error> {
+        let limits = Limits { context_len, max_input: None, max_completion, safety_buffer: safety };
+        prompt_budget(limits, RequestLimits::new()).map(|(budget, _)| budget)
+    }
+
+    #[test]
+    fn behaviour_1_the_budget_never_wraps() {
+        assert_eq!(budget(1000, 200, 100).unwrap(), 700);
+        assert_eq!(budget(u64::MAX, 0, 0).unwrap(), u64::MAX);
+        for (context, completion, safety) in
+            [(0, 0, 0), (100, 100, 0), (100, u64::MAX, u64::MAX), (0, u64::MAX, u64::MAX)]
+        {
+            let error = budget(context, completion, safety).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::Budget);
+        }
+        insta::assert_snapshot!(budget(4000, 4096, 80).unwrap_err(), @"no room for a prompt: context_len 4000 - max_completion 4096 - safety_buffer 80 leaves -176 tokens; raise context_len, lower max_completion or safety_buffer, or set the budget itself");
+    }
+
+    #[test]
+    fn behaviour_1_a_models_input_limit_caps_the_budget() {
+        let limits = Limits {
+            context_len: 400_000,
+            max_input: Some(272_000),
+            max_completion: 100_000,
+            safety_buffer: 1_024,
+        };
+        let (budget, source) = prompt_budget(limits, RequestLimits::new()).unwrap();
+        assert_eq!((budget, source), (270_976, BudgetSource::MaxInput));
+    }
+}

@@ -1,0 +1,159 @@
+//! Water-filling in whole numbers (rule B5): `budget = clamp(λ·share, minimum, demand)` with the one λ that makes the
+//! budgets sum to what there is. λ is a fraction here, so nothing is rounded before the end.
+
+use super::Pot;
+
+/// A fraction of tokens and shares.
+#[derive(Clone, Copy)]
+struct Lambda {
+    tokens: u128,
+    share: u128,
+}
+
+/// Sets the budgets. The minimums fit into `total`, and no demand is below its minimum.
+pub(super) fn share_out(pots: &mut [Pot; 3], total: u64) {
+    // A pot without a share stays at its minimum: λ cannot lift it, only what is left over can.
+    let reachable = |pot: &Pot| if pot.share == 0 { pot.minimum } else { pot.demand };
+    let wanted: u128 = pots.iter().map(|pot| u128::from(reachable(pot))).sum();
+    let target = wanted.min(u128::from(total));
+
+    let lambda = highest_step_within(pots, target);
+    let free = |pot: &Pot| {
+        let level = u128::from(pot.share) * lambda.tokens;
+        u128::from(pot.minimum) * lambda.share <= level && level < u128::from(pot.demand) * lambda.share
+    };
+    let rises = pots.map(|pot| pot.share > 0 && free(&pot));
+    let mut left = target;
+    for (pot, rises) in pots.iter_mut().zip(rises) {
+        if !rises {
+            pot.budget = level(pot, lambda);
+            left -= u128::from(pot.budget);
+        }
+    }
+    divide_among(pots, rises, left);
+}
+
+/// The largest λ at which some pot starts or stops rising and the budgets still sum to no more than `target`.
+fn highest_step_within(pots: &[Pot; 3], target: u128) -> Lambda {
+    let zero = Lambda { tokens: 0, share: 1 };
+    let steps = pots.iter().filter(|pot| pot.share > 0).flat_map(|pot| {
+        [pot.minimum, pot.demand]
+            .map(|tokens| Lambda { tokens: u128::from(tokens), share: u128::from(pot.share) })
+    });
+    steps.filter(|step| scaled_sum(pots, *step) <= target * step.share).fold(zero, |best, step| {
+        let higher = step.tokens * best.share > best.tokens * step.share;
+        if higher { step } else { best }
+    })
+}
+
+/// The sum of the budgets at λ, times λ's denominator.
+fn scaled_sum(pots: &[Pot; 3], lambda: Lambda) -> u128 {
+    let scaled = |pot: &Pot| {
+        let least = u128::from(pot.minimum) * lambda.share;
+        let most = u128::from(pot.demand) * lambda.share;
+        (u128::from(pot.share) * lambda.tokens).clamp(least, most)
+    };
+    pots.iter().map(scaled).sum()
+}
+
+/// The budget of a pot that λ holds at its minimum or its demand.
+fn level(pot: &Pot, lambda: Lambda) -> u64 {
+    let below = u128::from(pot.share) * lambda.tokens < u128::from(pot.demand) * lambda.share;
+    if pot.share == 0 || below { pot.minimum } else { pot.demand }
+}
+
+/// Divides what is left by share; largest remainder, ties in the order of the pots.
+fn divide_among(pots: &mut [Pot; 3], rises: [bool; 3], left: u128) {
+    let rising = |at: &usize| rises[*at];
+    let shares: u128 = (0..3).filter(rising).map(|at| u128::from(pots[at].share)).sum();
+    if shares == 0 {
+        return;
+    }
+    let mut given = 0;
+    let mut remainders = Vec::new();
+    for at in (0..3).filter(rising) {
+        let part = left * u128::from(pots[at].share);
+        let whole = part / shares;
+        given += whole;
+        pots[at].budget = u64::try_from(whole).unwrap_or(u64::MAX);
+        remainders.push((std::cmp::Reverse(part % shares), at));
+    }
+    remainders.sort_unstable();
+    let missing = usize::try_from(left - given).unwrap_or(0);
+    for (_, at) in remainders.into_iter().take(missing) {
+        pots[at].budget += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pots(of: [(u16, u64, u64); 3]) -> [Pot; 3] {
+        of.map(|(share, minimum, demand)| Pot { share, minimum, demand, ..Pot::default() })
+    }
+
+    fn budgets(of: [(u16, u64, u64); 3], total: u64) -> [u64; 3] {
+        let mut pots = pots(of);
+        share_out(&mut pots, total);
+        pots.map(|pot| pot.budget)
+    }
+
+    #[test]
+    fn every_section_hungry_gets_its_share() {
+        let hungry = [(150, 0, 9_000), (550, 0, 9_000), (300, 0, 9_000)];
+        assert_eq!(budgets(hungry, 1_000), [150, 550, 300]);
+        // 1,001: the remainders are .15, .55 and .3 of a token.
+        assert_eq!(budgets(hungry, 1_001), [150, 551, 300]);
+    }
+
+    #[test]
+    fn behaviour_4_unused_shares_flow_to_the_others() {
+        assert_eq!(budgets([(150, 0, 0), (550, 0, 9_000), (300, 0, 9_000)], 850), [0, 550, 300]);
+        assert_eq!(budgets([(150, 0, 0), (550, 0, 0), (300, 0, 9_000)], 850), [0, 0, 850]);
+        assert_eq!(budgets([(150, 0, 0), (550, 0, 0), (300, 0, 0)], 850), [0, 0, 0]);
+        assert_eq!(budgets([(150, 400, 500), (550, 0, 900), (300, 0, 900)], 1_000), [400, 388, 212]);
+    }
+
+    #[test]
+    fn a_share_of_nothing_stays_at_its_minimum() {
+        assert_eq!(budgets([(1000, 0, 10), (0, 5, 500), (0, 0, 500)], 1_000), [10, 5, 0]);
+    }
+
+    #[test]
+    fn the_extremes_do_not_wrap() {
+        let all = [(150, 0, u64::MAX), (550, 0, u64::MAX), (300, 0, u64::MAX)];
+        let sum: u128 = budgets(all, u64::MAX).map(u128::from).iter().sum();
+        assert_eq!(sum, u128::from(u64::MAX));
+    }
+
+    proptest! {
+        /// λ found by bisection over ever finer whole steps, without any of the reasoning above: no budget may be
+        /// more than a token from `clamp(λ·share, minimum, demand)`, and the sum is exact.
+        #[test]
+        fn behaviour_3_budgets_agree_with_a_search_for_lambda(
+            shares in (0u16..=1000, 0u16..=1000).prop_map(|(a, b)| { let (a, b) = (a.min(b), a.max(b)); [a, b - a, 1000 - b] }),
+            minimums in prop::array::uniform3(0u64..60),
+            extras in prop::array::uniform3(0u64..200),
+            spare in 0u64..400,
+        ) {
+            let of = [0, 1, 2].map(|at| (shares[at], minimums[at], minimums[at] + extras[at]));
+            let total = minimums.iter().sum::<u64>() + spare;
+            let got = budgets(of, total);
+            let reach: u64 = of.iter().map(|(share, minimum, demand)| if *share == 0 { *minimum } else { *demand }).sum();
+            prop_assert_eq!(got.iter().sum::<u64>(), reach.min(total));
+            const FINE: u64 = 1 << 20;
+            let at_lambda = |lambda: u64| of.map(|(share, minimum, demand)|
+                (u64::from(share) * lambda).clamp(minimum * FINE, demand * FINE));
+            let (mut low, mut high) = (0u64, FINE * 700);
+            while low < high {
+                let middle = (low + high).div_ceil(2);
+                if at_lambda(middle).iter().sum::<u64>() <= reach.min(total) * FINE { low = middle } else { high = middle - 1 }
+            }
+            for (budget, exact) in got.into_iter().zip(at_lambda(low)) {
+                prop_assert!((budget * FINE).abs_diff(exact) <= FINE + 4000, "{:?} {:?}", got, at_lambda(low));
+            }
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Who may come in, and in which order. [`Pool`] holds the bodies; selection sees handles and weights only.
+
+use crate::{
+    config::Config,
+    conversation::{Conversation, Place},
+    error::Error,
+    expiry::{Expiry, Fate},
+    item::{ItemId, Priority, Ttl},
+    message::{Message, Role},
+    meter::Meter,
+    reason::{ExcludedReason, PolicyRule},
+    repair,
+    request::PlanRequest,
+    wording,
+};
+use std::{cmp::Reverse, collections::BTreeMap};
+
+mod documents;
+mod scale;
+
+pub(crate) use documents::Document;
+pub(crate) use scale::Scale;
+
+/// A handle on a candidate: a number, no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Unit {
+    /// A system text, or a leading system message.
+    System(u32),
+    Focus,
+    State(u32),
+    Note(u32),
+    /// The user message that heads this turn.
+    Head(u32),
+    /// The exchange of this number.
+    Exchange(u32),
+    /// The document of this rank.
+    Document(u32),
+}
+
+/// A pin that is alive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pin {
+    pub(crate) unit: Unit,
+    /// The user message that comes with it (rule S3).
+    pub(crate) brings: Option<Unit>,
+    pub(crate) priority: Priority,
+    /// Never dropped (rule S2).
+    pub(crate) undroppable: bool,
+    /// Its place in the log: the messages before it, and whether it is a message itself.
+    place: (u32, bool, u32),
+}
+
+/// Every candidate of one request, in the orders in which they are offered.
+pub(crate) struct Pool<'a> {
+    log: &'a Conversation,
+    request: &'a PlanRequest<'a>,
+    config: &'a Config,
+    expiry: Expiry<'a>,
+    system: Vec<(ItemId, Message)>,
+    state: Vec<Message>,
+    focus: Option<Message>,
+    documents: Vec<Document>,
+    /// System texts, focus hint and state (rule S1).
+    pub(crate) required_system: Vec<Unit>,
+    /// The live question and the open exchange, or what stands in for them.
+    pub(crate) required_conversation: Vec<Unit>,
+    /// In the order of rule S2.
+    pub(crate) pins: Vec<Pin>,
+    /// Pins that expired or can never be sent.
+    pub(crate) dead_pins: BTreeMap<Unit, ExcludedReason>,
+    /// Leading system messages with nothing in them.
+    pub(crate) empty_leading: Vec<u32>,
+}
+
+/// The focus hint's id.
+const FOCUS: &str = "focus";
+
+impl<'a> Pool<'a> {
+    /// Gathers the candidates: required items, pins and documents in order. The conversation itself is not walked.
+    ///
+    /// # Errors
+    ///
+    /// Ids used twice (rule O5), scores that are no numbers (S8), pinned calls without results that are to be
+    /// rejected (H2), and counters that fail.
+    pub(crate) fn gather(
+        request: &'a PlanRequest<'a>,
+        config: &'a Config,
+        meter: &Meter,
+    ) -> Result<Self, Error> {
+        let log = request.log;
+        let focus_id = request.focus.as_ref().map(|_| ItemId::from(FOCUS));
+        let focus_id = focus_id.as_ref().map(|id| (id, "the focus hint"));
+        let state_ids = request.state.iter().map(|(id, _)| (id, "a piece of state"));
+        log.check_ids(focus_id.into_iter().chain(state_ids))?;
+        let expiry = Expiry::new(log, config.ttl.policy);
+        let mut pool = Self {
+            log,
+            request,
+            config,
+            documents: documents::in_order(&request.rag, &config.rag, &expiry, meter)?,
+            expiry,
+            system: Vec::new(),
+            state: Vec::new(),
+            focus: request.focus.as_deref().map(wording::focus),
+            required_system: Vec::new(),
+            required_conversation: Vec::new(),
+            pins: Vec::new(),
+            dead_pins: BTreeMap::new(),
+            empty_leading: Vec::new(),
+        };
+        pool.require_system();
+        pool.require_conversation()?;
+        pool.order_pins()?;
+        Ok(pool)
+    }
+
+    /// What the whole prompt rests on, paid by `system_pinned` (rule S1).
+    fn require_system(&mut self) {
+        for text in self.log.system() {
+            let id = text.given_id().cloned();
+            self.system.extend(id.map(|id| (id, text.clone())));
+        }
+        for position in 0..self.log.turns().leading() {
+            let message = self.log.message(position);
+            if message.is_empty() {
+                self.empty_leading.push(position);
+            } else {
+                self.system.push((self.log.message_id(position), message.clone()));
+            }
+        }
+        let state = self.request.state.iter();
+        self.state = state.map(|(id, text)| Message::user(wording::state(id.as_str(), text))).collect();
+        self.required_system = (0..self.system.len() as u32)
+            .map(Unit::System)
+            .chain(self.focus.iter().map(|_| Unit::Focus))
+            .chain((0..self.state.len() as u32).map(Unit::State))
+            .collect();
+    }
+
+    /// The live question and the open exchange; without any user message, the newest exchange (rule S1).
+    fn require_conversation(&mut self) -> Result<(), Error> {
+        let turns = self.log.turns();
+        let Some(live) = turns.count().checked_sub(1) else {
+            return Ok(());
+        };
+        let repair = self.config.conversation.repair;
+        let sound = |at: &u32| match repair::refused(self.log, turns.exchange(*at), repair) {
+            Ok(refusal) => refusal.is_none().then_some(Ok(*at)),
+            Err(error) => Some(Err(error)),
+        };
+        let open = turns.open_exchange(self.log.messages());
+        let mut required: Vec<Unit> = Vec::new();
+        match turns.head(live) {
+            Some(_) => required.push(Unit::Head(live)),
+            None => {
+                let newest = turns.exchanges(live).rev().find_map(|at| sound(&at));
+                required.extend(newest.transpose()?.map(Unit::Exchange));
+            }
+        }
+        let open = open.as_ref().and_then(sound).transpose()?.map(Unit::Exchange);
+        required.extend(open.filter(|open| required.first() != Some(open)));
+        self.required_conversation = required;
+        Ok(())
+    }
+
+    /// Notes and pinned exchanges in the order of rule S2: priority, then newest first.
+    fn order_pins(&mut self) -> Result<(), Error> {
+        for (at, note) in self.log.notes().iter().enumerate() {
+            let unit = Unit::Note(at as u32);
+            match self.expiry.note(&note.item.id) {
+                Fate::Out(reason) => drop(self.dead_pins.insert(unit, reason)),
+                Fate::Lives | Fate::Asks(_) => self.pins.push(Pin {
+                    unit,
+                    brings: None,
+                    priority: note.item.priority,
+                    undroppable: self.ttl_of(&note.item.id) == Some(Ttl::Unlimited),
+                    place: (note.before, false, at as u32),
+                }),
+            }
+        }
+        let mut pinned: BTreeMap<Unit, Priority> = BTreeMap::new();
+        for (position, priority) in self.log.pins() {
+            let unit = match self.log.turns().place_of(*position) {
+                Place::Leading => continue,
+                Place::Head(turn) => Unit::Head(turn),
+                Place::Exchange(at) => Unit::Exchange(at),
+            };
+            if !self.required_conversation.contains(&unit) {
+                let held = pinned.entry(unit).or_insert(*priority);
+                *held = (*held).min(*priority);
+            }
+        }
+        for (unit, priority) in pinned {
+            self.order_pinned_message(unit, priority)?;
+        }
+        self.pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
+        Ok(())
+    }
+
+    fn order_pinned_message(&mut self, unit: Unit, priority: Priority) -> Result<(), Error> {
+        let members = self.members(unit);
+        let refused = match unit {
+            Unit::Exchange(at) => {
+                let exchange = self.log.turns().exchange(at);
+                repair::refused(self.log, exchange, self.config.conversation.repair)?
+            }
+            _ => None,
+        };
+        let fate = match refused {
+            Some(rule) => Fate::Out(ExcludedReason::Policy(rule)),
+            None => self.expiry.messages(&members),
+        };
+        if let Fate::Out(reason) = fate {
+            self.dead_pins.insert(unit, reason);
+            return Ok(());
+        }
+        let pinned = |position: &&u32| self.log.pins().contains_key(position);
+        let undroppable = members.iter().filter(pinned).any(|position| {
+            let lifetime = self.log.message_lifetime(*position);
+            lifetime.is_some_and(|lifetime| lifetime.left == Ttl::Unlimited)
+        });
+        let brings = match unit {
+            Unit::Exchange(at) => self.live_head(self.log.turns().turn_of(at)),
+            _ => None,
+        };
+        self.pins.push(Pin { unit, brings, priority, undroppable, place: (members[0], true, 0) });
+        Ok(())
+    }
+
+    /// A turn's user message, unless it has expired.
+    fn live_head(&self, turn: u32) -> Option<Unit> {
+        let position = self.log.turns().head(turn)?;
+        let unit = Unit::Head(turn);
+        let dead = matches!(self.expiry.messages(&[position]), Fate::Out(_));
+        (self.required_conversation.contains(&unit) || !dead).then_some(unit)
+    }
+
+    fn is_pinned(&self, members: &[u32]) -> bool {
+        let pins = self.log.pins();
+        !pins.is_empty() && members.iter().any(|position| pins.contains_key(position))
+    }
+
+    /// What becomes of a message or exchange that the walk examines, before it is weighed.
+    pub(crate) fn fate(&self, unit: Unit) -> Result<Fate, Error> {
+        let (at, members) = match unit {
+            Unit::Note(at) => return Ok(self.expiry.note(&self.log.notes()[at as usize].item.id)),
+            Unit::Document(rank) => {
+                let item = self.document(rank);
+                return Ok(self.expiry.document(&item.id, item.ttl));
+            }
+            Unit::System(_) | Unit::Focus | Unit::State(_) => return Ok(Fate::Lives),
+            Unit::Head(_) => (None, self.members(unit)),
+            Unit::Exchange(at) => (Some(at), self.members(unit)),
+        };
+        if let Some(at) = at {
+            let exchange = self.log.turns().exchange(at);
+            let repair = self.config.conversation.repair;
+            if let Some(rule) = repair::refused(self.log, exchange, repair)? {
+                return Ok(Fate::Out(ExcludedReason::Policy(rule)));
+            }
+        }
+        if self.required_conversation.contains(&unit) {
+            return Ok(Fate::Lives);
+        }
+        let own = self.expiry.messages(&members);
+        if let (Fate::Lives | Fate::Asks(_), Some(at)) = (&own, at) {
+            let turn = self.log.turns().turn_of(at);
+            let head = self.log.turns().head(turn);
+            if head.is_some() && self.live_head(turn).is_none() && !self.is_pinned(&members) {
+                return self.fate(Unit::Head(turn));
+            }
+        }
+        Ok(own)
+    }
+
+    /// The positions of the messages that a unit stands for.
+    pub(crate) fn members(&self, unit: Unit) -> Vec<u32> {
+        let turns = self.log.turns();
+        match unit {
+            Unit::Head(turn) => turns.head(turn).into_iter().collect(),
+            Unit::Exchange(at) => turns.exchange(at).members(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn log(&self) -> &'a Conversation {
+        self.log
+    }
+
+    pub(crate) fn request(&self) -> &'a PlanRequest<'a> {
+        self.request
+    }
+
+    pub(crate) fn ttl_of(&self, id: &ItemId) -> Option<Ttl> {
+        self.log.lifetime(id).map(|lifetime| lifetime.left)
+    }
+
+    pub(crate) fn system(&self, at: u32) -> &(ItemId, Message) {
+        &self.system[at as usize]
+    }
+
+    pub(crate) fn state(&self, at: u32) -> (&ItemId, &Message) {
+        (&self.request.state[at as usize].0, &self.state[at as usize])
+    }
+
+    pub(crate) fn states(&self) -> u64 {
+        self.state.len() as u64
+    }
+
+    pub(crate) fn focus(&self) -> Option<(ItemId, &Message)> {
+        self.focus.as_ref().map(|focus| (FOCUS.into(), focus))
+    }
+
+    pub(crate) fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
+    pub(crate) fn document(&self, rank: u32) -> &'a crate::item::RagItem {
+        &self.request.rag[self.documents[rank as usize].at]
+    }
+
+    /// The turn that this request is about.
+    pub(crate) fn live_turn(&self) -> Option<u32> {
+        self.log.turns().count().checked_sub(1)
+    }
+
+    /// Whether a live question is there at all, for state to be merged into.
+    pub(crate) fn live_question(&self) -> Option<Unit> {
+        let live = self.live_turn()?;
+        self.log.turns().head(live).map(|_| Unit::Head(live))
+    }
+
+    /// Whether an exchange is a message of a role that instructs (rule H4).
+    pub(crate) fn role_of(&self, position: u32) -> Role {
+        self.log.message(position).role()
+    }
+
+    /// Why a message can never be sent.
+    pub(crate) fn empty_message() -> ExcludedReason {
+        ExcludedReason::Policy(PolicyRule::EmptyMessage)
+    }
+}

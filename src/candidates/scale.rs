@@ -1,0 +1,114 @@
+//! Sizes on demand (rule N5). The fields are private: who holds a scale can weigh, and cannot read.
+
+use super::{Pool, Unit};
+use crate::{error::Error, expiry::Fate, meter::Meter, reason::ExcludedReason, repair, tokens::Weight};
+use std::{cell::RefCell, collections::BTreeMap, ops::Range};
+
+/// Weighs the candidates of one pool, each no further than asked for and never twice.
+pub(crate) struct Scale<'a> {
+    pool: &'a Pool<'a>,
+    meter: &'a Meter,
+    known: RefCell<BTreeMap<Unit, Known>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    Exactly(u64),
+    MoreThan(u64),
+}
+
+impl<'a> Scale<'a> {
+    pub(crate) fn new(pool: &'a Pool<'a>, meter: &'a Meter) -> Self {
+        Self { pool, meter, known: RefCell::default() }
+    }
+
+    /// How many turns the conversation has; the last one is the live turn.
+    pub(crate) fn turns(&self) -> u32 {
+        self.pool.log.turns().count()
+    }
+
+    /// The user message of a turn.
+    pub(crate) fn head(&self, turn: u32) -> Option<Unit> {
+        self.pool.log.turns().head(turn).map(|_| Unit::Head(turn))
+    }
+
+    /// The exchanges of a turn, those that never can be sent among them.
+    pub(crate) fn exchanges(&self, turn: u32) -> Range<u32> {
+        self.pool.log.turns().exchanges(turn)
+    }
+
+    /// Whether a unit belongs to a turn as one of its exchanges.
+    pub(crate) fn is_exchange_of(&self, unit: Unit, turn: u32) -> bool {
+        matches!(unit, Unit::Exchange(at) if self.exchanges(turn).contains(&at))
+    }
+
+    /// Why a unit is out before it is weighed, if it is.
+    pub(crate) fn dead(&self, unit: Unit) -> Result<Option<ExcludedReason>, Error> {
+        Ok(match self.pool.fate(unit)? {
+            Fate::Out(reason) => Some(reason),
+            Fate::Lives | Fate::Asks(_) => None,
+        })
+    }
+
+    /// What a unit costs, if that is no more than `limit`.
+    pub(crate) fn weigh(&self, unit: Unit, limit: u64) -> Result<Weight, Error> {
+        match self.known.borrow().get(&unit) {
+            Some(Known::Exactly(n)) => {
+                return Ok(if *n <= limit { Weight::Exactly(*n) } else { Weight::Over });
+            }
+            Some(Known::MoreThan(least)) if *least >= limit => return Ok(Weight::Over),
+            _ => {}
+        }
+        let weight = self.count(unit, limit)?;
+        let known = match weight {
+            Weight::Exactly(n) => Known::Exactly(n),
+            Weight::Over => Known::MoreThan(limit),
+        };
+        self.known.borrow_mut().insert(unit, known);
+        Ok(weight)
+    }
+
+    /// What a unit costs, in full.
+    pub(crate) fn whole(&self, unit: Unit) -> Result<u64, Error> {
+        Ok(match self.weigh(unit, u64::MAX)? {
+            Weight::Exactly(n) => n,
+            Weight::Over => u64::MAX,
+        })
+    }
+
+    fn count(&self, unit: Unit, limit: u64) -> Result<Weight, Error> {
+        let (pool, meter) = (self.pool, self.meter);
+        match unit {
+            Unit::System(at) => meter.message(&pool.system(at).1, limit),
+            Unit::State(at) => meter.message(pool.state(at).1, limit),
+            Unit::Focus => match pool.focus() {
+                Some((_, focus)) => meter.message(focus, limit),
+                None => Ok(Weight::Exactly(0)),
+            },
+            Unit::Note(at) => meter.message(&pool.log.notes()[at as usize].message, limit),
+            Unit::Document(rank) => meter.document(pool.document(rank), limit),
+            Unit::Head(_) => self.sum(pool.members(unit), &[], limit),
+            Unit::Exchange(at) => {
+                let made_up = repair::synthetic_results(pool.log, pool.log.turns().exchange(at));
+                self.sum(pool.members(unit), &made_up, limit)
+            }
+        }
+    }
+
+    fn sum(
+        &self,
+        members: Vec<u32>,
+        made_up: &[crate::message::Message],
+        limit: u64,
+    ) -> Result<Weight, Error> {
+        let mut sum = 0;
+        let members = members.into_iter().map(|at| self.pool.log.message(at));
+        for message in members.chain(made_up) {
+            match self.meter.message(message, limit - sum)? {
+                Weight::Exactly(n) => sum += n,
+                Weight::Over => return Ok(Weight::Over),
+            }
+        }
+        Ok(Weight::Exactly(sum))
+    }
+}

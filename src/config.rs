@@ -1,0 +1,283 @@
+//! Every option of the planner as plain data. `config/default.toml` documents the keys.
+
+use crate::{error::Error, item::Section};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+mod load;
+
+/// All options. [`Config::default`] is `config/default.toml`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Config {
+    /// Limits and tokenizer of a model that nothing else describes.
+    pub model: ModelOptions,
+    /// How the prompt budget is shared.
+    pub sections: Sections,
+    /// How the conversation is treated.
+    pub conversation: ConversationOptions,
+    /// How retrieved documents are chosen.
+    pub rag: RagOptions,
+    /// What happens when a TTL is used up.
+    pub ttl: TtlOptions,
+}
+
+impl Config {
+    /// Reads options from TOML text; what the text leaves out keeps its default. `origin` names the text in errors.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` for TOML that cannot be read, unknown keys, wrong types and values out of range.
+    pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
+        load::parse(text, origin)
+    }
+
+    /// Reads options from a TOML file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::from_toml`], and when the file cannot be read.
+    pub fn from_file(path: &Path) -> Result<Self, Error> {
+        load::file(path)
+    }
+
+    /// Checks what types cannot say: shares that sum to 1000, thresholds that are numbers above zero.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config`, naming the key, what was found and what is expected.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.sections.validate()?;
+        self.rag.validate()
+    }
+}
+
+/// The table `[model]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ModelOptions {
+    /// What holds where neither request nor registry says otherwise.
+    pub default: DefaultModel,
+}
+
+/// The table `[model.default]` (rule B2). Lengths are in tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct DefaultModel {
+    /// Prompt and completion together (default: 128,000).
+    pub context_len: u64,
+    /// Kept free for the reply (default: 4,096, and at most a quarter of the context length).
+    pub max_completion: u64,
+    /// Kept free for what cannot be foreseen (default: min(1,024, context length / 50)).
+    pub safety_buffer: Option<u64>,
+    /// Name of the tokenizer (default: `o200k_base`).
+    pub tokenizer: String,
+}
+
+impl Default for DefaultModel {
+    fn default() -> Self {
+        Self {
+            context_len: 128_000,
+            max_completion: 4_096,
+            safety_buffer: None,
+            tokenizer: "o200k_base".into(),
+        }
+    }
+}
+
+/// The tables `[sections.*]` (rules B4, B5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "SectionsForm")]
+#[non_exhaustive]
+pub struct Sections {
+    /// System texts and pins (default share: 150).
+    pub system_pinned: SectionOptions,
+    /// The conversation (default share: 550).
+    pub conversation: SectionOptions,
+    /// Retrieved documents (default share: 300).
+    pub rag: SectionOptions,
+}
+
+impl Default for Sections {
+    fn default() -> Self {
+        Self::shares(150, 550, 300)
+    }
+}
+
+impl Sections {
+    /// Shares in per mille, without caps. They have to sum to 1000; `validate` says so if they do not.
+    #[must_use]
+    pub fn shares(system_pinned: u16, conversation: u16, rag: u16) -> Self {
+        let section = |share| SectionOptions { share, cap: None };
+        Self { system_pinned: section(system_pinned), conversation: section(conversation), rag: section(rag) }
+    }
+
+    /// The options of one section.
+    #[must_use]
+    pub fn of(&self, section: Section) -> SectionOptions {
+        match section {
+            Section::SystemPinned => self.system_pinned,
+            Section::Conversation => self.conversation,
+            Section::Rag => self.rag,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        let shares = Section::ALL.map(|section| u32::from(self.of(section).share));
+        let sum: u32 = shares.iter().sum();
+        if sum == 1000 {
+            return Ok(());
+        }
+        Err(Error::config(
+            "sections.system_pinned.share, sections.conversation.share, sections.rag.share",
+            format_args!("{} + {} + {} = {sum}", shares[0], shares[1], shares[2]),
+            "per mille that sum to 1000 (rule B4)",
+        ))
+    }
+}
+
+/// One section's part of the budget.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SectionOptions {
+    /// Share of the budget, per mille.
+    pub share: u16,
+    /// Hard limit in tokens; required items and undroppable pins may still exceed it.
+    pub cap: Option<u64>,
+}
+
+/// The TOML form of [`Sections`]: a table may name a cap and keep the default share.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SectionsForm {
+    system_pinned: SectionForm,
+    conversation: SectionForm,
+    rag: SectionForm,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SectionForm {
+    share: Option<u16>,
+    cap: Option<u64>,
+}
+
+impl From<SectionsForm> for Sections {
+    fn from(form: SectionsForm) -> Self {
+        let section = |form: SectionForm, default: SectionOptions| SectionOptions {
+            share: form.share.unwrap_or(default.share),
+            cap: form.cap.or(default.cap),
+        };
+        let default = Self::default();
+        Self {
+            system_pinned: section(form.system_pinned, default.system_pinned),
+            conversation: section(form.conversation, default.conversation),
+            rag: section(form.rag, default.rag),
+        }
+    }
+}
+
+/// The table `[conversation]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ConversationOptions {
+    /// What to do about a tool call without a result.
+    pub repair: Repair,
+}
+
+/// What to do about a tool call without a result (rule H2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repair {
+    /// Answer it with a text derived from the call (default).
+    #[default]
+    Synthesize,
+    /// Leave the exchange out.
+    Drop,
+    /// Refuse to plan.
+    Reject,
+}
+
+/// The table `[rag]` (rules S8, S9).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RagOptions {
+    /// What happens after an item that does not fit.
+    pub fill: Fill,
+    /// Where the block stands.
+    pub placement: Placement,
+    /// The smallest score that is kept.
+    pub min_score: Option<f64>,
+    /// The largest number of items.
+    pub max_items: Option<u64>,
+    /// The largest item, in tokens.
+    pub max_item_tokens: Option<u64>,
+    /// The most tokens of one source.
+    pub max_source_tokens: Option<u64>,
+}
+
+impl RagOptions {
+    fn validate(&self) -> Result<(), Error> {
+        if let Some(score) = self.min_score.filter(|score| !score.is_finite()) {
+            return Err(Error::config("rag.min_score", score, "a finite number"));
+        }
+        let counts = [
+            ("rag.max_items", self.max_items),
+            ("rag.max_item_tokens", self.max_item_tokens),
+            ("rag.max_source_tokens", self.max_source_tokens),
+        ];
+        match counts.into_iter().find(|(_, limit)| *limit == Some(0)) {
+            Some((key, _)) => Err(Error::config(key, 0, "a number of at least 1, or no such key")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What happens after a document that does not fit (rule S8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fill {
+    /// Pass it over and try smaller ones (default). A larger budget may then lose an item that a smaller one kept.
+    #[default]
+    Backfill,
+    /// Stop there: a larger RAG budget never loses an item.
+    Prefix,
+}
+
+/// Where the documents stand (rule O1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Directly before the live question (default): the history before it stays byte-identical.
+    #[default]
+    BeforeQuestion,
+    /// Before the first turn.
+    BeforeConversation,
+}
+
+/// The table `[ttl]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TtlOptions {
+    /// What happens when a TTL is used up.
+    pub policy: TtlPolicy,
+}
+
+/// What happens to an item with nothing left (rule T2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TtlPolicy {
+    /// It is left out (default).
+    #[default]
+    Automatic,
+    /// It stays exactly one more turn, with a notice.
+    Ask,
+    /// It stays.
+    Unlimited,
+}

@@ -1,0 +1,356 @@
+//! The log: an append-only sequence of messages and events that owns what lives across turns.
+
+use crate::{
+    error::{Error, Repr},
+    item::{ItemId, PinnedItem, Priority, Section, Ttl},
+    message::{Message, ToolCall},
+    plan::ContextPlan,
+    usage::Usage,
+};
+use std::collections::BTreeMap;
+
+mod ids;
+mod turns;
+
+use ids::{Ids, Owner};
+pub(crate) use turns::{Exchange, Fault, Place, Turns};
+
+/// A conversation: system texts, messages, pinned notes, pins and TTL by id, and what was sent last.
+///
+/// It only ever grows; planning reads it and never writes. Turns and exchanges are kept ready as messages are pushed,
+/// and no message is counted until a plan examines it (rule N5).
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    messages: Vec<Message>,
+    /// Each with the number of messages that stand before it.
+    events: Vec<(u32, Event)>,
+    turns: Turns,
+    ids: Ids,
+    system: Vec<Message>,
+    notes: Vec<Note>,
+    pins: BTreeMap<u32, Priority>,
+    lifetimes: BTreeMap<ItemId, Lifetime>,
+}
+
+/// A pinned note and its place in the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Note {
+    /// The number of messages before it.
+    pub(crate) before: u32,
+    pub(crate) item: PinnedItem,
+    /// What is sent for it.
+    pub(crate) message: Message,
+}
+
+/// What is left of an item's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lifetime {
+    pub(crate) left: Ttl,
+    /// Whether the policy `ask` already gave it one more turn.
+    pub(crate) asked: bool,
+}
+
+/// One entry of the log, in order.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Entry<'a> {
+    /// A message.
+    Message(&'a Message),
+    /// Something that happened between messages.
+    Event(&'a Event),
+}
+
+/// What happens to a conversation beside its messages.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A system text joined the prompt's head.
+    SystemText {
+        /// Its id.
+        id: ItemId,
+        /// The text.
+        text: String,
+    },
+    /// A note was pinned, or pinned again.
+    Pinned(PinnedItem),
+    /// A message was pinned.
+    MessagePinned {
+        /// Its id.
+        id: ItemId,
+        /// Its priority among pins.
+        priority: Priority,
+    },
+    /// A note or message is no longer pinned.
+    Unpinned(ItemId),
+    /// An item's TTL was set.
+    TtlSet {
+        /// Its id.
+        id: ItemId,
+        /// What is left.
+        ttl: Ttl,
+        /// Whether the policy `ask` already gave it one more turn.
+        asked: bool,
+    },
+    /// A prompt was sent and answered.
+    Sent {
+        /// What the plan counted.
+        counted: u64,
+        /// Where the plan's window started.
+        window_start: Option<ItemId>,
+        /// What the provider reported.
+        usage: Option<Usage>,
+    },
+    /// A turn ended: these TTL fell, these items were asked about.
+    TurnCompleted {
+        /// What is left of each, after falling.
+        fallen: Vec<(ItemId, Ttl)>,
+        /// Items that got their one more turn.
+        asked: Vec<ItemId>,
+    },
+}
+
+impl Conversation {
+    /// An empty conversation.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a message and returns its id: the one it was given, or `m` and its position.
+    ///
+    /// An id that is taken is found by `build_plan`, which names both items (rule O5); nothing is lost here.
+    pub fn push(&mut self, message: Message) -> ItemId {
+        let id = self.ids.claim_message(message.given_id(), &self.messages);
+        self.turns.push(&message, &self.messages);
+        self.messages.push(message);
+        id
+    }
+
+    /// Adds a system text to the head of the prompt.
+    pub fn push_system(&mut self, id: impl Into<ItemId>, text: impl Into<String>) {
+        let (id, text) = (id.into(), text.into());
+        let owner = Owner::System(self.system.len());
+        self.ids.claim(&id, owner, &self.messages);
+        self.system.push(Message::system(&text).id(id.clone()));
+        self.note_event(Event::SystemText { id, text });
+    }
+
+    /// Pins a note. A note of the same id is replaced: that is how an item is kept when its TTL is used up.
+    pub fn pin(&mut self, item: PinnedItem) {
+        if self.ids.is_note(&item.id) {
+            self.notes.retain(|note| note.item.id != item.id);
+        }
+        self.ids.claim(&item.id, Owner::Note, &self.messages);
+        match item.ttl {
+            Some(left) => self.live(&item.id, left, false),
+            None => drop(self.lifetimes.remove(&item.id)),
+        }
+        self.notes.push(Note {
+            before: self.len(),
+            item: item.clone(),
+            message: Message::system(&*item.text),
+        });
+        self.note_event(Event::Pinned(item));
+    }
+
+    /// Pins the exchange that this message belongs to (rule S3).
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` when no message has this id.
+    pub fn pin_message(&mut self, id: impl Into<ItemId>, priority: Priority) -> Result<(), Error> {
+        let id = id.into();
+        let position = self.position(&id)?;
+        self.pins.insert(position, priority);
+        self.note_event(Event::MessagePinned { id, priority });
+        Ok(())
+    }
+
+    /// Unpins a note or a message; says whether it was pinned.
+    pub fn unpin(&mut self, id: impl Into<ItemId>) -> bool {
+        let id = id.into();
+        let notes = self.notes.len();
+        self.notes.retain(|note| note.item.id != id);
+        let pin = self.position(&id).is_ok_and(|position| self.pins.remove(&position).is_some());
+        let was_pinned = pin || self.notes.len() < notes;
+        if was_pinned {
+            self.note_event(Event::Unpinned(id));
+        }
+        was_pinned
+    }
+
+    /// Sets how long a note or message lives.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` when no note or message has this id.
+    pub fn set_ttl(&mut self, id: impl Into<ItemId>, ttl: Ttl) -> Result<(), Error> {
+        self.restore_ttl(id.into(), ttl, false)
+    }
+
+    pub(crate) fn restore_ttl(&mut self, id: ItemId, ttl: Ttl, asked: bool) -> Result<(), Error> {
+        if !self.has_note(&id) {
+            self.position(&id)?;
+        }
+        self.live(&id, ttl, asked);
+        self.note_event(Event::TtlSet { id, ttl, asked });
+        Ok(())
+    }
+
+    /// Commits what was sent: the reply joins the log, and beside it what the plan counted, where its window started
+    /// and what the provider reported. Returns the reply's id.
+    pub fn push_reply(
+        &mut self,
+        plan: &ContextPlan,
+        reply: Message,
+        usage: impl Into<Option<Usage>>,
+    ) -> ItemId {
+        self.note_event(Event::Sent {
+            counted: plan.total.n,
+            window_start: plan.window_start.clone(),
+            usage: usage.into(),
+        });
+        self.push(reply)
+    }
+
+    /// Ends a turn: TTL falls by one for what this plan included, and items it asked about are marked (rule T3).
+    pub fn complete_turn(&mut self, plan: &ContextPlan) {
+        let asked_about =
+            |id: &ItemId| plan.notices.iter().any(|notice| notice.rule == "T2" && notice.ids.contains(id));
+        let (mut fallen, mut asked) = (Vec::new(), Vec::new());
+        for item in plan.included.iter().filter(|item| item.section != Section::Rag) {
+            let Some(lifetime) = self.lifetimes.get_mut(&item.id) else {
+                continue;
+            };
+            if asked_about(&item.id) {
+                lifetime.asked = true;
+                asked.push(item.id.clone());
+            }
+            let left = lifetime.left.fallen();
+            if left != lifetime.left {
+                lifetime.left = left;
+                fallen.push((item.id.clone(), left));
+            }
+        }
+        self.note_event(Event::TurnCompleted { fallen, asked });
+    }
+
+    /// The messages, oldest first.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Everything that happened, in order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let mut events = self.events.iter().peekable();
+        let mut messages = self.messages.iter().enumerate();
+        std::iter::from_fn(move || {
+            let position = self.messages.len() - messages.len();
+            if let Some((_, event)) = events.next_if(|(before, _)| *before as usize <= position) {
+                return Some(Entry::Event(event));
+            }
+            messages.next().map(|(_, message)| Entry::Message(message))
+        })
+    }
+
+    /// Calls of the newest exchange that still wait for their results: what an agent has to run now.
+    pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let exchange = self.turns.open_exchange(&self.messages);
+        exchange
+            .map(|at| self.turns.exchange(at))
+            .into_iter()
+            .flat_map(|exchange| {
+                let calls = self.messages[exchange.at as usize].tool_calls();
+                calls.iter().zip(&exchange.answers)
+            })
+            .filter_map(|(call, answer)| answer.is_none().then_some(call))
+    }
+
+    /// How many messages there are. Positions are 32 bits wide: a log holds at most 4,294,967,294 messages.
+    fn len(&self) -> u32 {
+        u32::try_from(self.messages.len()).unwrap_or(u32::MAX)
+    }
+
+    fn live(&mut self, id: &ItemId, left: Ttl, asked: bool) {
+        self.lifetimes.insert(id.clone(), Lifetime { left, asked });
+    }
+
+    fn note_event(&mut self, event: Event) {
+        self.events.push((self.len(), event));
+    }
+
+    fn position(&self, id: &ItemId) -> Result<u32, Error> {
+        self.ids.position(id, &self.messages).ok_or_else(|| {
+            Error::new(Repr::UnknownId {
+                id: id.clone(),
+                hint: "messages without an id of their own are called m0, m1, ... by position",
+            })
+        })
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    pub(crate) fn message(&self, position: u32) -> &Message {
+        &self.messages[position as usize]
+    }
+
+    pub(crate) fn message_id(&self, position: u32) -> ItemId {
+        let given = self.message(position).given_id();
+        given.cloned().unwrap_or_else(|| ItemId::of_message(position))
+    }
+
+    pub(crate) fn system(&self) -> &[Message] {
+        &self.system
+    }
+
+    pub(crate) fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    pub(crate) fn has_note(&self, id: &ItemId) -> bool {
+        self.ids.is_note(id)
+    }
+
+    pub(crate) fn pins(&self) -> &BTreeMap<u32, Priority> {
+        &self.pins
+    }
+
+    pub(crate) fn lifetime(&self, id: &ItemId) -> Option<Lifetime> {
+        self.lifetimes.get(id).copied()
+    }
+
+    /// The lifetime of a message, without making up its id where nothing has one.
+    pub(crate) fn message_lifetime(&self, position: u32) -> Option<Lifetime> {
+        if self.lifetimes.is_empty() {
+            return None;
+        }
+        self.lifetime(&self.message_id(position))
+    }
+
+    /// Fails on the first id that was used twice, and on one of `others` that is taken here (rule O5).
+    pub(crate) fn check_ids<'a>(
+        &self,
+        others: impl Iterator<Item = (&'a ItemId, &'static str)>,
+    ) -> Result<(), Error> {
+        self.ids.check(&self.messages, others)
+    }
+}
+
+impl<I: IntoIterator<Item = Message>> From<I> for Conversation {
+    fn from(messages: I) -> Self {
+        let mut log = Self::new();
+        log.extend(messages);
+        log
+    }
+}
+
+impl Extend<Message> for Conversation {
+    fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
+        for message in messages {
+            self.push(message);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+use crate::item::ItemId;
+use std::fmt;
+
+/// Everything that can go wrong, in one opaque type.
+///
+/// [`Error::kind`] says which sort of trouble it is; the message names the place (file, line, key or id), what was
+/// found, what was expected and what to do.
+#[derive(Debug)]
+pub struct Error(Box<Repr>);
+
+/// The sort of trouble an [`Error`] stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The limits leave no room for a prompt (rule B1).
+    Budget,
+    /// A configuration value is unknown, of the wrong type or out of range (rules B4, S9).
+    Config,
+    /// A token counter failed or is not available.
+    Count,
+    /// A session, message or retrieved document cannot be used as it is.
+    Input,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Repr {
+    #[error(
+        "no room for a prompt: {formula} leaves {left} tokens; raise context_len, lower max_completion or safety_buffer, or set the budget itself"
+    )]
+    NoBudget { formula: String, left: i128 },
+    #[error("config: {key}: {found}; expected {expected}")]
+    Config { key: String, found: String, expected: String },
+    #[error("{origin}: {detail}")]
+    ConfigFile { origin: String, detail: String },
+    #[error("tokenizer `{name}` is not known here; expected one of: {known}")]
+    Tokenizer { name: String, known: String },
+    #[error("counter `{counter}` failed")]
+    Count {
+        counter: String,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("id `{id}` is used twice: by {first} and by {second}; ids name one item each (rule O5)")]
+    DuplicateId { id: ItemId, first: String, second: String },
+    #[error("id `{id}` is not in the conversation: {hint}")]
+    UnknownId { id: ItemId, hint: &'static str },
+    #[error("score of RAG item `{id}` is {score}; expected a finite number (rule S8)")]
+    Score { id: ItemId, score: f64 },
+    #[error(
+        "call `{call}` of message `{message}` has no result, and `conversation.repair` is \"reject\" (rule H2); push the result, or set repair to \"synthesize\" or \"drop\""
+    )]
+    MissingResult { message: ItemId, call: String },
+    #[error("{place}: {detail}")]
+    Input { place: String, detail: String },
+}
+
+impl Error {
+    /// Which sort of trouble this is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match *self.0 {
+            Repr::NoBudget { .. } => ErrorKind::Budget,
+            Repr::Config { .. } | Repr::ConfigFile { .. } => ErrorKind::Config,
+            Repr::Tokenizer { .. } | Repr::Count { .. } => ErrorKind::Count,
+            Repr::DuplicateId { .. }
+            | Repr::UnknownId { .. }
+            | Repr::Score { .. }
+            | Repr::MissingResult { .. }
+            | Repr::Input { .. } => ErrorKind::Input,
+        }
+    }
+
+    pub(crate) fn new(repr: Repr) -> Self {
+        Self(Box::new(repr))
+    }
+
+    pub(crate) fn config(
+        key: impl Into<String>,
+        found: impl fmt::Display,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::new(Repr::Config { key: key.into(), found: found.to_string(), expected: expected.into() })
+    }
+
+    pub(crate) fn input(place: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(Repr::Input { place: place.into(), detail: detail.into() })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}

@@ -1,0 +1,262 @@
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smol_str::SmolStr;
+use std::{fmt, num::NonZeroU32, sync::Arc};
+
+/// The name of one item. Identity is the id, never the text (rule O5); ids order by their bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ItemId(SmolStr);
+
+impl ItemId {
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id a message without one has: `m` and its position in the log.
+    pub(crate) fn of_message(position: u32) -> Self {
+        Self(smol_str::format_smolstr!("m{position}"))
+    }
+}
+
+impl From<&str> for ItemId {
+    fn from(id: &str) -> Self {
+        Self(id.into())
+    }
+}
+
+impl From<String> for ItemId {
+    fn from(id: String) -> Self {
+        Self(id.into())
+    }
+}
+
+impl From<&ItemId> for ItemId {
+    fn from(id: &ItemId) -> Self {
+        id.clone()
+    }
+}
+
+impl fmt::Display for ItemId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The three pots of a prompt budget: a section says who pays for an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Section {
+    /// System texts, leading system messages, focus hint, volatile state and everything pinned.
+    SystemPinned,
+    /// Turns of the conversation, the live question among them.
+    Conversation,
+    /// Retrieved documents.
+    Rag,
+}
+
+impl Section {
+    /// All sections, in the order in which ties are broken (rule B5).
+    pub const ALL: [Self; 3] = [Self::SystemPinned, Self::Conversation, Self::Rag];
+
+    /// The name of the section in JSON, configuration and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SystemPinned => "system_pinned",
+            Self::Conversation => "conversation",
+            Self::Rag => "rag",
+        }
+    }
+}
+
+/// What an item is, whoever pays for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Source {
+    /// A system text, a system or developer message, or the focus hint.
+    System,
+    /// A pinned note.
+    Pinned,
+    /// A message of the user or the assistant.
+    Conversation,
+    /// The result of a tool call.
+    Tool,
+    /// The summary of a compaction.
+    Summary,
+    /// A retrieved document.
+    Rag,
+    /// Volatile state of this request: clock, open files.
+    State,
+    /// A message that a repair made up (rules H2, H5).
+    Synthetic,
+}
+
+impl Source {
+    /// The name of the source in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Pinned => "pinned",
+            Self::Conversation => "conversation",
+            Self::Tool => "tool",
+            Self::Summary => "summary",
+            Self::Rag => "rag",
+            Self::State => "state",
+            Self::Synthetic => "synthetic",
+        }
+    }
+}
+
+/// Which pin goes in first (rule S2). Items that are not pinned are `Normal`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// Falls last.
+    High,
+    /// The default.
+    #[default]
+    Normal,
+    /// Falls first.
+    Low,
+}
+
+/// How many more completed turns an item lives (rules T1-T3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ttl {
+    /// Nothing is left: the TTL policy decides what happens.
+    NoneRemaining,
+    /// So many completed turns are left.
+    Limited(NonZeroU32),
+    /// It never expires; a pin with it is never dropped (rule S2).
+    Unlimited,
+}
+
+impl Ttl {
+    /// `n` completed turns; 0 reads as [`Ttl::NoneRemaining`] (rule T2).
+    #[must_use]
+    pub fn turns(n: u32) -> Self {
+        NonZeroU32::new(n).map_or(Self::NoneRemaining, Self::Limited)
+    }
+
+    /// One turn later (rule T3): by one, and never below nothing.
+    pub(crate) fn fallen(self) -> Self {
+        match self {
+            Self::Limited(n) => Self::turns(n.get() - 1),
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for Ttl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoneRemaining => f.write_str("none_remaining"),
+            Self::Limited(n) => write!(f, "limited({n})"),
+            Self::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+/// The JSON form of a [`Ttl`]: `"unlimited"`, `"none_remaining"` or `{"limited": n}`.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TtlForm {
+    Unlimited,
+    NoneRemaining,
+    Limited(u32),
+}
+
+impl Serialize for Ttl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::NoneRemaining => TtlForm::NoneRemaining,
+            Self::Limited(n) => TtlForm::Limited(n.get()),
+            Self::Unlimited => TtlForm::Unlimited,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Ttl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match TtlForm::deserialize(deserializer)? {
+            TtlForm::Unlimited => Self::Unlimited,
+            TtlForm::NoneRemaining => Self::NoneRemaining,
+            TtlForm::Limited(n) => Self::turns(n),
+        })
+    }
+}
+
+/// A note that stays in the prompt while there is room: preferences, facts, the plan of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinnedItem {
+    pub(crate) id: ItemId,
+    pub(crate) text: Arc<str>,
+    pub(crate) priority: Priority,
+    pub(crate) ttl: Option<Ttl>,
+}
+
+impl PinnedItem {
+    /// A note of normal priority without a TTL: it never expires, but may fall for budget (rule S2).
+    #[must_use]
+    pub fn new(id: impl Into<ItemId>, text: impl Into<Arc<str>>) -> Self {
+        Self { id: id.into(), text: text.into(), priority: Priority::Normal, ttl: None }
+    }
+
+    /// Sets how long the note lives; an explicit [`Ttl::Unlimited`] is never dropped, even over budget.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Ttl) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Sets the priority (default: normal).
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+}
+
+/// A retrieved document: in the prompt whole or not at all (rule S8).
+#[derive(Debug, Clone, PartialEq)]
+pub struct RagItem {
+    pub(crate) id: ItemId,
+    pub(crate) text: Arc<str>,
+    pub(crate) score: f64,
+    pub(crate) origin: Option<Arc<str>>,
+    pub(crate) ttl: Option<Ttl>,
+}
+
+impl RagItem {
+    /// A document with its score; larger is better. NaN and infinite scores are refused by `build_plan`.
+    #[must_use]
+    pub fn new(id: impl Into<ItemId>, score: f64, text: impl Into<Arc<str>>) -> Self {
+        Self { id: id.into(), text: text.into(), score, origin: None, ttl: None }
+    }
+
+    /// Where the document comes from: a file, a collection. `max_source_tokens` counts by it (rule S9).
+    #[must_use]
+    pub fn origin(mut self, origin: impl Into<Arc<str>>) -> Self {
+        self.origin = Some(origin.into());
+        self
+    }
+
+    /// The caller's own count of how long the document lives; the conversation never ages it.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Ttl) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+}
+
+impl From<(f64, String, String)> for RagItem {
+    /// From (score, id, text), the shape that vector stores of the `rig` family return.
+    fn from((score, id, text): (f64, String, String)) -> Self {
+        Self::new(id, score, text)
+    }
+}

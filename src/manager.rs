@@ -1,0 +1,171 @@
+//! `build_plan`: one line a stage.
+
+use crate::{
+    assemble::{self, Frame},
+    budget,
+    candidates::{Pool, Scale},
+    config::Config,
+    error::Error,
+    item::Section,
+    message::Tool,
+    meter::Meter,
+    model::Model,
+    plan::{ContextPlan, LedgerLine},
+    request::PlanRequest,
+    select::{self, Purse},
+    telemetry,
+    tokens::{Certainty, TokenCount, TokenCounter},
+};
+
+/// Plans prompts for one model with one counter and one configuration.
+///
+/// Immutable, cheap to clone and `Send + Sync`. Another model is another manager over the same conversation.
+#[derive(Debug, Clone)]
+pub struct ContextWindowManager {
+    model: Model,
+    meter: Meter,
+    config: Config,
+    config_name: String,
+}
+
+/// How often a prompt that its joins push over the budget is planned again with less (rule N3).
+const TRIES: u32 = 3;
+
+impl ContextWindowManager {
+    /// A manager for a model by name, with the default configuration.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` when the model's tokenizer is not part of this build.
+    pub fn for_model(name: &str) -> Result<Self, Error> {
+        Self::configured(Model::named(name)?, Config::default())
+    }
+
+    /// A manager for a model with the model's own tokenizer.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` for options out of range, `ErrorKind::Count` when the tokenizer is not part of this build.
+    pub fn configured(model: Model, config: Config) -> Result<Self, Error> {
+        let name = model.tokenizer.as_ref();
+        let name = name.unwrap_or(&config.model.default.tokenizer);
+        let counter = TokenCounter::named(name)?;
+        let counter = if model.unknown { counter.as_estimate() } else { counter };
+        Self::new(model, counter, config)
+    }
+
+    /// A manager from its parts.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` for options out of range, `ErrorKind::Count` when the counter fails.
+    pub fn new(model: Model, counter: TokenCounter, config: Config) -> Result<Self, Error> {
+        config.validate()?;
+        let meter = Meter::new(counter, model.framing)?;
+        let config_name = name_of(&config)?;
+        Ok(Self { model, meter, config, config_name })
+    }
+
+    /// Decides what goes into the prompt of this request, within its budget, and says why.
+    ///
+    /// Reads and never writes: the same request gives the same plan, byte for byte.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Budget` when the limits leave no room (rule B1), `ErrorKind::Input` for ids used twice (O5), scores
+    /// that are no numbers (S8) and calls without results that are to be rejected (H2), `ErrorKind::Count` when the
+    /// counter fails. A minimum that does not fit is no error but a plan with an overflow (S6).
+    pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
+        let pool = Pool::gather(request, &self.config, &self.meter)?; // S1, S2, S8, S9, T1, T2, O5
+        let scale = Scale::new(&pool, &self.meter); // N5: sizes on demand
+        let mut attempt = self.attempt(&pool, &scale, 0)?;
+        for _ in 0..TRIES {
+            let Some(withheld) = attempt.joins_too_much() else { break };
+            attempt = self.attempt(&pool, &scale, withheld)?; // N3: joins that are known only now
+        }
+        telemetry::record(&attempt.plan);
+        Ok(attempt.plan)
+    }
+
+    /// One plan for `withheld` tokens less than there are.
+    fn attempt(&self, pool: &Pool<'_>, scale: &Scale<'_>, withheld: u64) -> Result<Attempt, Error> {
+        let asked = pool.request().limits;
+        let (limits, limits_source) = self.model.limits(asked, &self.config); // B2
+        let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?; // B1
+        let overhead = self.overhead(pool.request().tools)?; // B3
+        let purse = self.purse(prompt_budget, withheld, &overhead, pool)?;
+        let total = u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX);
+        let reserved = if purse.reserved { purse.block } else { 0 };
+        let budgets = budget::divide(total, reserved, &self.config, pool, scale)?; // B4, B5, S6
+        let purse = Purse { reserved: purse.reserved && !budgets.no_block, ..purse };
+        let chosen = select::choose(pool, scale, &budgets, purse, &self.config.rag)?; // S2-S4, S8, S9, B6
+        let frame = Frame {
+            model: &self.model,
+            config: self.config_name.clone(),
+            limits,
+            limits_source,
+            prompt_budget,
+            budget_source,
+            overhead,
+            placement: self.config.rag.placement,
+        };
+        let plan = assemble::plan(frame, pool, scale, &self.meter, &budgets, &chosen)?; // O1, O2, N3, S6, H1-H4
+        let minimal = budgets.overflow;
+        Ok(Attempt { plan, minimal, withheld })
+    }
+
+    /// What is sent beside the items in any case.
+    fn overhead(&self, tools: &[Tool]) -> Result<Vec<LedgerLine>, Error> {
+        let line = |what, count: TokenCount| LedgerLine {
+            what,
+            tokens: i64::try_from(count.n).unwrap_or(i64::MAX),
+            certainty: count.certainty,
+        };
+        let priming = TokenCount { n: self.meter.priming(), certainty: Certainty::Exact };
+        Ok(vec![line("tools", self.meter.tools(tools)?), line("reply_priming", priming)])
+    }
+
+    fn purse(
+        &self,
+        prompt_budget: u64,
+        withheld: u64,
+        overhead: &[LedgerLine],
+        pool: &Pool<'_>,
+    ) -> Result<Purse, Error> {
+        let spent: i128 = overhead.iter().map(|line| i128::from(line.tokens)).sum();
+        Ok(Purse {
+            budget: i128::from(prompt_budget) - i128::from(withheld) - spent,
+            block: self.meter.block()?,
+            reserved: pool.documents().iter().any(|document| document.out.is_none()),
+            merge: self.meter.saved_by_merging() * pool.states(),
+            caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
+        })
+    }
+}
+
+/// A plan, and how it came about.
+struct Attempt {
+    plan: ContextPlan,
+    /// It holds the minimum and nothing else.
+    minimal: bool,
+    withheld: u64,
+}
+
+impl Attempt {
+    /// What to withhold next, where joins alone push a prompt over its budget that holds more than the minimum.
+    fn joins_too_much(&self) -> Option<u64> {
+        let joins = self.plan.overhead.iter().any(|line| line.what == "joins" && line.tokens > 0);
+        let excess = self.plan.overflow_tokens();
+        (joins && excess > 0 && !self.minimal).then(|| self.withheld.saturating_add(excess))
+    }
+}
+
+/// `default`, or the first 16 digits of a hash over the options as TOML (rule O4).
+fn name_of(config: &Config) -> Result<String, Error> {
+    if *config == Config::default() {
+        return Ok("default".into());
+    }
+    let text = toml::to_string(config)
+        .map_err(|error| Error::config("(all)", error, "options that TOML can hold"))?;
+    Ok(blake3::hash(text.as_bytes()).to_hex()[..16].into())
+}

@@ -1,0 +1,426 @@
+//! Messages in neutral form, cheap to clone: what every provider's wire form is rendered from.
+
+use crate::item::ItemId;
+use serde::Serialize;
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Role {
+    /// Instructions of the application.
+    System,
+    /// Instructions of the application, as newer `OpenAI` models name them.
+    Developer,
+    /// The person who asks.
+    User,
+    /// The model.
+    Assistant,
+    /// The result of a tool call.
+    Tool,
+}
+
+impl Role {
+    /// The role's name on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Developer => "developer",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+
+    /// Whether the role gives instructions: system or developer.
+    #[must_use]
+    pub fn instructs(self) -> bool {
+        matches!(self, Self::System | Self::Developer)
+    }
+}
+
+/// One message: a role, text or parts, and what hangs on it. Cloning shares the text.
+#[derive(Clone)]
+pub struct Message(Arc<Inner>);
+
+struct Inner {
+    role: Role,
+    text: Box<str>,
+    extra: Option<Box<Extra>>,
+    /// The last counter's exact count: its tag in the upper half, the tokens in the lower one; 0 is "not counted".
+    memo: AtomicU64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Extra {
+    id: Option<ItemId>,
+    name: Option<Box<str>>,
+    parts: Vec<Part>,
+    calls: Vec<ToolCall>,
+    answers: Option<Box<str>>,
+    reasoning: Option<Box<str>>,
+}
+
+/// A piece of a message whose content is a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// Text.
+    Text(String),
+    /// An image by its address (or data URL), and the detail asked for.
+    Image {
+        /// Address or data URL; it is sent, never counted as text.
+        url: String,
+        /// `low`, `high` or `auto`; none reads as `auto`.
+        detail: Option<String>,
+    },
+    /// A part of a type this library does not know, kept as the JSON it came as (rule H6).
+    Opaque {
+        /// The whole part as JSON.
+        json: String,
+    },
+}
+
+/// A tool call of the assistant. Arguments stay the original string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The id that the result names.
+    pub id: String,
+    /// The function's name.
+    pub name: String,
+    /// The arguments, as the model wrote them: usually JSON.
+    pub arguments: String,
+}
+
+impl ToolCall {
+    /// A call with its id, function name and arguments.
+    #[must_use]
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: arguments.into() }
+    }
+}
+
+/// A tool that the model may call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tool {
+    /// The function's name.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// The JSON schema of its parameters, as text; empty where it takes none.
+    pub schema: String,
+}
+
+impl Tool {
+    /// A tool with its name, description and parameter schema (JSON text).
+    #[must_use]
+    pub fn new(name: impl Into<String>, description: impl Into<String>, schema: impl Into<String>) -> Self {
+        Self { name: name.into(), description: description.into(), schema: schema.into() }
+    }
+}
+
+impl Message {
+    fn with(role: Role, text: impl Into<String>) -> Self {
+        Self(Arc::new(Inner {
+            role,
+            text: text.into().into_boxed_str(),
+            extra: None,
+            memo: AtomicU64::new(0),
+        }))
+    }
+
+    /// A message of any role; see also the shorter [`Message::user`] and its siblings.
+    #[must_use]
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
+        Self::with(role, text)
+    }
+
+    /// A system message.
+    #[must_use]
+    pub fn system(text: impl Into<String>) -> Self {
+        Self::with(Role::System, text)
+    }
+
+    /// A user message.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::with(Role::User, text)
+    }
+
+    /// An assistant message.
+    #[must_use]
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::with(Role::Assistant, text)
+    }
+
+    /// The result of the tool call with this id.
+    #[must_use]
+    pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> Self {
+        let call_id = call_id.into().into_boxed_str();
+        Self::with(Role::Tool, text).edit(|extra| extra.answers = Some(call_id))
+    }
+
+    /// Sets the id; without one, a message is called `m` and its position in the log.
+    #[must_use]
+    pub fn id(self, id: impl Into<ItemId>) -> Self {
+        let id = id.into();
+        self.edit(|extra| extra.id = Some(id))
+    }
+
+    /// Sets the speaker's name.
+    #[must_use]
+    pub fn name(self, name: impl Into<String>) -> Self {
+        let name = name.into().into_boxed_str();
+        self.edit(|extra| extra.name = Some(name))
+    }
+
+    /// Sets the tool calls of an assistant message.
+    #[must_use]
+    pub fn calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        let calls = calls.into_iter().collect();
+        self.edit(|extra| extra.calls = calls)
+    }
+
+    /// Makes the content a list of parts. Text given before becomes the first of them.
+    #[must_use]
+    pub fn parts(mut self, parts: impl IntoIterator<Item = Part>) -> Self {
+        let mut all = Vec::new();
+        let text = std::mem::take(&mut self.inner_mut().text);
+        if !text.is_empty() {
+            all.push(Part::Text(text.into_string()));
+        }
+        all.extend(parts);
+        self.edit(|extra| extra.parts = all)
+    }
+
+    /// Sets the reasoning text that came with an assistant message.
+    #[must_use]
+    pub fn reasoning(self, text: impl Into<String>) -> Self {
+        let text = text.into().into_boxed_str();
+        self.edit(|extra| extra.reasoning = Some(text))
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.0.role
+    }
+
+    /// The text, where the content is plain text; empty where it is a list of parts.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The parts, where the content is a list; empty where it is plain text.
+    #[must_use]
+    pub fn content_parts(&self) -> &[Part] {
+        self.extra().map_or(&[], |extra| &extra.parts)
+    }
+
+    /// The tool calls; only the assistant makes any.
+    #[must_use]
+    pub fn tool_calls(&self) -> &[ToolCall] {
+        match self.extra() {
+            Some(extra) if self.role() == Role::Assistant => &extra.calls,
+            _ => &[],
+        }
+    }
+
+    /// The id of the call that this result answers.
+    #[must_use]
+    pub fn answers(&self) -> Option<&str> {
+        self.extra().and_then(|extra| extra.answers.as_deref())
+    }
+
+    /// The id that was given, if any.
+    #[must_use]
+    pub fn given_id(&self) -> Option<&ItemId> {
+        self.extra().and_then(|extra| extra.id.as_ref())
+    }
+
+    /// The speaker's name.
+    #[must_use]
+    pub fn speaker(&self) -> Option<&str> {
+        self.extra().and_then(|extra| extra.name.as_deref())
+    }
+
+    /// The reasoning text.
+    #[must_use]
+    pub fn reasoning_text(&self) -> Option<&str> {
+        self.extra().and_then(|extra| extra.reasoning.as_deref())
+    }
+
+    /// Whether there is nothing in it: no text that is not blank, no call, reasoning, image or other part. A tool
+    /// result always counts as something.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let blank = |text: &str| text.trim().is_empty();
+        self.role() != Role::Tool
+            && blank(self.text())
+            && self.extra().is_none_or(|extra| {
+                self.tool_calls().is_empty()
+                    && extra.reasoning.as_deref().is_none_or(blank)
+                    && extra.parts.iter().all(|part| matches!(part, Part::Text(text) if blank(text)))
+            })
+    }
+
+    /// Every text of the message that is sent and counted, in a fixed order; images are not among them.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        let parts = self.content_parts().iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Opaque { json } => Some(json.as_str()),
+            Part::Image { .. } => None,
+        });
+        let calls = self.tool_calls().iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]);
+        [self.text()].into_iter().chain(parts).chain(self.reasoning_text()).chain(self.speaker()).chain(calls)
+    }
+
+    pub(crate) fn images(&self) -> impl Iterator<Item = Option<&str>> {
+        self.content_parts().iter().filter_map(|part| match part {
+            Part::Image { detail, .. } => Some(detail.as_deref()),
+            Part::Text(_) | Part::Opaque { .. } => None,
+        })
+    }
+
+    /// The same message with other call ids, the given ones in order (rule H1).
+    pub(crate) fn with_call_ids(&self, ids: Vec<String>) -> Self {
+        self.clone().edit(|extra| {
+            for (call, id) in extra.calls.iter_mut().zip(ids) {
+                call.id = id;
+            }
+        })
+    }
+
+    /// The same result, answering another call id (rule H1).
+    pub(crate) fn answering(&self, call_id: &str) -> Self {
+        let call_id = call_id.into();
+        self.clone().edit(|extra| extra.answers = Some(call_id))
+    }
+
+    /// The same message with these texts as further parts (rule O1).
+    pub(crate) fn with_texts(&self, texts: impl IntoIterator<Item = String>) -> Self {
+        let own = self.content_parts().to_vec();
+        let texts = texts.into_iter().map(Part::Text);
+        self.clone().parts(own.into_iter().chain(texts))
+    }
+
+    /// The exact count that the counter with this tag made before, if it was the last one to count here.
+    pub(crate) fn remembered(&self, tag: u32) -> Option<u64> {
+        let memo = self.0.memo.load(Ordering::Relaxed);
+        (memo >> 32 == u64::from(tag)).then_some(memo & u64::from(u32::MAX))
+    }
+
+    /// Remembers an exact count; it may change speed, never a plan (rule O3). Counts over 32 bits are not kept.
+    pub(crate) fn remember(&self, tag: u32, tokens: u64) {
+        if let Ok(tokens) = u32::try_from(tokens) {
+            let memo = u64::from(tag) << 32 | u64::from(tokens);
+            self.0.memo.store(memo, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes that stand for everything sent, length-prefixed, so that two messages share them only when equal.
+    pub(crate) fn canonical(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.text().len() + 32);
+        let mut field = |tag: u8, text: &str| {
+            bytes.push(tag);
+            bytes.extend((text.len() as u64).to_le_bytes());
+            bytes.extend(text.as_bytes());
+        };
+        field(0, self.role().name());
+        field(1, self.text());
+        for part in self.content_parts() {
+            match part {
+                Part::Text(text) => field(2, text),
+                Part::Image { url, detail } => {
+                    field(3, url);
+                    field(4, detail.as_deref().unwrap_or_default());
+                }
+                Part::Opaque { json } => field(5, json),
+            }
+        }
+        for call in self.tool_calls() {
+            field(6, &call.id);
+            field(7, &call.name);
+            field(8, &call.arguments);
+        }
+        for (tag, text) in [(9, self.answers()), (10, self.reasoning_text()), (11, self.speaker())] {
+            if let Some(text) = text {
+                field(tag, text);
+            }
+        }
+        bytes
+    }
+
+    fn extra(&self) -> Option<&Extra> {
+        self.0.extra.as_deref()
+    }
+
+    fn inner_mut(&mut self) -> &mut Inner {
+        let inner = Arc::make_mut(&mut self.0);
+        *inner.memo.get_mut() = 0;
+        inner
+    }
+
+    fn edit(mut self, change: impl FnOnce(&mut Extra)) -> Self {
+        change(self.inner_mut().extra.get_or_insert_default());
+        self
+    }
+}
+
+impl Clone for Inner {
+    fn clone(&self) -> Self {
+        Self { role: self.role, text: self.text.clone(), extra: self.extra.clone(), memo: AtomicU64::new(0) }
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        self.role() == other.role() && self.text() == other.text() && self.extra() == other.extra()
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("role", &self.role())
+            .field("text", &self.text())
+            .field("extra", &self.extra())
+            .finish()
+    }
+}
+
+/// What a plan sends: its messages in order and the tools beside them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Prompt {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) tools: Vec<Tool>,
+}
+
+impl Prompt {
+    /// The messages, in the order in which they are sent.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The tools declared beside the messages.
+    #[must_use]
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+}
+
+impl AsRef<Self> for Prompt {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}

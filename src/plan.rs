@@ -1,0 +1,268 @@
+//! The result, as data: it needs no request, no log and no tokenizer to be read, rendered or compared.
+
+use crate::{
+    item::{ItemId, Priority, Section, Source, Ttl},
+    message::{Message, Prompt, Role},
+    model::{Limits, LimitsSource},
+    reason::{ExcludedReason, IncludedReason},
+    tokens::{Certainty, TokenCount},
+};
+use serde::Serialize;
+
+/// What goes into a prompt, what does not, why, and what each costs.
+///
+/// Every candidate is in exactly one of `included` and `excluded` (rule O2); the tokens of `included` and `overhead`
+/// sum to `total` (rule N3).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ContextPlan {
+    /// The model the plan is made for.
+    pub model: String,
+    /// Who serves it.
+    pub provider: String,
+    /// The counter's name.
+    pub tokenizer: String,
+    /// `default`, or a hash of the options in use (rule O4).
+    pub config: String,
+    /// The limits in use.
+    pub limits: Limits,
+    /// Where the context length came from.
+    pub limits_source: LimitsSource,
+    /// What the prompt budget came from.
+    pub budget_source: BudgetSource,
+    /// Tokens that the prompt may take.
+    pub prompt_budget: u64,
+    /// What is sent beside the items.
+    pub overhead: Vec<LedgerLine>,
+    /// The sections, in the order of [`Section::ALL`].
+    pub sections: [SectionUse; 3],
+    /// What is in, in prompt order.
+    pub included: Vec<PlannedItem>,
+    /// What is out: system and pins, then the conversation in log order, then documents in the order of rule S8.
+    pub excluded: Vec<ExcludedItem>,
+    /// What the prompt costs.
+    pub total: TokenCount,
+    /// By how much the minimum is over the budget, if it is.
+    pub overflow: Option<Overflow>,
+    /// The first message of the oldest exchange that is kept.
+    pub window_start: Option<ItemId>,
+    /// Repairs and questions that touch what is kept.
+    pub notices: Vec<Notice>,
+    pub(crate) prompt: Prompt,
+}
+
+/// What the prompt budget came from (rule B1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BudgetSource {
+    /// The context length less completion and safety buffer.
+    ContextLen,
+    /// The model's own input limit less the safety buffer: the smaller of the two.
+    MaxInput,
+    /// The request set it.
+    Request,
+}
+
+/// A number beside the items: tool definitions, framing, merges, joins. It may be negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LedgerLine {
+    /// `tools`, `reply_priming`, `rag_block`, `merged` or `joins`.
+    pub what: &'static str,
+    /// Tokens.
+    pub tokens: i64,
+    /// How sure.
+    pub certainty: Certainty,
+}
+
+/// One section of the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SectionUse {
+    /// Which one.
+    pub section: Section,
+    /// Its share, per mille.
+    pub share: u16,
+    /// Its hard limit in tokens.
+    pub cap: Option<u64>,
+    /// What rule B5 gave it.
+    pub budget: u64,
+    /// What its items cost; more than `budget` where another section left room (rule B6).
+    pub used: u64,
+    /// How many items are in.
+    pub included: u64,
+    /// How many are out.
+    pub excluded: u64,
+}
+
+/// One item of the prompt.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedItem {
+    /// Its id.
+    pub id: ItemId,
+    /// What it is.
+    pub source: Source,
+    /// Who pays for it.
+    pub section: Section,
+    /// The role it is sent in; none for a document, which is part of the block.
+    pub role: Option<Role>,
+    /// Its priority among pins.
+    pub priority: Priority,
+    /// How long it lives; none where nobody said.
+    pub ttl: Option<Ttl>,
+    /// Why it is in.
+    pub reason: IncludedReason,
+    /// What it costs.
+    pub tokens: TokenCount,
+    pub(crate) body: Message,
+}
+
+impl PlannedItem {
+    /// A hash of what is sent for this item (blake3, 32 hexadecimal digits), computed when asked for.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let hash = blake3::hash(&self.body.canonical()).to_hex();
+        hash[..32].into()
+    }
+}
+
+/// One item that is not in the prompt, or a run of neighbouring messages that are not for the same reason.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ExcludedItem {
+    /// Its id, or the first one of the run.
+    pub id: ItemId,
+    /// The last id of a run.
+    pub last_id: Option<ItemId>,
+    /// How many messages the row stands for.
+    pub count: u64,
+    /// What it is; none where that differs or was not looked at.
+    pub source: Option<Source>,
+    /// Who would have paid.
+    pub section: Section,
+    /// Its priority among pins; none where that differs or was not looked at.
+    pub priority: Option<Priority>,
+    /// How long it lives; none where nobody said, or that differs or was not looked at.
+    pub ttl: Option<Ttl>,
+    /// Why it is out.
+    pub reason: ExcludedReason,
+    /// What it costs, as far as that was looked at.
+    pub tokens: TokenCount,
+}
+
+/// The minimum does not fit (rule S6).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Overflow {
+    /// By how many tokens.
+    pub tokens: u64,
+    /// What the minimum is made of.
+    pub minimum: Vec<ItemId>,
+    /// Single changes that make it fit, the cheapest first.
+    pub remedies: Vec<Remedy>,
+}
+
+/// One change that makes an overflowing plan fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Raise the prompt budget to this number of tokens.
+    RaiseBudget {
+        /// The smallest budget that fits.
+        to: u64,
+    },
+    /// Keep fewer tokens free for the reply.
+    LowerCompletion {
+        /// The most that may be kept free.
+        to: u64,
+    },
+    /// Unpin a note or message that is never dropped.
+    Unpin {
+        /// Which one.
+        id: ItemId,
+    },
+    /// Shorten one item.
+    Shorten {
+        /// Which one.
+        id: ItemId,
+        /// By how many tokens.
+        by: u64,
+    },
+}
+
+/// Something the reader of a plan should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Notice {
+    /// The rule it comes from.
+    pub rule: &'static str,
+    /// The items it is about.
+    pub ids: Vec<ItemId>,
+    /// What happened, in a sentence.
+    pub text: String,
+}
+
+/// What became of one candidate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Decision<'a> {
+    /// It is in.
+    Included(&'a PlannedItem),
+    /// It is out.
+    Excluded(&'a ExcludedItem),
+}
+
+impl ContextPlan {
+    /// What is sent: the messages and the tools.
+    #[must_use]
+    pub fn prompt(&self) -> &Prompt {
+        &self.prompt
+    }
+
+    /// The messages, in the order in which they are sent.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.prompt.messages
+    }
+
+    /// The row of this id. Where a document and another item share an id, `rag:ID` and `item:ID` decide (rule O5).
+    /// A message inside a run is found by the run's first and last id only.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<Decision<'_>> {
+        let (id, rag) = match id.split_once(':') {
+            Some(("rag", id)) => (id, Some(true)),
+            Some(("item", id)) => (id, Some(false)),
+            _ => (id, None),
+        };
+        let fits = |section: Section| rag.is_none_or(|rag| rag == (section == Section::Rag));
+        let excluded = |item: &&ExcludedItem| {
+            let last = item.last_id.as_ref();
+            fits(item.section) && (item.id.as_str() == id || last.is_some_and(|last| last.as_str() == id))
+        };
+        let included = |item: &&PlannedItem| fits(item.section) && item.id.as_str() == id;
+        self.included
+            .iter()
+            .find(included)
+            .map(Decision::Included)
+            .or_else(|| self.excluded.iter().find(excluded).map(Decision::Excluded))
+    }
+
+    /// Tokens by which the prompt is over its budget; 0 when it fits.
+    #[must_use]
+    pub fn overflow_tokens(&self) -> u64 {
+        self.total.n.saturating_sub(self.prompt_budget)
+    }
+
+    /// Tokens of the budget that are not used.
+    #[must_use]
+    pub fn left_over(&self) -> u64 {
+        self.prompt_budget.saturating_sub(self.total.n)
+    }
+}
+
+impl AsRef<Prompt> for ContextPlan {
+    fn as_ref(&self) -> &Prompt {
+        &self.prompt
+    }
+}

@@ -1,0 +1,29 @@
+//! Two printers of one plan: text for people, JSON for machines.
+
+use crate::plan::ContextPlan;
+
+mod json;
+mod text;
+
+pub use text::Text;
+
+/// The plan as a text report, 80 columns wide unless [`Text::width`] says otherwise.
+#[must_use]
+pub fn text(plan: &ContextPlan) -> Text<'_> {
+    Text::new(plan)
+}
+
+/// The plan as one JSON object (`version` 1), indented, without any text of the prompt but a hash per included row.
+#[must_use]
+pub fn json(plan: &ContextPlan) -> String {
+    json::plan(plan, true)
+}
+
+impl ContextPlan {
+    /// A hash of everything the plan says (blake3 over its compact JSON without this field, 64 hexadecimal digits),
+    /// computed when asked for: equal plans have equal fingerprints on any machine (rule O3).
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        json::fingerprint(self)
+    }
+}

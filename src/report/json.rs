@@ -1,0 +1,289 @@
+//! The plan's JSON: serialise-only types, `version` is the contract.
+
+use crate::{
+    item::{ItemId, Priority, Section, Source, Ttl},
+    message::Role,
+    model::LimitsSource,
+    plan::{
+        BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
+        SectionUse,
+    },
+    reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
+    tokens::Certainty,
+};
+use serde::Serialize;
+
+const VERSION: u32 = 1;
+
+pub(super) fn plan(plan: &ContextPlan, indented: bool) -> String {
+    let wire = Wire { fingerprint: Some(fingerprint(plan)), ..Wire::new(plan) };
+    let text = if indented { serde_json::to_string_pretty(&wire) } else { serde_json::to_string(&wire) };
+    // Plain data with string keys cannot fail to serialise.
+    text.unwrap_or_default()
+}
+
+pub(super) fn fingerprint(plan: &ContextPlan) -> String {
+    let canonical = serde_json::to_vec(&Wire::new(plan)).unwrap_or_default();
+    blake3::hash(&canonical).to_hex().to_string()
+}
+
+#[derive(Serialize)]
+struct Wire<'a> {
+    version: u32,
+    target: Target<'a>,
+    tokenizer: &'a str,
+    config: &'a str,
+    limits_source: LimitsSource,
+    model_context_len: u64,
+    max_completion_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_input: Option<u64>,
+    safety_buffer: u64,
+    prompt_budget: u64,
+    budget_source: BudgetSource,
+    overhead: &'a [LedgerLine],
+    sections: Sections,
+    included: Vec<Included<'a>>,
+    excluded: Vec<Excluded<'a>>,
+    estimated_tokens_total: u64,
+    certainty: Certainty,
+    overflow_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overflow: Option<WireOverflow<'a>>,
+    window_start: Option<&'a ItemId>,
+    /// What two prompts share; without the previous prompt there is nothing to say.
+    prefix: Option<()>,
+    notices: &'a [Notice],
+    usage: Usage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
+}
+
+impl<'a> Wire<'a> {
+    fn new(plan: &'a ContextPlan) -> Self {
+        let ContextPlan { limits, .. } = plan;
+        let [system_pinned, conversation, rag] = plan.sections.map(Pot::new);
+        Self {
+            version: VERSION,
+            target: Target { model: &plan.model, provider: &plan.provider },
+            tokenizer: &plan.tokenizer,
+            config: &plan.config,
+            limits_source: plan.limits_source,
+            model_context_len: limits.context_len,
+            max_completion_tokens: limits.max_completion,
+            max_input: limits.max_input,
+            safety_buffer: limits.safety_buffer,
+            prompt_budget: plan.prompt_budget,
+            budget_source: plan.budget_source,
+            overhead: &plan.overhead,
+            sections: Sections { system_pinned, conversation, rag },
+            included: plan.included.iter().map(Included::new).collect(),
+            excluded: plan.excluded.iter().map(Excluded::new).collect(),
+            estimated_tokens_total: plan.total.n,
+            certainty: plan.total.certainty,
+            overflow_tokens: plan.overflow_tokens(),
+            overflow: plan.overflow.as_ref().map(WireOverflow::new),
+            window_start: plan.window_start.as_ref(),
+            prefix: None,
+            notices: &plan.notices,
+            usage: Usage { fill: Fill { tokens: plan.total.n, budget: plan.prompt_budget } },
+            fingerprint: None,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Target<'a> {
+    model: &'a str,
+    provider: &'a str,
+}
+
+#[derive(Serialize)]
+struct Sections {
+    system_pinned: Pot,
+    conversation: Pot,
+    rag: Pot,
+}
+
+#[derive(Serialize)]
+struct Pot {
+    share: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cap: Option<u64>,
+    budget: u64,
+    used: u64,
+    included: u64,
+    excluded: u64,
+}
+
+impl Pot {
+    fn new(section: SectionUse) -> Self {
+        let SectionUse { share, cap, budget, used, included, excluded, .. } = section;
+        Self { share, cap, budget, used, included, excluded }
+    }
+}
+
+#[derive(Serialize)]
+struct Included<'a> {
+    id: &'a ItemId,
+    source: Source,
+    section: Section,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<Role>,
+    priority: Priority,
+    ttl: Option<Ttl>,
+    reason: IncludedReason,
+    token_estimate: u64,
+    certainty: Certainty,
+    hash: String,
+}
+
+impl<'a> Included<'a> {
+    fn new(item: &'a PlannedItem) -> Self {
+        Self {
+            id: &item.id,
+            source: item.source,
+            section: item.section,
+            role: item.role,
+            priority: item.priority,
+            ttl: item.ttl,
+            reason: item.reason,
+            token_estimate: item.tokens.n,
+            certainty: item.tokens.certainty,
+            hash: item.hash(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Excluded<'a> {
+    id: &'a ItemId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_id: Option<&'a ItemId>,
+    count: u64,
+    source: Option<Source>,
+    section: Section,
+    priority: Option<Priority>,
+    ttl: Option<Ttl>,
+    reason: &'static str,
+    token_estimate: u64,
+    certainty: Certainty,
+    #[serde(flatten)]
+    numbers: Numbers<'a>,
+}
+
+impl<'a> Excluded<'a> {
+    fn new(item: &'a ExcludedItem) -> Self {
+        Self {
+            id: &item.id,
+            last_id: item.last_id.as_ref(),
+            count: item.count,
+            source: item.source,
+            section: item.section,
+            priority: item.priority,
+            ttl: item.ttl,
+            reason: item.reason.name(),
+            token_estimate: item.tokens.n,
+            certainty: item.tokens.certainty,
+            numbers: Numbers::new(&item.reason),
+        }
+    }
+}
+
+/// The numbers of a reason, each under its own name.
+#[derive(Default, Serialize)]
+struct Numbers<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    room: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_by: Option<HeldBy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<&'a ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+}
+
+impl<'a> Numbers<'a> {
+    fn new(reason: &'a ExcludedReason) -> Self {
+        let none = Self::default();
+        match reason {
+            ExcludedReason::Budget { room, held_by } => {
+                Self { room: Some(*room), held_by: Some(*held_by), ..none }
+            }
+            ExcludedReason::TtlExpired { asked } => Self { asked: Some(*asked), ..none },
+            ExcludedReason::Duplicate { of } => Self { of: Some(of), ..none },
+            ExcludedReason::Policy(rule) => {
+                let named = Self { rule: Some(rule.name()), ..none };
+                match rule {
+                    PolicyRule::MinScore { score, limit } => {
+                        Self { score: Some(*score), min_score: Some(*limit), ..named }
+                    }
+                    PolicyRule::MaxSourceTokens { used, limit } => {
+                        Self { used: Some(*used), limit: Some(*limit), ..named }
+                    }
+                    PolicyRule::MaxItemTokens { limit } | PolicyRule::MaxItems { limit } => {
+                        Self { limit: Some(*limit), ..named }
+                    }
+                    PolicyRule::OrphanResult
+                    | PolicyRule::SecondResult
+                    | PolicyRule::EmptyMessage
+                    | PolicyRule::MissingResult => named,
+                }
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireOverflow<'a> {
+    minimum: &'a [ItemId],
+    remedies: Vec<WireRemedy<'a>>,
+}
+
+impl<'a> WireOverflow<'a> {
+    fn new(overflow: &'a Overflow) -> Self {
+        Self { minimum: &overflow.minimum, remedies: overflow.remedies.iter().map(WireRemedy::new).collect() }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum WireRemedy<'a> {
+    RaiseBudget { to: u64 },
+    LowerCompletion { to: u64 },
+    Unpin { id: &'a ItemId },
+    Shorten { id: &'a ItemId, by: u64 },
+}
+
+impl<'a> WireRemedy<'a> {
+    fn new(remedy: &'a Remedy) -> Self {
+        match remedy {
+            Remedy::RaiseBudget { to } => Self::RaiseBudget { to: *to },
+            Remedy::LowerCompletion { to } => Self::LowerCompletion { to: *to },
+            Remedy::Unpin { id } => Self::Unpin { id },
+            Remedy::Shorten { id, by } => Self::Shorten { id, by: *by },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Usage {
+    fill: Fill,
+}
+
+/// What the plan sends, against its budget.
+#[derive(Serialize)]
+struct Fill {
+    tokens: u64,
+    budget: u64,
+}

@@ -1,0 +1,81 @@
+//! What belongs to one prompt; what lives across turns is in the conversation.
+
+use crate::{
+    conversation::Conversation,
+    item::{ItemId, RagItem},
+    message::Tool,
+    model::RequestLimits,
+};
+
+/// One question to the planner: the conversation, and what this prompt brings with it.
+///
+/// An empty request is valid and gives an empty plan.
+#[derive(Debug, Clone)]
+pub struct PlanRequest<'a> {
+    pub(crate) log: &'a Conversation,
+    pub(crate) tools: &'a [Tool],
+    pub(crate) rag: Vec<RagItem>,
+    pub(crate) focus: Option<String>,
+    pub(crate) state: Vec<(ItemId, String)>,
+    pub(crate) limits: RequestLimits,
+}
+
+impl<'a> PlanRequest<'a> {
+    /// A request for this conversation and nothing else.
+    #[must_use]
+    pub fn new(log: &'a Conversation) -> Self {
+        Self {
+            log,
+            tools: &[],
+            rag: Vec::new(),
+            focus: None,
+            state: Vec::new(),
+            limits: RequestLimits::new(),
+        }
+    }
+
+    /// The tools declared beside the messages.
+    #[must_use]
+    pub fn tools(mut self, tools: &'a [Tool]) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The retrieved documents, in any order.
+    #[must_use]
+    pub fn rag<I>(mut self, items: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<RagItem>,
+    {
+        self.rag = items.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// A hint at what this prompt is about; required, paid by `system_pinned` (rule S1).
+    #[must_use]
+    pub fn focus(mut self, hint: impl Into<String>) -> Self {
+        self.focus = Some(hint.into());
+        self
+    }
+
+    /// Adds a piece of volatile state (clock, open files); required, paid by `system_pinned`, sent last (rule O1).
+    #[must_use]
+    pub fn state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
+        self.state.push((id.into(), text.into()));
+        self
+    }
+
+    /// Limits of this request; what they leave unset comes from the model (rule B2).
+    #[must_use]
+    pub fn limits(mut self, limits: RequestLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+impl<'a> From<&'a Conversation> for PlanRequest<'a> {
+    fn from(log: &'a Conversation) -> Self {
+        Self::new(log)
+    }
+}

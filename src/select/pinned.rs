@@ -1,0 +1,66 @@
+//! Pins in order; one that does not fit is passed over and smaller ones are still tried (rules S2, S3).
+
+use super::{Selection, purse::Room};
+use crate::{
+    candidates::{Pin, Pool, Scale, Unit},
+    error::Error,
+    item::Section,
+    reason::{ExcludedReason, HeldBy, IncludedReason},
+    tokens::Weight,
+};
+
+pub(super) fn take(
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+    room: Room,
+    chosen: &mut Selection,
+) -> Result<(), Error> {
+    chosen.fallen.clear();
+    let mut spent = 0;
+    for pin in pool.pins.iter() {
+        let units = missing(pin, chosen);
+        if chosen.has(pin.unit) {
+            continue;
+        }
+        let follows = pool.live_turn().is_some_and(|live| scale.is_exchange_of(pin.unit, live));
+        let room_now = if follows { room.following } else { room.tokens };
+        let left = room_now.saturating_sub(spent);
+        match cost(scale, &units, left)? {
+            Some(costs) => {
+                for (unit, tokens) in units.into_iter().zip(costs) {
+                    spent += tokens;
+                    let reason = IncludedReason::Pinned;
+                    chosen.keep(unit, Section::SystemPinned, reason, tokens);
+                }
+            }
+            None => {
+                let held_by = if room.capped { HeldBy::Cap } else { HeldBy::Size };
+                let reason = ExcludedReason::Budget { room: left, held_by };
+                chosen.fallen.insert(pin.unit, reason);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The pin and the user message it brings, as far as they are not in.
+fn missing(pin: &Pin, chosen: &Selection) -> Vec<Unit> {
+    let units = [Some(pin.unit), pin.brings].into_iter().flatten();
+    units.filter(|unit| !chosen.has(*unit)).collect()
+}
+
+/// What each costs, if all of them fit.
+fn cost(scale: &Scale<'_>, units: &[Unit], room: u64) -> Result<Option<Vec<u64>>, Error> {
+    let mut left = room;
+    let mut costs = Vec::with_capacity(units.len());
+    for unit in units {
+        match scale.weigh(*unit, left)? {
+            Weight::Exactly(n) => {
+                left -= n;
+                costs.push(n);
+            }
+            Weight::Over => return Ok(None),
+        }
+    }
+    Ok(Some(costs))
+}

@@ -1,0 +1,183 @@
+//! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, or JSON lines of either.
+
+use crate::{
+    conversation::Conversation,
+    error::Error,
+    item::{ItemId, RagItem},
+    message::Tool,
+    model::RequestLimits,
+    request::PlanRequest,
+};
+use serde_json::value::RawValue;
+
+mod read;
+mod wire;
+
+/// One session: a conversation, and what its next prompt brings with it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Session {
+    /// Its id in the file.
+    pub id: Option<String>,
+    /// The model it names.
+    pub model: Option<String>,
+    /// The limits it brings.
+    pub limits: RequestLimits,
+    /// The conversation.
+    pub log: Conversation,
+    /// The tools declared.
+    pub tools: Vec<Tool>,
+    /// The retrieved documents.
+    pub rag: Vec<RagItem>,
+    /// The focus hint.
+    pub focus: Option<String>,
+    /// Volatile state: id and text.
+    pub state: Vec<(ItemId, String)>,
+}
+
+impl Session {
+    /// Reads the text of one session.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` with line, column and key for JSON that cannot be read as a session, for an empty session,
+    /// and for a text that holds more than one.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        SessionFile::new("session", text.as_bytes().to_vec())?.session(None)
+    }
+
+    /// The request for the session's next prompt.
+    #[must_use]
+    pub fn request(&self) -> PlanRequest<'_> {
+        let request = PlanRequest {
+            focus: self.focus.clone(),
+            state: self.state.clone(),
+            ..PlanRequest::new(&self.log)
+        };
+        request.tools(&self.tools).rag(self.rag.iter().cloned()).limits(self.limits)
+    }
+}
+
+/// A file of one or many sessions, read one at a time.
+#[derive(Debug)]
+pub struct SessionFile {
+    name: String,
+    text: String,
+    documents: Vec<Document>,
+}
+
+/// Where one session stands in the file.
+#[derive(Debug)]
+struct Document {
+    start: usize,
+    end: usize,
+    /// The line it starts on, from 1.
+    line: usize,
+}
+
+impl SessionFile {
+    /// Takes the bytes of a file and finds the sessions in it. `name` stands for the file in errors.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` for bytes that are no UTF-8 or no JSON, with the place, and for a file with nothing in it.
+    pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, Error> {
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let line = 1 + line_breaks(&error.as_bytes()[..at]);
+            Error::input(format!("{name}:{line}"), format!("byte {at} is not UTF-8; expected JSON in UTF-8"))
+        })?;
+        // A byte order mark is no JSON, and some editors write one.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let documents = split(name, &text)?;
+        if documents.is_empty() {
+            return Err(Error::input(
+                name,
+                "is empty; expected a session (a JSON object or an array of messages)",
+            ));
+        }
+        Ok(Self { name: name.into(), text, documents })
+    }
+
+    /// How many sessions there are; never 0.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a file without a session is an error")]
+    pub fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// The session with this id, or the only one. A session without an id goes by its line number.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` when there are several and no id is given, when none has the id, and when the session cannot
+    /// be read.
+    pub fn session(&self, id: Option<&str>) -> Result<Session, Error> {
+        let Some(wanted) = id else {
+            return match &self.documents[..] {
+                [only] => self.read(only),
+                several => Err(Error::input(
+                    &self.name,
+                    format!("holds {} sessions; choose one by its id: {}", several.len(), self.some_ids()),
+                )),
+            };
+        };
+        let found = self.documents.iter().find(|document| self.id_of(document) == wanted);
+        match found {
+            Some(document) => self.read(document),
+            None => Err(Error::input(
+                &self.name,
+                format!("has no session `{wanted}`; its ids are: {}", self.some_ids()),
+            )),
+        }
+    }
+
+    /// Every session in turn.
+    pub fn sessions(&self) -> impl Iterator<Item = Result<Session, Error>> {
+        self.documents.iter().map(|document| self.read(document))
+    }
+
+    fn read(&self, document: &Document) -> Result<Session, Error> {
+        let text = &self.text[document.start..document.end];
+        read::session(text, &self.name, document.line)
+    }
+
+    fn id_of(&self, document: &Document) -> String {
+        let text = &self.text[document.start..document.end];
+        read::id(text).unwrap_or_else(|| document.line.to_string())
+    }
+
+    fn some_ids(&self) -> String {
+        const SHOWN: usize = 5;
+        let shown: Vec<String> =
+            self.documents.iter().take(SHOWN).map(|document| self.id_of(document)).collect();
+        let more = self.documents.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        shown.join(", ") + &more
+    }
+}
+
+/// Finds the JSON values of a text, which stand one after another.
+fn split(name: &str, text: &str) -> Result<Vec<Document>, Error> {
+    let mut documents = Vec::new();
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let (mut counted, mut line) = (0, 1);
+    while let Some(value) = stream.next() {
+        let value = value.map_err(|error| {
+            Error::input(
+                format!("{name}:{}:{}", error.line(), error.column()),
+                format!("not JSON: {}", read::without_place(&error)),
+            )
+        })?;
+        let end = stream.byte_offset();
+        let start = end - value.get().len();
+        line += line_breaks(&text.as_bytes()[counted..start]);
+        counted = start;
+        documents.push(Document { start, end, line });
+    }
+    Ok(documents)
+}
+
+fn line_breaks(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}

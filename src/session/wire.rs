@@ -1,0 +1,245 @@
+//! The shapes of a session file. Unknown fields are ignored; what is known has to have its type.
+
+use crate::item::{Priority, Ttl};
+use serde::{
+    Deserialize, Deserializer,
+    de::{SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+use std::fmt;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Session {
+    pub(super) id: Option<Name>,
+    pub(super) model: Option<String>,
+    pub(super) limits: Option<Limits>,
+    pub(super) system: Option<System>,
+    pub(super) focus: Option<String>,
+    pub(super) tools: Option<Vec<Tool>>,
+    /// The older spelling of `tools`.
+    pub(super) functions: Option<Vec<Function>>,
+    pub(super) state: Option<Vec<Text>>,
+    pub(super) pinned: Option<Vec<Note>>,
+    pub(super) messages: Option<Vec<Message>>,
+    pub(super) rag: Option<Vec<Passage>>,
+    /// Another spelling of `rag`.
+    pub(super) passages: Option<Vec<Passage>>,
+    pub(super) query: Option<String>,
+}
+
+/// Ids are texts; numbers are taken for theirs.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected an id: a text or a number")]
+pub(super) enum Name {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+impl Name {
+    pub(super) fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Limits {
+    pub(super) context_len: Option<u64>,
+    pub(super) max_completion: Option<u64>,
+    pub(super) max_input: Option<u64>,
+    pub(super) safety_buffer: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text, or a list of {\"id\", \"text\"}")]
+pub(super) enum System {
+    One(String),
+    Many(Vec<Text>),
+}
+
+#[derive(Deserialize)]
+pub(super) struct Text {
+    pub(super) id: Option<Name>,
+    pub(super) text: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Note {
+    pub(super) id: Name,
+    pub(super) text: String,
+    #[serde(default)]
+    pub(super) priority: Option<Priority>,
+    #[serde(default)]
+    pub(super) ttl: Option<Ttl>,
+    #[serde(default)]
+    pub(super) ttl_asked: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Passage {
+    pub(super) id: Name,
+    pub(super) text: String,
+    pub(super) score: f64,
+    #[serde(default)]
+    pub(super) source: Option<String>,
+    #[serde(default)]
+    pub(super) ttl: Option<Ttl>,
+}
+
+/// A tool in its wrapper, or bare as older logs have it.
+#[derive(Deserialize)]
+pub(super) struct Tool {
+    #[serde(default)]
+    pub(super) function: Option<Function>,
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    #[serde(default)]
+    pub(super) description: Option<String>,
+    #[serde(default)]
+    pub(super) parameters: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Function {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) description: Option<String>,
+    #[serde(default)]
+    pub(super) parameters: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Message {
+    pub(super) role: Role,
+    #[serde(default)]
+    pub(super) id: Option<Name>,
+    #[serde(default)]
+    pub(super) content: Content,
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    #[serde(default)]
+    pub(super) tool_calls: Option<Vec<Call>>,
+    #[serde(default)]
+    pub(super) tool_call_id: Option<String>,
+    #[serde(default)]
+    pub(super) function_call: Option<CalledFunction>,
+    #[serde(default)]
+    pub(super) reasoning_content: Option<String>,
+    #[serde(default)]
+    pub(super) pinned: Option<bool>,
+    #[serde(default)]
+    pub(super) priority: Option<Priority>,
+    #[serde(default)]
+    pub(super) ttl: Option<Ttl>,
+    #[serde(default)]
+    pub(super) ttl_asked: Option<bool>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Role {
+    System,
+    Developer,
+    User,
+    Assistant,
+    Tool,
+    /// The result of a legacy function call.
+    Function,
+}
+
+/// What a message says: nothing, a text, or a list of parts as they came.
+#[derive(Default)]
+pub(super) enum Content {
+    #[default]
+    Null,
+    Text(String),
+    Parts(Vec<Box<RawValue>>),
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, null or a list of parts")
+    }
+
+    fn visit_unit<E>(self) -> Result<Content, E> {
+        Ok(Content::Null)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+        Ok(Content::Text(text.into()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Content, E> {
+        Ok(Content::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(part) = list.next_element()? {
+            parts.push(part);
+        }
+        Ok(Content::Parts(parts))
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Call {
+    #[serde(default)]
+    pub(super) id: Option<String>,
+    pub(super) function: CalledFunction,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CalledFunction {
+    pub(super) name: String,
+    /// A text that holds JSON, or the JSON itself.
+    #[serde(default)]
+    pub(super) arguments: Option<Box<RawValue>>,
+}
+
+/// The parts that are known by their `type`.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Part {
+    Text { text: String },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected an address, or {\"url\", \"detail\"}")]
+pub(super) enum ImageUrl {
+    Bare(String),
+    Full {
+        url: String,
+        #[serde(default)]
+        detail: Option<String>,
+    },
+}
+
+/// Only a part's type, to know whether it is known.
+#[derive(Deserialize)]
+pub(super) struct PartType {
+    #[serde(rename = "type", default)]
+    pub(super) kind: Option<String>,
+}
+
+/// Only a session's id, read without the rest.
+#[derive(Deserialize)]
+pub(super) struct OnlyId {
+    #[serde(default)]
+    pub(super) id: Option<Name>,
+}

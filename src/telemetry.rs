@@ -1,0 +1,35 @@
+//! One event a plan, target `tokens`: numbers and names, never a text of the prompt (behaviour 67).
+
+use crate::{item::Section, plan::ContextPlan};
+
+pub(crate) fn record(plan: &ContextPlan) {
+    let [system_pinned, conversation, rag] = plan.sections;
+    let excluded = |name: &str| -> u64 {
+        let of = plan.excluded.iter().filter(|row| row.reason.name() == name);
+        of.map(|row| row.count).sum()
+    };
+    tracing::info!(
+        target: "tokens",
+        model = plan.model,
+        tokenizer = plan.tokenizer,
+        prompt_budget = plan.prompt_budget,
+        estimated_tokens_total = plan.total.n,
+        certainty = plan.total.certainty.name(),
+        overflow_tokens = plan.overflow_tokens(),
+        system_pinned_used = system_pinned.used,
+        system_pinned_limit = system_pinned.budget,
+        conversation_used = conversation.used,
+        conversation_limit = conversation.budget,
+        rag_used = rag.used,
+        rag_limit = rag.budget,
+        included = plan.included.len(),
+        excluded_budget = excluded("budget"),
+        excluded_ttl_expired = excluded("ttl_expired"),
+        excluded_duplicate = excluded("duplicate"),
+        excluded_policy = excluded("policy"),
+        excluded_archived = excluded("archived"),
+        notices = plan.notices.len(),
+        rag_items = plan.included.iter().filter(|row| row.section == Section::Rag).count(),
+        "plan",
+    );
+}
