@@ -239,6 +239,24 @@ impl RagItem {
         Self { id: id.into(), text: text.into(), score, origin: None, ttl: None }
     }
 
+    /// The document's id.
+    #[must_use]
+    pub fn id(&self) -> &ItemId {
+        &self.id
+    }
+
+    /// The document's score; larger is better.
+    #[must_use]
+    pub fn score(&self) -> f64 {
+        self.score
+    }
+
+    /// The document's text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Where the document comes from: a file, a collection. `max_source_tokens` counts by it (rule S9).
     #[must_use]
     pub fn origin(mut self, origin: impl Into<Arc<str>>) -> Self {

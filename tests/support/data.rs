@@ -1,0 +1,28 @@
+//! Real sessions, found by `CONTEXT_WINDOW_DATA`; nothing of them is copied into the project.
+
+use context_window::SessionFile;
+use std::{io::Read, path::PathBuf};
+
+/// The session files whose names start with one of these, or nothing (said loudly) where there is no data.
+pub fn files(prefixes: &[&str]) -> Vec<SessionFile> {
+    let Some(folder) = std::env::var_os("CONTEXT_WINDOW_DATA").map(PathBuf::from) else {
+        eprintln!("\n*** SKIPPED: CONTEXT_WINDOW_DATA is not set, so no real session was planned ***\n");
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(&folder).expect("CONTEXT_WINDOW_DATA names a folder");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.retain(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        prefixes.iter().any(|prefix| name.starts_with(prefix)) && name.ends_with(".jsonl.gz")
+    });
+    assert!(!paths.is_empty(), "{} holds none of {prefixes:?}", folder.display());
+    paths.iter().map(|path| open(path)).collect()
+}
+
+fn open(path: &std::path::Path) -> SessionFile {
+    let packed = std::fs::read(path).unwrap();
+    let mut text = Vec::new();
+    flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut text).unwrap();
+    SessionFile::new(&path.display().to_string(), text).unwrap()
+}

@@ -1,0 +1,39 @@
+//! The cookbook's formula over a rendered body, read back from its JSON: a second way to the same number.
+
+use context_window::{ContextPlan, TokenCounter, render};
+use serde_json::Value;
+
+/// Tokens of the rendered messages by the published formula: 3 a message, every text of it, 1 a name, 3 for priming;
+/// for calls their name, arguments and 3, for images the stated most. Tools are not among the messages.
+pub fn messages(plan: &ContextPlan, counter: &TokenCounter) -> u64 {
+    let body = serde_json::to_value(render::openai(plan)).unwrap();
+    let count = |text: &Value| counter.count(text.as_str().unwrap()).unwrap().n;
+    let mut sum = 3;
+    for message in body["messages"].as_array().unwrap() {
+        sum += 3 + count(&message["role"]);
+        match &message["content"] {
+            Value::String(_) => sum += count(&message["content"]),
+            Value::Array(parts) => {
+                for part in parts {
+                    sum += match part["type"].as_str() {
+                        Some("text") => count(&part["text"]),
+                        Some("image_url") if part["image_url"]["detail"] == "low" => 85,
+                        Some("image_url") => 85 + 8 * 170,
+                        _ => counter.count(&part.to_string()).unwrap().n,
+                    };
+                }
+            }
+            _ => {}
+        }
+        if message.get("name").is_some() {
+            sum += 1 + count(&message["name"]);
+        }
+        if message.get("reasoning_content").is_some() {
+            sum += count(&message["reasoning_content"]);
+        }
+        for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+            sum += 3 + count(&call["function"]["name"]) + count(&call["function"]["arguments"]);
+        }
+    }
+    sum
+}
