@@ -119,7 +119,7 @@ fn minimum(pool: &Pool<'_>, scale: &Scale<'_>) -> Result<Selection, Error> {
             }
         }
     }
-    chosen.start = window::start_of_the_required(pool, scale);
+    chosen.start = window::start_of_the_required(scale, &chosen)?;
     Ok(chosen)
 }
 

@@ -17,16 +17,19 @@ pub(super) fn take(
 ) -> Result<(), Error> {
     chosen.fallen.clear();
     let mut spent = 0;
+    // Once something follows the live question, what merging state into it would save is gone for the rest too.
+    let mut followed = false;
     for pin in pool.pins.iter() {
         let units = missing(pin, chosen);
         if chosen.has(pin.unit) {
             continue;
         }
         let follows = pool.live_turn().is_some_and(|live| scale.is_exchange_of(pin.unit, live));
-        let room_now = if follows { room.following } else { room.tokens };
+        let room_now = if follows || followed { room.following } else { room.tokens };
         let left = room_now.saturating_sub(spent);
         match cost(scale, &units, left)? {
             Some(costs) => {
+                followed |= follows;
                 for (unit, tokens) in units.into_iter().zip(costs) {
                     spent += tokens;
                     let reason = IncludedReason::Pinned;

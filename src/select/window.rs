@@ -2,7 +2,7 @@
 
 use super::{Selection, purse::Room};
 use crate::{
-    candidates::{Pool, Scale, Unit},
+    candidates::{Scale, Unit},
     error::Error,
     item::Section,
     reason::{ExcludedReason, HeldBy, IncludedReason},
@@ -34,12 +34,20 @@ pub(super) fn take(scale: &Scale<'_>, room: Room, chosen: &mut Selection) -> Res
     Ok(())
 }
 
-/// Where the window starts when only what is required is in.
-pub(super) fn start_of_the_required(pool: &Pool<'_>, scale: &Scale<'_>) -> Option<Unit> {
-    let live = pool.live_turn()?;
-    let required = pool.required_conversation.last().copied();
-    let whole = scale.exchanges(live).is_empty();
-    required.filter(|unit| whole || matches!(unit, Unit::Exchange(_)))
+/// Where the window starts when only what is required is in: the oldest kept unit behind which nothing is missing.
+pub(super) fn start_of_the_required(scale: &Scale<'_>, chosen: &Selection) -> Result<Option<Unit>, Error> {
+    let Some(live) = scale.turns().checked_sub(1) else {
+        return Ok(None);
+    };
+    let mut oldest = None;
+    for unit in scale.exchanges(live).rev().map(Unit::Exchange) {
+        if chosen.has(unit) {
+            oldest = Some(unit);
+        } else if scale.dead(unit)?.is_none() {
+            return Ok(oldest);
+        }
+    }
+    Ok(scale.head(live).or(oldest))
 }
 
 /// State is merged into the live question only while nothing follows it: where an exchange of the live turn could
@@ -84,8 +92,12 @@ impl Walk<'_, '_> {
             }
         }
         let suffix = self.suffix(turn, left)?;
+        let oldest = suffix.oldest.map(Unit::Exchange);
         let trimmable = head.is_some() || self.only_headless;
         if !suffix.whole && (!trimmable || suffix.new.is_empty()) {
+            if suffix.new.is_empty() {
+                self.chosen.start = oldest.or(self.chosen.start);
+            }
             return Ok(Step::Stop);
         }
         self.left = suffix.left;
@@ -94,7 +106,6 @@ impl Walk<'_, '_> {
             let reason = IncludedReason::Recent;
             self.chosen.keep(unit, Section::Conversation, reason, tokens);
         }
-        let oldest = suffix.oldest.map(Unit::Exchange);
         if suffix.whole {
             self.chosen.start = head.or(oldest).or(self.chosen.start);
             Ok(Step::Whole)

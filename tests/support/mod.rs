@@ -2,5 +2,6 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub mod data;
+pub mod generate;
 pub mod laws;
 pub mod recount;

@@ -1,0 +1,227 @@
+//! Laws as properties over generated sessions, broken ones too. `FULL=1` runs many more cases.
+
+mod support;
+
+use context_window::{
+    Certainty, ContextPlan, ContextWindowManager, Conversation, Fill, IncludedReason, Message, Model,
+    PlanRequest, Role, Section, TokenCounter, Ttl, TtlPolicy,
+};
+use proptest::prelude::*;
+use support::{
+    generate::{self, Session},
+    laws::{self, Case},
+};
+
+fn check(session: &Session, manager: &ContextWindowManager) -> Result<ContextPlan, TestCaseError> {
+    let log = session.log();
+    let request = session.request(&log);
+    let plan = manager.build_plan(&request).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let case = Case {
+        manager,
+        request: &request,
+        messages: log.messages(),
+        rag: session.rag_ids(),
+        config: &session.config,
+        plan: &plan,
+    };
+    laws::hold(&case).map_err(TestCaseError::fail)?;
+    Ok(plan)
+}
+
+/// The ids of what is in.
+fn ids(plan: &ContextPlan, section: Section) -> Vec<String> {
+    plan.included.iter().filter(|row| row.section == section).map(|row| row.id.to_string()).collect()
+}
+
+proptest! {
+    #![proptest_config(generate::cases(1_000, 40_000))]
+
+    #[test]
+    fn every_law_holds_for_every_plan(session in generate::session()) {
+        check(&session, &session.manager())?;
+    }
+
+    #[test]
+    fn every_law_holds_with_estimates_too(session in generate::session(), rough in prop::bool::ANY) {
+        let counter = if rough { TokenCounter::chars_per_4() } else { TokenCounter::chars_per_3_5() };
+        let manager = ContextWindowManager::new(Model::custom("test"), counter, session.config.clone()).unwrap();
+        let plan = check(&session, &manager)?;
+        prop_assert_eq!(plan.total.certainty == Certainty::Estimate, !plan.included.is_empty());
+    }
+
+    /// S8, O3: the order in which documents come in says nothing.
+    #[test]
+    fn shuffled_documents_change_nothing(session in generate::session(), seed in 0usize..720) {
+        let (log, manager) = (session.log(), session.manager());
+        let request = session.request(&log);
+        let mut documents = session.documents();
+        let mut seed = seed;
+        for at in (1..documents.len()).rev() {
+            documents.swap(at, seed % (at + 1));
+            seed /= at + 1;
+        }
+        let one = manager.build_plan(&request).unwrap();
+        let other = manager.build_plan(&request.clone().rag(documents)).unwrap();
+        prop_assert_eq!(laws::all_bytes(&one), laws::all_bytes(&other));
+    }
+
+    /// S8: with `fill = "prefix"` a larger RAG budget never loses an item (shares of RAG alone, so that the budget is
+    /// its budget; per-source limits pass items over, so they are off).
+    #[test]
+    fn prefix_fill_is_monotone(mut session in generate::session(), more in 0u64..300) {
+        session.config.rag.fill = Fill::Prefix;
+        session.config.rag.max_source_tokens = None;
+        session.lines.clear();
+        session.notes.clear();
+        let small = session.plan().unwrap();
+        session.budget += more;
+        let large = session.plan().unwrap();
+        let (small, large) = (ids(&small, Section::Rag), ids(&large, Section::Rag));
+        prop_assert_eq!(&large[..small.len()], &small[..]);
+    }
+
+    /// Planning reads and never writes (behaviour 25), and a clone ages on its own (behaviour 26).
+    #[test]
+    fn planning_changes_nothing(session in generate::session()) {
+        let log = session.log();
+        let before = format!("{log:?}");
+        let plan = session.manager().build_plan(&session.request(&log)).unwrap();
+        prop_assert_eq!(&before, &format!("{log:?}"));
+        let mut clone = log.clone();
+        clone.complete_turn(&plan);
+        prop_assert_eq!(&before, &format!("{log:?}"));
+    }
+
+    /// T3: TTL falls by one, only for what the plan included, and never below nothing.
+    #[test]
+    fn ttl_falls_only_for_what_was_included(session in generate::session()) {
+        let mut log = session.log();
+        let manager = session.manager();
+        let before = manager.build_plan(&session.request(&log)).unwrap();
+        log.complete_turn(&before);
+        let after = manager.build_plan(&session.request(&log)).unwrap();
+        let old = |id: &str| before.included.iter().find(|row| row.id.as_str() == id).map(|row| row.ttl);
+        for row in after.included.iter().filter(|row| row.section != Section::Rag && row.source != context_window::Source::State) {
+            let was_in = old(row.id.as_str());
+            let expected = match was_in {
+                Some(Some(Ttl::Limited(n))) => Some(Ttl::turns(n.get() - 1)),
+                Some(ttl) => ttl,
+                None => continue,
+            };
+            prop_assert_eq!(row.ttl, expected, "{}", row.id);
+        }
+    }
+
+    /// T2: under `ask` an expired item stays exactly one more turn: what was asked about is gone the next one.
+    #[test]
+    fn what_was_asked_about_is_gone_the_next_turn(mut session in generate::session()) {
+        session.config.ttl.policy = TtlPolicy::Ask;
+        let mut log = session.log();
+        let manager = session.manager();
+        let plan = manager.build_plan(&session.request(&log)).unwrap();
+        let rag = session.rag_ids();
+        let asked: Vec<String> = plan.notices.iter().filter(|notice| notice.rule == "T2")
+            .flat_map(|notice| notice.ids.iter().map(ToString::to_string))
+            .filter(|id| !rag.contains(id))
+            .collect();
+        log.complete_turn(&plan);
+        let next = manager.build_plan(&session.request(&log)).unwrap();
+        for notice in next.notices.iter().filter(|notice| notice.rule == "T2") {
+            prop_assert!(!asked.contains(&notice.ids[0].to_string()), "asked twice about {}", notice.ids[0]);
+        }
+        for id in asked.iter().filter(|id| id.starts_with('n')) {
+            prop_assert!(!next.included.iter().any(|row| row.id.as_str() == id), "{} is still in", id);
+        }
+    }
+
+    /// S2: an undroppable pin is in, whatever the budget.
+    #[test]
+    fn unlimited_pins_are_in(session in generate::session()) {
+        let plan = session.plan().unwrap();
+        for (at, (.., ttl)) in session.notes.iter().enumerate() {
+            if *ttl == Some(Ttl::Unlimited) {
+                let id = format!("n{at}");
+                prop_assert!(plan.included.iter().any(|row| row.id.as_str() == id), "{}", id);
+            }
+        }
+    }
+
+    /// H: planning what was rendered again changes nothing, and a sound history is untouched.
+    #[test]
+    fn repair_is_idempotent(session in generate::session()) {
+        let plan = session.plan().unwrap();
+        // The prompt as a log of its own, with all the room it needs; state and documents are messages there.
+        let log = Conversation::from(plan.messages().iter().cloned());
+        let manager = ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+        let limits = context_window::RequestLimits::budget(1_000_000);
+        let again = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+        prop_assert_eq!(again.messages(), plan.messages());
+        prop_assert!(again.notices.is_empty(), "{:?}", again.notices);
+        prop_assert!(again.excluded.is_empty(), "{:?}", again.excluded);
+    }
+
+    /// H2, behaviour 17: made-up results depend on the call alone: they are the same a turn later.
+    #[test]
+    fn synthetic_results_are_stable(session in generate::session()) {
+        let mut longer = session.clone();
+        longer.lines.push(generate::Line {
+            role: Role::User, size: 5, calls: Vec::new(), answers: None, life: generate::Life { pin: None, ttl: None },
+        });
+        for case in [&mut longer] { case.budget = 1_000_000 }
+        let mut now = session;
+        now.budget = 1_000_000;
+        let (now, later) = (now.plan().unwrap(), longer.plan().unwrap());
+        for row in now.included.iter().filter(|row| row.source == context_window::Source::Synthetic) {
+            if let Some(same) = later.included.iter().find(|other| other.id == row.id) {
+                prop_assert_eq!(row.hash(), same.hash());
+            }
+        }
+    }
+}
+
+#[test]
+fn ties_fall_to_the_id() {
+    let log = Conversation::from([Message::user("q")]);
+    let items = [(0.5, "b"), (0.5, "a"), (-0.0, "d"), (0.0, "c")];
+    let items = items.map(|(score, id)| (score, id.to_owned(), format!("text of {id}")));
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).rag(items)).unwrap();
+    assert_eq!(ids(&plan, Section::Rag), ["a", "b", "c", "d"]);
+}
+
+/// Not a law: with backfill a larger budget may lose a document (sizes 6, 3, 2 by rank: 5 takes 3 + 2, 6 takes 6).
+#[test]
+fn backfill_is_not_monotone_and_says_so() {
+    let log = Conversation::new();
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let fence = "<document id=\"a\">\n\n</document>\n".len() as u64;
+    let sizes = [(3.0, "a", fence as usize + 51), (2.0, "b", 30), (1.0, "c", 20)];
+    let items = || sizes.map(|(score, id, size)| (score, id.to_owned(), id.repeat(size)));
+    let at = |room: u64| {
+        let empty = 3 + (7 + 12 + 12);
+        let limits = context_window::RequestLimits::budget(empty + room);
+        ids(&manager.build_plan(&PlanRequest::new(&log).rag(items()).limits(limits)).unwrap(), Section::Rag)
+    };
+    assert_eq!(at(2 * fence + 50), ["b", "c"]);
+    assert_eq!(at(2 * fence + 51), ["a"]);
+}
+
+#[test]
+fn behaviour_6_and_7_the_live_question_is_in_even_when_it_alone_is_over_the_budget() {
+    let log = Conversation::from([
+        Message::user("old"),
+        Message::assistant("answer"),
+        Message::user("x".repeat(500)),
+    ]);
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let limits = context_window::RequestLimits::budget(100);
+    let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+    assert_eq!(
+        plan.included.iter().map(|row| (row.id.as_str(), row.reason)).collect::<Vec<_>>(),
+        [("m2", IncludedReason::Required)]
+    );
+    assert_eq!(plan.overflow.unwrap().tokens, 3 + 7 + 500 - 100);
+}

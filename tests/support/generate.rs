@@ -1,0 +1,261 @@
+//! Sessions that are mostly broken: dangling, orphan, doubled, early and late results, empty messages, pins and TTL on
+//! anything, repeated documents. Small, so that a brute-force oracle can decide them too.
+
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Error, Fill, ItemId, Message, Model, PinnedItem,
+    Placement, PlanRequest, Priority, RagItem, Repair, RequestLimits, Role, Sections, TokenCounter, ToolCall,
+    Ttl, TtlPolicy,
+};
+use proptest::prelude::*;
+
+/// How many cases a property runs: few by default, many with `FULL=1`.
+pub fn cases(few: u32, many: u32) -> ProptestConfig {
+    let full = std::env::var_os("FULL").is_some_and(|full| full == "1");
+    ProptestConfig {
+        cases: if full { many } else { few },
+        max_shrink_iters: 20_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// A token is a byte here, so that sizes can be read off the case.
+pub fn bytes() -> TokenCounter {
+    TokenCounter::from_fn("bytes", |text| Ok::<_, std::fmt::Error>(text.len() as u64))
+}
+
+#[derive(Debug, Clone)]
+pub struct Life {
+    pub pin: Option<Priority>,
+    pub ttl: Option<Ttl>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub role: Role,
+    pub size: usize,
+    pub calls: Vec<&'static str>,
+    pub answers: Option<&'static str>,
+    pub life: Life,
+}
+
+#[derive(Debug, Clone)]
+pub struct Document {
+    pub id: &'static str,
+    pub size: usize,
+    pub score: i32,
+    pub origin: Option<&'static str>,
+    pub ttl: Option<Ttl>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub system: Option<usize>,
+    pub focus: Option<usize>,
+    pub states: Vec<usize>,
+    pub notes: Vec<(usize, Priority, Option<Ttl>)>,
+    pub lines: Vec<Line>,
+    pub rag: Vec<Document>,
+    pub budget: u64,
+    pub config: Config,
+}
+
+impl Session {
+    pub fn log(&self) -> Conversation {
+        let mut log = Conversation::new();
+        if let Some(size) = self.system {
+            log.push_system("s0", "S".repeat(size));
+        }
+        for (at, (size, priority, ttl)) in self.notes.iter().enumerate() {
+            let mut note = PinnedItem::new(format!("n{at}"), "N".repeat(*size)).priority(*priority);
+            if let Some(ttl) = ttl {
+                note = note.ttl(*ttl);
+            }
+            log.pin(note);
+        }
+        for (at, line) in self.lines.iter().enumerate() {
+            let id = log.push(line.message(at));
+            if let Some(priority) = line.life.pin {
+                log.pin_message(&id, priority).unwrap();
+            }
+            if let Some(ttl) = line.life.ttl {
+                log.set_ttl(id, ttl).unwrap();
+            }
+        }
+        log
+    }
+
+    pub fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
+        let mut request =
+            PlanRequest::new(log).rag(self.documents()).limits(RequestLimits::budget(self.budget));
+        if let Some(size) = self.focus {
+            request = request.focus("F".repeat(size));
+        }
+        for (at, size) in self.states.iter().enumerate() {
+            request = request.state(format!("st{at}"), "T".repeat(*size));
+        }
+        request
+    }
+
+    pub fn documents(&self) -> Vec<RagItem> {
+        let item = |document: &Document| {
+            let mut item = RagItem::new(document.id, f64::from(document.score), document.text());
+            if let Some(origin) = document.origin {
+                item = item.origin(origin);
+            }
+            match document.ttl {
+                Some(ttl) => item.ttl(ttl),
+                None => item,
+            }
+        };
+        self.rag.iter().map(item).collect()
+    }
+
+    pub fn manager(&self) -> ContextWindowManager {
+        ContextWindowManager::new(Model::custom("test"), bytes(), self.config.clone()).unwrap()
+    }
+
+    pub fn plan(&self) -> Result<ContextPlan, Error> {
+        let log = self.log();
+        self.manager().build_plan(&self.request(&log))
+    }
+
+    pub fn rag_ids(&self) -> Vec<String> {
+        self.rag.iter().map(|document| document.id.to_owned()).collect()
+    }
+}
+
+impl Line {
+    pub fn message(&self, at: usize) -> Message {
+        let text = text_of(at, self.size);
+        let message = match self.answers {
+            Some(id) => Message::tool(id, text),
+            None => Message::new(self.role, text),
+        };
+        let calls = self.calls.iter().map(|id| ToolCall::new(*id, "f", "{}"));
+        if self.calls.is_empty() { message } else { message.calls(calls) }
+    }
+}
+
+impl Document {
+    /// Documents of one size have one text, so that repeated texts occur.
+    pub fn text(&self) -> String {
+        "D".repeat(self.size)
+    }
+}
+
+/// Some turns say the same, as turns do.
+fn text_of(at: usize, size: usize) -> String {
+    char::from(b'a' + (at % 3) as u8).to_string().repeat(size)
+}
+
+pub fn id(name: &str) -> ItemId {
+    name.into()
+}
+
+fn ttl() -> impl Strategy<Value = Option<Ttl>> {
+    prop_oneof![
+        6 => Just(None),
+        1 => Just(Some(Ttl::Unlimited)),
+        1 => Just(Some(Ttl::NoneRemaining)),
+        1 => Just(Some(Ttl::turns(2))),
+    ]
+}
+
+fn priority() -> impl Strategy<Value = Priority> {
+    prop_oneof![Just(Priority::High), Just(Priority::Normal), Just(Priority::Low)]
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    let pin = prop_oneof![5 => Just(None), 1 => priority().prop_map(Some)];
+    (pin, ttl()).prop_map(|(pin, ttl)| Life { pin, ttl })
+}
+
+const CALLS: [&str; 4] = ["x", "y", "z", "x#2"];
+
+fn line() -> impl Strategy<Value = Line> {
+    let call = prop::sample::select(&CALLS[..]);
+    let size = prop_oneof![1 => Just(0usize), 8 => 1usize..50];
+    let kind = prop_oneof![
+        4 => Just((Role::User, false, false)),
+        3 => Just((Role::Assistant, false, false)),
+        3 => Just((Role::Assistant, true, false)),
+        4 => Just((Role::Tool, false, true)),
+        1 => Just((Role::System, false, false)),
+    ];
+    (kind, size, prop::collection::vec(call.clone(), 1..4), call, life()).prop_map(
+        |((role, calls, answers), size, ids, id, life)| Line {
+            role,
+            size,
+            calls: if calls { ids } else { Vec::new() },
+            answers: answers.then_some(id),
+            life,
+        },
+    )
+}
+
+fn document() -> impl Strategy<Value = Document> {
+    (
+        prop::sample::select(&["d1", "d2", "d3", "d4", "d5", "d6", "d7"][..]),
+        1usize..60,
+        0i32..4,
+        prop::option::of(prop::sample::select(&["o1", "o2"][..])),
+        ttl(),
+    )
+        .prop_map(|(id, size, score, origin, ttl)| Document { id, size, score, origin, ttl })
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let shares = (0u16..=1000, 0u16..=1000)
+        .prop_map(|(a, b)| Sections::shares(a.min(b), a.max(b) - a.min(b), 1000 - a.max(b)));
+    let cap = || prop_oneof![4 => Just(None), 1 => (0u64..300).prop_map(Some)];
+    let limit = |most: u64| prop_oneof![5 => Just(None), 1 => (1..most).prop_map(Some)];
+    let choices = (0u8..2, 0u8..2, 0u8..3, 0u8..3);
+    (
+        shares,
+        (cap(), cap(), cap()),
+        (limit(4), limit(120), limit(150)),
+        prop::option::weighted(0.2, 0i32..4),
+        choices,
+    )
+        .prop_map(
+            |(sections, caps, (max_items, max_item_tokens, max_source_tokens), min_score, choices)| {
+                let mut config = Config::default();
+                config.sections = sections;
+                config.sections.system_pinned.cap = caps.0;
+                config.sections.conversation.cap = caps.1;
+                config.sections.rag.cap = caps.2;
+                config.rag.max_items = max_items;
+                config.rag.max_item_tokens = max_item_tokens;
+                config.rag.max_source_tokens = max_source_tokens;
+                config.rag.min_score = min_score.map(f64::from);
+                config.rag.fill = [Fill::Backfill, Fill::Prefix][usize::from(choices.0)];
+                config.rag.placement =
+                    [Placement::BeforeQuestion, Placement::BeforeConversation][usize::from(choices.1)];
+                config.ttl.policy =
+                    [TtlPolicy::Automatic, TtlPolicy::Ask, TtlPolicy::Unlimited][usize::from(choices.2)];
+                config.conversation.repair =
+                    [Repair::Synthesize, Repair::Drop, Repair::Synthesize][usize::from(choices.3)];
+                config
+            },
+        )
+}
+
+pub fn session() -> impl Strategy<Value = Session> {
+    let size = || prop::option::weighted(0.4, 1usize..60);
+    let note = (1usize..60, priority(), ttl());
+    let parts = (size(), size(), prop::collection::vec(1usize..40, 0..3), prop::collection::vec(note, 0..4));
+    let lists = (prop::collection::vec(line(), 0..14), prop::collection::vec(document(), 0..7));
+    (parts, lists, 1u64..1500, config()).prop_map(
+        |((system, focus, states, notes), (lines, rag), budget, config)| Session {
+            system,
+            focus,
+            states,
+            notes,
+            lines,
+            rag,
+            budget,
+            config,
+        },
+    )
+}
