@@ -1,6 +1,9 @@
 //! Pins in order; one that does not fit is passed over and smaller ones are still tried (rules S2, S3).
 
-use super::{Selection, purse::Room};
+use super::{
+    Selection,
+    purse::{For, Room},
+};
 use crate::{
     candidates::{Pin, Pool, Scale, Unit},
     error::Error,
@@ -25,8 +28,8 @@ pub(super) fn take(
             continue;
         }
         let follows = pool.live_turn().is_some_and(|live| scale.is_exchange_of(pin.unit, live));
-        let room_now = if follows || followed { room.following } else { room.tokens };
-        let left = room_now.saturating_sub(spent);
+        let what = if follows || followed { For::Following } else { For::Anything };
+        let left = room.tokens(what).saturating_sub(spent);
         match cost(scale, &units, left)? {
             Some(costs) => {
                 followed |= follows;
@@ -37,7 +40,7 @@ pub(super) fn take(
                 }
             }
             None => {
-                let held_by = if room.capped { HeldBy::Cap } else { HeldBy::Size };
+                let held_by = room.held_by(what, HeldBy::Size);
                 let reason = ExcludedReason::Budget { room: left, held_by };
                 chosen.fallen.insert(pin.unit, reason);
             }

@@ -4,6 +4,7 @@ use super::Selection;
 use crate::{
     candidates::{Pool, Scale, Unit},
     item::Section,
+    reason::HeldBy,
 };
 
 /// Everything that the leftover depends on beside the items, in tokens.
@@ -20,20 +21,42 @@ pub(crate) struct Purse {
     pub(crate) caps: [Option<u64>; 3],
 }
 
-/// Room for one section's offer.
+/// Room for one section's offer, in tokens.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// For anything.
-    pub(super) tokens: u64,
-    /// For what would follow the live question, so that state is no longer merged into it.
-    pub(super) following: u64,
-    /// Whether the section's cap is what makes it so little.
-    pub(super) capped: bool,
+    left: u64,
+    /// Without what merging state into the live question saves.
+    following: u64,
+    under_cap: u64,
+}
+
+/// What a room is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    Anything,
+    /// What follows the live question, so that state is no longer merged into it.
+    Following,
 }
 
 impl Room {
     pub(super) fn of(tokens: u64) -> Self {
-        Self { tokens, following: tokens, capped: false }
+        Self { left: tokens, following: tokens, under_cap: u64::MAX }
+    }
+
+    pub(super) fn tokens(self, what: For) -> u64 {
+        self.left_for(what).min(self.under_cap)
+    }
+
+    /// The reason for what does not fit: the section's cap, where that is what makes the room so little.
+    pub(super) fn held_by(self, what: For, otherwise: HeldBy) -> HeldBy {
+        if self.under_cap < self.left_for(what) { HeldBy::Cap } else { otherwise }
+    }
+
+    fn left_for(self, what: For) -> u64 {
+        match what {
+            For::Anything => self.left,
+            For::Following => self.following,
+        }
     }
 }
 
@@ -54,9 +77,11 @@ impl Purse {
         let cap = self.caps[section as usize];
         let under_cap = cap.map(|cap| cap.saturating_sub(chosen.used[section as usize]));
         let tokens = |left: i128| u64::try_from(left.max(0)).unwrap_or(u64::MAX);
-        let (plain, following) = (tokens(left + merged), tokens(left));
-        let most = under_cap.unwrap_or(u64::MAX);
-        Room { tokens: plain.min(most), following: following.min(most), capped: most < plain }
+        Room {
+            left: tokens(left + merged),
+            following: tokens(left),
+            under_cap: under_cap.unwrap_or(u64::MAX),
+        }
     }
 
     /// Gives the block's reserve back when no document is in; says whether there was one.

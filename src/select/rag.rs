@@ -1,6 +1,9 @@
 //! Documents by rank, whole or not at all (rules S8, S9).
 
-use super::{Selection, purse::Room};
+use super::{
+    Selection,
+    purse::{For, Room},
+};
 use crate::{
     candidates::{Pool, Scale, Unit},
     config::{Fill, RagOptions},
@@ -46,8 +49,14 @@ struct Offer<'a> {
 
 impl<'a> Offer<'a> {
     fn new(pool: &Pool<'_>, room: Room, rules: &'a RagOptions, chosen: &Selection) -> Self {
-        let mut offer =
-            Self { rules, room, left: room.tokens, items: 0, origins: BTreeMap::new(), stopped: false };
+        let mut offer = Self {
+            rules,
+            room,
+            left: room.tokens(For::Anything),
+            items: 0,
+            origins: BTreeMap::new(),
+            stopped: false,
+        };
         for (unit, kept) in &chosen.kept {
             if let Unit::Document(rank) = unit {
                 offer.count(pool.documents()[*rank as usize].origin, kept.tokens);
@@ -94,7 +103,7 @@ impl<'a> Offer<'a> {
             }
             Weight::Over => {
                 self.stopped = self.rules.fill == Fill::Prefix;
-                let held_by = if self.room.capped { HeldBy::Cap } else { HeldBy::Size };
+                let held_by = self.room.held_by(For::Anything, HeldBy::Size);
                 Ok(Err(ExcludedReason::Budget { room, held_by }))
             }
         }

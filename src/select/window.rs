@@ -1,6 +1,9 @@
 //! The kept window: newest turns first, whole while they fit, the first that does not trimmed (rule S4).
 
-use super::{Selection, purse::Room};
+use super::{
+    Selection,
+    purse::{For, Room},
+};
 use crate::{
     candidates::{Scale, Unit},
     error::Error,
@@ -20,31 +23,30 @@ enum Step {
 /// Walks from the live turn backwards. What is in already is free, so a later call with more room goes on where the
 /// last one stopped.
 pub(super) fn take(scale: &Scale<'_>, room: Room, chosen: &mut Selection) -> Result<(), Error> {
-    let mut walk =
-        Walk { scale, left: room_for(scale, room, chosen)?, only_headless: scale.turns() == 1, chosen };
+    chosen.start = None;
+    chosen.behind = None;
+    let what = room_for(scale, chosen)?;
+    let mut walk = Walk { scale, left: room.tokens(what), only_headless: scale.turns() == 1, chosen };
     for turn in (0..scale.turns()).rev() {
         if let Step::Stop = walk.turn(turn)? {
-            let held_by = if room.capped { HeldBy::Cap } else { HeldBy::Window };
+            let held_by = room.held_by(what, HeldBy::Window);
             let room = walk.left;
             walk.chosen.behind = Some(ExcludedReason::Budget { room, held_by });
-            return Ok(());
+            break;
         }
     }
-    walk.chosen.behind = None;
     Ok(())
 }
 
 /// Where the window starts when only what is required is in: the oldest kept unit behind which nothing is missing.
 pub(super) fn start_of_the_required(scale: &Scale<'_>, chosen: &Selection) -> Result<Option<Unit>, Error> {
-    let Some(live) = scale.turns().checked_sub(1) else {
-        return Ok(None);
-    };
+    let Some(live) = scale.turns().checked_sub(1) else { return Ok(None) };
     let mut oldest = None;
     for unit in scale.exchanges(live).rev().map(Unit::Exchange) {
-        if chosen.has(unit) {
-            oldest = Some(unit);
-        } else if scale.dead(unit)?.is_none() {
-            return Ok(oldest);
+        match chosen.kept.get(&unit) {
+            Some(kept) if kept.section == Section::Conversation => oldest = Some(unit),
+            None if scale.dead(unit)?.is_none() => return Ok(oldest),
+            _ => {}
         }
     }
     Ok(scale.head(live).or(oldest))
@@ -52,17 +54,15 @@ pub(super) fn start_of_the_required(scale: &Scale<'_>, chosen: &Selection) -> Re
 
 /// State is merged into the live question only while nothing follows it: where an exchange of the live turn could
 /// still come in, the walk may not spend what the merge saves.
-fn room_for(scale: &Scale<'_>, room: Room, chosen: &Selection) -> Result<u64, Error> {
-    let Some(live) = scale.turns().checked_sub(1) else {
-        return Ok(room.tokens);
-    };
-    for at in scale.exchanges(live) {
-        let unit = Unit::Exchange(at);
-        if !chosen.has(unit) && scale.dead(unit)?.is_none() {
-            return Ok(room.following);
+fn room_for(scale: &Scale<'_>, chosen: &Selection) -> Result<For, Error> {
+    if let Some(live) = scale.turns().checked_sub(1) {
+        for unit in scale.exchanges(live).map(Unit::Exchange) {
+            if !chosen.has(unit) && scale.dead(unit)?.is_none() {
+                return Ok(For::Following);
+            }
         }
     }
-    Ok(room.tokens)
+    Ok(For::Anything)
 }
 
 struct Walk<'a, 'b> {
@@ -92,59 +92,49 @@ impl Walk<'_, '_> {
             }
         }
         let suffix = self.suffix(turn, left)?;
-        let oldest = suffix.oldest.map(Unit::Exchange);
-        let trimmable = head.is_some() || self.only_headless;
-        if !suffix.whole && (!trimmable || suffix.new.is_empty()) {
-            if suffix.new.is_empty() {
-                self.chosen.start = oldest.or(self.chosen.start);
+        let trimmed = (head.is_some() || self.only_headless) && !suffix.new.is_empty();
+        if suffix.whole || trimmed {
+            self.left = suffix.left;
+            for (unit, tokens) in new_head.into_iter().chain(suffix.new) {
+                self.chosen.keep(unit, Section::Conversation, IncludedReason::Recent, tokens);
             }
-            return Ok(Step::Stop);
         }
-        self.left = suffix.left;
-        let new = new_head.into_iter().chain(suffix.new);
-        for (unit, tokens) in new {
-            let reason = IncludedReason::Recent;
-            self.chosen.keep(unit, Section::Conversation, reason, tokens);
+        let of_the_window = |unit: &Unit| {
+            self.chosen.kept.get(unit).is_some_and(|kept| kept.section == Section::Conversation)
+        };
+        let oldest = suffix.oldest.map(Unit::Exchange).filter(of_the_window);
+        let of_the_window = oldest.is_some() || head.as_ref().is_some_and(of_the_window);
+        // Of a turn that is left out altogether nothing counts as looked at.
+        if suffix.whole || of_the_window {
+            self.chosen.dead.extend(suffix.dead);
         }
-        if suffix.whole {
-            self.chosen.start = head.or(oldest).or(self.chosen.start);
-            Ok(Step::Whole)
-        } else {
-            self.chosen.start = oldest.or(self.chosen.start);
-            Ok(Step::Stop)
-        }
+        // A turn that is in by its pins alone is not kept by recency.
+        let start = if suffix.whole { head.or(oldest).filter(|_| of_the_window) } else { oldest };
+        self.chosen.start = start.or(self.chosen.start);
+        Ok(if suffix.whole { Step::Whole } else { Step::Stop })
     }
 
     /// The longest suffix of a turn's exchanges that fits into `left`.
-    fn suffix(&mut self, turn: u32, mut left: u64) -> Result<Suffix, Error> {
-        let mut new = Vec::new();
-        let mut oldest = None;
-        let mut whole = true;
+    fn suffix(&self, turn: u32, left: u64) -> Result<Suffix, Error> {
+        let mut suffix = Suffix { new: Vec::new(), dead: Vec::new(), oldest: None, whole: true, left };
         for at in self.scale.exchanges(turn).rev() {
             let unit = Unit::Exchange(at);
             if let Some(kept) = self.chosen.kept.get(&unit) {
                 if kept.section == Section::Conversation {
-                    oldest = Some(at);
+                    suffix.oldest = Some(at);
                 }
-                continue;
-            }
-            if let Some(reason) = self.scale.dead(unit)? {
-                self.chosen.dead.insert(unit, reason);
-                continue;
-            }
-            match self.scale.weigh(unit, left)? {
-                Weight::Exactly(tokens) => {
-                    left -= tokens;
-                    oldest = Some(at);
-                    new.push((unit, tokens));
-                }
-                Weight::Over => {
-                    whole = false;
-                    break;
-                }
+            } else if let Some(reason) = self.scale.dead(unit)? {
+                suffix.dead.push((unit, reason));
+            } else if let Weight::Exactly(tokens) = self.scale.weigh(unit, suffix.left)? {
+                suffix.left -= tokens;
+                suffix.oldest = Some(at);
+                suffix.new.push((unit, tokens));
+            } else {
+                suffix.whole = false;
+                break;
             }
         }
-        Ok(Suffix { new, oldest, whole, left })
+        Ok(suffix)
     }
 
     /// An expired user message takes its unpinned exchanges with it (rule T1).
@@ -162,9 +152,11 @@ impl Walk<'_, '_> {
 }
 
 struct Suffix {
-    /// What was not in before, newest first.
+    /// What was not in before and fits, newest first.
     new: Vec<(Unit, u64)>,
-    /// The oldest exchange of the suffix that the conversation pays for.
+    /// What can never come in as it is.
+    dead: Vec<(Unit, ExcludedReason)>,
+    /// The oldest exchange of the suffix that the conversation pays for, if it is kept.
     oldest: Option<u32>,
     /// Whether the suffix is all that lives of the turn.
     whole: bool,
