@@ -46,7 +46,7 @@ pub(crate) fn plan(
 ) -> Result<ContextPlan, Error> {
     let merged = select::merges_state(pool, scale, chosen);
     let parts = included::rows(pool, meter, chosen, frame.placement, merged)?;
-    let excluded = excluded::rows(pool, meter, chosen)?;
+    let excluded = excluded::rows(pool, meter, chosen);
     let mut overhead = frame.overhead;
     overhead.extend(parts.overhead);
     overhead.retain(|line| line.tokens != 0);
@@ -55,7 +55,7 @@ pub(crate) fn plan(
         let first = pool.members(unit).first().copied();
         first.map(|position| pool.log().message_id(position))
     });
-    let overflow = overflow(&frame.prompt_budget, total, pool, scale, chosen, &parts.rows)?.map(
+    let overflow = overflow(frame.prompt_budget, total, pool, scale, chosen, &parts.rows)?.map(
         |(tokens, minimum, loads)| Overflow {
             tokens,
             minimum,
@@ -126,14 +126,14 @@ type Excess = (u64, Vec<crate::item::ItemId>, Vec<Load>);
 
 /// By how much the prompt is over the budget, and what could give way.
 fn overflow(
-    prompt_budget: &u64,
+    prompt_budget: u64,
     total: TokenCount,
     pool: &Pool<'_>,
     scale: &Scale<'_>,
     chosen: &Selection,
     rows: &[PlannedItem],
 ) -> Result<Option<Excess>, Error> {
-    let excess = total.n.saturating_sub(*prompt_budget);
+    let excess = total.n.saturating_sub(prompt_budget);
     if excess == 0 {
         return Ok(None);
     }

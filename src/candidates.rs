@@ -66,6 +66,8 @@ pub(crate) struct Pool<'a> {
     pub(crate) required_conversation: Vec<Unit>,
     /// In the order of rule S2.
     pub(crate) pins: Vec<Pin>,
+    /// For each pinned exchange, the user message it brings.
+    brought: BTreeMap<Unit, Option<Unit>>,
     /// Pins that expired or can never be sent.
     pub(crate) dead_pins: BTreeMap<Unit, ExcludedReason>,
     /// Leading system messages with nothing in them.
@@ -105,6 +107,7 @@ impl<'a> Pool<'a> {
             required_system: Vec::new(),
             required_conversation: Vec::new(),
             pins: Vec::new(),
+            brought: BTreeMap::new(),
             dead_pins: BTreeMap::new(),
             empty_leading: Vec::new(),
         };
@@ -180,11 +183,7 @@ impl<'a> Pool<'a> {
         }
         let mut pinned: BTreeMap<Unit, Priority> = BTreeMap::new();
         for (position, priority) in self.log.pins() {
-            let unit = match self.log.turns().place_of(*position) {
-                Place::Leading => continue,
-                Place::Head(turn) => Unit::Head(turn),
-                Place::Exchange(at) => Unit::Exchange(at),
-            };
+            let Some(unit) = self.unit_of(*position) else { continue };
             if !self.required_conversation.contains(&unit) {
                 let held = pinned.entry(unit).or_insert(*priority);
                 *held = (*held).min(*priority);
@@ -193,6 +192,7 @@ impl<'a> Pool<'a> {
         for (unit, priority) in pinned {
             self.order_pinned_message(unit, priority)?;
         }
+        self.brought = self.pins.iter().map(|pin| (pin.unit, pin.brings)).collect();
         self.pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
         Ok(())
     }
@@ -280,6 +280,20 @@ impl<'a> Pool<'a> {
             Unit::Head(turn) => turns.head(turn).into_iter().collect(),
             Unit::Exchange(at) => turns.exchange(at).members(),
             _ => Vec::new(),
+        }
+    }
+
+    /// The user message that a pin brings, for a unit that is one.
+    pub(crate) fn brought_by(&self, unit: Unit) -> Option<Unit> {
+        self.brought.get(&unit).copied().flatten()
+    }
+
+    /// The unit that a message of the conversation belongs to.
+    pub(crate) fn unit_of(&self, position: u32) -> Option<Unit> {
+        match self.log.turns().place_of(position) {
+            Place::Leading => None,
+            Place::Head(turn) => Some(Unit::Head(turn)),
+            Place::Exchange(at) => Some(Unit::Exchange(at)),
         }
     }
 

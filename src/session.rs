@@ -179,5 +179,5 @@ fn split(name: &str, text: &str) -> Result<Vec<Document>, Error> {
 }
 
 fn line_breaks(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|byte| **byte == b'\n').count()
+    bytes.split(|byte| *byte == b'\n').count() - 1
 }

@@ -1,4 +1,12 @@
 //! Every real session plans at every budget (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 #![cfg(feature = "openai")]
 
 mod support;

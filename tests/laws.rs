@@ -1,4 +1,12 @@
 //! Laws as properties over generated sessions, broken ones too. `FULL=1` runs many more cases.
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod support;
 

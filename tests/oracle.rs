@@ -2,6 +2,14 @@
 //! possible (every classification of sections for B5, every cut of the window for S4). It has to agree on every
 //! decision of every small instance. A token is a byte, the framing is OpenAI's: 3 and the role's name a message,
 //! 3 for priming, 3 a call.
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod support;
 

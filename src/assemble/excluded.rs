@@ -4,7 +4,6 @@
 use super::included::{id_of, source_of};
 use crate::{
     candidates::{Pool, Unit},
-    error::Error,
     item::{Priority, Section, Source},
     meter::{self, Meter},
     plan::ExcludedItem,
@@ -14,11 +13,11 @@ use crate::{
 };
 use std::{collections::BTreeMap, ops::Range};
 
-pub(super) fn rows(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Result<Vec<ExcludedItem>, Error> {
+pub(super) fn rows(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let mut rows = notes(pool, meter, chosen);
     rows.extend(messages(pool, meter, chosen));
     rows.extend(documents(pool, meter, chosen));
-    Ok(rows)
+    rows
 }
 
 fn notes(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
@@ -196,10 +195,10 @@ impl Runs<'_, '_> {
 
     /// Whether the row is one fallen pin that was weighed by itself, without a user message that it brings.
     fn is_weighed_alone(&self, range: &Range<u32>, chosen: &Selection) -> bool {
-        self.pool.pins.iter().any(|pin| {
-            chosen.fallen.contains_key(&pin.unit)
-                && pin.brings.is_none_or(|head| chosen.has(head))
-                && self.pool.members(pin.unit) == range.clone().collect::<Vec<u32>>()
+        let unit = self.pool.unit_of(range.start).filter(|unit| chosen.fallen.contains_key(unit));
+        unit.is_some_and(|unit| {
+            self.pool.brought_by(unit).is_none_or(|head| chosen.has(head))
+                && self.pool.members(unit).into_iter().eq(range.clone())
         })
     }
 }

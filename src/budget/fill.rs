@@ -90,6 +90,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Steps of λ in the search below.
+    const FINE: u64 = 1 << 20;
+
     fn pots(of: [(u16, u64, u64); 3]) -> [Pot; 3] {
         of.map(|(share, minimum, demand)| Pot { share, minimum, demand, ..Pot::default() })
     }
@@ -143,7 +146,6 @@ mod tests {
             let got = budgets(of, total);
             let reach: u64 = of.iter().map(|(share, minimum, demand)| if *share == 0 { *minimum } else { *demand }).sum();
             prop_assert_eq!(got.iter().sum::<u64>(), reach.min(total));
-            const FINE: u64 = 1 << 20;
             let at_lambda = |lambda: u64| of.map(|(share, minimum, demand)|
                 (u64::from(share) * lambda).clamp(minimum * FINE, demand * FINE));
             let (mut low, mut high) = (0u64, FINE * 700);

@@ -33,12 +33,9 @@ mod tests {
     #[test]
     fn unset_keys_of_the_shipped_file_are_keys() {
         let text = include_str!("../../config/default.toml").replace("\n#", "\n");
-        let text: String = text
-            .lines()
-            .filter(|line| line.starts_with('[') || (line.contains(" = ") && !line.starts_with(' ')))
-            .map(|line| format!("{line}\n"))
-            .collect();
-        let config = parse(&text, "default.toml").unwrap();
+        let settings = text.lines().filter(|line| line.starts_with('[') || line.contains(" = "));
+        let settings: Vec<&str> = settings.filter(|line| !line.starts_with(' ')).collect();
+        let config = parse(&settings.join("\n"), "default.toml").unwrap();
         assert_eq!(config.model.default.safety_buffer, Some(1024));
         assert_eq!(config.sections.rag.cap, Some(40_000));
         assert_eq!(config.rag.max_source_tokens, Some(4000));

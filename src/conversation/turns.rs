@@ -13,7 +13,7 @@ use std::{
 /// The shape of a conversation: which messages form which exchange, which exchanges form which turn.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turns {
-    turns: Vec<Turn>,
+    list: Vec<Turn>,
     exchanges: Vec<Exchange>,
     /// What each message is.
     places: Vec<Place>,
@@ -95,16 +95,16 @@ impl Turns {
     }
 
     fn place(&mut self, message: &Message, position: u32) -> Place {
-        if self.turns.is_empty() && message.role().instructs() {
+        if self.list.is_empty() && message.role().instructs() {
             return Place::Leading;
         }
         if message.role() == Role::User && !message.is_empty() {
             self.waiting.clear();
-            self.turns.push(Turn { head: Some(position), first: self.exchanges.len() as u32 });
-            return Place::Head(self.turns.len() as u32 - 1);
+            self.list.push(Turn { head: Some(position), first: self.exchanges.len() as u32 });
+            return Place::Head(self.list.len() as u32 - 1);
         }
-        if self.turns.is_empty() {
-            self.turns.push(Turn { head: None, first: 0 });
+        if self.list.is_empty() {
+            self.list.push(Turn { head: None, first: 0 });
         }
         let own = self.exchanges.len() as u32;
         let fault = match (message.role(), message.answers()) {
@@ -179,19 +179,19 @@ impl Turns {
 
     /// How many turns there are.
     pub(crate) fn count(&self) -> u32 {
-        self.turns.len() as u32
+        self.list.len() as u32
     }
 
     /// The user message that heads a turn.
     pub(crate) fn head(&self, turn: u32) -> Option<u32> {
-        self.turns[turn as usize].head
+        self.list[turn as usize].head
     }
 
     /// The exchanges of a turn, those that never can be sent among them.
     pub(crate) fn exchanges(&self, turn: u32) -> Range<u32> {
         let turn = turn as usize;
-        let end = self.turns.get(turn + 1).map(|next| next.first);
-        self.turns[turn].first..end.unwrap_or(self.exchanges.len() as u32)
+        let end = self.list.get(turn + 1).map(|next| next.first);
+        self.list[turn].first..end.unwrap_or(self.exchanges.len() as u32)
     }
 
     pub(crate) fn exchange(&self, at: u32) -> &Exchange {
@@ -200,7 +200,7 @@ impl Turns {
 
     /// The turn that an exchange belongs to.
     pub(crate) fn turn_of(&self, exchange: u32) -> u32 {
-        self.turns.partition_point(|turn| turn.first <= exchange) as u32 - 1
+        self.list.partition_point(|turn| turn.first <= exchange) as u32 - 1
     }
 
     pub(crate) fn place_of(&self, position: u32) -> Place {
@@ -209,7 +209,7 @@ impl Turns {
 
     /// How many system messages stand before everything else.
     pub(crate) fn leading(&self) -> u32 {
-        let first = self.turns.first();
+        let first = self.list.first();
         first.map_or(self.places.len() as u32, |turn| {
             turn.head.unwrap_or_else(|| self.exchanges[turn.first as usize].at)
         })

@@ -22,11 +22,11 @@ pub(super) fn take(
     let mut spent = 0;
     // Once something follows the live question, what merging state into it would save is gone for the rest too.
     let mut followed = false;
-    for pin in pool.pins.iter() {
-        let units = missing(pin, chosen);
+    for pin in &pool.pins {
         if chosen.has(pin.unit) {
             continue;
         }
+        let units = missing(pin, chosen);
         let follows = pool.live_turn().is_some_and(|live| scale.is_exchange_of(pin.unit, live));
         let what = if follows || followed { For::Following } else { For::Anything };
         let left = room.tokens(what).saturating_sub(spent);

@@ -97,5 +97,7 @@ pub(crate) fn merges_state(pool: &Pool<'_>, scale: &Scale<'_>, chosen: &Selectio
     let (Some(Unit::Head(live)), true) = (pool.live_question(), pool.states() > 0) else {
         return false;
     };
-    !scale.exchanges(live).any(|at| chosen.has(Unit::Exchange(at)))
+    let exchanges = scale.exchanges(live);
+    let exchanges = Unit::Exchange(exchanges.start)..Unit::Exchange(exchanges.end);
+    chosen.kept.range(exchanges).next().is_none()
 }

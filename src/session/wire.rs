@@ -45,7 +45,7 @@ impl Name {
     }
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Limits {
     pub(super) context_len: Option<u64>,

@@ -77,7 +77,7 @@ pub(crate) struct Target {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Provider {
-    /// OpenAI Chat Completions
+    /// Chat Completions, as `OpenAI` and compatible servers take them
     Openai,
 }
 

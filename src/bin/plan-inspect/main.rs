@@ -1,5 +1,7 @@
 //! Shows what a planner makes of a session: what goes into the prompt, what does not, and why.
 
+#![expect(clippy::print_stderr, reason = "that is where a command line tool says what is wrong")]
+
 mod args;
 mod input;
 mod run;
