@@ -28,7 +28,7 @@ pub(crate) enum Repr {
         "no room for a prompt: {formula} leaves {left} tokens; raise context_len, lower max_completion or safety_buffer, or set the budget itself"
     )]
     NoBudget { formula: String, left: i128 },
-    #[error("config: {key}: {found}; expected {expected}")]
+    #[error("{key}: {found}; expected {expected}")]
     Config { key: String, found: String, expected: String },
     #[error("{origin}: {detail}")]
     ConfigFile { origin: String, detail: String },

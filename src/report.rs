@@ -19,6 +19,16 @@ pub fn json(plan: &ContextPlan) -> String {
     json::plan(plan, true)
 }
 
+/// A text without anything that a terminal would act on: controls and direction marks become `?`.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let marks = ['\u{200e}', '\u{200f}'];
+    let acts = |c: char| {
+        c.is_control() || marks.contains(&c) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
+}
+
 impl ContextPlan {
     /// A hash of everything the plan says (blake3 over its compact JSON without this field, 64 hexadecimal digits),
     /// computed when asked for: equal plans have equal fingerprints on any machine (rule O3).

@@ -44,6 +44,6 @@ mod tests {
     #[test]
     fn a_share_that_does_not_sum_is_an_error_with_the_keys() {
         let error = parse("[sections.rag]\nshare = 200\n", "mine.toml").unwrap_err();
-        insta::assert_snapshot!(error, @"mine.toml: config: sections.system_pinned.share, sections.conversation.share, sections.rag.share: 150 + 550 + 200 = 900; expected per mille that sum to 1000 (rule B4)");
+        insta::assert_snapshot!(error, @"mine.toml: sections.system_pinned.share, sections.conversation.share, sections.rag.share: 150 + 550 + 200 = 900; expected per mille that sum to 1000 (rule B4)");
     }
 }

@@ -1,7 +1,8 @@
 //! The report a person reads. Everything that comes from a session is cleaned before it reaches a terminal.
 
+use super::printable;
 use crate::{
-    item::{ItemId, Section},
+    item::{ItemId, Source},
     plan::{BudgetSource, ContextPlan, ExcludedItem, PlannedItem, Remedy, SectionUse},
     tokens::{Certainty, TokenCount},
 };
@@ -52,7 +53,7 @@ impl Text<'_> {
             "ctx tokens: {} / {} ({} {})",
             grouped(plan.total.n),
             grouped(plan.prompt_budget),
-            clean(&plan.model),
+            printable(&plan.model),
             grouped(plan.limits.context_len),
         )?;
         let from = match plan.budget_source {
@@ -74,7 +75,7 @@ impl Text<'_> {
             f,
             "limits: {}, tokenizer: {} ({}), config: {}",
             plan.limits_source.name(),
-            clean(&plan.tokenizer),
+            printable(&plan.tokenizer),
             plan.total.certainty.name(),
             plan.config,
         )
@@ -164,9 +165,9 @@ impl Text<'_> {
         }
         writeln!(f, "\nnotices: {}", self.plan.notices.len())?;
         for notice in &self.plan.notices {
-            let ids: Vec<String> = notice.ids.iter().map(|id| clean(id.as_str())).collect();
+            let ids: Vec<String> = notice.ids.iter().map(|id| printable(id.as_str())).collect();
             let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
-            writeln!(f, "  {:<3} {at}{}", notice.rule, clean(&notice.text))?;
+            writeln!(f, "  {:<3} {at}{}", notice.rule, printable(&notice.text))?;
         }
         Ok(())
     }
@@ -180,9 +181,9 @@ impl Text<'_> {
             match remedy {
                 Remedy::RaiseBudget { to } => writeln!(f, "  raise the prompt budget to {}", grouped(*to)),
                 Remedy::LowerCompletion { to } => writeln!(f, "  lower max_completion to {}", grouped(*to)),
-                Remedy::Unpin { id } => writeln!(f, "  unpin {}", clean(id.as_str())),
+                Remedy::Unpin { id } => writeln!(f, "  unpin {}", printable(id.as_str())),
                 Remedy::Shorten { id, by } => {
-                    writeln!(f, "  shorten {} by {} tokens", clean(id.as_str()), grouped(*by))
+                    writeln!(f, "  shorten {} by {} tokens", printable(id.as_str()), grouped(*by))
                 }
             }?;
         }
@@ -204,22 +205,24 @@ impl Text<'_> {
 
 fn why_in(item: &PlannedItem) -> String {
     let ttl = item.ttl.map_or(String::new(), |ttl| format!(", ttl {ttl}"));
-    let who = match (item.section, item.role) {
-        (Section::Rag, _) | (_, None) => item.source.name().to_owned(),
-        (_, Some(role)) if role.name() == item.source.name() => role.name().to_owned(),
-        (_, Some(role)) => format!("{} {}", item.source.name(), role.name()),
+    let what = match (item.source, item.role) {
+        (Source::Conversation, Some(role)) => role.name(),
+        (Source::Pinned, _) => "note",
+        (source, _) => source.name(),
     };
-    format!("{}, {who}{ttl}", item.reason.name())
+    format!("{}, {what}{ttl}", item.reason.name())
 }
 
 fn why_out(item: &ExcludedItem) -> String {
-    format!("{}: {}", item.reason.name(), clean(&item.reason.to_string()))
+    format!("{}: {}", item.reason.name(), printable(&item.reason.to_string()))
 }
 
 fn label(id: &ItemId, last: Option<&ItemId>, count: u64) -> String {
     match last {
-        Some(last) => format!("{}..{} ({})", clean(id.as_str()), clean(last.as_str()), grouped(count)),
-        None => clean(id.as_str()),
+        Some(last) => {
+            format!("{}..{} ({})", printable(id.as_str()), printable(last.as_str()), grouped(count))
+        }
+        None => printable(id.as_str()),
     }
 }
 
@@ -249,15 +252,6 @@ fn grouped(n: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// A text without anything that a terminal would act on: controls and direction marks become `?`.
-fn clean(text: &str) -> String {
-    let acts = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
 }
 
 /// A text of exactly so many columns: filled up with spaces, or cut with an ellipsis.
@@ -291,7 +285,7 @@ mod tests {
         {
             assert_eq!(fitted(text, columns).width(), columns, "{text}");
         }
-        assert_eq!(clean("a\u{1b}[31m\u{202e}b\nc"), "a?[31m?b?c");
+        assert_eq!(printable("a\u{1b}[31m\u{202e}b\nc"), "a?[31m?b?c");
         assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -6,6 +6,7 @@ mod args;
 mod input;
 mod run;
 
+use context_window::report;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -14,7 +15,10 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("plan-inspect: {error:#}");
+            // An error may quote the file it is about, and a file may hold anything.
+            for line in format!("plan-inspect: {error:#}").lines() {
+                eprintln!("{}", report::printable(line));
+            }
             ExitCode::from(2)
         }
     }

@@ -1,0 +1,108 @@
+//! A folder of small sessions: session in, report and JSON out; errors are snapshotted too. Every fixture names the rules
+//! it shows, and every plan in the loop keeps the laws.
+#![cfg(feature = "openai")]
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
+
+mod support;
+
+use context_window::{Config, ContextWindowManager, Error, Model, Session, TokenCounter, report};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::{collections::BTreeSet, fmt::Write as _, path::Path};
+use support::laws::{self, Case};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fixture {
+    rules: Vec<String>,
+    why: String,
+    /// The session, or a text that is none.
+    session: Option<Box<RawValue>>,
+    text: Option<String>,
+    budget: Option<u64>,
+    #[serde(default)]
+    config: String,
+    counter: Option<String>,
+    /// How many turns are completed and planned again.
+    #[serde(default)]
+    turns: u32,
+}
+
+fn read(path: &Path) -> Fixture {
+    let text = std::fs::read_to_string(path).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn run(fixture: &Fixture) -> Result<String, Error> {
+    let text =
+        fixture.session.as_ref().map(|raw| raw.get().to_owned()).or_else(|| fixture.text.clone()).unwrap();
+    let mut session = Session::from_json(&text)?;
+    let config = Config::from_toml(&fixture.config, "config.toml")?;
+    let model = session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named)?;
+    let manager = match &fixture.counter {
+        Some(name) => ContextWindowManager::new(model, TokenCounter::named(name)?, config.clone())?,
+        None => ContextWindowManager::configured(model, config.clone())?,
+    };
+    session.limits.prompt_budget = fixture.budget;
+    let mut out = String::new();
+    for turn in 0..=fixture.turns {
+        let request = session.request();
+        let plan = manager.build_plan(&request)?;
+        let case = Case {
+            manager: &manager,
+            request: &request,
+            messages: session.log.messages(),
+            rag: session.rag.iter().map(|item| item.id().as_str().to_owned()).collect(),
+            config: &config,
+            plan: &plan,
+        };
+        laws::hold(&case).unwrap();
+        if fixture.turns > 0 {
+            let _ = writeln!(out, "=== turn {turn}");
+        }
+        let _ = writeln!(out, "{}\n{}", report::text(&plan), report::json(&plan));
+        session.log.complete_turn(&plan);
+    }
+    Ok(out)
+}
+
+#[test]
+fn every_fixture_plans_as_it_did() {
+    insta::glob!("fixtures/*.json", |path| {
+        let fixture = read(path);
+        let out = run(&fixture).unwrap_or_else(|error| {
+            let mut text = format!("error ({:?}): {error}\n", error.kind());
+            let mut source = std::error::Error::source(&error);
+            while let Some(cause) = source {
+                let _ = writeln!(text, "because: {cause}");
+                source = cause.source();
+            }
+            text
+        });
+        insta::with_settings!({ description => fixture.why, omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(out);
+        });
+    });
+}
+
+#[test]
+fn every_rule_has_a_fixture() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 40, "{} fixtures", files.len());
+    let named: BTreeSet<String> = files.iter().flat_map(|path| read(path).rules).collect();
+    let rules = "B1 B2 B3 B4 B5 B6 S1 S2 S3 S4 S6 S8 S9 T1 T2 T3 O1 O2 O3 O4 O5 H1 H2 H3 H4 N1 N3";
+    let missing: Vec<&str> = rules.split(' ').filter(|rule| !named.contains(*rule)).collect();
+    assert!(missing.is_empty(), "no fixture names {missing:?}");
+    let rulebook = include_str!("../docs/rules.md");
+    let unknown: Vec<&String> =
+        named.iter().filter(|rule| !rulebook.contains(&format!("**{rule}**"))).collect();
+    assert!(unknown.is_empty(), "docs/rules.md does not know {unknown:?}");
+}
