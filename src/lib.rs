@@ -1,4 +1,83 @@
 //! Decides what goes into a language model's prompt, within an exact token budget, and says why.
+//!
+//! ```
+//! use context_window::{ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, RagItem, RequestLimits};
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! # #[cfg(feature = "openai")] {
+//! let manager = ContextWindowManager::for_model("gpt-4o")?;
+//! let mut log = Conversation::from([
+//!     Message::system("Answer from the documents."),
+//!     Message::user("Do you sell kettles?"),
+//!     Message::assistant("Yes, two of them: the Wren and the Finch."),
+//!     Message::user("How long do refunds take?"),
+//! ]);
+//! log.pin(PinnedItem::new("tone", "The customer likes short answers."));
+//!
+//! let documents = [
+//!     RagItem::new("refunds", 0.92, "Refunds take 5 days."),
+//!     RagItem::new("hours", 0.10, "We are open from 9 to 18, and on Saturdays from 9 to 13."),
+//! ];
+//! let request = PlanRequest::new(&log).rag(documents).limits(RequestLimits::budget(90));
+//! let plan = manager.build_plan(&request)?;
+//!
+//! let ids: Vec<&str> = plan.included.iter().map(|item| item.id.as_str()).collect();
+//! assert_eq!(ids, ["m0", "tone", "m1", "m2", "refunds", "m3"]);
+//! assert_eq!(plan.excluded[0].id.as_str(), "hours");
+//! assert_eq!(plan.excluded[0].reason.to_string(), "larger than the 4 left");
+//! assert_eq!(plan.total.n, 86);
+//! # }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Overview
+//!
+//! A [`ContextWindowManager`] is bound to one model, one counter and one configuration. A [`Conversation`] is the
+//! append-only log of messages, pins and lifetimes. A [`PlanRequest`] borrows the log and brings what belongs to one
+//! prompt: documents, tools, volatile state, limits. [`ContextWindowManager::build_plan`] reads all of them and returns a
+//! [`ContextPlan`]: every candidate in exactly one of `included` and `excluded`, each with its reason and its tokens.
+//!
+//! The stages stand in this order, and each uses only what stands above it:
+//!
+//! 1. candidates: what is required, pinned, retrieved; what has expired; what a broken history needs
+//! 2. budget: the formula, the shares, what each section could use
+//! 3. select: required, pinned, conversation, documents, then once more with what is left over
+//! 4. assemble: prompt order, rows, the ledger
+//!
+//! The smallest use is four lines:
+//!
+//! ```
+//! # use context_window::*;
+//! # fn send(_: &impl serde::Serialize) {}
+//! # fn main() -> Result<(), Error> {
+//! # #[cfg(feature = "openai")] {
+//! # let question = "How long do refunds take?";
+//! # let hits = vec![(0.91, "refunds".to_string(), "Refunds take 5 days.".to_string())];
+//! let manager = ContextWindowManager::for_model("gpt-4o")?;
+//! let log = Conversation::from([Message::system("Answer from the documents."), Message::user(question)]);
+//! let plan = manager.build_plan(&PlanRequest::new(&log).rag(hits))?;
+//! send(&render::openai(&plan));
+//! # assert_eq!(plan.included.len(), 3);
+//! # }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it promises
+//!
+//! - Planning reads and never writes; the same request gives the same bytes. No clock, no randomness, no hash order.
+//! - The tokens of `included` and `overhead` sum to the total, and the total is the count of the rendered prompt.
+//! - A tool call is in with all its results or not at all; the live question is always in; documents are whole.
+//! - A plan costs what its budget costs, not what its history costs.
+//! - With `fill = "backfill"` a larger budget may lose a document that a smaller one kept; `docs/rules.md` says when.
+//!
+//! # Learn more
+//!
+//! - `docs/rules.md`: every rule with its id
+//! - [`Config`] and `config/default.toml`: every option
+//! - [`report`]: a plan as text or JSON; [`render`]: the prompt as a provider's request body
+//! - `examples/chat.rs`, `examples/agent.rs`: whole loops
 
 mod error;
 mod item;
@@ -24,6 +103,11 @@ mod telemetry;
 mod manager;
 pub mod report;
 mod session;
+
+/// The README's program is a test.
+#[cfg(all(doctest, feature = "openai"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub use config::{
     Config, ConversationOptions, DefaultModel, Fill, ModelOptions, Placement, RagOptions, Repair,

@@ -51,13 +51,13 @@ pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) limits: Limits,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
     /// Columns of the text report
-    #[arg(long, value_name = "COLUMNS", default_value_t = 80)]
+    #[arg(long, value_name = "COLUMNS", default_value_t = 80, help_heading = "Output")]
     pub(crate) width: usize,
     /// Exit with 1 when the plan is over its budget
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,
 }
 
@@ -77,7 +77,8 @@ pub(crate) struct Target {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Provider {
-    /// Chat Completions, as `OpenAI` and compatible servers take them
+    #[expect(clippy::doc_markdown, reason = "this is the help text")]
+    /// OpenAI Chat Completions
     Openai,
 }
 
