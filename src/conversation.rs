@@ -153,7 +153,8 @@ impl Conversation {
         self.note_event(Event::Pinned(item));
     }
 
-    /// Pins the exchange that this message belongs to (rule S3).
+    /// Pins the exchange that this message belongs to (rule S3). A TTL that is used up is forgotten: that is how a
+    /// message is kept when a plan asks about it (rule T2).
     ///
     /// # Errors
     ///
@@ -161,6 +162,9 @@ impl Conversation {
     pub fn pin_message(&mut self, id: impl Into<ItemId>, priority: Priority) -> Result<(), Error> {
         let id = id.into();
         let position = self.position(&id)?;
+        if self.lifetime(&id).is_some_and(|lifetime| lifetime.left == Ttl::NoneRemaining) {
+            self.lifetimes.remove(&id);
+        }
         self.pins.insert(position, priority);
         self.note_event(Event::MessagePinned { id, priority });
         Ok(())
@@ -352,5 +356,65 @@ impl Extend<Message> for Conversation {
         for message in messages {
             self.push(message);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_the_whole_log_in_order() {
+        let mut log = Conversation::new();
+        log.push_system("s0", "Be brief.");
+        log.push(Message::user("a"));
+        log.pin(PinnedItem::new("n", "note"));
+        log.push(Message::assistant("b"));
+        assert!(log.unpin("n") && !log.unpin("n"));
+        let kinds: Vec<&str> = log
+            .entries()
+            .map(|entry| match entry {
+                Entry::Message(message) => message.text(),
+                Entry::Event(Event::SystemText { .. }) => "system",
+                Entry::Event(Event::Pinned(_)) => "pinned",
+                Entry::Event(Event::Unpinned(_)) => "unpinned",
+                Entry::Event(_) => "other",
+            })
+            .collect();
+        assert_eq!(kinds, ["system", "a", "pinned", "b", "unpinned"]);
+    }
+
+    #[test]
+    fn pinning_again_renews_what_was_used_up() {
+        let mut log = Conversation::from([Message::user("a")]);
+        log.set_ttl("m0", Ttl::NoneRemaining).unwrap();
+        log.pin_message("m0", Priority::Normal).unwrap();
+        assert_eq!(log.lifetime(&"m0".into()), None);
+        log.pin(PinnedItem::new("n", "note").ttl(Ttl::turns(0)));
+        log.pin(PinnedItem::new("n", "note").ttl(Ttl::turns(2)));
+        assert_eq!(log.lifetime(&"n".into()).unwrap().left, Ttl::turns(2));
+        assert_eq!(log.notes().len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_pinned_or_aged() {
+        let mut log = Conversation::from([Message::user("a").id("x")]);
+        for id in ["m0", "m1", "y"] {
+            assert_eq!(log.pin_message(id, Priority::High).unwrap_err().kind(), crate::ErrorKind::Input);
+            assert!(log.set_ttl(id, Ttl::Unlimited).is_err());
+        }
+        assert!(log.pin_message("x", Priority::High).is_ok());
+    }
+
+    #[test]
+    fn open_calls_are_what_an_agent_has_to_run() {
+        let call = |id: &str| ToolCall::new(id, "f", "{}");
+        let mut log = Conversation::from([Message::user("go")]);
+        assert_eq!(log.open_calls().count(), 0);
+        log.push(Message::assistant("").calls([call("a"), call("b")]));
+        log.push(Message::tool("a", "done"));
+        assert_eq!(log.open_calls().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["b"]);
+        log.push(Message::user("never mind"));
+        assert_eq!(log.open_calls().count(), 0);
     }
 }

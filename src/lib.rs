@@ -79,8 +79,8 @@
 //! - [`report`]: a plan as text or JSON; [`render`]: the prompt as a provider's request body
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
 
-mod error;
 mod item;
+mod error;
 mod message;
 mod config;
 mod wording;

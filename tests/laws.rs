@@ -42,7 +42,7 @@ fn ids(plan: &ContextPlan, section: Section) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(generate::cases(1_000, 40_000))]
+    #![proptest_config(generate::cases(3_000, 40_000))]
 
     #[test]
     fn every_law_holds_for_every_plan(session in generate::session()) {
@@ -232,4 +232,31 @@ fn behaviour_6_and_7_the_live_question_is_in_even_when_it_alone_is_over_the_budg
         [("m2", IncludedReason::Required)]
     );
     assert_eq!(plan.overflow.unwrap().tokens, 3 + 7 + 500 - 100);
+}
+
+/// Found by a full run: a pin that follows the live question ends the merge of state into it, and a pin after it in the
+/// order spent that saving all the same.
+#[test]
+fn what_merging_saves_is_spent_once_at_any_budget() {
+    let life = |pin| generate::Life { pin, ttl: None };
+    let line =
+        |role, size, pin| generate::Line { role, size, calls: Vec::new(), answers: None, life: life(pin) };
+    let document = |id, size, score| generate::Document { id, size, score, origin: Some("o1"), ttl: None };
+    let high = context_window::Priority::High;
+    let mut config = context_window::Config::default();
+    config.sections = context_window::Sections::shares(0, 0, 1000);
+    let mut session = Session {
+        system: None,
+        focus: None,
+        states: vec![14],
+        notes: vec![(14, high, None)],
+        lines: vec![line(Role::User, 31, None), line(Role::Assistant, 7, Some(high))],
+        rag: vec![document("d1", 57, 1), document("d2", 1, 0)],
+        budget: 0,
+        config,
+    };
+    for budget in 1..500 {
+        session.budget = budget;
+        check(&session, &session.manager()).unwrap();
+    }
 }

@@ -889,7 +889,7 @@ fn planned(session: &Session, oracle: &Oracle<'_>, plan: &context_window::Contex
 }
 
 proptest! {
-    #![proptest_config(generate::cases(2_000, 100_000))]
+    #![proptest_config(generate::cases(10_000, 100_000))]
 
     #[test]
     fn the_planner_agrees_with_the_oracle(session in generate::session()) {

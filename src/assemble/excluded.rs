@@ -147,11 +147,9 @@ impl Runs<'_, '_> {
     /// Joins the range to the row before it, where that ends here and says the same.
     fn add(&mut self, range: Range<u32>, reason: &ExcludedReason, section: Section, seen: bool) {
         match self.rows.last_mut() {
-            Some((last, known, of, examined))
-                if last.end == range.start && known == reason && *of == section =>
-            {
+            // What was not looked at has a reason of its own, so a row is either looked at or not.
+            Some((last, known, of, _)) if last.end == range.start && known == reason && *of == section => {
                 last.end = range.end;
-                *examined &= seen;
             }
             _ => self.rows.push((range, reason.clone(), section, seen)),
         }
