@@ -3,17 +3,18 @@
 use crate::{
     budget::{
         Budgets,
-        remedies::{self, Load},
+        remedies::{self, Room},
     },
     candidates::{Pool, Scale, Unit},
     config::Placement,
     error::Error,
-    item::Section,
+    item::{Section, Source},
     meter::Meter,
     plan::{BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, SectionUse},
     select::{self, Selection},
     tokens::{Certainty, TokenCount},
 };
+use std::collections::BTreeSet;
 
 mod excluded;
 mod included;
@@ -47,7 +48,7 @@ pub(crate) fn plan(
     let merged = select::merges_state(pool, scale, chosen);
     let parts = included::rows(pool, meter, chosen, frame.placement, merged)?;
     let excluded = excluded::rows(pool, meter, chosen);
-    let mut overhead = frame.overhead;
+    let mut overhead = frame.overhead.clone();
     overhead.extend(parts.overhead);
     overhead.retain(|line| line.tokens != 0);
     let total = total(&parts.rows, &overhead);
@@ -55,13 +56,7 @@ pub(crate) fn plan(
         let first = pool.members(unit).first().copied();
         first.map(|position| pool.log().message_id(position))
     });
-    let overflow = overflow(frame.prompt_budget, total, pool, scale, chosen, &parts.rows)?.map(
-        |(tokens, minimum, loads)| Overflow {
-            tokens,
-            minimum,
-            remedies: remedies::find(total.n, tokens, frame.limits, frame.budget_source, &loads),
-        },
-    );
+    let overflow = overflow(&frame, total, pool, scale, meter, chosen, &parts.rows)?;
     let mut notices = unknown_model(frame.model);
     notices.extend(parts.notices);
     Ok(ContextPlan {
@@ -122,39 +117,56 @@ fn unknown_model(model: &crate::model::Model) -> Vec<Notice> {
     model.unknown.then_some(notice).into_iter().collect()
 }
 
-type Excess = (u64, Vec<crate::item::ItemId>, Vec<Load>);
-
-/// By how much the prompt is over the budget, and what could give way.
+/// By how much the prompt is over the budget, and what could give way (rule S6).
 fn overflow(
-    prompt_budget: u64,
+    frame: &Frame<'_>,
     total: TokenCount,
     pool: &Pool<'_>,
     scale: &Scale<'_>,
+    meter: &Meter,
     chosen: &Selection,
     rows: &[PlannedItem],
-) -> Result<Option<Excess>, Error> {
-    let excess = total.n.saturating_sub(prompt_budget);
-    if excess == 0 {
+) -> Result<Option<Overflow>, Error> {
+    let tokens = total.n.saturating_sub(frame.prompt_budget);
+    if tokens == 0 {
         return Ok(None);
     }
-    let mut loads = Vec::new();
-    for pin in pool.pins.iter().filter(|pin| chosen.has(pin.unit)) {
-        loads.push(Load {
-            id: included::id_of(pool, pin.unit),
-            tokens: scale.whole(pin.unit)?,
-            pin: true,
-            text: 0,
-        });
+    let mut pins = Vec::new();
+    // A user message that an undroppable exchange brings stays, whatever becomes of its own pin.
+    let brought: BTreeSet<Unit> = pool.pins.iter().filter_map(|pin| pin.brings).collect();
+    for pin in pool.pins.iter().filter(|pin| chosen.has(pin.unit) && !brought.contains(&pin.unit)) {
+        if let Some(id) = pool.held_by_one_pin(pin.unit) {
+            pins.push((id, scale.whole(pin.unit)?));
+        }
     }
-    loads.extend(rows.iter().map(|row| Load {
-        id: row.id.clone(),
-        tokens: row.tokens.n,
-        pin: false,
-        // A message's frame is never more than 16 tokens in any framing here: what is above that is text.
-        text: row.tokens.n.saturating_sub(16),
-    }));
+    let mut longest: Vec<&PlannedItem> = rows.iter().filter(|row| row.tokens.n > tokens).collect();
+    longest.sort_by_key(|row| std::cmp::Reverse(row.tokens.n));
+    let mut shortened = None;
+    for row in longest {
+        if own_tokens(row, pool, meter)? > tokens {
+            shortened = Some(row.id.clone());
+            break;
+        }
+    }
+    let room = Room { total: total.n, excess: tokens, limits: frame.limits, source: frame.budget_source };
     let minimum = rows.iter().map(|row| row.id.clone()).collect();
-    Ok(Some((excess, minimum, loads)))
+    Ok(Some(Overflow { tokens, minimum, remedies: remedies::find(&room, pins, shortened) }))
+}
+
+/// Tokens of the text that the caller gave for an item: what could be shorter. Our own words around it, calls and
+/// made-up results are not among it.
+fn own_tokens(row: &PlannedItem, pool: &Pool<'_>, meter: &Meter) -> Result<u64, Error> {
+    let request = pool.request();
+    let state = request.state.iter().find(|(id, _)| *id == row.id);
+    let own = match (row.source, state) {
+        (Source::Synthetic, _) => "",
+        (Source::State, Some((_, text))) => text,
+        (Source::System, _) if pool.focus().is_some_and(|(id, _)| id == row.id) => {
+            request.focus.as_deref().unwrap_or_default()
+        }
+        _ => row.body.text(),
+    };
+    Ok(meter.counter().count(own)?.n)
 }
 
 /// The unit that stands for a required question, where the block goes right before it.

@@ -214,17 +214,34 @@ impl<'a> Pool<'a> {
             self.dead_pins.insert(unit, reason);
             return Ok(());
         }
-        let pinned = |position: &&u32| self.log.pins().contains_key(position);
-        let undroppable = members.iter().filter(pinned).any(|position| {
-            let lifetime = self.log.message_lifetime(*position);
-            lifetime.is_some_and(|lifetime| lifetime.left == Ttl::Unlimited)
-        });
+        let undroppable = self.undroppable(&members).next().is_some();
         let brings = match unit {
             Unit::Exchange(at) => self.live_head(self.log.turns().turn_of(at)),
             _ => None,
         };
         self.pins.push(Pin { unit, brings, priority, undroppable, place: (members[0], true, 0) });
         Ok(())
+    }
+
+    /// The members of an exchange whose pins are never dropped.
+    fn undroppable<'m>(&'m self, members: &'m [u32]) -> impl Iterator<Item = u32> + 'm {
+        let unlimited = |position: u32| {
+            let lifetime = self.log.message_lifetime(position);
+            lifetime.is_some_and(|lifetime| lifetime.left == Ttl::Unlimited)
+        };
+        let pinned = |position: &u32| self.log.pins().contains_key(position);
+        members.iter().copied().filter(pinned).filter(move |position| unlimited(*position))
+    }
+
+    /// The note or message whose pin alone makes a unit undroppable: unpinning it lets the unit fall.
+    pub(crate) fn held_by_one_pin(&self, unit: Unit) -> Option<ItemId> {
+        if let Unit::Note(at) = unit {
+            return Some(self.log.notes()[at as usize].item.id.clone());
+        }
+        let members = self.members(unit);
+        let mut pins = self.undroppable(&members);
+        let only = pins.next().filter(|_| pins.next().is_none());
+        only.map(|position| self.log.message_id(position))
     }
 
     /// A turn's user message, unless it has expired.

@@ -12,7 +12,7 @@ mod support;
 
 use context_window::{
     Certainty, ContextPlan, ContextWindowManager, Conversation, Fill, IncludedReason, Message, Model,
-    PlanRequest, Role, Section, TokenCounter, Ttl, TtlPolicy,
+    PlanRequest, Remedy, Role, Section, TokenCounter, Ttl, TtlPolicy,
 };
 use proptest::prelude::*;
 use support::{
@@ -259,4 +259,68 @@ fn what_merging_saves_is_spent_once_at_any_budget() {
         session.budget = budget;
         check(&session, &session.manager()).unwrap();
     }
+}
+
+proptest! {
+    #![proptest_config(generate::cases(3_000, 40_000))]
+
+    /// S6: every change that an overflow names makes it fit, and the budget it asks for is exact to one token.
+    #[test]
+    fn what_an_overflow_proposes_helps(mut session in generate::session(), tight in 1u64..200) {
+        session.budget = tight;
+        let plan = session.plan().unwrap();
+        let Some(overflow) = &plan.overflow else { return Ok(()) };
+        prop_assert_eq!(overflow.tokens, plan.total.n - tight);
+        for remedy in &overflow.remedies {
+            let mut log = session.log();
+            let mut other = session.clone();
+            match remedy {
+                Remedy::RaiseBudget { to } => {
+                    other.budget = *to - 1;
+                    prop_assert!(other.plan().unwrap().overflow.is_some(), "{} is more than it takes", to);
+                    other.budget = *to;
+                }
+                Remedy::Unpin { id } => prop_assert!(log.unpin(id)),
+                Remedy::Shorten { id, by } => {
+                    let by = *by as usize;
+                    let number = |prefix: &str| id.as_str().strip_prefix(prefix).and_then(|at| at.parse::<usize>().ok());
+                    if let Some(at) = number("m") {
+                        other.lines[at].size -= by;
+                    } else if let Some(at) = number("n") {
+                        other.notes[at].0 -= by;
+                    } else if let Some(at) = number("st") {
+                        other.states[at] -= by;
+                    } else if id.as_str() == "focus" {
+                        *other.focus.as_mut().unwrap() -= by;
+                    } else {
+                        *other.system.as_mut().unwrap() -= by;
+                    }
+                    log = other.log();
+                }
+                other => prop_assert!(false, "{:?} in a request that sets its budget", other),
+            }
+            let again = other.manager().build_plan(&other.request(&log)).unwrap();
+            prop_assert!(again.overflow.is_none(), "{:?} does not help: {:?}", remedy, again.overflow);
+        }
+    }
+}
+
+#[test]
+fn a_lower_completion_helps_where_it_is_proposed() {
+    let log = Conversation::from([Message::user("x".repeat(300))]);
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let limits = |completion| {
+        context_window::RequestLimits::new().context_len(400).max_completion(completion).safety_buffer(0)
+    };
+    let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits(200))).unwrap();
+    let overflow = plan.overflow.unwrap();
+    assert_eq!(overflow.tokens, 110);
+    let Some(Remedy::LowerCompletion { to }) = overflow.remedies.get(1) else {
+        panic!("{:?}", overflow.remedies)
+    };
+    let fits = |completion| {
+        manager.build_plan(&PlanRequest::new(&log).limits(limits(completion))).unwrap().overflow.is_none()
+    };
+    assert!(fits(*to) && !fits(*to + 1));
 }
