@@ -57,7 +57,7 @@ pub(crate) fn plan(
         first.map(|position| pool.log().message_id(position))
     });
     let overflow = overflow(&frame, total, pool, scale, meter, chosen, &parts.rows)?;
-    let mut notices = unknown_model(frame.model);
+    let mut notices = about_the_target(&frame);
     notices.extend(parts.notices);
     Ok(ContextPlan {
         model: frame.model.name.clone(),
@@ -77,6 +77,7 @@ pub(crate) fn plan(
         window_start,
         notices,
         prompt: parts.prompt,
+        asked: parts.asked,
     })
 }
 
@@ -108,13 +109,24 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
     })
 }
 
-fn unknown_model(model: &crate::model::Model) -> Vec<Notice> {
-    let text = format!(
-        "model `{}` is not in the registry: its limits are the defaults, its counts estimates",
-        model.name
-    );
-    let notice = Notice { rule: "B2", ids: Vec::new(), text };
-    model.unknown.then_some(notice).into_iter().collect()
+/// What the reader should know about model and limits.
+fn about_the_target(frame: &Frame<'_>) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    let mut say = |rule: &'static str, text: String| notices.push(Notice { rule, ids: Vec::new(), text });
+    if frame.model.unknown {
+        let name = &frame.model.name;
+        say(
+            "B2",
+            format!(
+                "model `{name}` is not in the registry: its limits are the defaults, its counts estimates"
+            ),
+        );
+    }
+    let window = frame.limits.context_len.min(frame.limits.max_input.unwrap_or(u64::MAX));
+    if frame.prompt_budget > window {
+        say("B1", format!("the budget asked for is larger than the window of {window} tokens"));
+    }
+    notices
 }
 
 /// By how much the prompt is over the budget, and what could give way (rule S6).

@@ -44,7 +44,8 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
     let of_window = wide(limits.context_len) - wide(limits.max_completion);
     let safety = limits.safety_buffer;
     let (left, source, formula) = match (asked.prompt_budget, limits.max_input) {
-        (Some(budget), _) => (wide(budget), BudgetSource::Request, format!("a budget of {budget}")),
+        (Some(0), _) => return Err(Error::new(Repr::NothingAsked)),
+        (Some(budget), _) => return Ok((budget, BudgetSource::Request)),
         (None, Some(cap)) if wide(cap) < of_window => (
             wide(cap) - wide(safety),
             BudgetSource::MaxInput,
@@ -65,7 +66,8 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
     }
 }
 
-/// Shares `total` tokens out; `block` of `reserved` more are kept for the documents' block while there are any.
+/// Shares `total` tokens out, of which `reserved` are kept for the documents' block. `merge` is what merging state saves
+/// while there is nothing but the minimum: no budget foresees it, but a minimum that fits by it is no overflow.
 ///
 /// # Errors
 ///
@@ -73,6 +75,7 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
 pub(crate) fn divide(
     total: u64,
     reserved: u64,
+    merge: u64,
     config: &Config,
     pool: &Pool<'_>,
     scale: &Scale<'_>,
@@ -80,15 +83,16 @@ pub(crate) fn divide(
     let minimums = minimums(pool, scale)?;
     let least = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
     let within = total.saturating_sub(reserved);
-    let no_block = least > within && reserved > 0;
+    let fits = |total: u64| least <= total.saturating_add(merge);
+    let no_block = !fits(within) && reserved > 0;
     let total = if no_block { total } else { within };
-    let overflow = least > total;
+    let overflow = !fits(total);
     let mut pots = Section::ALL.map(|section| {
         let options = config.sections.of(section);
         let minimum = minimums[section as usize];
         Pot { share: options.share, cap: options.cap, minimum, demand: minimum, budget: minimum }
     });
-    if !overflow {
+    if least <= total {
         demand::fill_in(&mut pots, total, no_block, config, pool, scale)?;
         fill::share_out(&mut pots, total);
     }
@@ -144,7 +148,7 @@ mod tests {
             let error = budget(context, completion, safety).unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::Budget);
         }
-        insta::assert_snapshot!(budget(4000, 4096, 80).unwrap_err(), @"no room for a prompt: context_len 4000 - max_completion 4096 - safety_buffer 80 leaves -176 tokens; raise context_len, lower max_completion or safety_buffer, or set the budget itself");
+        insta::assert_snapshot!(budget(4000, 4096, 80).unwrap_err(), @"no room for a prompt: context_len 4000 - max_completion 4096 - safety_buffer 80 leaves -176 tokens; raise context_len, lower max_completion or safety_buffer, or ask for a budget");
     }
 
     #[test]

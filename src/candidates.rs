@@ -5,7 +5,7 @@ use crate::{
     conversation::{Conversation, Place},
     error::Error,
     expiry::{Expiry, Fate},
-    item::{ItemId, Priority, Ttl},
+    item::{ItemId, Priority, Source, Ttl},
     message::{Message, Role},
     meter::Meter,
     reason::{ExcludedReason, PolicyRule},
@@ -57,9 +57,11 @@ pub(crate) struct Pool<'a> {
     config: &'a Config,
     expiry: Expiry<'a>,
     system: Vec<(ItemId, Message)>,
-    state: Vec<Message>,
+    state: Vec<(ItemId, Message)>,
     focus: Option<Message>,
     documents: Vec<Document>,
+    /// The exchange whose results the conversation still waits for.
+    pub(crate) open: Option<u32>,
     /// System texts, focus hint and state (rule S1).
     pub(crate) required_system: Vec<Unit>,
     /// The live question and the open exchange, or what stands in for them.
@@ -70,6 +72,8 @@ pub(crate) struct Pool<'a> {
     brought: BTreeMap<Unit, Option<Unit>>,
     /// Pins that expired or can never be sent.
     pub(crate) dead_pins: BTreeMap<Unit, ExcludedReason>,
+    /// System texts and state with nothing in them.
+    pub(crate) empty_texts: Vec<(ItemId, Source)>,
     /// Leading system messages with nothing in them.
     pub(crate) empty_leading: Vec<u32>,
 }
@@ -90,10 +94,6 @@ impl<'a> Pool<'a> {
         meter: &Meter,
     ) -> Result<Self, Error> {
         let log = request.log;
-        let focus_id = request.focus.as_ref().map(|_| ItemId::from(FOCUS));
-        let focus_id = focus_id.as_ref().map(|id| (id, "the focus hint"));
-        let state_ids = request.state.iter().map(|(id, _)| (id, "a piece of state"));
-        log.check_ids(focus_id.into_iter().chain(state_ids))?;
         let expiry = Expiry::new(log, config.ttl.policy);
         let mut pool = Self {
             log,
@@ -103,25 +103,53 @@ impl<'a> Pool<'a> {
             expiry,
             system: Vec::new(),
             state: Vec::new(),
-            focus: request.focus.as_deref().map(wording::focus),
+            focus: request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus),
+            open: log.turns().open_exchange(log.messages()),
             required_system: Vec::new(),
             required_conversation: Vec::new(),
             pins: Vec::new(),
             brought: BTreeMap::new(),
             dead_pins: BTreeMap::new(),
+            empty_texts: Vec::new(),
             empty_leading: Vec::new(),
         };
+        pool.check_ids(&[])?;
         pool.require_system();
         pool.require_conversation()?;
         pool.order_pins()?;
         Ok(pool)
     }
 
+    /// Fails on an id that is used twice among the log, focus hint, state and made-up results (rule O5).
+    pub(crate) fn check_ids(&self, made_up: &[ItemId]) -> Result<(), Error> {
+        let focus = self.focus.as_ref().map(|_| ItemId::from(FOCUS));
+        let focus = focus.iter().map(|id| (id, "the focus hint"));
+        let state = self.request.state.iter().map(|(id, _)| (id, "a piece of state"));
+        let made_up = made_up.iter().map(|id| (id, "a made-up result"));
+        self.log.check_ids(focus.chain(state).chain(made_up))
+    }
+
+    /// What merging all state into the live question saves while there is nothing but the minimum (rule O1).
+    pub(crate) fn merges_in_the_minimum(&self) -> bool {
+        let Some(live) = self.live_turn().filter(|_| self.live_question().is_some()) else {
+            return false;
+        };
+        let exchanges = self.log.turns().exchanges(live);
+        let follows = |unit: Unit| matches!(unit, Unit::Exchange(at) if exchanges.contains(&at));
+        let required = self.required_conversation.iter().copied();
+        let pinned = self.pins.iter().filter(|pin| pin.undroppable).map(|pin| pin.unit);
+        !required.chain(pinned).any(follows)
+    }
+
     /// What the whole prompt rests on, paid by `system_pinned` (rule S1).
     fn require_system(&mut self) {
         for text in self.log.system() {
-            let id = text.given_id().cloned();
-            self.system.extend(id.map(|id| (id, text.clone())));
+            let id = text.given_id().cloned().unwrap_or_else(|| ItemId::from(""));
+            if text.is_empty() {
+                self.empty_texts.push((id, Source::System));
+            } else {
+                self.system.push((id, text.clone()));
+            }
         }
         for position in 0..self.log.turns().leading() {
             let message = self.log.message(position);
@@ -131,8 +159,13 @@ impl<'a> Pool<'a> {
                 self.system.push((self.log.message_id(position), message.clone()));
             }
         }
-        let state = self.request.state.iter();
-        self.state = state.map(|(id, text)| Message::user(wording::state(id.as_str(), text))).collect();
+        for (id, text) in &self.request.state {
+            if text.trim().is_empty() {
+                self.empty_texts.push((id.clone(), Source::State));
+            } else {
+                self.state.push((id.clone(), Message::user(wording::state(id.as_str(), text))));
+            }
+        }
         self.required_system = (0..self.system.len() as u32)
             .map(Unit::System)
             .chain(self.focus.iter().map(|_| Unit::Focus))
@@ -151,7 +184,6 @@ impl<'a> Pool<'a> {
             Ok(refusal) => refusal.is_none().then_some(Ok(*at)),
             Err(error) => Some(Err(error)),
         };
-        let open = turns.open_exchange(self.log.messages());
         let mut required: Vec<Unit> = Vec::new();
         match turns.head(live) {
             Some(_) => required.push(Unit::Head(live)),
@@ -160,7 +192,7 @@ impl<'a> Pool<'a> {
                 required.extend(newest.transpose()?.map(Unit::Exchange));
             }
         }
-        let open = open.as_ref().and_then(sound).transpose()?.map(Unit::Exchange);
+        let open = self.open.as_ref().and_then(sound).transpose()?.map(Unit::Exchange);
         required.extend(open.filter(|open| required.first() != Some(open)));
         self.required_conversation = required;
         Ok(())
@@ -170,6 +202,10 @@ impl<'a> Pool<'a> {
     fn order_pins(&mut self) -> Result<(), Error> {
         for (at, note) in self.log.notes().iter().enumerate() {
             let unit = Unit::Note(at as u32);
+            if note.message.is_empty() {
+                self.dead_pins.insert(unit, Self::empty_message());
+                continue;
+            }
             match self.expiry.note(&note.item.id) {
                 Fate::Out(reason) => drop(self.dead_pins.insert(unit, reason)),
                 Fate::Lives | Fate::Asks(_) => self.pins.push(Pin {
@@ -330,8 +366,8 @@ impl<'a> Pool<'a> {
         &self.system[at as usize]
     }
 
-    pub(crate) fn state(&self, at: u32) -> (&ItemId, &Message) {
-        (&self.request.state[at as usize].0, &self.state[at as usize])
+    pub(crate) fn state(&self, at: u32) -> &(ItemId, Message) {
+        &self.state[at as usize]
     }
 
     pub(crate) fn states(&self) -> u64 {

@@ -170,13 +170,18 @@ impl Conversation {
         Ok(())
     }
 
-    /// Unpins a note or a message; says whether it was pinned.
+    /// Unpins a message, or drops a note, whose id is free then; says whether it was pinned.
     pub fn unpin(&mut self, id: impl Into<ItemId>) -> bool {
         let id = id.into();
-        let notes = self.notes.len();
-        self.notes.retain(|note| note.item.id != id);
-        let pin = self.position(&id).is_ok_and(|position| self.pins.remove(&position).is_some());
-        let was_pinned = pin || self.notes.len() < notes;
+        let was_pinned = if self.has_note(&id) {
+            self.notes.retain(|note| note.item.id != id);
+            self.ids.release_note(&id);
+            self.lifetimes.remove(&id);
+            true
+        } else {
+            let position = self.position(&id);
+            position.is_ok_and(|position| self.pins.remove(&position).is_some())
+        };
         if was_pinned {
             self.note_event(Event::Unpinned(id));
         }
@@ -219,14 +224,12 @@ impl Conversation {
 
     /// Ends a turn: TTL falls by one for what this plan included, and items it asked about are marked (rule T3).
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
-        let asked_about =
-            |id: &ItemId| plan.notices.iter().any(|notice| notice.rule == "T2" && notice.ids.contains(id));
         let (mut fallen, mut asked) = (Vec::new(), Vec::new());
         for item in plan.included.iter().filter(|item| item.section != Section::Rag) {
             let Some(lifetime) = self.lifetimes.get_mut(&item.id) else {
                 continue;
             };
-            if asked_about(&item.id) {
+            if plan.asked.contains(&item.id) {
                 lifetime.asked = true;
                 asked.push(item.id.clone());
             }

@@ -25,9 +25,11 @@ pub enum ErrorKind {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Repr {
     #[error(
-        "no room for a prompt: {formula} leaves {left} tokens; raise context_len, lower max_completion or safety_buffer, or set the budget itself"
+        "no room for a prompt: {formula} leaves {left} tokens; raise context_len, lower max_completion or safety_buffer, or ask for a budget"
     )]
     NoBudget { formula: String, left: i128 },
+    #[error("no room for a prompt: the budget asked for is 0; ask for 1 token or more")]
+    NothingAsked,
     #[error("{key}: {found}; expected {expected}")]
     Config { key: String, found: String, expected: String },
     #[error("{origin}: {detail}")]
@@ -59,7 +61,7 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match *self.0 {
-            Repr::NoBudget { .. } => ErrorKind::Budget,
+            Repr::NoBudget { .. } | Repr::NothingAsked => ErrorKind::Budget,
             Repr::Config { .. } | Repr::ConfigFile { .. } => ErrorKind::Config,
             Repr::Tokenizer { .. } | Repr::Count { .. } => ErrorKind::Count,
             Repr::DuplicateId { .. }

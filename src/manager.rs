@@ -96,7 +96,8 @@ impl ContextWindowManager {
         let purse = self.purse(prompt_budget, withheld, &overhead, pool)?;
         let total = u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX);
         let reserved = if purse.reserved { purse.block } else { 0 };
-        let budgets = budget::divide(total, reserved, &self.config, pool, scale)?; // B4, B5, S6
+        let merge = if pool.merges_in_the_minimum() { purse.merge } else { 0 };
+        let budgets = budget::divide(total, reserved, merge, &self.config, pool, scale)?; // B4, B5, S6
         let purse = Purse { reserved: purse.reserved && !budgets.no_block, ..purse };
         let chosen = select::choose(pool, scale, &budgets, purse, &self.config.rag)?; // S2-S4, S8, S9, B6
         let frame = Frame {

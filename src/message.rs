@@ -284,6 +284,10 @@ impl Message {
         [self.text()].into_iter().chain(parts).chain(self.reasoning_text()).chain(self.speaker()).chain(calls)
     }
 
+    pub(crate) fn has_opaque_parts(&self) -> bool {
+        self.content_parts().iter().any(|part| matches!(part, Part::Opaque { .. }))
+    }
+
     pub(crate) fn images(&self) -> impl Iterator<Item = Option<&str>> {
         self.content_parts().iter().filter_map(|part| match part {
             Part::Image { detail, .. } => Some(detail.as_deref()),

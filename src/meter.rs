@@ -57,6 +57,15 @@ impl Meter {
         TokenCount { n, certainty }
     }
 
+    /// The same for a message: what is not text is counted at the most it can be.
+    pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
+        let exact = self.counted(n);
+        let guessed =
+            message.images().any(|detail| image(detail) == IMAGE_MOST) || message.has_opaque_parts();
+        let certainty = if guessed { exact.certainty.max(Certainty::UpperBound) } else { exact.certainty };
+        TokenCount { n, certainty }
+    }
+
     /// What is at most sent for so many messages of so many bytes in all (see [`bytes`]).
     pub(crate) fn bound(&self, bytes: u64, messages: u64) -> TokenCount {
         let frame = self.frames.iter().max().copied().unwrap_or_default();

@@ -73,7 +73,9 @@ impl Model {
         let registry = REGISTRY.as_ref().map_err(|error| {
             Error::new(Repr::ConfigFile { origin: "config/models.toml".into(), detail: error.to_string() })
         })?;
-        Ok(match registry.model.iter().find(|entry| entry.name == name) {
+        let undated = without_date(name);
+        let known = |wanted: &str| registry.model.iter().find(|entry| entry.name == wanted);
+        Ok(match known(name).or_else(|| known(undated)) {
             Some(entry) => Self {
                 name: name.into(),
                 provider: entry.provider.clone(),
@@ -134,6 +136,19 @@ impl Model {
         };
         (limits, source)
     }
+}
+
+/// A name without the date that a snapshot of a model bears: `gpt-4o-2024-08-06` is a `gpt-4o`.
+fn without_date(name: &str) -> &str {
+    let Some(at) = name.len().checked_sub("-2024-08-06".len()).filter(|at| name.is_char_boundary(*at)) else {
+        return name;
+    };
+    let (model, date) = name.split_at(at);
+    let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
+        0 | 5 | 8 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    if is_date { model } else { name }
 }
 
 /// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration (rule B2).
@@ -264,6 +279,14 @@ mod tests {
         let (unknown, source) = limits("nobody-7b", RequestLimits::new());
         assert_eq!((unknown.context_len, unknown.max_completion), (128_000, 4_096));
         assert_eq!((unknown.safety_buffer, source), (1_024, LimitsSource::Default));
+    }
+
+    #[test]
+    fn a_snapshot_is_its_model() {
+        assert_eq!(Model::named("gpt-4o-2024-08-06").unwrap().context_len, Some(128_000));
+        for name in ["gpt-4o-2024-08-0x", "gpt-4o-20240806", "-2024-08-06", "é2024-08-06"] {
+            assert!(Model::named(name).unwrap().unknown, "{name}");
+        }
     }
 
     #[test]

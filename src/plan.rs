@@ -8,6 +8,7 @@ use crate::{
     tokens::{Certainty, TokenCount},
 };
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What goes into a prompt, what does not, why, and what each costs.
 ///
@@ -49,6 +50,8 @@ pub struct ContextPlan {
     /// Repairs and questions that touch what is kept.
     pub notices: Vec<Notice>,
     pub(crate) prompt: Prompt,
+    /// Items of the conversation that the plan asks about (rule T2).
+    pub(crate) asked: BTreeSet<ItemId>,
 }
 
 /// What the prompt budget came from (rule B1).
@@ -230,22 +233,24 @@ impl ContextPlan {
     /// A message inside a run is found by the run's first and last id only.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Decision<'_>> {
-        let (id, rag) = match id.split_once(':') {
-            Some(("rag", id)) => (id, Some(true)),
-            Some(("item", id)) => (id, Some(false)),
-            _ => (id, None),
+        let qualified = match id.split_once(':') {
+            Some(("rag", id)) => self.row(id, Some(true)),
+            Some(("item", id)) => self.row(id, Some(false)),
+            _ => None,
         };
+        self.row(id, None).or(qualified)
+    }
+
+    /// The row of an id as it is; among the documents only, among everything else only, or anywhere.
+    fn row(&self, id: &str, rag: Option<bool>) -> Option<Decision<'_>> {
         let fits = |section: Section| rag.is_none_or(|rag| rag == (section == Section::Rag));
+        let included = |item: &&PlannedItem| fits(item.section) && item.id.as_str() == id;
         let excluded = |item: &&ExcludedItem| {
             let last = item.last_id.as_ref();
             fits(item.section) && (item.id.as_str() == id || last.is_some_and(|last| last.as_str() == id))
         };
-        let included = |item: &&PlannedItem| fits(item.section) && item.id.as_str() == id;
-        self.included
-            .iter()
-            .find(included)
-            .map(Decision::Included)
-            .or_else(|| self.excluded.iter().find(excluded).map(Decision::Excluded))
+        let included = self.included.iter().find(included).map(Decision::Included);
+        included.or_else(|| self.excluded.iter().find(excluded).map(Decision::Excluded))
     }
 
     /// Tokens by which the prompt is over its budget; 0 when it fits.

@@ -85,6 +85,9 @@ enum Kind {
     Fn(Box<CountFn>),
 }
 
+/// More than any text has: what a counter of the caller's own may say of one.
+const MOST: u64 = 1 << 40;
+
 /// Tags below this one belong to the built-in counters.
 static NEXT_TAG: AtomicU32 = AtomicU32::new(8);
 
@@ -142,7 +145,8 @@ impl TokenCounter {
         Self::build("chars/3.5", Kind::Estimate(estimate::THREE_AND_A_HALF), 4)
     }
 
-    /// A counter of the caller's own. Its counts are taken as exact; it has to be a function of the text alone.
+    /// A counter of the caller's own. Its counts are taken as exact; it has to be a function of the text alone. More than
+    /// 2^40 tokens for one text read as 2^40, so that sums stay sums.
     ///
     /// ```
     /// use context_window::TokenCounter;
@@ -199,7 +203,8 @@ impl TokenCounter {
             Kind::OpenAi(encoding) => encoding.count(text),
             Kind::Estimate(rule) => rule.count(text),
             Kind::Fn(count) => count(text)
-                .map_err(|source| Error::new(Repr::Count { counter: self.inner.name.clone(), source }))?,
+                .map_err(|source| Error::new(Repr::Count { counter: self.inner.name.clone(), source }))?
+                .min(MOST),
         };
         let certainty = self.certainty;
         Ok(TokenCount { n, certainty })

@@ -126,7 +126,7 @@ fn bad_input_is_exit_code_2_and_one_message() {
     insta::assert_snapshot!(fails(&[empty.to_str().unwrap()]).replace(empty.to_str().unwrap(), "empty.json"), @"plan-inspect: empty.json: is empty; expected a session (a JSON object or an array of messages)");
     let deep = file("deep.json", format!("{{\"messages\":{}", "[".repeat(100_000)).as_bytes());
     assert!(fails(&[deep.to_str().unwrap()]).contains("not JSON"));
-    insta::assert_snapshot!(fails(&[EXAMPLE, "--budget", "0"]), @"plan-inspect: no room for a prompt: a budget of 0 leaves 0 tokens; raise context_len, lower max_completion or safety_buffer, or set the budget itself");
+    insta::assert_snapshot!(fails(&[EXAMPLE, "--budget", "0"]), @"plan-inspect: no room for a prompt: the budget asked for is 0; ask for 1 token or more");
     assert!(
         fails(&[EXAMPLE, "--budget", "-3"]).contains("invalid value")
             || fails(&[EXAMPLE, "--budget", "-3"]).contains("unexpected argument")

@@ -359,16 +359,18 @@ impl<'a> Oracle<'a> {
         let there = (self.s.budget as i64 - 3).max(0);
         let competing = self.documents().iter().any(|(_, out)| out.is_none());
         let mut reserve = if competing { self.block() } else { 0 };
-        if least > (there - reserve).max(0) {
+        let merge = self.merge();
+        if least > (there - reserve).max(0) + merge {
             reserve = 0;
         }
         let total = (there - reserve).max(0);
-        if least > total {
+        if least > total + merge {
             let start = self.start();
             return (self.verdicts(&BTreeMap::new(), OVERFLOW), minimums, start);
         }
         let no_documents = competing && reserve == 0;
-        let budgets = self.budgets(total, minimums, no_documents);
+        // A minimum that fits by what merging saves leaves nothing to share out.
+        let budgets = if least > total { minimums } else { self.budgets(total, minimums, no_documents) };
         let spare = |oracle: &Self, section: Section| budgets[section as usize] - oracle.used(section);
         self.offer_pins(spare(&self, Section::SystemPinned), 0, i64::MAX);
         self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX);

@@ -4,7 +4,7 @@
 use super::included::{id_of, source_of};
 use crate::{
     candidates::{Pool, Unit},
-    item::{Priority, Section, Source},
+    item::{ItemId, Priority, Section, Source},
     meter::{self, Meter},
     plan::ExcludedItem,
     reason::{ExcludedReason, HeldBy, PolicyRule},
@@ -14,10 +14,27 @@ use crate::{
 use std::{collections::BTreeMap, ops::Range};
 
 pub(super) fn rows(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
-    let mut rows = notes(pool, meter, chosen);
+    let mut rows = empty_texts(pool);
+    rows.extend(notes(pool, meter, chosen));
     rows.extend(messages(pool, meter, chosen));
     rows.extend(documents(pool, meter, chosen));
     rows
+}
+
+/// System texts and state with nothing in them (rule H3).
+fn empty_texts(pool: &Pool<'_>) -> Vec<ExcludedItem> {
+    let row = |(id, source): &(ItemId, Source)| ExcludedItem {
+        id: id.clone(),
+        last_id: None,
+        count: 1,
+        source: Some(*source),
+        section: Section::SystemPinned,
+        priority: Some(Priority::Normal),
+        ttl: None,
+        reason: Pool::empty_message(),
+        tokens: TokenCount { n: 0, certainty: Certainty::Exact },
+    };
+    pool.empty_texts.iter().map(row).collect()
 }
 
 fn notes(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
@@ -86,7 +103,8 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
 type Outcome = Option<(ExcludedReason, Section)>;
 
 fn messages(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
-    let mut runs = Runs { pool, meter, rows: Vec::new() };
+    let fallen = chosen.fallen.keys().map(|unit| (*unit, pool.members(*unit).len()));
+    let mut runs = Runs { pool, meter, sizes: fallen.collect(), rows: Vec::new() };
     for position in &pool.empty_leading {
         let reason = Pool::empty_message();
         runs.add(*position..position + 1, &reason, Section::SystemPinned, true);
@@ -134,6 +152,8 @@ fn is_moved(pool: &Pool<'_>, unit: Unit) -> bool {
 struct Runs<'a, 'b> {
     pool: &'a Pool<'b>,
     meter: &'a Meter,
+    /// How many messages each fallen pin has.
+    sizes: BTreeMap<Unit, usize>,
     rows: Vec<(Range<u32>, ExcludedReason, Section, bool)>,
 }
 
@@ -196,7 +216,8 @@ impl Runs<'_, '_> {
         let unit = self.pool.unit_of(range.start).filter(|unit| chosen.fallen.contains_key(unit));
         unit.is_some_and(|unit| {
             self.pool.brought_by(unit).is_none_or(|head| chosen.has(head))
-                && self.pool.members(unit).into_iter().eq(range.clone())
+                && self.sizes.get(&unit) == Some(&range.len())
+                && range.clone().all(|position| self.pool.unit_of(position) == Some(unit))
         })
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     tokens::{Certainty, Weight},
     wording,
 };
+use std::collections::BTreeSet;
 
 /// The included half of a plan.
 pub(super) struct Parts {
@@ -23,6 +24,10 @@ pub(super) struct Parts {
     /// Block, merges and joins.
     pub(super) overhead: Vec<LedgerLine>,
     pub(super) notices: Vec<Notice>,
+    /// Items of the conversation that the notices ask about.
+    pub(super) asked: BTreeSet<ItemId>,
+    /// Ids that repairs made up.
+    made_up: Vec<ItemId>,
 }
 
 pub(super) fn rows(
@@ -41,6 +46,8 @@ pub(super) fn rows(
             prompt: Prompt { messages: Vec::new(), tools: pool.request().tools.to_vec() },
             overhead: Vec::new(),
             notices: Vec::new(),
+            asked: BTreeSet::new(),
+            made_up: Vec::new(),
         },
     };
     let question = super::question(pool);
@@ -60,6 +67,7 @@ pub(super) fn rows(
     if !merged {
         writer.state()?;
     }
+    pool.check_ids(&writer.parts.made_up)?;
     Ok(writer.parts)
 }
 
@@ -169,7 +177,7 @@ impl Writer<'_, '_> {
         if exchange.answers.is_empty() {
             return self.message(unit, exchange.at);
         }
-        let open = log.turns().open_exchange(log.messages()) == Some(at);
+        let open = self.pool.open == Some(at);
         self.parts.notices.extend(repair::notices(log, exchange, open));
         for piece in repair::sound(log, exchange) {
             let priority = piece.position.and_then(|position| log.pins().get(&position));
@@ -177,7 +185,7 @@ impl Writer<'_, '_> {
             let source = match piece.position {
                 Some(_) => source_of(piece.message.role()),
                 None => {
-                    log.check_ids([(&piece.id, "a made-up result")].into_iter())?;
+                    self.parts.made_up.push(piece.id.clone());
                     Source::Synthetic
                 }
             };
@@ -192,6 +200,7 @@ impl Writer<'_, '_> {
             return Ok(());
         }
         if let Fate::Asks(ids) = self.pool.fate(unit)? {
+            self.parts.asked.extend(ids.iter().cloned());
             self.parts.notices.extend(ids.into_iter().map(ask_about));
         }
         Ok(())
@@ -216,7 +225,7 @@ impl Writer<'_, '_> {
             role: Some(message.role()),
             priority,
             reason: kept.reason,
-            tokens: self.meter.counted(tokens),
+            tokens: self.meter.counted_message(&message, tokens),
             body: message,
         });
         Ok(())

@@ -80,7 +80,7 @@ impl<'a> Scale<'a> {
         let (pool, meter) = (self.pool, self.meter);
         match unit {
             Unit::System(at) => meter.message(&pool.system(at).1, limit),
-            Unit::State(at) => meter.message(pool.state(at).1, limit),
+            Unit::State(at) => meter.message(&pool.state(at).1, limit),
             Unit::Focus => match pool.focus() {
                 Some((_, focus)) => meter.message(focus, limit),
                 None => Ok(Weight::Exactly(0)),

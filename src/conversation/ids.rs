@@ -64,6 +64,13 @@ impl Ids {
         self.conflict.get_or_insert_with(|| (id.clone(), first, second));
     }
 
+    /// A note is gone, and its id is free again.
+    pub(super) fn release_note(&mut self, id: &ItemId) {
+        if self.is_note(id) {
+            self.given.swap_remove(id);
+        }
+    }
+
     pub(super) fn is_note(&self, id: &ItemId) -> bool {
         self.given.get(id) == Some(&Owner::Note)
     }

@@ -115,14 +115,13 @@ impl Text<'_> {
         writeln!(f, "{:<14} {:>gap$} {left:>TOKENS$}", "left over", "")
     }
 
-    /// The section's use, in steps of its own budget or the largest use.
+    /// The section's use, as a part of its own budget (or of its use, where other sections left it more).
     fn bar(&self, section: &SectionUse) -> String {
+        let room = self.width.saturating_sub(14 + 7 + 2 * (TOKENS + 1) + 6 + 8 + 2).min(BAR);
         let whole = u128::from(section.budget.max(section.used).max(1));
-        let filled = (u128::from(section.used) * BAR as u128).div_ceil(whole);
-        let filled = usize::try_from(filled).unwrap_or(BAR).min(BAR);
-        let room = self.width.saturating_sub(14 + 7 + 2 * (TOKENS + 1) + 6 + 8 + 2);
-        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled));
-        bar.chars().take(room).collect()
+        let filled = u128::from(section.used) * room as u128 / whole;
+        let filled = usize::try_from(filled).unwrap_or(room).min(room);
+        format!("{}{}", "█".repeat(filled), "░".repeat(room - filled))
     }
 
     fn included(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,6 +10,7 @@ use crate::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The id of a session, when its text is an object that has one.
 pub(super) fn id(text: &str) -> Option<String> {
@@ -28,7 +29,8 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
             return Err(Error::input(format!("{name}:{line}"), detail));
         }
     };
-    let mut reader = Reader { place, log: Conversation::new(), legacy: Vec::new() };
+    let mut reader =
+        Reader { place, log: Conversation::new(), legacy: BTreeMap::new(), unnamed: VecDeque::new() };
     reader.head(session.system, session.pinned.unwrap_or_default())?;
     let messages = session.messages.unwrap_or_default();
     for (position, message) in messages.into_iter().enumerate() {
@@ -39,15 +41,20 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
     let passages = session.rag.into_iter().chain(session.passages).flatten();
     let rag: Vec<RagItem> = passages.map(document).collect();
     if log.messages().is_empty() && log.system().is_empty() && rag.is_empty() {
-        let detail = "is an empty session; expected messages, system, rag or query";
+        let detail = if session.role.is_some() {
+            "looks like one message; expected a session: an object with `messages`, or an array of them"
+        } else {
+            "is an empty session; expected messages, system, rag or query (pins alone make no prompt)"
+        };
         return Err(Error::input(format!("{name}:{line}"), detail));
     }
+    let tools = tools(session.tools.unwrap_or_default(), session.functions.unwrap_or_default());
     Ok(Session {
         id: session.id.map(wire::Name::into_text),
         model: session.model,
         limits: limits(session.limits.unwrap_or_default()),
         log,
-        tools: tools(session.tools.unwrap_or_default(), session.functions.unwrap_or_default()),
+        tools: tools.map_err(|at| place.fault(&format!("tools[{at}]"), "expected a function with a name"))?,
         rag,
         focus: session.focus,
         state: named(session.state.unwrap_or_default(), "state"),
@@ -89,8 +96,10 @@ impl Place<'_> {
 struct Reader<'a> {
     place: Place<'a>,
     log: Conversation,
-    /// Legacy function calls without a result yet: the function's name and the id made up for the call.
-    legacy: Vec<(String, String)>,
+    /// Legacy function calls without a result yet: by the function's name the ids made up for its calls.
+    legacy: BTreeMap<String, Vec<String>>,
+    /// Ids made up for calls that came without one, in order: results without an id answer them in this order.
+    unnamed: VecDeque<String>,
 }
 
 impl Reader<'_> {
@@ -125,9 +134,8 @@ impl Reader<'_> {
         let (priority, asked) = (wire.priority.unwrap_or_default(), wire.ttl_asked.unwrap_or_default());
         let message = self.neutral(position, wire)?;
         let id = self.log.push(message);
-        // An id that is taken names another message; the plan will say so.
-        let last = self.log.messages().len() as u32 - 1;
-        if pinned && self.log.message_id(last) == id {
+        self.log.check_ids(std::iter::empty())?;
+        if pinned {
             self.log.pin_message(&id, priority)?;
         }
         if let Some(ttl) = ttl {
@@ -150,7 +158,9 @@ impl Reader<'_> {
             wire::Content::Parts(parts) => (String::new(), Some(parts)),
         };
         let answers = match wire.role {
-            wire::Role::Tool => wire.tool_call_id,
+            wire::Role::Tool => {
+                wire.tool_call_id.map(wire::Name::into_text).or_else(|| self.unnamed.pop_front())
+            }
             wire::Role::Function => Some(self.legacy_call(wire.name.as_deref())),
             _ => None,
         };
@@ -188,13 +198,21 @@ impl Reader<'_> {
         let call = |id: String, function: wire::CalledFunction| {
             ToolCall::new(id, function.name, arguments(function.arguments.as_deref()))
         };
-        let numbered = calls.into_iter().enumerate().map(|(at, wire)| {
-            call(wire.id.unwrap_or_else(|| format!("call_{position}_{at}")), wire.function)
-        });
-        let mut all: Vec<ToolCall> = numbered.collect();
+        let mut all = Vec::with_capacity(calls.len());
+        for (at, wire) in calls.into_iter().enumerate() {
+            let id = wire.id.map_or_else(
+                || {
+                    let id = format!("call_{position}_{at}");
+                    self.unnamed.push_back(id.clone());
+                    id
+                },
+                wire::Name::into_text,
+            );
+            all.push(call(id, wire.function));
+        }
         if let Some(function) = legacy {
             let id = format!("call_{position}");
-            self.legacy.push((function.name.clone(), id.clone()));
+            self.legacy.entry(function.name.clone()).or_default().push(id.clone());
             all.push(call(id, function));
         }
         all
@@ -203,8 +221,8 @@ impl Reader<'_> {
     /// The id of the nearest legacy call of this function that has no result yet; a made-up one where there is none.
     fn legacy_call(&mut self, function: Option<&str>) -> String {
         let function = function.unwrap_or_default();
-        let open = self.legacy.iter().rposition(|(name, _)| name == function);
-        open.map_or_else(|| format!("call_of_{function}"), |at| self.legacy.remove(at).1)
+        let open = self.legacy.get_mut(function).and_then(Vec::pop);
+        open.unwrap_or_else(|| format!("call_of_{function}"))
     }
 
     /// The query is the live question where no user message has anything in it.
@@ -273,7 +291,8 @@ fn limits(wire: wire::Limits) -> RequestLimits {
     }
 }
 
-fn tools(tools: Vec<wire::Tool>, functions: Vec<wire::Function>) -> Vec<Tool> {
+/// The tools, or the place of the first that is no function.
+fn tools(tools: Vec<wire::Tool>, functions: Vec<wire::Function>) -> Result<Vec<Tool>, usize> {
     let schema = |raw: Option<Box<RawValue>>| raw.map(|raw| raw.get().to_owned()).unwrap_or_default();
     let full = |function: wire::Function| {
         Tool::new(function.name, function.description.unwrap_or_default(), schema(function.parameters))
@@ -283,5 +302,6 @@ fn tools(tools: Vec<wire::Tool>, functions: Vec<wire::Function>) -> Vec<Tool> {
         tool.name.map(|name| wire::Function { name, description, parameters })
     };
     let wrapped = |mut tool: wire::Tool| tool.function.take().or_else(|| bare(tool));
-    tools.into_iter().filter_map(wrapped).chain(functions).map(full).collect()
+    let wrapped = tools.into_iter().enumerate().map(|(at, tool)| wrapped(tool).ok_or(at));
+    wrapped.chain(functions.into_iter().map(Ok)).map(|function| function.map(full)).collect()
 }

@@ -26,6 +26,8 @@ pub(super) struct Session {
     /// Another spelling of `rag`.
     pub(super) passages: Option<Vec<Passage>>,
     pub(super) query: Option<String>,
+    /// No session has one; a message does.
+    pub(super) role: Option<serde::de::IgnoredAny>,
 }
 
 /// Ids are texts; numbers are taken for theirs.
@@ -124,7 +126,7 @@ pub(super) struct Message {
     #[serde(default)]
     pub(super) tool_calls: Option<Vec<Call>>,
     #[serde(default)]
-    pub(super) tool_call_id: Option<String>,
+    pub(super) tool_call_id: Option<Name>,
     #[serde(default)]
     pub(super) function_call: Option<CalledFunction>,
     #[serde(default)]
@@ -199,7 +201,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
 #[derive(Deserialize)]
 pub(super) struct Call {
     #[serde(default)]
-    pub(super) id: Option<String>,
+    pub(super) id: Option<Name>,
     pub(super) function: CalledFunction,
 }
 
