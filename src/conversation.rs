@@ -399,6 +399,24 @@ mod tests {
         assert_eq!(log.notes().len(), 1);
     }
 
+    #[cfg(feature = "openai")]
+    #[test]
+    fn a_reply_commits_what_was_sent() {
+        let manager = crate::ContextWindowManager::for_model("gpt-4o").unwrap();
+        let mut log = Conversation::from([Message::user("How are you?")]);
+        let plan = manager.build_plan(&crate::PlanRequest::new(&log)).unwrap();
+        let usage = Usage::openai(11, 0, 3);
+        assert_eq!(log.push_reply(&plan, Message::assistant("Well."), usage), "m1".into());
+        let sent = log.entries().find_map(|entry| match entry {
+            Entry::Event(Event::Sent { counted, window_start, usage }) => {
+                Some((*counted, window_start.clone(), *usage))
+            }
+            _ => None,
+        });
+        assert_eq!(sent, Some((plan.total.n, Some("m0".into()), Some(usage))));
+        assert_eq!(log.messages().len(), 2);
+    }
+
     #[test]
     fn what_is_not_there_cannot_be_pinned_or_aged() {
         let mut log = Conversation::from([Message::user("a").id("x")]);

@@ -22,6 +22,9 @@ use support::laws::{self, Case};
 #[serde(deny_unknown_fields)]
 struct Fixture {
     rules: Vec<String>,
+    /// Numbered behaviours of such systems that it shows.
+    #[serde(default)]
+    behaviours: Vec<u32>,
     why: String,
     /// The session, or a text that is none.
     session: Option<Box<RawValue>>,
@@ -105,4 +108,38 @@ fn every_rule_has_a_fixture() {
     let unknown: Vec<&String> =
         named.iter().filter(|rule| !rulebook.contains(&format!("**{rule}**"))).collect();
     assert!(unknown.is_empty(), "docs/rules.md does not know {unknown:?}");
+}
+
+/// The numbers behind the word in names and comments of a source text, one or several.
+fn behaviours_in(text: &str) -> BTreeSet<u32> {
+    let mut numbers = BTreeSet::new();
+    for after in text.split("ehaviour").skip(1) {
+        let list: String = after
+            .trim_start_matches('s')
+            .chars()
+            .take_while(|c| c.is_ascii_digit() || ", _and".contains(*c))
+            .collect();
+        numbers.extend(
+            list.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<u32>().ok()),
+        );
+    }
+    numbers
+}
+
+#[test]
+fn every_behaviour_of_planning_has_a_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut named = BTreeSet::new();
+    for folder in ["tests", "tests/support", "tests/fixtures", "src", "src/budget", "src/tokens"] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("rs") => named.extend(behaviours_in(&std::fs::read_to_string(path).unwrap())),
+                Some("json") => named.extend(read(&path).behaviours),
+                _ => {}
+            }
+        }
+    }
+    let missing: Vec<u32> = (1..=36).chain([39, 67, 68]).filter(|number| !named.contains(number)).collect();
+    assert!(missing.is_empty(), "no test names the behaviours {missing:?}");
 }
