@@ -73,11 +73,8 @@ pub(super) struct Text {
 pub(super) struct Note {
     pub(super) id: Name,
     pub(super) text: String,
-    #[serde(default)]
     pub(super) priority: Option<Priority>,
-    #[serde(default)]
     pub(super) ttl: Option<Ttl>,
-    #[serde(default)]
     pub(super) ttl_asked: Option<bool>,
 }
 
@@ -86,58 +83,40 @@ pub(super) struct Passage {
     pub(super) id: Name,
     pub(super) text: String,
     pub(super) score: f64,
-    #[serde(default)]
     pub(super) source: Option<String>,
-    #[serde(default)]
     pub(super) ttl: Option<Ttl>,
 }
 
 /// A tool in its wrapper, or bare as older logs have it.
 #[derive(Deserialize)]
 pub(super) struct Tool {
-    #[serde(default)]
     pub(super) function: Option<Function>,
-    #[serde(default)]
     pub(super) name: Option<String>,
-    #[serde(default)]
     pub(super) description: Option<String>,
-    #[serde(default)]
     pub(super) parameters: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Function {
     pub(super) name: String,
-    #[serde(default)]
     pub(super) description: Option<String>,
-    #[serde(default)]
     pub(super) parameters: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Message {
     pub(super) role: Role,
-    #[serde(default)]
     pub(super) id: Option<Name>,
     #[serde(default)]
     pub(super) content: Content,
-    #[serde(default)]
     pub(super) name: Option<String>,
-    #[serde(default)]
     pub(super) tool_calls: Option<Vec<Call>>,
-    #[serde(default)]
     pub(super) tool_call_id: Option<Name>,
-    #[serde(default)]
     pub(super) function_call: Option<CalledFunction>,
-    #[serde(default)]
     pub(super) reasoning_content: Option<String>,
-    #[serde(default)]
     pub(super) pinned: Option<bool>,
-    #[serde(default)]
     pub(super) priority: Option<Priority>,
-    #[serde(default)]
     pub(super) ttl: Option<Ttl>,
-    #[serde(default)]
     pub(super) ttl_asked: Option<bool>,
 }
 
@@ -200,7 +179,6 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
 #[derive(Deserialize)]
 pub(super) struct Call {
-    #[serde(default)]
     pub(super) id: Option<Name>,
     pub(super) function: CalledFunction,
 }
@@ -209,7 +187,6 @@ pub(super) struct Call {
 pub(super) struct CalledFunction {
     pub(super) name: String,
     /// A text that holds JSON, or the JSON itself.
-    #[serde(default)]
     pub(super) arguments: Option<Box<RawValue>>,
 }
 
@@ -225,23 +202,18 @@ pub(super) enum Part {
 #[serde(untagged, expecting = "expected an address, or {\"url\", \"detail\"}")]
 pub(super) enum ImageUrl {
     Bare(String),
-    Full {
-        url: String,
-        #[serde(default)]
-        detail: Option<String>,
-    },
+    Full { url: String, detail: Option<String> },
 }
 
 /// Only a part's type, to know whether it is known.
 #[derive(Deserialize)]
 pub(super) struct PartType {
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type")]
     pub(super) kind: Option<String>,
 }
 
 /// Only a session's id, read without the rest.
 #[derive(Deserialize)]
 pub(super) struct OnlyId {
-    #[serde(default)]
     pub(super) id: Option<Name>,
 }
