@@ -1,30 +1,28 @@
 //! What was chosen → plan: prompt order, rows, ledger (rules O1-O5, B3, S6).
 
 use crate::{
-    budget::{
-        Budgets,
-        remedies::{self, Room},
-    },
+    budget::Budgets,
     candidates::{Pool, Scale, Unit},
     config::Placement,
     error::Error,
-    item::{Section, Source},
+    item::Section,
     meter::Meter,
-    plan::{BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, SectionUse},
+    model::{Limits, LimitsSource, Model},
+    plan::{BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, PlannedItem, SectionUse},
     select::{self, Selection},
     tokens::{Certainty, TokenCount},
 };
-use std::collections::BTreeSet;
 
 mod excluded;
 mod included;
+mod overflow;
 
 /// What is known about a plan before anything is chosen.
 pub(crate) struct Frame<'a> {
-    pub(crate) model: &'a crate::model::Model,
+    pub(crate) model: &'a Model,
     pub(crate) config: String,
-    pub(crate) limits: crate::model::Limits,
-    pub(crate) limits_source: crate::model::LimitsSource,
+    pub(crate) limits: Limits,
+    pub(crate) limits_source: LimitsSource,
     pub(crate) prompt_budget: u64,
     pub(crate) budget_source: BudgetSource,
     /// Tools and priming.
@@ -56,7 +54,7 @@ pub(crate) fn plan(
         let first = pool.members(unit).first().copied();
         first.map(|position| pool.log().message_id(position))
     });
-    let overflow = overflow(&frame, total, pool, scale, meter, chosen, &parts.rows)?;
+    let overflow = overflow::of(&frame, total, &parts.rows, pool, scale, meter)?;
     let mut notices = about_the_target(&frame);
     notices.extend(parts.notices);
     Ok(ContextPlan {
@@ -127,58 +125,6 @@ fn about_the_target(frame: &Frame<'_>) -> Vec<Notice> {
         say("B1", format!("the budget asked for is larger than the window of {window} tokens"));
     }
     notices
-}
-
-/// By how much the prompt is over the budget, and what could give way (rule S6).
-fn overflow(
-    frame: &Frame<'_>,
-    total: TokenCount,
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
-    meter: &Meter,
-    chosen: &Selection,
-    rows: &[PlannedItem],
-) -> Result<Option<Overflow>, Error> {
-    let tokens = total.n.saturating_sub(frame.prompt_budget);
-    if tokens == 0 {
-        return Ok(None);
-    }
-    let mut pins = Vec::new();
-    // A user message that an undroppable exchange brings stays, whatever becomes of its own pin.
-    let brought: BTreeSet<Unit> = pool.pins.iter().filter_map(|pin| pin.brings).collect();
-    for pin in pool.pins.iter().filter(|pin| chosen.has(pin.unit) && !brought.contains(&pin.unit)) {
-        if let Some(id) = pool.held_by_one_pin(pin.unit) {
-            pins.push((id, scale.whole(pin.unit)?));
-        }
-    }
-    let mut longest: Vec<&PlannedItem> = rows.iter().filter(|row| row.tokens.n > tokens).collect();
-    longest.sort_by_key(|row| std::cmp::Reverse(row.tokens.n));
-    let mut shortened = None;
-    for row in longest {
-        if own_tokens(row, pool, meter)? > tokens {
-            shortened = Some(row.id.clone());
-            break;
-        }
-    }
-    let room = Room { total: total.n, excess: tokens, limits: frame.limits, source: frame.budget_source };
-    let minimum = rows.iter().map(|row| row.id.clone()).collect();
-    Ok(Some(Overflow { tokens, minimum, remedies: remedies::find(&room, pins, shortened) }))
-}
-
-/// Tokens of the text that the caller gave for an item: what could be shorter. Our own words around it, calls and
-/// made-up results are not among it.
-fn own_tokens(row: &PlannedItem, pool: &Pool<'_>, meter: &Meter) -> Result<u64, Error> {
-    let request = pool.request();
-    let state = request.state.iter().find(|(id, _)| *id == row.id);
-    let own = match (row.source, state) {
-        (Source::Synthetic, _) => "",
-        (Source::State, Some((_, text))) => text,
-        (Source::System, _) if pool.focus().is_some_and(|(id, _)| id == row.id) => {
-            request.focus.as_deref().unwrap_or_default()
-        }
-        _ => row.body.text(),
-    };
-    Ok(meter.counter().count(own)?.n)
 }
 
 /// The unit that stands for a required question, where the block goes right before it.

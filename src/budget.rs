@@ -1,14 +1,13 @@
 //! How much there is, and how it is shared (rules B1, B4, B5, S6).
 
 use crate::{
-    candidates::{Pool, Scale, Unit},
+    candidates::{Pool, Scale},
     config::Config,
     error::{Error, Repr},
     item::Section,
     model::{Limits, RequestLimits},
     plan::BudgetSource,
 };
-use std::collections::BTreeSet;
 
 mod demand;
 mod fill;
@@ -104,27 +103,12 @@ fn ceiling(pot: &Pot, total: u64) -> u64 {
     pot.cap.unwrap_or(u64::MAX).min(total).max(pot.minimum)
 }
 
-/// Required items and undroppable pins, by section; a user message that comes with a pin counts once.
+/// What the minimum costs, by section.
 fn minimums(pool: &Pool<'_>, scale: &Scale<'_>) -> Result<[u64; 3], Error> {
     let mut sums = [0u64; 3];
-    let mut seen = BTreeSet::new();
-    let mut add = |unit: Unit, section: Section| -> Result<(), Error> {
-        if seen.insert(unit) {
-            let sum = &mut sums[section as usize];
-            *sum = sum.saturating_add(scale.whole(unit)?);
-        }
-        Ok(())
-    };
-    for unit in &pool.required_conversation {
-        add(*unit, Section::Conversation)?;
-    }
-    for unit in &pool.required_system {
-        add(*unit, Section::SystemPinned)?;
-    }
-    for pin in pool.pins.iter().filter(|pin| pin.undroppable) {
-        for unit in [Some(pin.unit), pin.brings].into_iter().flatten() {
-            add(unit, Section::SystemPinned)?;
-        }
+    for (unit, section, _) in pool.minimum() {
+        let sum = &mut sums[section as usize];
+        *sum = sum.saturating_add(scale.whole(unit)?);
     }
     Ok(sums)
 }

@@ -5,15 +5,18 @@ use crate::{
     conversation::{Conversation, Place},
     error::Error,
     expiry::{Expiry, Fate},
-    item::{ItemId, Priority, Source, Ttl},
+    item::{ItemId, Priority, RagItem, Section, Source, Ttl},
     message::{Message, Role},
     meter::Meter,
-    reason::{ExcludedReason, PolicyRule},
+    reason::{ExcludedReason, IncludedReason, PolicyRule},
     repair,
     request::PlanRequest,
     wording,
 };
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 mod documents;
 mod scale;
@@ -33,7 +36,7 @@ pub(crate) enum Unit {
     Head(u32),
     /// The exchange of this number.
     Exchange(u32),
-    /// The document of this rank.
+    /// The document of this rank. Documents order last: the kept ones are the end of a map.
     Document(u32),
 }
 
@@ -46,7 +49,7 @@ pub(crate) struct Pin {
     pub(crate) priority: Priority,
     /// Never dropped (rule S2).
     pub(crate) undroppable: bool,
-    /// Its place in the log: the messages before it, and whether it is a message itself.
+    /// Its place in the log: the messages before it, whether it is a message itself, and among notes which one.
     place: (u32, bool, u32),
 }
 
@@ -129,16 +132,26 @@ impl<'a> Pool<'a> {
         self.log.check_ids(focus.chain(state).chain(made_up))
     }
 
-    /// What merging all state into the live question saves while there is nothing but the minimum (rule O1).
+    /// What is in whatever happens, each unit once: who pays for it, and why (rules S1, S2, S6).
+    pub(crate) fn minimum(&self) -> Vec<(Unit, Section, IncludedReason)> {
+        let required = |section| move |unit: &Unit| (*unit, section, IncludedReason::Required);
+        let conversation = self.required_conversation.iter().map(required(Section::Conversation));
+        let system = self.required_system.iter().map(required(Section::SystemPinned));
+        let pins = self.pins.iter().filter(|pin| pin.undroppable);
+        let pinned = pins
+            .flat_map(|pin| [Some(pin.unit), pin.brings])
+            .flatten()
+            .map(|unit| (unit, Section::SystemPinned, IncludedReason::Pinned));
+        let mut seen = BTreeSet::new();
+        conversation.chain(system).chain(pinned).filter(|(unit, ..)| seen.insert(*unit)).collect()
+    }
+
+    /// Whether state would be merged into the live question if there were nothing but the minimum (rule O1).
     pub(crate) fn merges_in_the_minimum(&self) -> bool {
-        let Some(live) = self.live_turn().filter(|_| self.live_question().is_some()) else {
-            return false;
-        };
+        let Some(Unit::Head(live)) = self.live_question() else { return false };
         let exchanges = self.log.turns().exchanges(live);
         let follows = |unit: Unit| matches!(unit, Unit::Exchange(at) if exchanges.contains(&at));
-        let required = self.required_conversation.iter().copied();
-        let pinned = self.pins.iter().filter(|pin| pin.undroppable).map(|pin| pin.unit);
-        !required.chain(pinned).any(follows)
+        !self.minimum().into_iter().any(|(unit, ..)| follows(unit))
     }
 
     /// What the whole prompt rests on, paid by `system_pinned` (rule S1).
@@ -382,7 +395,7 @@ impl<'a> Pool<'a> {
         &self.documents
     }
 
-    pub(crate) fn document(&self, rank: u32) -> &'a crate::item::RagItem {
+    pub(crate) fn document(&self, rank: u32) -> &'a RagItem {
         &self.request.rag[self.documents[rank as usize].at]
     }
 
@@ -397,7 +410,7 @@ impl<'a> Pool<'a> {
         self.log.turns().head(live).map(|_| Unit::Head(live))
     }
 
-    /// Whether an exchange is a message of a role that instructs (rule H4).
+    /// Who speaks in a message.
     pub(crate) fn role_of(&self, position: u32) -> Role {
         self.log.message(position).role()
     }

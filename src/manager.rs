@@ -93,7 +93,7 @@ impl ContextWindowManager {
         let (limits, limits_source) = self.model.limits(asked, &self.config); // B2
         let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?; // B1
         let overhead = self.overhead(pool.request().tools)?; // B3
-        let purse = self.purse(prompt_budget, withheld, &overhead, pool)?;
+        let purse = self.purse(prompt_budget, withheld, &overhead, pool);
         let total = u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX);
         let reserved = if purse.reserved { purse.block } else { 0 };
         let merge = if pool.merges_in_the_minimum() { purse.merge } else { 0 };
@@ -126,21 +126,15 @@ impl ContextWindowManager {
         Ok(vec![line("tools", self.meter.tools(tools)?), line("reply_priming", priming)])
     }
 
-    fn purse(
-        &self,
-        prompt_budget: u64,
-        withheld: u64,
-        overhead: &[LedgerLine],
-        pool: &Pool<'_>,
-    ) -> Result<Purse, Error> {
+    fn purse(&self, prompt_budget: u64, withheld: u64, overhead: &[LedgerLine], pool: &Pool<'_>) -> Purse {
         let spent: i128 = overhead.iter().map(|line| i128::from(line.tokens)).sum();
-        Ok(Purse {
+        Purse {
             budget: i128::from(prompt_budget) - i128::from(withheld) - spent,
-            block: self.meter.block()?,
+            block: self.meter.block(),
             reserved: pool.documents().iter().any(|document| document.out.is_none()),
             merge: self.meter.saved_by_merging() * pool.states(),
             caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
-        })
+        }
     }
 }
 

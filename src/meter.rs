@@ -30,6 +30,8 @@ pub(crate) struct Meter {
     framing: Framing,
     /// Tokens of a message without content, by role in the order of `ROLES`.
     frames: [u64; ROLES.len()],
+    /// The block around the documents: a message of its own, and the lines at both ends.
+    block: u64,
     tag: u32,
 }
 
@@ -44,7 +46,10 @@ impl Meter {
             };
         }
         let tag = counter.tag() << 2 | u32::from(framing == Framing::Plain);
-        Ok(Self { counter, framing, frames, tag })
+        let lines = counter.count(wording::BLOCK_OPEN)?.n + counter.count(wording::BLOCK_CLOSE)?.n;
+        let mut meter = Self { counter, framing, frames, block: lines, tag };
+        meter.block += meter.role_frame(Role::User);
+        Ok(meter)
     }
 
     pub(crate) fn counter(&self) -> &TokenCounter {
@@ -107,11 +112,9 @@ impl Meter {
         self.counter.count_to(&wording::document(item), limit)
     }
 
-    /// The block around the documents: a message of its own, and the lines at both ends.
-    pub(crate) fn block(&self) -> Result<u64, Error> {
-        let open = self.counter.count(wording::BLOCK_OPEN)?.n;
-        let close = self.counter.count(wording::BLOCK_CLOSE)?.n;
-        Ok(self.role_frame(Role::User) + open + close)
+    /// What the block around the documents costs, without any.
+    pub(crate) fn block(&self) -> u64 {
+        self.block
     }
 
     /// Whether the sum over the block and its documents is the count of the whole.

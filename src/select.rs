@@ -39,7 +39,7 @@ pub(crate) struct Selection {
 pub(crate) struct Kept {
     pub(crate) section: Section,
     pub(crate) reason: IncludedReason,
-    tokens: u64,
+    pub(crate) tokens: u64,
 }
 
 impl Selection {
@@ -57,7 +57,7 @@ impl Selection {
 
     /// Whether a document is in, so that the block around them is sent.
     pub(crate) fn has_documents(&self) -> bool {
-        self.kept.keys().any(|unit| matches!(unit, Unit::Document(_)))
+        self.kept.range(Unit::Document(0)..).next().is_some()
     }
 }
 
@@ -103,21 +103,8 @@ pub(crate) fn choose(
 /// What is in whatever happens: required items and undroppable pins (rules S1, S2, S6).
 fn minimum(pool: &Pool<'_>, scale: &Scale<'_>) -> Result<Selection, Error> {
     let mut chosen = Selection::default();
-    for unit in &pool.required_conversation {
-        let tokens = scale.whole(*unit)?;
-        chosen.keep(*unit, Section::Conversation, IncludedReason::Required, tokens);
-    }
-    for unit in &pool.required_system {
-        let tokens = scale.whole(*unit)?;
-        chosen.keep(*unit, Section::SystemPinned, IncludedReason::Required, tokens);
-    }
-    for pin in pool.pins.iter().filter(|pin| pin.undroppable) {
-        for unit in [Some(pin.unit), pin.brings].into_iter().flatten() {
-            if !chosen.has(unit) {
-                let tokens = scale.whole(unit)?;
-                chosen.keep(unit, Section::SystemPinned, IncludedReason::Pinned, tokens);
-            }
-        }
+    for (unit, section, reason) in pool.minimum() {
+        chosen.keep(unit, section, reason, scale.whole(unit)?);
     }
     chosen.start = window::start_of_the_required(scale, &chosen)?;
     Ok(chosen)

@@ -27,7 +27,6 @@ pub(crate) fn record(plan: &ContextPlan) {
         excluded_ttl_expired = excluded("ttl_expired"),
         excluded_duplicate = excluded("duplicate"),
         excluded_policy = excluded("policy"),
-        excluded_archived = excluded("archived"),
         notices = plan.notices.len(),
         rag_items = plan.included.iter().filter(|row| row.section == Section::Rag).count(),
         "plan",

@@ -59,6 +59,16 @@ pub(crate) enum Weight {
     Over,
 }
 
+impl Weight {
+    /// The count; where nothing limits counting, nothing is over.
+    pub(crate) fn in_full(self) -> u64 {
+        match self {
+            Self::Exactly(n) => n,
+            Self::Over => u64::MAX,
+        }
+    }
+}
+
 /// Counts the tokens of plain text. Cheap to clone, shared between managers and threads.
 ///
 /// Content is plain text to every counter: `<|endoftext|>` in a document is counted as its characters (rule N2).

@@ -324,3 +324,22 @@ fn a_lower_completion_helps_where_it_is_proposed() {
     };
     assert!(fits(*to) && !fits(*to + 1));
 }
+
+/// A target without framing: nothing but the texts is priced, and priming, roles and merges cost and save nothing.
+#[test]
+fn plain_framing_prices_texts_alone() {
+    let mut model = Model::custom("plain");
+    model.framing = context_window::Framing::Plain;
+    let manager = ContextWindowManager::new(model, generate::bytes(), Default::default()).unwrap();
+    let log = Conversation::from([
+        Message::system("abc"),
+        Message::user("0123456789").name("ida"),
+        Message::assistant("").calls([context_window::ToolCall::new("c", "fn", "{}")]),
+        Message::tool("c", "four"),
+        Message::user("?"),
+    ]);
+    let plan = manager.build_plan(&PlanRequest::new(&log).state("clock", "noon")).unwrap();
+    let state = "<state id=\"clock\">\nnoon\n</state>".len() as u64;
+    assert_eq!(plan.total.n, 3 + (10 + 3) + (2 + 2) + 4 + 1 + state);
+    assert!(plan.overhead.is_empty(), "{:?}", plan.overhead);
+}

@@ -1,7 +1,7 @@
 //! The rows of what is out (rule O2): runs of neighbouring messages with one reason are one row, and what the walk
 //! did not examine is not examined here either.
 
-use super::included::{id_of, source_of};
+use super::included::source_of;
 use crate::{
     candidates::{Pool, Unit},
     item::{ItemId, Priority, Section, Source},
@@ -66,7 +66,7 @@ fn documents(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<Excluded
         let item = pool.document(rank);
         let bound = meter.bound(meter::document_bytes(item), 0);
         Some(ExcludedItem {
-            id: id_of(pool, unit),
+            id: item.id.clone(),
             last_id: None,
             count: 1,
             source: Some(Source::Rag),

@@ -3,7 +3,7 @@
 use crate::{
     candidates::{Pool, Unit},
     config::Placement,
-    error::{Error, Repr},
+    error::Error,
     expiry::Fate,
     item::{ItemId, Priority, Section, Source, Ttl},
     message::{Message, Prompt, Role},
@@ -12,7 +12,7 @@ use crate::{
     reason::IncludedReason,
     repair,
     select::Selection,
-    tokens::{Certainty, Weight},
+    tokens::Certainty,
     wording,
 };
 use std::collections::BTreeSet;
@@ -69,21 +69,6 @@ pub(super) fn rows(
     }
     pool.check_ids(&writer.parts.made_up)?;
     Ok(writer.parts)
-}
-
-/// The id of a unit's first message, note or document.
-pub(super) fn id_of(pool: &Pool<'_>, unit: Unit) -> ItemId {
-    match unit {
-        Unit::System(at) => pool.system(at).0.clone(),
-        Unit::Focus => pool.focus().map_or_else(|| "focus".into(), |(id, _)| id),
-        Unit::State(at) => pool.state(at).0.clone(),
-        Unit::Note(at) => pool.log().notes()[at as usize].item.id.clone(),
-        Unit::Document(rank) => pool.document(rank).id.clone(),
-        Unit::Head(_) | Unit::Exchange(_) => {
-            let position = pool.members(unit)[0];
-            pool.log().message_id(position)
-        }
-    }
 }
 
 /// What a message of the log is, whoever pays for it.
@@ -215,7 +200,7 @@ impl Writer<'_, '_> {
         message: Message,
     ) -> Result<(), Error> {
         let kept = self.chosen.kept[&unit];
-        let tokens = self.weigh(&message)?;
+        let tokens = self.meter.message(&message, u64::MAX)?.in_full();
         self.parts.prompt.messages.push(message.clone());
         self.parts.rows.push(PlannedItem {
             ttl: self.pool.ttl_of(&id),
@@ -231,30 +216,18 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn weigh(&self, message: &Message) -> Result<u64, Error> {
-        match self.meter.message(message, u64::MAX)? {
-            Weight::Exactly(n) => Ok(n),
-            Weight::Over => Ok(u64::MAX),
-        }
-    }
-
     /// The documents, in one message of the user role: what comes from outside never gains the system role.
     fn block(&mut self) -> Result<(), Error> {
         if !self.chosen.has_documents() {
             return Ok(());
         }
         let mut text = String::from(wording::BLOCK_OPEN);
-        let mut pieces = self.meter.block()?;
-        for unit in self.chosen.kept.keys() {
+        let mut pieces = self.meter.block();
+        for (unit, kept) in self.chosen.kept.range(Unit::Document(0)..) {
             let Unit::Document(rank) = unit else { continue };
             let item = self.pool.document(*rank);
             let fenced = wording::document(item);
-            let Weight::Exactly(tokens) = self.meter.document(item, u64::MAX)? else {
-                return Err(Error::new(Repr::Count {
-                    counter: self.meter.counter().name().into(),
-                    source: "more tokens than 64 bits hold".into(),
-                }));
-            };
+            let tokens = kept.tokens;
             if let Fate::Asks(ids) = self.pool.fate(*unit)? {
                 self.parts.notices.extend(ids.into_iter().map(ask_about));
             }
@@ -274,9 +247,9 @@ impl Writer<'_, '_> {
         }
         text.push_str(wording::BLOCK_CLOSE);
         let block = Message::user(text);
-        self.line("rag_block", i128::from(self.meter.block()?));
+        self.line("rag_block", i128::from(self.meter.block()));
         if !self.meter.block_adds_up() {
-            let whole = i128::from(self.weigh(&block)?);
+            let whole = i128::from(self.meter.message(&block, u64::MAX)?.in_full());
             self.line("joins", whole - i128::from(pieces));
         }
         self.parts.prompt.messages.push(block);

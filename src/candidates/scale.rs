@@ -70,10 +70,7 @@ impl<'a> Scale<'a> {
 
     /// What a unit costs, in full.
     pub(crate) fn whole(&self, unit: Unit) -> Result<u64, Error> {
-        Ok(match self.weigh(unit, u64::MAX)? {
-            Weight::Exactly(n) => n,
-            Weight::Over => u64::MAX,
-        })
+        Ok(self.weigh(unit, u64::MAX)?.in_full())
     }
 
     fn count(&self, unit: Unit, limit: u64) -> Result<Weight, Error> {

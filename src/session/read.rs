@@ -29,8 +29,7 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
             return Err(Error::input(format!("{name}:{line}"), detail));
         }
     };
-    let mut reader =
-        Reader { place, log: Conversation::new(), legacy: BTreeMap::new(), unnamed: VecDeque::new() };
+    let mut reader = Reader { place, log: Conversation::new(), legacy: BTreeMap::new(), unnamed: Vec::new() };
     reader.head(session.system, session.pinned.unwrap_or_default())?;
     let messages = session.messages.unwrap_or_default();
     for (position, message) in messages.into_iter().enumerate() {
@@ -98,8 +97,8 @@ struct Reader<'a> {
     log: Conversation,
     /// Legacy function calls without a result yet: by the function's name the ids made up for its calls.
     legacy: BTreeMap<String, Vec<String>>,
-    /// Ids made up for calls that came without one, in order: results without an id answer them in this order.
-    unnamed: VecDeque<String>,
+    /// Ids made up for calls that came without one, those of one message together, the newest message last.
+    unnamed: Vec<VecDeque<String>>,
 }
 
 impl Reader<'_> {
@@ -158,9 +157,7 @@ impl Reader<'_> {
             wire::Content::Parts(parts) => (String::new(), Some(parts)),
         };
         let answers = match wire.role {
-            wire::Role::Tool => {
-                wire.tool_call_id.map(wire::Name::into_text).or_else(|| self.unnamed.pop_front())
-            }
+            wire::Role::Tool => wire.tool_call_id.map(wire::Name::into_text).or_else(|| self.unnamed_call()),
             wire::Role::Function => Some(self.legacy_call(wire.name.as_deref())),
             _ => None,
         };
@@ -199,16 +196,20 @@ impl Reader<'_> {
             ToolCall::new(id, function.name, arguments(function.arguments.as_deref()))
         };
         let mut all = Vec::with_capacity(calls.len());
+        let mut unnamed = VecDeque::new();
         for (at, wire) in calls.into_iter().enumerate() {
             let id = wire.id.map_or_else(
                 || {
                     let id = format!("call_{position}_{at}");
-                    self.unnamed.push_back(id.clone());
+                    unnamed.push_back(id.clone());
                     id
                 },
                 wire::Name::into_text,
             );
             all.push(call(id, wire.function));
+        }
+        if !unnamed.is_empty() {
+            self.unnamed.push(unnamed);
         }
         if let Some(function) = legacy {
             let id = format!("call_{position}");
@@ -216,6 +217,13 @@ impl Reader<'_> {
             all.push(call(id, function));
         }
         all
+    }
+
+    /// The first call without an id of the nearest message that has one open: results come in the order of the calls.
+    fn unnamed_call(&mut self) -> Option<String> {
+        let id = self.unnamed.last_mut()?.pop_front();
+        self.unnamed.pop_if(|calls| calls.is_empty());
+        id
     }
 
     /// The id of the nearest legacy call of this function that has no result yet; a made-up one where there is none.

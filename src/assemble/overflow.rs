@@ -1,0 +1,64 @@
+//! A minimum that does not fit: by how much, and what would help (rule S6).
+
+use super::Frame;
+use crate::{
+    budget::remedies::{self, Room},
+    candidates::{Pool, Scale, Unit},
+    error::Error,
+    item::Source,
+    meter::Meter,
+    plan::{Overflow, PlannedItem},
+    tokens::TokenCount,
+};
+use std::{cmp::Reverse, collections::BTreeSet};
+
+/// By how much the prompt is over the budget, and what could give way (rule S6).
+pub(super) fn of(
+    frame: &Frame<'_>,
+    total: TokenCount,
+    rows: &[PlannedItem],
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+    meter: &Meter,
+) -> Result<Option<Overflow>, Error> {
+    let tokens = total.n.saturating_sub(frame.prompt_budget);
+    if tokens == 0 {
+        return Ok(None);
+    }
+    let mut pins = Vec::new();
+    // A user message that an undroppable exchange brings stays, whatever becomes of its own pin.
+    let brought: BTreeSet<Unit> = pool.pins.iter().filter_map(|pin| pin.brings).collect();
+    for pin in pool.pins.iter().filter(|pin| pin.undroppable && !brought.contains(&pin.unit)) {
+        if let Some(id) = pool.held_by_one_pin(pin.unit) {
+            pins.push((id, scale.whole(pin.unit)?));
+        }
+    }
+    let mut longest: Vec<&PlannedItem> = rows.iter().filter(|row| row.tokens.n > tokens).collect();
+    longest.sort_by_key(|row| Reverse(row.tokens.n));
+    let mut shortened = None;
+    for row in longest {
+        if own_tokens(row, pool, meter)? > tokens {
+            shortened = Some(row.id.clone());
+            break;
+        }
+    }
+    let room = Room { total: total.n, excess: tokens, limits: frame.limits, source: frame.budget_source };
+    let minimum = rows.iter().map(|row| row.id.clone()).collect();
+    Ok(Some(Overflow { tokens, minimum, remedies: remedies::find(&room, pins, shortened) }))
+}
+
+/// Tokens of the text that the caller gave for an item: what could be shorter. Our own words around it, calls and
+/// made-up results are not among it.
+fn own_tokens(row: &PlannedItem, pool: &Pool<'_>, meter: &Meter) -> Result<u64, Error> {
+    let request = pool.request();
+    let state = request.state.iter().find(|(id, _)| *id == row.id);
+    let own = match (row.source, state) {
+        (Source::Synthetic, _) => "",
+        (Source::State, Some((_, text))) => text,
+        (Source::System, _) if pool.focus().is_some_and(|(id, _)| id == row.id) => {
+            request.focus.as_deref().unwrap_or_default()
+        }
+        _ => row.body.text(),
+    };
+    Ok(meter.counter().count(own)?.n)
+}
