@@ -2,14 +2,14 @@
 
 use crate::{
     budget::Budgets,
-    candidates::{Pool, Scale, Unit},
+    candidates::{Pool, Results, Scale, Unit},
     config::Placement,
     error::Error,
-    item::Section,
+    item::{ItemId, Section},
     meter::Meter,
     model::{Limits, LimitsSource, Model},
     plan::{BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, PlannedItem, SectionUse},
-    select::{self, Selection},
+    select::{self, Selection, Window},
     tokens::{Certainty, TokenCount},
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct Frame<'a> {
 ///
 /// A synthetic id that is taken (rule O5), and counters that fail.
 pub(crate) fn plan(
-    frame: Frame<'_>,
+    frame: &Frame<'_>,
     pool: &Pool<'_>,
     scale: &Scale<'_>,
     meter: &Meter,
@@ -44,24 +44,26 @@ pub(crate) fn plan(
     chosen: &Selection,
 ) -> Result<ContextPlan, Error> {
     let merged = select::merges_state(pool, scale, chosen);
-    let parts = included::rows(pool, meter, chosen, frame.placement, merged)?;
+    let parts = included::rows(pool, scale.results(), meter, chosen, frame.placement, merged)?;
     let excluded = excluded::rows(pool, meter, chosen);
     let mut overhead = frame.overhead.clone();
-    overhead.extend(parts.overhead);
+    overhead.extend(parts.overhead.iter().copied());
     overhead.retain(|line| line.tokens != 0);
     let total = total(&parts.rows, &overhead);
     let window_start = chosen.start.and_then(|unit| {
         let first = pool.members(unit).first().copied();
         first.map(|position| pool.log().message_id(position))
     });
-    let overflow = overflow::of(&frame, total, &parts.rows, pool, scale, meter)?;
-    let mut notices = about_the_target(&frame);
+    let overflow = overflow::of(frame, total, &parts.rows, pool, scale, meter)?;
+    let mut notices = about_the_target(frame);
+    notices.extend(about_the_window(chosen.window));
+    notices.extend(about_the_results(pool, scale.results(), &parts));
     notices.extend(parts.notices);
     Ok(ContextPlan {
         model: frame.model.name.clone(),
         provider: frame.model.provider.clone(),
         tokenizer: meter.counter().name().into(),
-        config: frame.config,
+        config: frame.config.clone(),
         limits: frame.limits,
         limits_source: frame.limits_source,
         budget_source: frame.budget_source,
@@ -74,6 +76,8 @@ pub(crate) fn plan(
         overflow,
         window_start,
         notices,
+        cleared_before: scale.results().boundary(pool),
+        live: pool.live_id(),
         prompt: parts.prompt,
         asked: parts.asked,
     })
@@ -125,6 +129,24 @@ fn about_the_target(frame: &Frame<'_>) -> Vec<Notice> {
         say("B1", format!("the budget asked for is larger than the window of {window} tokens"));
     }
     notices
+}
+
+/// A window that was cut: from here on the prompt begins with other messages than the last one did (rule S5).
+fn about_the_window(window: Window) -> Option<Notice> {
+    let Window::Cut { budget, low } = window else { return None };
+    let text = format!("the last window no longer fits its {budget} tokens: it is cut to {low} once, to stay there");
+    Some(Notice { rule: "S5", ids: Vec::new(), text })
+}
+
+/// Results that are sent shorter than they are (rule S7).
+fn about_the_results(pool: &Pool<'_>, results: &Results, parts: &included::Parts) -> Vec<Notice> {
+    let boundary = results.boundary(pool);
+    let from = boundary.map(|id| format!(" before {id}")).unwrap_or_default();
+    let now = if results.has_moved() { "from now on " } else { "" };
+    let cleared = (&parts.cleared, format!("{now}results{from} are sent as stubs; the log keeps them"));
+    let clipped = (&parts.clipped, "sent without its middle, or the minimum would not fit".to_owned());
+    let notice = |(ids, text): (&Vec<ItemId>, String)| Notice { rule: "S7", ids: ids.clone(), text };
+    [cleared, clipped].into_iter().filter(|(ids, _)| !ids.is_empty()).map(notice).collect()
 }
 
 /// The unit that stands for a required question, where the block goes right before it.

@@ -29,6 +29,10 @@ pub(crate) struct Budgets {
     pub(crate) pots: [Pot; 3],
     /// The minimums alone are too much: they are all there is in the plan (rule S6).
     pub(crate) overflow: bool,
+    /// What the minimums come to.
+    pub(crate) least: u64,
+    /// What there is to share, and for the minimum alone.
+    pub(crate) total: u64,
     /// The block's reserve was needed for the minimums: no document can come in.
     pub(crate) no_block: bool,
 }
@@ -95,7 +99,7 @@ pub(crate) fn divide(
         demand::fill_in(&mut pots, total, no_block, config, pool, scale)?;
         fill::share_out(&mut pots, total);
     }
-    Ok(Budgets { pots, overflow, no_block })
+    Ok(Budgets { pots, overflow, least, total: total.saturating_add(merge), no_block })
 }
 
 /// What a section may hold beside its minimum: its cap, and never more than there is.

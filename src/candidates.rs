@@ -1,6 +1,7 @@
 //! Who may come in, and in which order. [`Pool`] holds the bodies; selection sees handles and weights only.
 
 use crate::{
+    anchor::Steady,
     config::Config,
     conversation::{Conversation, Place},
     error::Error,
@@ -19,9 +20,11 @@ use std::{
 };
 
 mod documents;
+mod results;
 mod scale;
 
 pub(crate) use documents::Document;
+pub(crate) use results::{Results, Shortened};
 pub(crate) use scale::Scale;
 
 /// A handle on a candidate: a number, no text.
@@ -63,6 +66,12 @@ pub(crate) struct Pool<'a> {
     state: Vec<(ItemId, Message)>,
     focus: Option<Message>,
     documents: Vec<Document>,
+    /// How many of the documents, from the first, are the set that stays while the live question does (rule S5).
+    pub(crate) steady_documents: Option<u32>,
+    /// Where the last prompt's window started, if that still holds (rule S5).
+    pub(crate) window_start: Option<Unit>,
+    /// Results before this position were sent as stubs (rule S7).
+    cleared_before: Option<u32>,
     /// The exchange whose results the conversation still waits for.
     pub(crate) open: Option<u32>,
     /// System texts, focus hint and state (rule S1).
@@ -95,14 +104,20 @@ impl<'a> Pool<'a> {
         request: &'a PlanRequest<'a>,
         config: &'a Config,
         meter: &Meter,
+        steady: Steady<'_>,
     ) -> Result<Self, Error> {
         let log = request.log;
         let expiry = Expiry::new(log, config.ttl.policy);
+        let (documents, steady_documents) =
+            documents::in_order(&request.rag, steady.rag, &config.rag, &expiry, meter)?;
         let mut pool = Self {
             log,
             request,
             config,
-            documents: documents::in_order(&request.rag, &config.rag, &expiry, meter)?,
+            documents,
+            steady_documents,
+            window_start: None,
+            cleared_before: steady.cleared_before.and_then(|id| log.position_of(id)),
             expiry,
             system: Vec::new(),
             state: Vec::new(),
@@ -116,6 +131,8 @@ impl<'a> Pool<'a> {
             empty_texts: Vec::new(),
             empty_leading: Vec::new(),
         };
+        let start = steady.window_start.and_then(|id| log.position_of(id));
+        pool.window_start = start.and_then(|position| pool.unit_of(position));
         pool.check_ids(&[])?;
         pool.require_system();
         pool.require_conversation()?;
@@ -395,6 +412,13 @@ impl<'a> Pool<'a> {
         &self.documents
     }
 
+    /// The documents that compete: those that stay while the live question does, or all.
+    pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Unit, &Document)> {
+        let competing = self.steady_documents.unwrap_or(u32::MAX) as usize;
+        let documents = self.documents.iter().zip(0..).take(competing);
+        documents.filter(|(document, _)| document.out.is_none()).map(|(document, rank)| (Unit::Document(rank), document))
+    }
+
     pub(crate) fn document(&self, rank: u32) -> &'a RagItem {
         &self.request.rag[self.documents[rank as usize].at]
     }
@@ -408,6 +432,11 @@ impl<'a> Pool<'a> {
     pub(crate) fn live_question(&self) -> Option<Unit> {
         let live = self.live_turn()?;
         self.log.turns().head(live).map(|_| Unit::Head(live))
+    }
+
+    /// The live question's id.
+    pub(crate) fn live_id(&self) -> Option<ItemId> {
+        self.log.live_question().map(|position| self.log.message_id(position))
     }
 
     /// Who speaks in a message.

@@ -49,6 +49,7 @@ impl Config {
     /// `ErrorKind::Config`, naming the key, what was found and what is expected.
     pub fn validate(&self) -> Result<(), Error> {
         self.sections.validate()?;
+        self.conversation.validate()?;
         self.rag.validate()
     }
 }
@@ -181,12 +182,56 @@ impl From<SectionsForm> for Sections {
 }
 
 /// The table `[conversation]`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ConversationOptions {
+    /// How much of its budget a window keeps that no longer fits, per mille (rule S5; default: 600). At 1000 the window
+    /// moves on with almost every turn.
+    pub low_mark: u16,
     /// What to do about a tool call without a result.
     pub repair: Repair,
+    /// How tool results are sent (rule S7).
+    pub tool_results: ToolResults,
+    /// How many of the newest results `clear` leaves whole (default: 3).
+    pub keep_results: u64,
+    /// Tokens that clearing has to free inside the window before it is done (default: 2,000).
+    pub clear_at_least: u64,
+}
+
+impl Default for ConversationOptions {
+    fn default() -> Self {
+        Self {
+            low_mark: 600,
+            repair: Repair::default(),
+            tool_results: ToolResults::default(),
+            keep_results: 3,
+            clear_at_least: 2_000,
+        }
+    }
+}
+
+impl ConversationOptions {
+    fn validate(self) -> Result<(), Error> {
+        if (1..=1000).contains(&self.low_mark) {
+            return Ok(());
+        }
+        let expected = "per mille of the conversation's budget, 1 to 1000 (rule S5)";
+        Err(Error::config("conversation.low_mark", self.low_mark, expected))
+    }
+}
+
+/// How tool results are sent (rule S7).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolResults {
+    /// As they are (default).
+    #[default]
+    Keep,
+    /// Old ones as stubs, once the steady window no longer fits.
+    Clear,
+    /// As they are, but those of the open exchange keep only head and tail where the minimum would not fit otherwise.
+    Clip,
 }
 
 /// What to do about a tool call without a result (rule H2).

@@ -1,6 +1,7 @@
 //! The log: an append-only sequence of messages and events that owns what lives across turns.
 
 use crate::{
+    anchor::Anchor,
     error::{Error, Repr},
     item::{ItemId, PinnedItem, Priority, Section, Ttl},
     message::{Message, ToolCall},
@@ -30,6 +31,8 @@ pub struct Conversation {
     notes: Vec<Note>,
     pins: BTreeMap<u32, Priority>,
     lifetimes: BTreeMap<ItemId, Lifetime>,
+    /// The event that says what was sent last.
+    sent: Option<usize>,
 }
 
 /// A pinned note and its place in the log.
@@ -95,8 +98,8 @@ pub enum Event {
     Sent {
         /// What the plan counted.
         counted: u64,
-        /// Where the plan's window started.
-        window_start: Option<ItemId>,
+        /// Where its window started, which documents it held, and what it was made for.
+        anchor: Anchor,
         /// What the provider reported.
         usage: Option<Usage>,
     },
@@ -206,8 +209,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// Commits what was sent: the reply joins the log, and beside it what the plan counted, where its window started
-    /// and what the provider reported. Returns the reply's id.
+    /// Commits what was sent: the reply joins the log, and beside it what the plan counted, its anchor and what the
+    /// provider reported. The next plan starts its window where this one did (rule S5). Returns the reply's id.
     pub fn push_reply(
         &mut self,
         plan: &ContextPlan,
@@ -216,9 +219,10 @@ impl Conversation {
     ) -> ItemId {
         self.note_event(Event::Sent {
             counted: plan.total.n,
-            window_start: plan.window_start.clone(),
+            anchor: plan.anchor(),
             usage: usage.into(),
         });
+        self.sent = Some(self.events.len() - 1);
         self.push(reply)
     }
 
@@ -240,6 +244,15 @@ impl Conversation {
             }
         }
         self.note_event(Event::TurnCompleted { fallen, asked });
+    }
+
+    /// What the last prompt that was sent left behind for the next (rule S5).
+    #[must_use]
+    pub fn anchor(&self) -> Option<&Anchor> {
+        match &self.events[self.sent?].1 {
+            Event::Sent { anchor, .. } => Some(anchor),
+            _ => None,
+        }
     }
 
     /// The messages, oldest first.
@@ -287,8 +300,17 @@ impl Conversation {
         self.events.push((self.len(), event));
     }
 
+    pub(crate) fn position_of(&self, id: &ItemId) -> Option<u32> {
+        self.ids.position(id, &self.messages)
+    }
+
+    /// The position of the latest user message with anything in it.
+    pub(crate) fn live_question(&self) -> Option<u32> {
+        self.turns.head(self.turns.count().checked_sub(1)?)
+    }
+
     fn position(&self, id: &ItemId) -> Result<u32, Error> {
-        self.ids.position(id, &self.messages).ok_or_else(|| {
+        self.position_of(id).ok_or_else(|| {
             Error::new(Repr::UnknownId {
                 id: id.clone(),
                 hint: "messages without an id of their own are called m0, m1, ... by position",
@@ -408,12 +430,12 @@ mod tests {
         let usage = Usage::openai(11, 0, 3);
         assert_eq!(log.push_reply(&plan, Message::assistant("Well."), usage), "m1".into());
         let sent = log.entries().find_map(|entry| match entry {
-            Entry::Event(Event::Sent { counted, window_start, usage }) => {
-                Some((*counted, window_start.clone(), *usage))
-            }
+            Entry::Event(Event::Sent { counted, anchor, usage }) => Some((*counted, anchor, *usage)),
             _ => None,
         });
-        assert_eq!(sent, Some((plan.total.n, Some("m0".into()), Some(usage))));
+        assert_eq!(sent, Some((plan.total.n, &plan.anchor(), Some(usage))));
+        assert_eq!(log.anchor(), Some(&plan.anchor()));
+        assert_eq!(plan.anchor().window_start, Some("m0".into()));
         assert_eq!(log.messages().len(), 2);
     }
 

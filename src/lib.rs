@@ -86,6 +86,7 @@ mod config;
 mod wording;
 mod tokens;
 mod model;
+mod anchor;
 pub mod render;
 mod meter;
 mod usage;
@@ -109,9 +110,10 @@ mod session;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub use anchor::{Anchor, Target};
 pub use config::{
     Config, ConversationOptions, DefaultModel, Fill, ModelOptions, Placement, RagOptions, Repair,
-    SectionOptions, Sections, TtlOptions, TtlPolicy,
+    SectionOptions, Sections, ToolResults, TtlOptions, TtlPolicy,
 };
 pub use conversation::{Conversation, Entry, Event};
 pub use error::{Error, ErrorKind};

@@ -1,9 +1,10 @@
 //! `build_plan`: one line a stage.
 
 use crate::{
+    anchor::{Anchor, Steady},
     assemble::{self, Frame},
-    budget,
-    candidates::{Pool, Scale},
+    budget::{self, Budgets},
+    candidates::{Pool, Results, Scale},
     config::Config,
     error::Error,
     item::Section,
@@ -76,43 +77,72 @@ impl ContextWindowManager {
     /// that are no numbers (S8) and calls without results that are to be rejected (H2), `ErrorKind::Count` when the
     /// counter fails. A minimum that does not fit is no error but a plan with an overflow (S6).
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
-        let pool = Pool::gather(request, &self.config, &self.meter)?; // S1, S2, S8, S9, T1, T2, O5
-        let scale = Scale::new(&pool, &self.meter); // N5: sizes on demand
-        let mut attempt = self.attempt(&pool, &scale, 0)?;
+        let frame = self.frame(request)?; // B1-B3
+        let steady = self.steady(request, &frame); // S5: what of the last prompt still holds
+        let pool = Pool::gather(request, &self.config, &self.meter, steady)?; // S1, S2, S8, S9, T1, T2, O5
+        let mut attempt = self.attempt(&frame, &pool, 0)?;
         for _ in 0..TRIES {
             let Some(withheld) = attempt.joins_too_much() else { break };
-            attempt = self.attempt(&pool, &scale, withheld)?; // N3: joins that are known only now
+            attempt = self.attempt(&frame, &pool, withheld)?; // N3: joins that are known only now
         }
         telemetry::record(&attempt.plan);
         Ok(attempt.plan)
     }
 
     /// One plan for `withheld` tokens less than there are.
-    fn attempt(&self, pool: &Pool<'_>, scale: &Scale<'_>, withheld: u64) -> Result<Attempt, Error> {
-        let asked = pool.request().limits;
-        let (limits, limits_source) = self.model.limits(asked, &self.config); // B2
-        let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?; // B1
-        let overhead = self.overhead(pool.request().tools)?; // B3
-        let purse = self.purse(prompt_budget, withheld, &overhead, pool);
-        let total = u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX);
-        let reserved = if purse.reserved { purse.block } else { 0 };
-        let merge = if pool.merges_in_the_minimum() { purse.merge } else { 0 };
-        let budgets = budget::divide(total, reserved, merge, &self.config, pool, scale)?; // B4, B5, S6
+    fn attempt(&self, frame: &Frame<'_>, pool: &Pool<'_>, withheld: u64) -> Result<Attempt, Error> {
+        let purse = self.purse(frame, withheld, pool);
+        let (scale, budgets) = self.share_out(purse, pool)?; // B4, B5, S6, S7, N5
         let purse = Purse { reserved: purse.reserved && !budgets.no_block, ..purse };
-        let chosen = select::choose(pool, scale, &budgets, purse, &self.config.rag)?; // S2-S4, S8, S9, B6
-        let frame = Frame {
+        let chosen = select::choose(pool, &scale, &budgets, purse, &self.config)?; // S2-S5, S8, S9, B6
+        let plan = assemble::plan(frame, pool, &scale, &self.meter, &budgets, &chosen)?; // O1, O2, N3, S6, H1-H4
+        let minimal = budgets.overflow;
+        Ok(Attempt { plan, minimal, withheld })
+    }
+
+    /// What is known before anything is chosen: limits, budget, and what is sent in any case.
+    fn frame(&self, request: &PlanRequest<'_>) -> Result<Frame<'_>, Error> {
+        let asked = request.limits;
+        let (limits, limits_source) = self.model.limits(asked, &self.config);
+        let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
+        Ok(Frame {
             model: &self.model,
             config: self.config_name.clone(),
             limits,
             limits_source,
             prompt_budget,
             budget_source,
-            overhead,
+            overhead: self.overhead(request.tools)?,
             placement: self.config.rag.placement,
-        };
-        let plan = assemble::plan(frame, pool, scale, &self.meter, &budgets, &chosen)?; // O1, O2, N3, S6, H1-H4
-        let minimal = budgets.overflow;
-        Ok(Attempt { plan, minimal, withheld })
+        })
+    }
+
+    fn steady<'r>(&self, request: &'r PlanRequest<'_>, frame: &Frame<'_>) -> Steady<'r> {
+        let anchor = request.previous.as_ref().or(request.log.anchor());
+        let live = request.log.live_question().map(|position| request.log.message_id(position));
+        let steady =
+            |anchor: &'r Anchor| anchor.steady(&self.model, frame.limits, frame.prompt_budget, live.as_ref());
+        anchor.map(steady).unwrap_or_default()
+    }
+
+    /// The budgets, and the sizes they were made with: where tool results have to be shorter, with those.
+    fn share_out<'p>(
+        &'p self,
+        purse: Purse,
+        pool: &'p Pool<'p>,
+    ) -> Result<(Scale<'p>, Budgets), Error> {
+        let total = u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX);
+        let reserved = if purse.reserved { purse.block } else { 0 };
+        let merge = if pool.merges_in_the_minimum() { purse.merge } else { 0 };
+        let mut results = Results::remembered(pool);
+        loop {
+            let scale = Scale::new(pool, &self.meter, results);
+            let budgets = budget::divide(total, reserved, merge, &self.config, pool, &scale)?;
+            match select::shorter_results(pool, &scale, &budgets)? {
+                Some(shorter) => results = shorter,
+                None => return Ok((scale, budgets)),
+            }
+        }
     }
 
     /// What is sent beside the items in any case.
@@ -126,12 +156,12 @@ impl ContextWindowManager {
         Ok(vec![line("tools", self.meter.tools(tools)?), line("reply_priming", priming)])
     }
 
-    fn purse(&self, prompt_budget: u64, withheld: u64, overhead: &[LedgerLine], pool: &Pool<'_>) -> Purse {
-        let spent: i128 = overhead.iter().map(|line| i128::from(line.tokens)).sum();
+    fn purse(&self, frame: &Frame<'_>, withheld: u64, pool: &Pool<'_>) -> Purse {
+        let spent: i128 = frame.overhead.iter().map(|line| i128::from(line.tokens)).sum();
         Purse {
-            budget: i128::from(prompt_budget) - i128::from(withheld) - spent,
+            budget: i128::from(frame.prompt_budget) - i128::from(withheld) - spent,
             block: self.meter.block(),
-            reserved: pool.documents().iter().any(|document| document.out.is_none()),
+            reserved: pool.competing_documents().next().is_some(),
             merge: self.meter.saved_by_merging() * pool.states(),
             caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
         }

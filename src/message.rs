@@ -310,6 +310,22 @@ impl Message {
         self.clone().edit(|extra| extra.answers = Some(call_id))
     }
 
+    /// The same message with another text and nothing else in its content (rule S7).
+    pub(crate) fn saying(&self, text: String) -> Self {
+        let mut message = self.clone();
+        message.inner_mut().text = text.into_boxed_str();
+        message.edit(|extra| extra.parts.clear())
+    }
+
+    /// The text, or the parts that are text.
+    pub(crate) fn plain_texts(&self) -> impl Iterator<Item = &str> {
+        let parts = self.content_parts().iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Opaque { .. } | Part::Image { .. } => None,
+        });
+        Some(self.text()).filter(|text| !text.is_empty()).into_iter().chain(parts)
+    }
+
     /// The same message with these texts as further parts (rule O1).
     pub(crate) fn with_texts(&self, texts: impl IntoIterator<Item = String>) -> Self {
         let own = self.content_parts().to_vec();

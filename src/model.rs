@@ -152,7 +152,8 @@ fn without_date(name: &str) -> &str {
 }
 
 /// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration (rule B2).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct RequestLimits {
     /// Prompt and completion together. Setting it drops the model's own input limit.

@@ -1,9 +1,10 @@
 //! The result, as data: it needs no request, no log and no tokenizer to be read, rendered or compared.
 
 use crate::{
+    anchor::{Anchor, Target},
     item::{ItemId, Priority, Section, Source, Ttl},
     message::{Message, Prompt, Role},
-    model::{Limits, LimitsSource},
+    model::{Limits, LimitsSource, RequestLimits},
     reason::{ExcludedReason, IncludedReason},
     tokens::{Certainty, TokenCount},
 };
@@ -49,7 +50,11 @@ pub struct ContextPlan {
     pub window_start: Option<ItemId>,
     /// Repairs and questions that touch what is kept.
     pub notices: Vec<Notice>,
+    /// Tool results before this message are sent as stubs (rule S7).
+    pub cleared_before: Option<ItemId>,
     pub(crate) prompt: Prompt,
+    /// The live question.
+    pub(crate) live: Option<ItemId>,
     /// Items of the conversation that the plan asks about (rule T2).
     pub(crate) asked: BTreeSet<ItemId>,
 }
@@ -251,6 +256,27 @@ impl ContextPlan {
         };
         let included = self.included.iter().find(included).map(Decision::Included);
         included.or_else(|| self.excluded.iter().find(excluded).map(Decision::Excluded))
+    }
+
+    /// What the next request needs so that its prompt can repeat the beginning of this one (rule S5).
+    #[must_use]
+    pub fn anchor(&self) -> Anchor {
+        let limits = RequestLimits {
+            context_len: Some(self.limits.context_len),
+            max_input: self.limits.max_input,
+            max_completion: Some(self.limits.max_completion),
+            safety_buffer: Some(self.limits.safety_buffer),
+            prompt_budget: Some(self.prompt_budget),
+        };
+        let documents = self.included.iter().filter(|item| item.source == Source::Rag);
+        Anchor {
+            target: Some(Target { model: self.model.clone(), provider: self.provider.clone() }),
+            limits: Some(limits),
+            live: self.live.clone(),
+            window_start: self.window_start.clone(),
+            rag: Some(documents.map(|item| item.id.clone()).collect()),
+            cleared_before: self.cleared_before.clone(),
+        }
     }
 
     /// Tokens by which the prompt is over its budget; 0 when it fits.

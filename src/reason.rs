@@ -73,6 +73,10 @@ pub enum HeldBy {
     Cap,
     /// `fill = "prefix"`: an item before it did not fit (rule S8).
     Prefix,
+    /// The window starts where the last one did, or was cut to its low mark (rule S5).
+    Steady,
+    /// The documents stay while the live question does (rule S5).
+    SteadySet,
     /// The minimum alone does not fit (rule S6).
     Overflow,
 }
@@ -86,6 +90,8 @@ impl HeldBy {
             Self::Window => "window",
             Self::Cap => "cap",
             Self::Prefix => "prefix",
+            Self::Steady => "steady",
+            Self::SteadySet => "steady_set",
             Self::Overflow => "overflow",
         }
     }
@@ -167,6 +173,10 @@ impl fmt::Display for ExcludedReason {
                 HeldBy::Window => write!(f, "older than the kept window, {room} left"),
                 HeldBy::Cap => write!(f, "larger than the {room} left under the section's cap"),
                 HeldBy::Prefix => write!(f, "after an item that did not fit, {room} left"),
+                HeldBy::Steady => write!(f, "before the steady window, {room} left"),
+                HeldBy::SteadySet => {
+                    write!(f, "the documents stay while the question does, {room} left")
+                }
                 HeldBy::Overflow => f.write_str("the minimum alone is over the budget"),
             },
             Self::TtlExpired { asked: false } => f.write_str("its TTL is used up"),

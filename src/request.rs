@@ -1,6 +1,7 @@
 //! What belongs to one prompt; what lives across turns is in the conversation.
 
 use crate::{
+    anchor::Anchor,
     conversation::Conversation,
     item::{ItemId, RagItem},
     message::Tool,
@@ -18,6 +19,7 @@ pub struct PlanRequest<'a> {
     pub(crate) focus: Option<String>,
     pub(crate) state: Vec<(ItemId, String)>,
     pub(crate) limits: RequestLimits,
+    pub(crate) previous: Option<Anchor>,
 }
 
 impl<'a> PlanRequest<'a> {
@@ -31,6 +33,7 @@ impl<'a> PlanRequest<'a> {
             focus: None,
             state: Vec::new(),
             limits: RequestLimits::new(),
+            previous: None,
         }
     }
 
@@ -63,6 +66,14 @@ impl<'a> PlanRequest<'a> {
     #[must_use]
     pub fn state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
         self.state.push((id.into(), text.into()));
+        self
+    }
+
+    /// What the last prompt left behind, in place of what the conversation remembers (rule S5): for callers that keep
+    /// [`crate::ContextPlan::anchor`] themselves.
+    #[must_use]
+    pub fn previous(mut self, anchor: Anchor) -> Self {
+        self.previous = Some(anchor);
         self
     }
 

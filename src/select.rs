@@ -2,8 +2,8 @@
 
 use crate::{
     budget::Budgets,
-    candidates::{Pool, Scale, Unit},
-    config::RagOptions,
+    candidates::{Pool, Results, Scale, Unit},
+    config::Config,
     error::Error,
     item::Section,
     reason::{ExcludedReason, HeldBy, IncludedReason},
@@ -31,7 +31,26 @@ pub(crate) struct Selection {
     pub(crate) behind: Option<ExcludedReason>,
     /// The oldest unit of the kept window.
     pub(crate) start: Option<Unit>,
+    /// What became of the last prompt's window.
+    pub(crate) window: Window,
     used: [u64; 3],
+}
+
+/// How the window was found (rule S5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Window {
+    /// No window before it, or none that still holds: as much as fits.
+    #[default]
+    Fresh,
+    /// It starts where the last one did.
+    Steady,
+    /// It no longer fitted, and was cut to so many tokens.
+    Cut {
+        /// What the conversation's budget held.
+        budget: u64,
+        /// The low mark in tokens.
+        low: u64,
+    },
 }
 
 /// A unit that is in.
@@ -71,33 +90,119 @@ pub(crate) fn choose(
     scale: &Scale<'_>,
     budgets: &Budgets,
     mut purse: Purse,
-    rules: &RagOptions,
+    config: &Config,
 ) -> Result<Selection, Error> {
-    let mut chosen = minimum(pool, scale)?;
+    let mut chosen = required_and_pinned(pool, scale, budgets)?;
     if budgets.overflow {
         give_up(pool, &mut chosen);
+        chosen.start = window::start(scale, &chosen)?;
         return Ok(chosen);
     }
-    let within = |section: Section, chosen: &Selection| {
-        let budget = budgets.pots[section as usize].budget;
-        purse::Room::of(budget.saturating_sub(chosen.used[section as usize]))
-    };
-    pinned::take(pool, scale, within(Section::SystemPinned, &chosen), &mut chosen)?;
-    window::take(scale, within(Section::Conversation, &chosen), &mut chosen)?;
-    rag::take(pool, scale, within(Section::Rag, &chosen), rules, &mut chosen)?;
+    chosen.window = keep_window(pool, scale, budgets, config, &mut chosen)?;
+    let room = within(budgets, Section::Rag, &chosen);
+    rag::take(pool, scale, room, rag::Round::Budget, &config.rag, &mut chosen)?;
     loop {
         let before = chosen.kept.len();
         let room = purse.room(Section::SystemPinned, pool, scale, &chosen);
         pinned::take(pool, scale, room, &mut chosen)?;
-        let room = purse.room(Section::Conversation, pool, scale, &chosen);
-        window::take(scale, room, &mut chosen)?;
+        match chosen.window {
+            Window::Fresh => {
+                let room = purse.room(Section::Conversation, pool, scale, &chosen);
+                window::take(scale, room, HeldBy::Window, &mut chosen)?;
+            }
+            // What pins brought in meanwhile may have opened the way to something, within the mark.
+            Window::Cut { low, .. } => cut(scale, low, &mut chosen)?,
+            Window::Steady => {}
+        }
         let room = purse.room(Section::Rag, pool, scale, &chosen);
-        rag::take(pool, scale, room, rules, &mut chosen)?;
+        rag::take(pool, scale, room, rag::Round::LeftOver, &config.rag, &mut chosen)?;
         // A reserve that no document needs is offered once more; when nothing moves any longer, this is it.
         if chosen.kept.len() == before && !purse.release_block(&chosen) {
+            chosen.start = window::start(scale, &chosen)?;
             return Ok(chosen);
         }
     }
+}
+
+/// Tool results shorter than they are, where that is to be tried (rule S7): those of the open exchange when the minimum
+/// does not fit, old ones when the last prompt's window no longer does.
+///
+/// # Errors
+///
+/// Whatever weighing the candidates runs into.
+pub(crate) fn shorter_results(
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+    budgets: &Budgets,
+) -> Result<Option<Results>, Error> {
+    if budgets.overflow {
+        return scale.clipped(budgets.least, budgets.total);
+    }
+    let Some(start) = pool.window_start else { return Ok(None) };
+    let mut chosen = required_and_pinned(pool, scale, budgets)?;
+    let budget = budgets.pots[Section::Conversation as usize].budget;
+    let room = left_of(budget, Section::Conversation, &chosen);
+    if window::resume(scale, start, room, &mut chosen)? {
+        return Ok(None);
+    }
+    scale.cleared_further(start)
+}
+
+/// What is left of a section's own budget.
+fn within(budgets: &Budgets, section: Section, chosen: &Selection) -> purse::Room {
+    purse::Room::of(left_of(budgets.pots[section as usize].budget, section, chosen))
+}
+
+fn left_of(budget: u64, section: Section, chosen: &Selection) -> u64 {
+    budget.saturating_sub(chosen.used[section as usize])
+}
+
+/// The last prompt's window while it fits its budget, cut to the low mark when it does not (rule S5); without one,
+/// as much as fits (rule S4).
+fn keep_window(
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+    budgets: &Budgets,
+    config: &Config,
+    chosen: &mut Selection,
+) -> Result<Window, Error> {
+    let Some(start) = pool.window_start else {
+        let room = within(budgets, Section::Conversation, chosen);
+        window::take(scale, room, HeldBy::Window, chosen)?;
+        return Ok(Window::Fresh);
+    };
+    let budget = budgets.pots[Section::Conversation as usize].budget;
+    if window::resume(scale, start, left_of(budget, Section::Conversation, chosen), chosen)? {
+        return Ok(Window::Steady);
+    }
+    let low = per_mille(budget, config.conversation.low_mark);
+    cut(scale, low, chosen)?;
+    Ok(Window::Cut { budget, low })
+}
+
+/// The walk of rule S4 with the low mark as its limit.
+fn cut(scale: &Scale<'_>, low: u64, chosen: &mut Selection) -> Result<(), Error> {
+    let room = purse::Room::of(left_of(low, Section::Conversation, chosen));
+    window::take(scale, room, HeldBy::Steady, chosen)
+}
+
+fn per_mille(of: u64, part: u16) -> u64 {
+    let part = u128::from(of) * u128::from(part) / 1000;
+    u64::try_from(part).unwrap_or(u64::MAX)
+}
+
+/// The minimum, and where it fits the pins that fit their budget.
+fn required_and_pinned(
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+    budgets: &Budgets,
+) -> Result<Selection, Error> {
+    let mut chosen = minimum(pool, scale)?;
+    if !budgets.overflow {
+        let room = within(budgets, Section::SystemPinned, &chosen);
+        pinned::take(pool, scale, room, &mut chosen)?;
+    }
+    Ok(chosen)
 }
 
 /// What is in whatever happens: required items and undroppable pins (rules S1, S2, S6).
@@ -106,7 +211,6 @@ fn minimum(pool: &Pool<'_>, scale: &Scale<'_>) -> Result<Selection, Error> {
     for (unit, section, reason) in pool.minimum() {
         chosen.keep(unit, section, reason, scale.whole(unit)?);
     }
-    chosen.start = window::start_of_the_required(scale, &chosen)?;
     Ok(chosen)
 }
 

@@ -1,6 +1,7 @@
 //! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, or JSON lines of either.
 
 use crate::{
+    anchor::Anchor,
     conversation::Conversation,
     error::Error,
     item::{ItemId, RagItem},
@@ -33,6 +34,8 @@ pub struct Session {
     pub focus: Option<String>,
     /// Volatile state: id and text.
     pub state: Vec<(ItemId, String)>,
+    /// What the last prompt left behind (rule S5).
+    pub previous: Option<Anchor>,
 }
 
 impl Session {
@@ -52,6 +55,7 @@ impl Session {
         let request = PlanRequest {
             focus: self.focus.clone(),
             state: self.state.clone(),
+            previous: self.previous.clone(),
             ..PlanRequest::new(&self.log)
         };
         request.tools(&self.tools).rag(self.rag.iter().cloned()).limits(self.limits)

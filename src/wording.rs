@@ -1,7 +1,7 @@
 //! What we add to a prompt in our own words. It stands above counting, because what is sent is what is counted.
 
 use crate::{
-    item::RagItem,
+    item::{ItemId, RagItem},
     message::{Message, ToolCall},
 };
 use std::fmt::Write as _;
@@ -42,6 +42,22 @@ pub(crate) fn focus(hint: &str) -> Message {
 /// conversation goes on.
 pub(crate) fn missing_result(call: &ToolCall) -> Message {
     Message::tool(&call.id, format!("No result was recorded for the call of {}.", call.name))
+}
+
+/// What stands for a tool result that was cleared (rule S7): its id and its size.
+pub(crate) fn cleared_result(id: &ItemId, bytes: usize) -> String {
+    format!("[Result {id} was cleared: {bytes} bytes. Call again if it is needed.]")
+}
+
+/// A tool result cut to `bytes` bytes of its head and tail around a stated gap (rule S7); none where that is no shorter.
+pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<String> {
+    let head = (0..=bytes.div_ceil(2).min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
+    let tail = (text.len().saturating_sub(bytes / 2)..=text.len()).find(|at| text.is_char_boundary(*at))?;
+    let gap = tail.saturating_sub(head);
+    let whole = text.len();
+    let clipped =
+        format!("{}\n[{gap} of the {whole} bytes of {id} are left out here.]\n{}", &text[..head], &text[tail..]);
+    (tail > head && clipped.len() < whole).then_some(clipped)
 }
 
 fn attribute(text: &str) -> String {

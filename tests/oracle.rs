@@ -11,6 +11,8 @@
     reason = "a test"
 )]
 
+#[path = "oracle/steady.rs"]
+mod steady;
 mod support;
 
 use context_window::{
@@ -23,6 +25,10 @@ use support::generate::{self, Session};
 /// What became of one id: in for a reason and on whose account, or out for one.
 type Verdicts = BTreeMap<String, String>;
 
+/// The verdicts, the sections' budgets and where the window starts.
+type Decided = (Verdicts, [i64; 3], Option<String>);
+
+#[derive(Clone)]
 struct Oracle<'a> {
     s: &'a Session,
     /// For each call of each message, the message that answers it.
@@ -31,6 +37,10 @@ struct Oracle<'a> {
     owner: Vec<Option<usize>>,
     second: BTreeSet<usize>,
     kept: BTreeMap<Unit, (Section, &'static str)>,
+    /// S7: results before this message are cleared.
+    cleared: usize,
+    /// S7: results of the open exchange keep so many bytes.
+    clip: Option<usize>,
 }
 
 /// What is decided as one: an exchange goes by the message it starts with.
@@ -59,6 +69,8 @@ impl<'a> Oracle<'a> {
             owner: vec![None; s.lines.len()],
             second: BTreeSet::new(),
             kept: BTreeMap::new(),
+            cleared: 0,
+            clip: None,
         };
         for at in 0..s.lines.len() {
             oracle.pair(at);
@@ -139,7 +151,7 @@ impl<'a> Oracle<'a> {
     fn message_size(&self, at: usize) -> i64 {
         let line = &self.s.lines[at];
         let calls = line.calls.len() as i64 * (3 + 1 + 2);
-        frame(line.role.name()) + line.size as i64 + calls
+        frame(line.role.name()) + self.bytes_sent(at) + calls
     }
 
     fn size(&self, unit: Unit) -> i64 {
@@ -273,7 +285,8 @@ impl<'a> Oracle<'a> {
         let mut order: Vec<usize> = (0..self.s.rag.len()).collect();
         order.sort_by_key(|at| {
             let document = &self.s.rag[*at];
-            (-document.score, document.id, document.text(), document.origin, document.ttl)
+            let place = self.place_in_the_set(*at);
+            (place, -document.score, document.id, document.text(), document.origin, document.ttl)
         });
         let mut known: Vec<usize> = Vec::new();
         let mut documents = Vec::new();
@@ -339,7 +352,19 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    fn decide(mut self) -> (Verdicts, [i64; 3], Option<String>) {
+    fn decide(mut self) -> Decided {
+        self.cleared = self.cleared_before();
+        loop {
+            let again = Oracle { kept: BTreeMap::new(), ..self.clone() };
+            match self.decide_once() {
+                Ok(decided) => return decided,
+                Err((cleared, clip)) => self = Oracle { cleared, clip, ..again },
+            }
+        }
+    }
+
+    /// The decision, or what has to be shorter before there is one.
+    fn decide_once(mut self) -> Result<Decided, (usize, Option<usize>)> {
         for unit in self.required_system() {
             self.keep(unit, Section::SystemPinned, "required");
         }
@@ -357,7 +382,7 @@ impl<'a> Oracle<'a> {
         let minimums = Section::ALL.map(|section| self.used(section));
         let least: i64 = minimums.iter().sum();
         let there = (self.s.budget as i64 - 3).max(0);
-        let competing = self.documents().iter().any(|(_, out)| out.is_none());
+        let competing = self.documents().iter().any(|(at, out)| out.is_none() && self.competes(*at));
         let mut reserve = if competing { self.block() } else { 0 };
         let merge = self.merge();
         if least > (there - reserve).max(0) + merge {
@@ -365,16 +390,36 @@ impl<'a> Oracle<'a> {
         }
         let total = (there - reserve).max(0);
         if least > total + merge {
+            if let Some(clip) = self.clip_to(least, total + merge) {
+                return Err((self.cleared, Some(clip)));
+            }
             let start = self.start();
-            return (self.verdicts(&BTreeMap::new(), OVERFLOW), minimums, start);
+            return Ok((self.verdicts(&BTreeMap::new(), OVERFLOW, None), minimums, start));
         }
         let no_documents = competing && reserve == 0;
         // A minimum that fits by what merging saves leaves nothing to share out.
         let budgets = if least > total { minimums } else { self.budgets(total, minimums, no_documents) };
         let spare = |oracle: &Self, section: Section| budgets[section as usize] - oracle.used(section);
         self.offer_pins(spare(&self, Section::SystemPinned), 0, i64::MAX);
-        self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX);
-        self.offer_documents(spare(&self, Section::Rag), i64::MAX);
+        let budget = budgets[Section::Conversation as usize];
+        let mut held = None;
+        if let Some((first, units)) = self.resumed() {
+            let size: i64 = units.iter().map(|at| self.size(Unit::Message(*at))).sum();
+            if size <= (budget - self.used(Section::Conversation)).max(0) {
+                units.into_iter().for_each(|at| self.keep(Unit::Message(at), Section::Conversation, "recent"));
+                held = Some((None, Some(first)));
+            } else if let Some(cleared) = self.clear_to() {
+                return Err((cleared, None));
+            } else {
+                let low = budget * i64::from(self.s.config.conversation.low_mark) / 1000;
+                self.offer_window(low - self.used(Section::Conversation), 0, i64::MAX);
+                held = Some((Some(low), None));
+            }
+        } else {
+            self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX);
+        }
+        let room = spare(&self, Section::Rag);
+        self.offer_documents(room, i64::MAX, false);
         let (fallen, behind, passed) = loop {
             let before = self.kept.len();
             let left = |oracle: &Self, section: Section| {
@@ -391,9 +436,17 @@ impl<'a> Oracle<'a> {
             let fallen = self.offer_pins(room, merge, cap);
             let (room, cap) = left(&self, Section::Conversation);
             let merge = self.merge();
-            let behind = self.offer_window(room, merge, cap);
+            let behind = match held {
+                Some((low, _)) => {
+                    if let Some(low) = low {
+                        self.offer_window(low - self.used(Section::Conversation), 0, i64::MAX);
+                    }
+                    "budget/steady"
+                }
+                None => self.offer_window(room, merge, cap),
+            };
             let (room, cap) = left(&self, Section::Rag);
-            let passed = self.offer_documents(room + self.merge(), cap);
+            let passed = self.offer_documents(room + self.merge(), cap, true);
             if self.kept.len() == before {
                 if reserve == 0 || self.has_documents() {
                     break (fallen, behind, passed);
@@ -404,7 +457,7 @@ impl<'a> Oracle<'a> {
         let start = self.start();
         let mut out: BTreeMap<Unit, String> = passed;
         out.extend(fallen);
-        (self.verdicts(&out, behind), budgets, start)
+        Ok((self.verdicts(&out, behind, held.and_then(|(_, first)| first)), budgets, start))
     }
 
     fn required_system(&self) -> Vec<Unit> {
@@ -506,7 +559,8 @@ impl<'a> Oracle<'a> {
         if !no_documents {
             let mut origins: BTreeMap<&str, i64> = BTreeMap::new();
             let mut items = 0;
-            for (at, _) in self.documents().into_iter().filter(|(_, out)| out.is_none()) {
+            let competing = |(at, out): &(usize, Option<String>)| out.is_none() && self.competes(*at);
+            for (at, _) in self.documents().into_iter().filter(competing) {
                 let size = self.size(Unit::Document(at));
                 if self.s.config.rag.max_items.is_some_and(|most| items >= most) {
                     break;
@@ -621,7 +675,16 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    fn offer_documents(&mut self, room: i64, cap: i64) -> BTreeMap<Unit, String> {
+    fn offer_documents(&mut self, room: i64, cap: i64, left_over: bool) -> BTreeMap<Unit, String> {
+        if let Some(out) = self.offer_the_set(room, cap, left_over) {
+            return out;
+        }
+        let all: Vec<usize> = self.documents().into_iter().map(|(at, _)| at).collect();
+        self.offer(&all, self.s.config.rag.fill, room, cap)
+    }
+
+    /// These documents, in order.
+    fn offer(&mut self, these: &[usize], fill: Fill, room: i64, cap: i64) -> BTreeMap<Unit, String> {
         let rules = self.s.config.rag;
         let capped = cap < room.max(0);
         let mut left = room.min(cap);
@@ -629,7 +692,7 @@ impl<'a> Oracle<'a> {
         let mut out = BTreeMap::new();
         for (at, never) in self.documents() {
             let unit = Unit::Document(at);
-            if never.is_some() || self.kept.contains_key(&unit) {
+            if never.is_some() || self.kept.contains_key(&unit) || !these.contains(&at) {
                 continue;
             }
             let documents = || {
@@ -653,7 +716,7 @@ impl<'a> Oracle<'a> {
             } else if stopped {
                 "budget/prefix"
             } else if size > left {
-                stopped = rules.fill == Fill::Prefix;
+                stopped = fill == Fill::Prefix;
                 if capped { "budget/cap" } else { "budget/size" }
             } else {
                 left -= size;
@@ -710,7 +773,8 @@ impl<'a> Oracle<'a> {
     }
 
     /// One verdict an id. `behind` holds what the walk did not reach.
-    fn verdicts(&self, out: &BTreeMap<Unit, String>, behind: &str) -> Verdicts {
+    /// In a window that starts where it stood, nothing before `first` is looked at.
+    fn verdicts(&self, out: &BTreeMap<Unit, String>, behind: &str, first: Option<usize>) -> Verdicts {
         let overflow = behind == OVERFLOW;
         let held = behind.to_owned();
         let mut verdicts = Verdicts::new();
@@ -760,6 +824,7 @@ impl<'a> Oracle<'a> {
             order.extend(turn.0);
             for at in order {
                 let unit = Unit::Message(at);
+                stopped |= first.is_some_and(|first| at < first);
                 if self.kept.contains_key(&unit) {
                     continue;
                 }
@@ -864,6 +929,8 @@ fn planned(session: &Session, oracle: &Oracle<'_>, plan: &context_window::Contex
                     HeldBy::Cap => "cap",
                     HeldBy::Prefix => "prefix",
                     HeldBy::Overflow => "overflow",
+                    HeldBy::Steady => "steady",
+                    HeldBy::SteadySet => "steady_set",
                     _ => "?",
                 }
             ),

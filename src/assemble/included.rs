@@ -1,7 +1,7 @@
 //! The rows of the prompt, in prompt order (rules O1, O2), and the messages they become.
 
 use crate::{
-    candidates::{Pool, Unit},
+    candidates::{Pool, Results, Shortened, Unit},
     config::Placement,
     error::Error,
     expiry::Fate,
@@ -10,7 +10,7 @@ use crate::{
     meter::Meter,
     plan::{LedgerLine, Notice, PlannedItem},
     reason::IncludedReason,
-    repair,
+    repair::{self, Piece},
     select::Selection,
     tokens::Certainty,
     wording,
@@ -26,12 +26,17 @@ pub(super) struct Parts {
     pub(super) notices: Vec<Notice>,
     /// Items of the conversation that the notices ask about.
     pub(super) asked: BTreeSet<ItemId>,
+    /// Results that are sent as stubs.
+    pub(super) cleared: Vec<ItemId>,
+    /// Results that are sent without their middle.
+    pub(super) clipped: Vec<ItemId>,
     /// Ids that repairs made up.
     made_up: Vec<ItemId>,
 }
 
 pub(super) fn rows(
     pool: &Pool<'_>,
+    results: &Results,
     meter: &Meter,
     chosen: &Selection,
     placement: Placement,
@@ -39,6 +44,7 @@ pub(super) fn rows(
 ) -> Result<Parts, Error> {
     let mut writer = Writer {
         pool,
+        results,
         meter,
         chosen,
         parts: Parts {
@@ -47,6 +53,8 @@ pub(super) fn rows(
             overhead: Vec::new(),
             notices: Vec::new(),
             asked: BTreeSet::new(),
+            cleared: Vec::new(),
+            clipped: Vec::new(),
             made_up: Vec::new(),
         },
     };
@@ -82,6 +90,7 @@ pub(super) fn source_of(role: Role) -> Source {
 
 struct Writer<'a, 'b> {
     pool: &'a Pool<'b>,
+    results: &'a Results,
     meter: &'a Meter,
     chosen: &'a Selection,
     parts: Parts,
@@ -174,9 +183,22 @@ impl Writer<'_, '_> {
                     Source::Synthetic
                 }
             };
-            self.push(unit, piece.id, source, priority, piece.message)?;
+            let message = self.as_sent(&piece);
+            self.push(unit, piece.id, source, priority, message)?;
         }
         Ok(())
+    }
+
+    /// A piece of an exchange, shortened where it is a result that is not sent whole (rule S7).
+    fn as_sent(&mut self, piece: &Piece) -> Message {
+        let shortened = piece.position.filter(|_| piece.message.role() == Role::Tool);
+        let shortened = shortened.and_then(|at| Some((at, self.results.shortens(self.pool, at)?)));
+        let Some((position, how)) = shortened else { return piece.message.clone() };
+        match how {
+            Shortened::Cleared => self.parts.cleared.push(piece.id.clone()),
+            Shortened::Clipped => self.parts.clipped.push(piece.id.clone()),
+        }
+        piece.message.saying(self.results.as_sent(self.pool, position).text().into())
     }
 
     /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).

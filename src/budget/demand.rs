@@ -99,14 +99,10 @@ fn documents(config: &Config, pool: &Pool<'_>, scale: &Scale<'_>, limit: u64) ->
     let mut sum = Sum::up_to(limit, 0);
     let mut items = 0;
     let mut origins: BTreeMap<u32, u64> = BTreeMap::new();
-    for (rank, document) in pool.documents().iter().enumerate() {
+    for (unit, document) in pool.competing_documents() {
         if sum.full() || rules.max_items.is_some_and(|most| items >= most) {
             break;
         }
-        if document.out.is_some() {
-            continue;
-        }
-        let unit = Unit::Document(rank as u32);
         if let (Some(most), Some(origin)) = (rules.max_source_tokens, document.origin) {
             let used = origins.entry(origin).or_default();
             match scale.weigh(unit, most - *used)? {

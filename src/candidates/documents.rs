@@ -4,13 +4,13 @@ use crate::{
     config::RagOptions,
     error::{Error, Repr},
     expiry::{Expiry, Fate},
-    item::RagItem,
+    item::{ItemId, RagItem},
     meter::Meter,
     reason::{ExcludedReason, PolicyRule},
     tokens::Weight,
 };
 use indexmap::IndexMap;
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 /// A document of one request: where it stands there, whose it is, and what already keeps it out.
 #[derive(Debug)]
@@ -22,18 +22,23 @@ pub(crate) struct Document {
     pub(crate) out: Option<ExcludedReason>,
 }
 
-/// Orders the documents: score descending, then id, text and origin. Then TTL and policy decide, then repetition.
+/// Orders the documents: first the `set` that the last prompt held, in its order, then by score descending, id, text and
+/// origin. Then TTL and policy decide, then repetition. Says how many documents are the set, if any of it is left.
 pub(super) fn in_order(
     items: &[RagItem],
+    set: &[ItemId],
     rules: &RagOptions,
     expiry: &Expiry<'_>,
     meter: &Meter,
-) -> Result<Vec<Document>, Error> {
+) -> Result<(Vec<Document>, Option<u32>), Error> {
     if let Some(item) = items.iter().find(|item| !item.score.is_finite()) {
         return Err(Error::new(Repr::Score { id: item.id.clone(), score: item.score }));
     }
+    let places: BTreeMap<&ItemId, usize> = set.iter().enumerate().map(|(at, id)| (id, at)).rev().collect();
+    let place = |at: &usize| places.get(&items[*at].id).copied().unwrap_or(usize::MAX);
     let mut ranks: Vec<usize> = (0..items.len()).collect();
-    ranks.sort_by(|a, b| compare(&items[*a], &items[*b]));
+    ranks.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| compare(&items[*a], &items[*b])));
+    let of_the_set = ranks.iter().take_while(|at| place(at) < usize::MAX).count();
 
     let mut origins: IndexMap<&str, ()> = IndexMap::new();
     let mut seen = Seen::default();
@@ -48,7 +53,10 @@ pub(super) fn in_order(
         let origin = origin.map(|origin| origins.insert_full(origin, ()).0 as u32);
         documents.push(Document { at, origin, out });
     }
-    Ok(documents)
+    if !set.is_empty() && documents[..of_the_set].iter().all(|document| document.out.is_some()) {
+        return in_order(items, &[], rules, expiry, meter);
+    }
+    Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
 }
 
 fn compare(a: &RagItem, b: &RagItem) -> Ordering {

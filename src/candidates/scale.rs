@@ -1,13 +1,14 @@
 //! Sizes on demand (rule N5). The fields are private: who holds a scale can weigh, and cannot read.
 
-use super::{Pool, Unit};
+use super::{Pool, Results, Unit};
 use crate::{error::Error, expiry::Fate, meter::Meter, reason::ExcludedReason, repair, tokens::Weight};
-use std::{cell::RefCell, collections::BTreeMap, ops::Range};
+use std::{borrow::Cow, cell::RefCell, collections::BTreeMap, ops::Range};
 
 /// Weighs the candidates of one pool, each no further than asked for and never twice.
 pub(crate) struct Scale<'a> {
     pool: &'a Pool<'a>,
     meter: &'a Meter,
+    results: Results,
     known: RefCell<BTreeMap<Unit, Known>>,
 }
 
@@ -18,13 +19,36 @@ enum Known {
 }
 
 impl<'a> Scale<'a> {
-    pub(crate) fn new(pool: &'a Pool<'a>, meter: &'a Meter) -> Self {
-        Self { pool, meter, known: RefCell::default() }
+    /// Results are weighed as they are sent (rule S7).
+    pub(crate) fn new(pool: &'a Pool<'a>, meter: &'a Meter, results: Results) -> Self {
+        Self { pool, meter, results, known: RefCell::default() }
+    }
+
+    /// How tool results are sent.
+    pub(crate) fn results(&self) -> &Results {
+        &self.results
+    }
+
+    pub(super) fn meter(&self) -> &'a Meter {
+        self.meter
+    }
+
+    pub(super) fn pool(&self) -> &'a Pool<'a> {
+        self.pool
     }
 
     /// How many turns the conversation has; the last one is the live turn.
     pub(crate) fn turns(&self) -> u32 {
         self.pool.log.turns().count()
+    }
+
+    /// The turn that a message or exchange of the conversation belongs to.
+    pub(crate) fn turn_of(&self, unit: Unit) -> u32 {
+        match unit {
+            Unit::Head(turn) => turn,
+            Unit::Exchange(at) => self.pool.log.turns().turn_of(at),
+            _ => 0,
+        }
     }
 
     /// The user message of a turn.
@@ -99,9 +123,9 @@ impl<'a> Scale<'a> {
         limit: u64,
     ) -> Result<Weight, Error> {
         let mut sum = 0;
-        let members = members.into_iter().map(|at| self.pool.log.message(at));
-        for message in members.chain(made_up) {
-            match self.meter.message(message, limit - sum)? {
+        let members = members.into_iter().map(|at| self.results.as_sent(self.pool, at));
+        for message in members.chain(made_up.iter().map(Cow::Borrowed)) {
+            match self.meter.message(&message, limit - sum)? {
                 Weight::Exactly(n) => sum += n,
                 Weight::Over => return Ok(Weight::Over),
             }

@@ -6,7 +6,6 @@ use crate::{
     error::{Error, Repr},
     item::{ItemId, PinnedItem, RagItem},
     message::{Message, Part, Role, Tool, ToolCall},
-    model::RequestLimits,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -51,12 +50,13 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
     Ok(Session {
         id: session.id.map(wire::Name::into_text),
         model: session.model,
-        limits: limits(session.limits.unwrap_or_default()),
+        limits: session.limits.unwrap_or_default(),
         log,
         tools: tools.map_err(|at| place.fault(&format!("tools[{at}]"), "expected a function with a name"))?,
         rag,
         focus: session.focus,
         state: named(session.state.unwrap_or_default(), "state"),
+        previous: session.previous,
     })
 }
 
@@ -287,16 +287,6 @@ fn named(texts: Vec<wire::Text>, letter: &str) -> Vec<(ItemId, String)> {
         id.map_or_else(|| format!("{letter}{at}"), wire::Name::into_text).into()
     };
     texts.into_iter().enumerate().map(|(at, text)| (id(at, text.id), text.text)).collect()
-}
-
-fn limits(wire: wire::Limits) -> RequestLimits {
-    RequestLimits {
-        context_len: wire.context_len,
-        max_input: wire.max_input,
-        max_completion: wire.max_completion,
-        safety_buffer: wire.safety_buffer,
-        prompt_budget: None,
-    }
 }
 
 /// The tools, or the place of the first that is no function.

@@ -1,6 +1,10 @@
 //! The shapes of a session file. Unknown fields are ignored; what is known has to have its type.
 
-use crate::item::{Priority, Ttl};
+use crate::{
+    anchor::Anchor,
+    item::{Priority, Ttl},
+    model::RequestLimits,
+};
 use serde::{
     Deserialize, Deserializer,
     de::{SeqAccess, Visitor},
@@ -13,7 +17,7 @@ use std::fmt;
 pub(super) struct Session {
     pub(super) id: Option<Name>,
     pub(super) model: Option<String>,
-    pub(super) limits: Option<Limits>,
+    pub(super) limits: Option<RequestLimits>,
     pub(super) system: Option<System>,
     pub(super) focus: Option<String>,
     pub(super) tools: Option<Vec<Tool>>,
@@ -26,6 +30,7 @@ pub(super) struct Session {
     /// Another spelling of `rag`.
     pub(super) passages: Option<Vec<Passage>>,
     pub(super) query: Option<String>,
+    pub(super) previous: Option<Anchor>,
     /// No session has one; a message does.
     pub(super) role: Option<serde::de::IgnoredAny>,
 }
@@ -45,15 +50,6 @@ impl Name {
             Self::Number(number) => number.to_string(),
         }
     }
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Limits {
-    pub(super) context_len: Option<u64>,
-    pub(super) max_completion: Option<u64>,
-    pub(super) max_input: Option<u64>,
-    pub(super) safety_buffer: Option<u64>,
 }
 
 #[derive(Deserialize)]

@@ -2,9 +2,9 @@
 //! anything, repeated documents. Small, so that a brute-force oracle can decide them too.
 
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, Error, Fill, ItemId, Message, Model, PinnedItem,
+    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Error, Fill, ItemId, Message, Model, PinnedItem,
     Placement, PlanRequest, Priority, RagItem, Repair, RequestLimits, Role, Sections, TokenCounter, ToolCall,
-    Ttl, TtlPolicy,
+    ToolResults, Ttl, TtlPolicy,
 };
 use proptest::prelude::*;
 
@@ -58,6 +58,17 @@ pub struct Session {
     pub rag: Vec<Document>,
     pub budget: u64,
     pub config: Config,
+    pub before: Option<Before>,
+}
+
+/// What the prompt before this one left behind.
+#[derive(Debug, Clone)]
+pub struct Before {
+    /// The message its window started with.
+    pub start: usize,
+    pub set: Vec<&'static str>,
+    pub same_question: bool,
+    pub cleared: Option<usize>,
 }
 
 impl Session {
@@ -94,7 +105,21 @@ impl Session {
         for (at, size) in self.states.iter().enumerate() {
             request = request.state(format!("st{at}"), "T".repeat(*size));
         }
-        request
+        match &self.before {
+            Some(before) => request.previous(self.anchor(before)),
+            None => request,
+        }
+    }
+
+    fn anchor(&self, before: &Before) -> Anchor {
+        let live = |line: &Line| line.role == Role::User && line.size > 0;
+        let live = self.lines.iter().rposition(live).filter(|_| before.same_question);
+        let mut anchor = Anchor::default();
+        anchor.window_start = Some(id(&format!("m{}", before.start)));
+        anchor.live = live.map(|at| id(&format!("m{at}")));
+        anchor.rag = Some(before.set.iter().map(|name| id(name)).collect());
+        anchor.cleared_before = before.cleared.map(|at| id(&format!("m{at}")));
+        anchor
     }
 
     pub fn documents(&self) -> Vec<RagItem> {
@@ -176,6 +201,7 @@ const CALLS: [&str; 4] = ["x", "y", "z", "x#2"];
 fn line() -> impl Strategy<Value = Line> {
     let call = prop::sample::select(&CALLS[..]);
     let size = prop_oneof![1 => Just(0usize), 8 => 1usize..50];
+    let result = prop_oneof![6 => Just(None), 1 => (60usize..500).prop_map(Some)];
     let kind = prop_oneof![
         4 => Just((Role::User, false, false)),
         3 => Just((Role::Assistant, false, false)),
@@ -183,10 +209,10 @@ fn line() -> impl Strategy<Value = Line> {
         4 => Just((Role::Tool, false, true)),
         1 => Just((Role::System, false, false)),
     ];
-    (kind, size, prop::collection::vec(call.clone(), 1..4), call, life()).prop_map(
-        |((role, calls, answers), size, ids, id, life)| Line {
+    (kind, (size, result), prop::collection::vec(call.clone(), 1..4), call, life()).prop_map(
+        |((role, calls, answers), (size, result), ids, id, life)| Line {
             role,
-            size,
+            size: result.filter(|_| answers).unwrap_or(size),
             calls: if calls { ids } else { Vec::new() },
             answers: answers.then_some(id),
             life,
@@ -210,7 +236,7 @@ fn config() -> impl Strategy<Value = Config> {
         .prop_map(|(a, b)| Sections::shares(a.min(b), a.max(b) - a.min(b), 1000 - a.max(b)));
     let cap = || prop_oneof![4 => Just(None), 1 => (0u64..300).prop_map(Some)];
     let limit = |most: u64| prop_oneof![5 => Just(None), 1 => (1..most).prop_map(Some)];
-    let choices = (0u8..2, 0u8..2, 0u8..3, 0u8..3);
+    let choices = (0u8..2, 0u8..2, 0u8..3, 0u8..3, (0u8..3, 1u16..=1000, 0u64..3, 0u64..200));
     (
         shares,
         (cap(), cap(), cap()),
@@ -236,6 +262,12 @@ fn config() -> impl Strategy<Value = Config> {
                     [TtlPolicy::Automatic, TtlPolicy::Ask, TtlPolicy::Unlimited][usize::from(choices.2)];
                 config.conversation.repair =
                     [Repair::Synthesize, Repair::Drop, Repair::Synthesize][usize::from(choices.3)];
+                let (results, low_mark, keep, least) = choices.4;
+                config.conversation.tool_results =
+                    [ToolResults::Keep, ToolResults::Clear, ToolResults::Clip][usize::from(results)];
+                config.conversation.low_mark = low_mark;
+                config.conversation.keep_results = keep;
+                config.conversation.clear_at_least = least;
                 config
             },
         )
@@ -246,8 +278,8 @@ pub fn session() -> impl Strategy<Value = Session> {
     let note = (1usize..60, priority(), ttl());
     let parts = (size(), size(), prop::collection::vec(1usize..40, 0..3), prop::collection::vec(note, 0..4));
     let lists = (prop::collection::vec(line(), 0..14), prop::collection::vec(document(), 0..7));
-    (parts, lists, 1u64..1500, config()).prop_map(
-        |((system, focus, states, notes), (lines, rag), budget, config)| Session {
+    (parts, lists, 1u64..1500, config(), prop::option::of(before())).prop_map(
+        |((system, focus, states, notes), (lines, rag), budget, config, before)| Session {
             system,
             focus,
             states,
@@ -256,6 +288,13 @@ pub fn session() -> impl Strategy<Value = Session> {
             rag,
             budget,
             config,
+            before,
         },
     )
+}
+
+fn before() -> impl Strategy<Value = Before> {
+    let set = prop::sample::subsequence(&["d1", "d2", "d3", "d4", "d5", "d6", "d7"][..], 0..5).prop_shuffle();
+    (0usize..15, set, any::<bool>(), prop::option::of(0usize..15))
+        .prop_map(|(start, set, same_question, cleared)| Before { start, set, same_question, cleared })
 }

@@ -1,0 +1,202 @@
+//! Tool results as one prompt sends them (rule S7): whole, cleared to a stub, or clipped. The log is untouched.
+
+use super::{Pool, Scale, Unit};
+use crate::{
+    config::ToolResults,
+    conversation::Place,
+    error::Error,
+    item::ItemId,
+    message::{Message, Role},
+    tokens::Weight,
+    wording,
+};
+use std::{borrow::Cow, collections::BTreeMap};
+
+/// A clipped result keeps at least so many bytes; below that it says nothing any more.
+const LEAST_KEPT: usize = 200;
+
+/// Which results are shortened.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Results {
+    /// Results before this position are sent as stubs.
+    cleared_before: u32,
+    /// Whether the boundary moved in this plan.
+    moved: bool,
+    /// By position, what is sent for results of the open exchange that are too long.
+    clipped: BTreeMap<u32, Message>,
+}
+
+impl Results {
+    /// What the last prompt left behind.
+    pub(crate) fn remembered(pool: &Pool<'_>) -> Self {
+        let clears = pool.config.conversation.tool_results == ToolResults::Clear;
+        let cleared_before = pool.cleared_before.filter(|_| clears).unwrap_or_default();
+        Self { cleared_before, ..Self::default() }
+    }
+
+    /// What is sent for a message.
+    pub(crate) fn as_sent<'m>(&self, pool: &Pool<'m>, position: u32) -> Cow<'m, Message> {
+        let message = pool.log.message(position);
+        if let Some(clipped) = self.clipped.get(&position) {
+            return Cow::Owned(clipped.clone());
+        }
+        let cleared = (position < self.cleared_before).then(|| stub(pool, position)).flatten();
+        cleared.map_or(Cow::Borrowed(message), Cow::Owned)
+    }
+
+    /// The message before which results are cleared, if that is any.
+    pub(crate) fn boundary(&self, pool: &Pool<'_>) -> Option<ItemId> {
+        (self.cleared_before > 0).then(|| pool.log.message_id(self.cleared_before))
+    }
+
+    /// Whether the boundary moved in this plan.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.moved
+    }
+
+    /// Whether a message is sent shorter than it is, and whether that is a clip.
+    pub(crate) fn shortens(&self, pool: &Pool<'_>, position: u32) -> Option<Shortened> {
+        if self.clipped.contains_key(&position) {
+            return Some(Shortened::Clipped);
+        }
+        let cleared = position < self.cleared_before && stub(pool, position).is_some();
+        cleared.then_some(Shortened::Cleared)
+    }
+}
+
+/// How a result is shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shortened {
+    Cleared,
+    Clipped,
+}
+
+impl Scale<'_> {
+    /// The results with the boundary at the newest `keep_results`, if moving it there frees at least `clear_at_least`
+    /// inside the window that starts at `start`.
+    pub(crate) fn cleared_further(&self, start: Unit) -> Result<Option<Results>, Error> {
+        let (pool, results) = (self.pool(), self.results());
+        let options = &pool.config.conversation;
+        let first = pool.members(start).first().copied().unwrap_or_default();
+        if options.tool_results != ToolResults::Clear {
+            return Ok(None);
+        }
+        let boundary = newest_boundary(pool, options.keep_results, first);
+        let mut freed = 0;
+        for position in results.cleared_before.max(first)..boundary {
+            if let Some(stub) = stub(pool, position) {
+                let wanted = options.clear_at_least.max(1) - freed;
+                freed += self.saved(position, &stub, wanted)?;
+                if freed >= options.clear_at_least.max(1) {
+                    return Ok(Some(Results { cleared_before: boundary, moved: true, ..Results::default() }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a stub saves, no further than it matters.
+    fn saved(&self, position: u32, stub: &Message, wanted: u64) -> Result<u64, Error> {
+        let stub = self.meter().message(stub, u64::MAX)?.in_full();
+        let limit = stub.saturating_add(wanted);
+        Ok(match self.meter().message(self.pool().log.message(position), limit)? {
+            Weight::Exactly(tokens) => tokens.saturating_sub(stub),
+            Weight::Over => wanted,
+        })
+    }
+
+    /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than
+    /// `total`: all to the same length, the longest that fits. Nothing, where there is none or even the shortest is
+    /// too long.
+    pub(crate) fn clipped(&self, least: u64, total: u64) -> Result<Option<Results>, Error> {
+        let (pool, results) = (self.pool(), self.results());
+        let clips = pool.config.conversation.tool_results == ToolResults::Clip;
+        let Some(open) = pool.open.filter(|_| clips && results.clipped.is_empty()) else { return Ok(None) };
+        let others = least.saturating_sub(self.whole(Unit::Exchange(open))?);
+        let Some(room) = total.checked_sub(others) else { return Ok(None) };
+        let exchange = pool.log.turns().exchange(open);
+        let texts: Vec<(u32, String)> =
+            exchange.answers.iter().flatten().filter_map(|at| Some((*at, text_of(pool, *at)?))).collect();
+        let longest = texts.iter().map(|(_, text)| text.len()).max().unwrap_or_default();
+        let at_most = |bytes: usize| {
+            let clip = |(at, text): &(u32, String)| {
+                let text = wording::clipped_result(&pool.log.message_id(*at), text, bytes)?;
+                Some((*at, pool.log.message(*at).saying(text)))
+            };
+            Results { clipped: texts.iter().filter_map(clip).collect(), ..results.clone() }
+        };
+        let fits = |results: &Results| -> Result<bool, Error> {
+            let scale = Scale::new(pool, self.meter(), results.clone());
+            Ok(scale.weigh(Unit::Exchange(open), room)? != Weight::Over)
+        };
+        let mut best = None;
+        let (mut low, mut high) = (LEAST_KEPT, longest);
+        while low <= high {
+            let middle = usize::midpoint(low, high);
+            let tried = at_most(middle);
+            if !tried.clipped.is_empty() && fits(&tried)? {
+                best = Some(tried);
+                low = middle + 1;
+            } else {
+                high = middle - 1;
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// The position of the oldest of the newest `keep` results, and never past the open exchange; `first` where there are
+/// fewer from there on.
+fn newest_boundary(pool: &Pool<'_>, keep: u64, first: u32) -> u32 {
+    let messages = pool.log.turns().messages();
+    let open = pool.open.map_or(messages, |open| pool.log.turns().exchange(open).at);
+    let mut left = keep;
+    let mut boundary = messages;
+    for position in (first..messages).rev() {
+        if left == 0 {
+            return boundary.min(open).min(messages - 1);
+        }
+        if is_answer(pool, position) {
+            left -= 1;
+            boundary = position;
+        }
+    }
+    first
+}
+
+fn is_answer(pool: &Pool<'_>, position: u32) -> bool {
+    pool.log.message(position).role() == Role::Tool && answered_exchange(pool, position).is_some()
+}
+
+/// The exchange that a result is part of.
+fn answered_exchange(pool: &Pool<'_>, position: u32) -> Option<u32> {
+    let turns = pool.log.turns();
+    match turns.place_of(position) {
+        Place::Exchange(at) => (turns.exchange(at).at != position).then_some(at),
+        Place::Leading | Place::Head(_) => None,
+    }
+}
+
+/// What stands for a cleared result. Pinned and required exchanges are never cleared, and nothing that is shorter than
+/// its stub.
+fn stub(pool: &Pool<'_>, position: u32) -> Option<Message> {
+    let message = pool.log.message(position);
+    if message.role() != Role::Tool {
+        return None;
+    }
+    let unit = Unit::Exchange(answered_exchange(pool, position)?);
+    if pool.is_pinned(&pool.members(unit)) || pool.required_conversation.contains(&unit) {
+        return None;
+    }
+    let bytes: usize = message.texts().map(str::len).sum();
+    let text = wording::cleared_result(&pool.log.message_id(position), bytes);
+    (text.len() < bytes || message.images().next().is_some()).then(|| message.saying(text))
+}
+
+/// The text of a result, where it is nothing but text.
+fn text_of(pool: &Pool<'_>, position: u32) -> Option<String> {
+    let message = pool.log.message(position);
+    let plain = message.images().next().is_none() && !message.has_opaque_parts();
+    let texts: Vec<&str> = message.plain_texts().collect();
+    plain.then(|| texts.join("\n"))
+}

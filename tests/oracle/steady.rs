@@ -1,0 +1,183 @@
+//! What a prompt leaves behind for the next, in the oracle's words (rules S5, S7).
+
+use super::{BTreeMap, BTreeSet, Fill, Oracle, Role, Section, Unit, generate};
+use context_window::ToolResults;
+
+impl Oracle<'_> {
+    // ---- S5, the window
+
+    /// The unit that the last prompt's window started with.
+    fn start_before(&self) -> Option<usize> {
+        let start = self.s.before.as_ref()?.start;
+        if start >= self.s.lines.len() || self.leading(start) {
+            return None;
+        }
+        Some(if self.is_head(start) { start } else { self.owner[start].unwrap_or(start) })
+    }
+
+    /// The first message looked at and the units that join, where the last prompt's window starts again.
+    pub fn resumed(&self) -> Option<(usize, Vec<usize>)> {
+        let start = self.start_before()?;
+        let turns = self.turns();
+        let of = turns.iter().position(|turn| turn.0 == Some(start) || turn.1.contains(&start)).unwrap();
+        let mut units = Vec::new();
+        let mut first = None;
+        for (number, turn) in turns.iter().enumerate().skip(of) {
+            let kept = |at: usize| self.kept.get(&Unit::Message(at));
+            let lives = |at: usize| kept(at).is_none() && self.dead(turn, at).is_none();
+            let head_is_dead = turn.0.is_some_and(|head| kept(head).is_none() && !lives(head));
+            let suffix: Vec<usize> =
+                turn.1.iter().copied().filter(|at| number > of || turn.0 == Some(start) || *at >= start).collect();
+            if number == of && turn.0 != Some(start) {
+                let paid = |at: &usize| matches!(kept(*at), Some((Section::Conversation, _)));
+                let reaches = suffix.iter().any(|at| paid(at) || lives(*at));
+                let missing = turn.1.iter().any(|at| *at < start && lives(*at));
+                let gap = turn.0.is_none() && turns.len() > 1 && missing;
+                if head_is_dead || gap || !reaches {
+                    continue;
+                }
+            }
+            first.get_or_insert(if number == of { start } else { turn.0.unwrap() });
+            if !head_is_dead {
+                units.extend(turn.0.into_iter().chain(suffix).filter(|at| lives(*at)));
+            }
+        }
+        Some((first.unwrap_or(usize::MAX), units))
+    }
+
+    // ---- S5, the documents
+
+    /// The documents of the last prompt, in its order, if the question is the same and one of them still competes.
+    fn set(&self) -> Vec<&'static str> {
+        let before = self.s.before.as_ref().filter(|before| before.same_question);
+        let Some(before) = before.filter(|_| self.live_question().is_some()) else { return Vec::new() };
+        let rules = self.s.config.rag;
+        let good = |at: usize| {
+            let document: &generate::Document = &self.s.rag[at];
+            before.set.contains(&document.id)
+                && !self.over(document.ttl)
+                && rules.min_score.is_none_or(|least| f64::from(document.score) >= least)
+                && rules.max_item_tokens.is_none_or(|most| self.size(Unit::Document(at)) <= most as i64)
+        };
+        if (0..self.s.rag.len()).any(good) { before.set.clone() } else { Vec::new() }
+    }
+
+    /// The place of a document in that set; those that are not in it come last.
+    pub fn place_in_the_set(&self, at: usize) -> usize {
+        self.set().iter().position(|id| *id == self.s.rag[at].id).unwrap_or(usize::MAX)
+    }
+
+    /// Whether a document is one that may come in: of the set, where there is one.
+    pub fn competes(&self, at: usize) -> bool {
+        let set = self.set();
+        set.is_empty() || set.contains(&self.s.rag[at].id)
+    }
+
+    /// The set as a whole; in its own budget as much as fits from the front; of what is left over all of it or nothing,
+    /// unless nothing is in yet. Nothing, where there is no set or not even its first fits.
+    pub fn offer_the_set(&mut self, room: i64, cap: i64, left_over: bool) -> Option<BTreeMap<Unit, String>> {
+        let set: Vec<usize> = (0..self.s.rag.len()).filter(|at| self.place_in_the_set(*at) < usize::MAX).collect();
+        if set.is_empty() {
+            return None;
+        }
+        let before = self.kept.clone();
+        let out = self.offer(&set, Fill::Prefix, room, cap);
+        let all = !out.values().any(|reason| reason.starts_with("budget"));
+        if left_over && !all {
+            let had: BTreeSet<&Unit> = before.keys().filter(|unit| matches!(unit, Unit::Document(_))).collect();
+            if had.is_empty() && self.kept == before {
+                return None;
+            }
+            if !had.is_empty() {
+                self.kept = before;
+            }
+        }
+        let mut verdicts = BTreeMap::new();
+        for (at, never) in self.documents() {
+            let unit = Unit::Document(at);
+            if never.is_none() && !self.kept.contains_key(&unit) {
+                let policy = out.get(&unit).filter(|reason| !reason.starts_with("budget"));
+                verdicts.insert(unit, policy.cloned().unwrap_or_else(|| "budget/steady_set".into()));
+            }
+        }
+        Some(verdicts)
+    }
+
+    // ---- S7
+
+    pub fn cleared_before(&self) -> usize {
+        let clears = self.s.config.conversation.tool_results == ToolResults::Clear;
+        let before = self.s.before.as_ref().and_then(|before| before.cleared);
+        before.filter(|at| clears && *at < self.s.lines.len()).unwrap_or(0)
+    }
+
+    /// Bytes of a message's own text as it is sent.
+    pub fn bytes_sent(&self, at: usize) -> i64 {
+        let size = self.s.lines[at].size;
+        if let (Some(clip), true) = (self.clip, self.in_the_open_exchange(at)) {
+            return clipped(at, size, clip).unwrap_or(size) as i64;
+        }
+        if at < self.cleared { self.stub(at).unwrap_or(size) as i64 } else { size as i64 }
+    }
+
+    fn open(&self) -> Option<usize> {
+        let turn = self.turns().pop()?;
+        let speaks = |at: &&usize| self.s.lines[**at].role == Role::Assistant && !self.empty(**at);
+        turn.1.iter().rev().find(speaks).copied().filter(|at| !self.s.lines[*at].calls.is_empty())
+    }
+
+    fn in_the_open_exchange(&self, at: usize) -> bool {
+        self.owner[at].is_some() && self.owner[at] == self.open()
+    }
+
+    /// The length of a result's stub, where it may be cleared.
+    fn stub(&self, at: usize) -> Option<usize> {
+        let owner = self.owner[at]?;
+        let size = self.s.lines[at].size;
+        let stub = format!("[Result m{at} was cleared: {size} bytes. Call again if it is needed.]").len();
+        let free = self.pinned(owner).is_none() && !self.required().contains(&owner);
+        (free && stub < size).then_some(stub)
+    }
+
+    /// Where the boundary moves to, if that is worth while.
+    pub fn clear_to(&self) -> Option<usize> {
+        let options = self.s.config.conversation;
+        let start = self.start_before()?;
+        let results: Vec<usize> =
+            (start..self.s.lines.len()).filter(|at| self.owner[*at].is_some()).collect();
+        let keep = options.keep_results as usize;
+        let whole = results.len().checked_sub(keep)?;
+        if options.tool_results != ToolResults::Clear {
+            return None;
+        }
+        let boundary = if keep == 0 { self.s.lines.len() - 1 } else { results[whole] };
+        let boundary = boundary.min(self.open().unwrap_or(usize::MAX));
+        let moved = results.iter().filter(|at| (self.cleared.max(start)..boundary).contains(*at));
+        let freed: usize = moved.filter_map(|at| Some(self.s.lines[*at].size - self.stub(*at)?)).sum();
+        (freed as u64 >= options.clear_at_least.max(1)).then_some(boundary)
+    }
+
+    /// The longest clip at which the minimum fits, by trying all of them.
+    pub fn clip_to(&self, least: i64, total: i64) -> Option<usize> {
+        if self.s.config.conversation.tool_results != ToolResults::Clip || self.clip.is_some() {
+            return None;
+        }
+        let open = self.open()?;
+        let results = (0..self.s.lines.len()).filter(|at| self.owner[*at] == Some(open));
+        let longest = results.clone().map(|at| self.s.lines[at].size).max()?;
+        let size = |clip: usize| {
+            let clipped = Oracle { clip: Some(clip), ..self.clone() };
+            clipped.size(Unit::Message(open))
+        };
+        let whole = self.size(Unit::Message(open));
+        let shortens = |clip: &usize| results.clone().any(|at| clipped(at, self.s.lines[at].size, *clip).is_some());
+        (200..=longest).rev().find(|clip| shortens(clip) && least - whole + size(*clip) <= total)
+    }
+}
+
+/// The length of a clipped text of so many bytes, where it is shorter.
+fn clipped(at: usize, size: usize, bytes: usize) -> Option<usize> {
+    let gap = size.checked_sub(bytes).filter(|gap| *gap > 0)?;
+    let note = format!("\n[{gap} of the {size} bytes of m{at} are left out here.]\n").len();
+    (bytes + note < size).then_some(bytes + note)
+}
