@@ -117,12 +117,9 @@ fn about_the_target(frame: &Frame<'_>) -> Vec<Notice> {
     let mut say = |rule: &'static str, text: String| notices.push(Notice { rule, ids: Vec::new(), text });
     if frame.model.unknown {
         let name = &frame.model.name;
-        say(
-            "B2",
-            format!(
-                "model `{name}` is not in the registry: its limits are the defaults, its counts estimates"
-            ),
-        );
+        let near = frame.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let text = format!("model `{name}` is not in the registry: its limits are the defaults, its counts estimates");
+        say("B2", text + &near);
     }
     let window = frame.limits.context_len.min(frame.limits.max_input.unwrap_or(u64::MAX));
     if frame.prompt_budget > window {

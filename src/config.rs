@@ -2,15 +2,24 @@
 
 use crate::{error::Error, item::Section};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
-mod load;
+mod layers;
+mod presets;
+mod validate;
+
+pub use layers::{ConfigLayers, ENVIRONMENT, LoadedConfig};
+use validate::Fault;
 
 /// All options. [`Config::default`] is `config/default.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Config {
+    /// The preset these options started from (`agent`, `chat` or `rag`); reading it is all that it is for here, the
+    /// loader has put its values in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
     /// Limits and tokenizer of a model that nothing else describes.
     pub model: ModelOptions,
     /// How the prompt budget is shared.
@@ -21,16 +30,22 @@ pub struct Config {
     pub rag: RagOptions,
     /// What happens when a TTL is used up.
     pub ttl: TtlOptions,
+    /// When an application is warned.
+    pub usage: UsageOptions,
+    /// When a conversation is compacted.
+    pub compaction: CompactionOptions,
 }
 
 impl Config {
     /// Reads options from TOML text; what the text leaves out keeps its default. `origin` names the text in errors.
+    /// [`ConfigLayers`] puts several texts, variables and flags together.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` for TOML that cannot be read, unknown keys, wrong types and values out of range.
+    /// `ErrorKind::Config` with line, key, caret and what is allowed: for TOML that cannot be read, unknown keys and
+    /// presets, wrong types and values out of range.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
-        load::parse(text, origin)
+        Ok(ConfigLayers::new().text(origin, text).load()?.config)
     }
 
     /// Reads options from a TOML file.
@@ -39,18 +54,55 @@ impl Config {
     ///
     /// As [`Config::from_toml`], and when the file cannot be read.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
-        load::file(path)
+        Ok(ConfigLayers::new().file(path)?.load()?.config)
     }
 
-    /// Checks what types cannot say: shares that sum to 1000, thresholds that are numbers above zero.
+    /// The names of the presets.
+    pub fn presets() -> impl Iterator<Item = &'static str> {
+        presets::names()
+    }
+
+    /// The options of a preset.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` when no preset has this name.
+    pub fn preset(name: &str) -> Result<Self, Error> {
+        Ok(ConfigLayers::new().pairs("preset", [("preset", name)]).load()?.config)
+    }
+
+    /// Checks what types cannot say: shares that sum to 1000, percentages up to 100, a target below its trigger.
     ///
     /// # Errors
     ///
     /// `ErrorKind::Config`, naming the key, what was found and what is expected.
     pub fn validate(&self) -> Result<(), Error> {
-        self.sections.validate()?;
-        self.conversation.validate()?;
-        self.rag.validate()
+        self.check().map_err(|fault| Error::config(fault.keys.join(", "), fault.found, fault.expected))
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        validate::check(self)
+    }
+
+    /// Every key that has a value, dotted, with its value as TOML.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` for numbers that TOML cannot hold: those over 9,223,372,036,854,775,807.
+    pub fn settings(&self) -> Result<BTreeMap<String, String>, Error> {
+        let table = toml::Table::try_from(self)
+            .map_err(|error| Error::config("(all)", error, "numbers that TOML can hold"))?;
+        let mut settings = BTreeMap::new();
+        let mut open = vec![(String::new(), table)];
+        while let Some((prefix, table)) = open.pop() {
+            for (name, value) in table {
+                match value {
+                    toml::Value::Table(inner) => open.push((format!("{prefix}{name}."), inner)),
+                    value => drop(settings.insert(format!("{prefix}{name}"), value.to_string())),
+                }
+            }
+        }
+        Ok(settings)
     }
 }
 
@@ -125,19 +177,6 @@ impl Sections {
             Section::Rag => self.rag,
         }
     }
-
-    fn validate(&self) -> Result<(), Error> {
-        let shares = Section::ALL.map(|section| u32::from(self.of(section).share));
-        let sum: u32 = shares.iter().sum();
-        if sum == 1000 {
-            return Ok(());
-        }
-        Err(Error::config(
-            "sections.system_pinned.share, sections.conversation.share, sections.rag.share",
-            format_args!("{} + {} + {} = {sum}", shares[0], shares[1], shares[2]),
-            "per mille that sum to 1000 (rule B4)",
-        ))
-    }
 }
 
 /// One section's part of the budget.
@@ -211,16 +250,6 @@ impl Default for ConversationOptions {
     }
 }
 
-impl ConversationOptions {
-    fn validate(self) -> Result<(), Error> {
-        if (1..=1000).contains(&self.low_mark) {
-            return Ok(());
-        }
-        let expected = "per mille of the conversation's budget, 1 to 1000 (rule S5)";
-        Err(Error::config("conversation.low_mark", self.low_mark, expected))
-    }
-}
-
 /// How tool results are sent (rule S7).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -266,23 +295,6 @@ pub struct RagOptions {
     pub max_source_tokens: Option<u64>,
 }
 
-impl RagOptions {
-    fn validate(&self) -> Result<(), Error> {
-        if let Some(score) = self.min_score.filter(|score| !score.is_finite()) {
-            return Err(Error::config("rag.min_score", score, "a finite number"));
-        }
-        let counts = [
-            ("rag.max_items", self.max_items),
-            ("rag.max_item_tokens", self.max_item_tokens),
-            ("rag.max_source_tokens", self.max_source_tokens),
-        ];
-        match counts.into_iter().find(|(_, limit)| *limit == Some(0)) {
-            Some((key, _)) => Err(Error::config(key, 0, "a number of at least 1, or no such key")),
-            None => Ok(()),
-        }
-    }
-}
-
 /// What happens after a document that does not fit (rule S8).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -325,4 +337,51 @@ pub enum TtlPolicy {
     Ask,
     /// It stays.
     Unlimited,
+}
+
+/// The table `[usage]` (rules U2, U3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct UsageOptions {
+    /// From so many per cent on the level is "approaching" (default: 75).
+    pub approaching: u16,
+    /// From so many per cent on the level is "at limit" (default: 100).
+    pub at_limit: u16,
+    /// What the percentage is of.
+    pub base: UsageBase,
+}
+
+impl Default for UsageOptions {
+    fn default() -> Self {
+        Self { approaching: 75, at_limit: 100, base: UsageBase::default() }
+    }
+}
+
+/// What a percentage of use is of (rule U3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageBase {
+    /// What the input may take: context length less completion, and no more than the input limit (default).
+    #[default]
+    Capacity,
+    /// The context length.
+    Context,
+}
+
+/// The table `[compaction]` (rules C2, C5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct CompactionOptions {
+    /// From so many per cent of the capacity on a conversation is compacted (default: 85).
+    pub percent: u16,
+    /// How many per cent it is brought down to, less than `percent` (default: 50).
+    pub target: u16,
+}
+
+impl Default for CompactionOptions {
+    fn default() -> Self {
+        Self { percent: 85, target: 50 }
+    }
 }

@@ -1,5 +1,6 @@
 use crate::item::ItemId;
-use std::fmt;
+use std::{fmt, ops::Range};
+use unicode_width::UnicodeWidthStr;
 
 /// Everything that can go wrong, in one opaque type.
 ///
@@ -32,6 +33,8 @@ pub(crate) enum Repr {
     NothingAsked,
     #[error("{key}: {found}; expected {expected}")]
     Config { key: String, found: String, expected: String },
+    #[error("{place}: {detail}\n{snippet}")]
+    ConfigValue { place: String, detail: String, snippet: Snippet },
     #[error("{origin}: {detail}")]
     ConfigFile { origin: String, detail: String },
     #[error("tokenizer `{name}` is not known here; expected one of: {known}")]
@@ -62,7 +65,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match *self.0 {
             Repr::NoBudget { .. } | Repr::NothingAsked => ErrorKind::Budget,
-            Repr::Config { .. } | Repr::ConfigFile { .. } => ErrorKind::Config,
+            Repr::Config { .. } | Repr::ConfigValue { .. } | Repr::ConfigFile { .. } => ErrorKind::Config,
             Repr::Tokenizer { .. } | Repr::Count { .. } => ErrorKind::Count,
             Repr::DuplicateId { .. }
             | Repr::UnknownId { .. }
@@ -98,5 +101,54 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source()
+    }
+}
+
+/// A line of a text with carets under the part that is meant.
+#[derive(Debug)]
+pub(crate) struct Snippet {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    text: String,
+    /// Columns before the carets, and the carets.
+    before: usize,
+    marked: usize,
+}
+
+impl Snippet {
+    /// Columns of a line that are shown.
+    const WIDEST: usize = 100;
+
+    pub(crate) fn of(text: &str, span: Range<usize>) -> Self {
+        let mut start = span.start.min(text.len());
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let to = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let shown = |text: &str| text.chars().take(Self::WIDEST).collect::<String>().replace('\t', " ").replace(char::is_control, "?");
+        let end = (start..=to).rev().find(|at| *at <= span.end && text.is_char_boundary(*at)).unwrap_or(start);
+        let before = shown(&text[from..start]).width();
+        Self {
+            line: Self::line_of(text, start),
+            column: text[from..start].chars().count() + 1,
+            text: shown(text[from..to].trim_end()),
+            before,
+            marked: shown(&text[start..end]).width().clamp(1, Self::WIDEST.saturating_sub(before).max(1)),
+        }
+    }
+
+    /// The line of a place in a text, from 1.
+    pub(crate) fn line_of(text: &str, at: usize) -> usize {
+        1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+    }
+}
+
+impl fmt::Display for Snippet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.line.to_string();
+        let margin = " ".repeat(number.len());
+        let (before, carets) = (" ".repeat(self.before), "^".repeat(self.marked));
+        write!(f, "{margin} |\n{number} | {}\n{margin} | {before}{carets}", self.text)
     }
 }

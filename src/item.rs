@@ -124,6 +124,18 @@ pub enum Priority {
     Low,
 }
 
+impl Priority {
+    /// The name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Normal => "normal",
+            Self::Low => "low",
+        }
+    }
+}
+
 /// How many more completed turns an item lives (rules T1-T3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ttl {

@@ -81,6 +81,7 @@
 
 mod item;
 mod error;
+mod spelling;
 mod message;
 mod config;
 mod wording;
@@ -112,15 +113,18 @@ struct Readme;
 
 pub use anchor::{Anchor, Target};
 pub use config::{
-    Config, ConversationOptions, DefaultModel, Fill, ModelOptions, Placement, RagOptions, Repair,
-    SectionOptions, Sections, ToolResults, TtlOptions, TtlPolicy,
+    CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, ENVIRONMENT, Fill,
+    LoadedConfig, ModelOptions, Placement, RagOptions, Repair, SectionOptions, Sections, ToolResults,
+    TtlOptions, TtlPolicy, UsageBase, UsageOptions,
 };
 pub use conversation::{Conversation, Entry, Event};
 pub use error::{Error, ErrorKind};
 pub use item::{ItemId, PinnedItem, Priority, RagItem, Section, Source, Ttl};
 pub use manager::ContextWindowManager;
 pub use message::{Message, Part, Prompt, Role, Tool, ToolCall};
-pub use model::{Framing, Limits, LimitsSource, Model, RequestLimits};
+pub use model::{
+    CacheKind, CacheRule, Counts, Framing, Limits, LimitsSource, Model, ModelEntry, Price, Registry, RequestLimits,
+};
 pub use plan::{
     BudgetSource, ContextPlan, Decision, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
     SectionUse,
@@ -129,4 +133,4 @@ pub use reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule};
 pub use request::PlanRequest;
 pub use session::{Session, SessionFile};
 pub use tokens::{Certainty, TokenCount, TokenCounter};
-pub use usage::Usage;
+pub use usage::{Level, Usage};

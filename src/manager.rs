@@ -51,7 +51,7 @@ impl ContextWindowManager {
         let name = model.tokenizer.as_ref();
         let name = name.unwrap_or(&config.model.default.tokenizer);
         let counter = TokenCounter::named(name)?;
-        let counter = if model.unknown { counter.as_estimate() } else { counter };
+        let counter = if model.unknown || model.estimated { counter.as_estimate() } else { counter };
         Self::new(model, counter, config)
     }
 
@@ -185,12 +185,15 @@ impl Attempt {
     }
 }
 
-/// `default`, or the first 16 digits of a hash over the options as TOML (rule O4).
+/// `default`, or the first 16 digits of a hash over the options that differ from their defaults, as lines of TOML in the
+/// order of their keys (rule O4): a key that a later version adds changes no name.
 fn name_of(config: &Config) -> Result<String, Error> {
-    if *config == Config::default() {
+    let default = Config::default().settings()?;
+    let mut own = config.settings()?;
+    own.retain(|key, value| key != "preset" && default.get(key) != Some(value));
+    if own.is_empty() {
         return Ok("default".into());
     }
-    let text = toml::to_string(config)
-        .map_err(|error| Error::config("(all)", error, "options that TOML can hold"))?;
-    Ok(blake3::hash(text.as_bytes()).to_hex()[..16].into())
+    let lines: Vec<String> = own.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    Ok(blake3::hash(lines.concat().as_bytes()).to_hex()[..16].into())
 }

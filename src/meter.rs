@@ -42,7 +42,7 @@ impl Meter {
             *frame = match (counter.per_message(), framing) {
                 (_, Framing::Plain) => 0,
                 (Some(tokens), _) => tokens,
-                (None, Framing::OpenAiChat) => 3 + counter.count(role.name())?.n,
+                (None, _) => 3 + counter.count(role.name())?.n,
             };
         }
         let tag = counter.tag() << 2 | u32::from(framing == Framing::Plain);
@@ -130,8 +130,8 @@ impl Meter {
     /// What primes the reply.
     pub(crate) fn priming(&self) -> u64 {
         match (self.framing, self.counter.per_message()) {
-            (Framing::OpenAiChat, None) => 3,
-            _ => 0,
+            (Framing::Plain, _) | (_, Some(_)) => 0,
+            (_, None) => 3,
         }
     }
 
@@ -148,11 +148,11 @@ impl Meter {
     fn frame(&self, message: &Message) -> u64 {
         let images: u64 = message.images().map(image).sum();
         let extras = match self.framing {
-            Framing::OpenAiChat => {
+            Framing::Plain => 0,
+            _ => {
                 let name = message.speaker().map_or(0, |_| PER_NAME);
                 name + PER_CALL * message.tool_calls().len() as u64
             }
-            Framing::Plain => 0,
         };
         self.role_frame(message.role()) + images + extras
     }

@@ -1,11 +1,12 @@
 //! Models: limits, tokenizer and framing by name, from `config/models.toml`.
 
-use crate::{
-    config::Config,
-    error::{Error, Repr},
-};
+use crate::{config::Config, error::Error};
 use serde::{Deserialize, Serialize};
-use std::sync::LazyLock;
+
+mod import;
+mod registry;
+
+pub use registry::{Counts, ModelEntry, Registry};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire form it is priced in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,69 +26,98 @@ pub struct Model {
     pub tokenizer: Option<String>,
     /// The wire form.
     pub framing: Framing,
+    /// Whether the tokenizer stands for one that is not built in: counts are estimates then.
+    pub estimated: bool,
     /// Whether the name was looked for and is not in the registry: its counts are estimates then.
     pub unknown: bool,
+    /// For an unknown name, the known one that may have been meant.
+    pub near: Option<String>,
 }
 
 /// What is counted around a message's own text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Framing {
     /// `OpenAI` Chat Completions, by the published formula: 3 tokens a message and its role, 1 a name, 3 for the
     /// reply's priming (cookbook, "How to count tokens with tiktoken", read 2026-11-21).
     #[default]
+    #[serde(rename = "openai_chat")]
     OpenAiChat,
+    /// Anthropic Messages. What it adds is not published: priced as `OpenAI` Chat, as an estimate.
+    Anthropic,
+    /// Gemini. What it adds is not published: priced as `OpenAI` Chat, as an estimate.
+    Gemini,
+    /// The model's own chat template, for models that are served by oneself: priced as `OpenAI` Chat, as an estimate.
+    ChatTemplate,
     /// Nothing: texts are priced as they are. For completion models and for tests.
     Plain,
 }
 
-/// One entry of the registry.
-#[derive(Debug, Deserialize)]
+/// How a provider caches the beginnings of prompts, as data for what a turn costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
-    name: String,
-    provider: String,
-    context_len: u64,
-    max_input: Option<u64>,
-    max_output: Option<u64>,
-    tokenizer: String,
+#[non_exhaustive]
+pub struct CacheRule {
+    /// Which rule.
+    pub rule: CacheKind,
+    /// The fewest tokens that are cached, where that is published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_tokens: Option<u64>,
+    /// The step in which they are cached, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Registry {
-    model: Vec<Entry>,
+/// The rule by which a provider caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CacheKind {
+    /// Whole blocks of the longest common beginning (`OpenAI` before GPT-5.6).
+    Blocks,
+    /// Positions that an earlier request wrote (`OpenAI` from GPT-5.6 on).
+    Breakpoints,
+    /// Marks in the request, looked up 20 positions back (Anthropic).
+    Anthropic,
+    /// The provider decides, without a promise.
+    Implicit,
 }
 
-static REGISTRY: LazyLock<Result<Registry, toml::de::Error>> =
-    LazyLock::new(|| toml::from_str(include_str!("../config/models.toml")));
+/// What tokens cost, in US dollars a million.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Price {
+    /// Input that is not cached.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Input that is read from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<f64>,
+    /// Input that is written to the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+}
+
+impl Price {
+    fn fault(self) -> Option<String> {
+        let prices = [Some(self.input), Some(self.output), self.cache_read, self.cache_write];
+        let wrong = prices.into_iter().flatten().find(|price| !price.is_finite() || *price < 0.0)?;
+        Some(format!("a price of {wrong}; expected US dollars a million tokens, 0 or more"))
+    }
+}
 
 impl Model {
-    /// The model of this name from the registry; one that is not there gets the configured defaults, and says so.
+    /// The model of this name from the built-in registry; one that is not there gets the configured defaults, and says
+    /// so. [`Registry::model`] does the same for a registry of one's own.
     ///
     /// # Errors
     ///
     /// `ErrorKind::Config` when the registry built into the crate cannot be read, which a test rules out.
     pub fn named(name: &str) -> Result<Self, Error> {
-        let registry = REGISTRY.as_ref().map_err(|error| {
-            Error::new(Repr::ConfigFile { origin: "config/models.toml".into(), detail: error.to_string() })
-        })?;
-        let undated = without_date(name);
-        let known = |wanted: &str| registry.model.iter().find(|entry| entry.name == wanted);
-        Ok(match known(name).or_else(|| known(undated)) {
-            Some(entry) => Self {
-                name: name.into(),
-                provider: entry.provider.clone(),
-                context_len: Some(entry.context_len),
-                max_input: entry.max_input,
-                max_output: entry.max_output,
-                tokenizer: Some(entry.tokenizer.clone()),
-                framing: Framing::OpenAiChat,
-                unknown: false,
-            },
-            None => Self { unknown: true, ..Self::custom(name) },
-        })
+        Ok(Registry::built_in()?.model(name))
     }
 
     /// A model of the caller's own: fill in what is known of it.
@@ -101,13 +131,10 @@ impl Model {
             max_output: None,
             tokenizer: None,
             framing: Framing::OpenAiChat,
+            estimated: false,
             unknown: false,
+            near: None,
         }
-    }
-
-    /// The names in the registry.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        REGISTRY.iter().flat_map(|registry| registry.model.iter().map(|entry| entry.name.as_str()))
     }
 
     /// The limits that hold for one request, and where they come from (rule B2).
@@ -136,19 +163,6 @@ impl Model {
         };
         (limits, source)
     }
-}
-
-/// A name without the date that a snapshot of a model bears: `gpt-4o-2024-08-06` is a `gpt-4o`.
-fn without_date(name: &str) -> &str {
-    let Some(at) = name.len().checked_sub("-2024-08-06".len()).filter(|at| name.is_char_boundary(*at)) else {
-        return name;
-    };
-    let (model, date) = name.split_at(at);
-    let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
-        0 | 5 | 8 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    });
-    if is_date { model } else { name }
 }
 
 /// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration (rule B2).
@@ -224,6 +238,15 @@ pub struct Limits {
     pub safety_buffer: u64,
 }
 
+impl Limits {
+    /// The most that the input may take: what the completion leaves of the context, and no more than the input limit.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        let left = self.context_len.saturating_sub(self.max_completion);
+        left.min(self.max_input.unwrap_or(u64::MAX))
+    }
+}
+
 /// Where the context length came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -257,17 +280,6 @@ mod tests {
     }
 
     #[test]
-    fn the_registry_is_sound() {
-        assert!(Model::names().count() >= 10);
-        for name in Model::names() {
-            let model = Model::named(name).unwrap();
-            let context = model.context_len.unwrap();
-            assert!(model.max_output.unwrap() < context, "{name}");
-            assert!(model.max_input.is_none_or(|input| input <= context), "{name}");
-        }
-    }
-
-    #[test]
     fn behaviour_2_missing_figures_fall_back_and_the_source_is_named() {
         let (known, source) = limits("gpt-5", RequestLimits::new());
         assert_eq!((known.max_input, known.max_completion), (Some(272_000), 100_000));
@@ -280,14 +292,6 @@ mod tests {
         let (unknown, source) = limits("nobody-7b", RequestLimits::new());
         assert_eq!((unknown.context_len, unknown.max_completion), (128_000, 4_096));
         assert_eq!((unknown.safety_buffer, source), (1_024, LimitsSource::Default));
-    }
-
-    #[test]
-    fn a_snapshot_is_its_model() {
-        assert_eq!(Model::named("gpt-4o-2024-08-06").unwrap().context_len, Some(128_000));
-        for name in ["gpt-4o-2024-08-0x", "gpt-4o-20240806", "-2024-08-06", "é2024-08-06"] {
-            assert!(Model::named(name).unwrap().unknown, "{name}");
-        }
     }
 
     #[test]

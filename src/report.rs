@@ -3,6 +3,7 @@
 use crate::plan::ContextPlan;
 
 mod json;
+mod page;
 mod text;
 
 pub use text::Text;
@@ -29,11 +30,36 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
 }
 
+/// A number with commas at the thousands.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 impl ContextPlan {
     /// A hash of everything the plan says (blake3 over its compact JSON without this field, 64 hexadecimal digits),
     /// computed when asked for: equal plans have equal fingerprints on any machine (rule O3).
     #[must_use]
     pub fn fingerprint(&self) -> String {
         json::fingerprint(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_acts_on_is_printed() {
+        assert_eq!(printable("a\u{1b}[31m\u{202e}b\nc"), "a?[31m?b?c");
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

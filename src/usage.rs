@@ -1,5 +1,9 @@
 //! What providers report, in one unit system.
 
+use crate::{
+    config::{CompactionOptions, UsageBase, UsageOptions},
+    model::Limits,
+};
 use serde::Serialize;
 
 /// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).
@@ -44,9 +48,73 @@ impl Usage {
     }
 }
 
+/// How full the window is, for an application to show (rule U3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// There is room.
+    Normal,
+    /// `usage.approaching` is reached.
+    Approaching,
+    /// `usage.at_limit` is reached.
+    AtLimit,
+}
+
+impl Level {
+    /// The level of so many tokens. A window of 0 tokens is unknown, and normal.
+    #[must_use]
+    pub fn of(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
+        let base = match options.base {
+            UsageBase::Capacity => limits.capacity(),
+            UsageBase::Context => limits.context_len,
+        };
+        if base == 0 {
+            Self::Normal
+        } else if reaches(tokens, base, options.at_limit) {
+            Self::AtLimit
+        } else if reaches(tokens, base, options.approaching) {
+            Self::Approaching
+        } else {
+            Self::Normal
+        }
+    }
+}
+
+impl CompactionOptions {
+    /// The tokens that a conversation of so many is to be brought down to, once it reaches the trigger, the boundary
+    /// included; nothing below it, and nothing where the window is unknown (rules C2, C5).
+    #[must_use]
+    pub fn brings_down_to(&self, tokens: u64, limits: &Limits) -> Option<u64> {
+        let capacity = limits.capacity();
+        let due = capacity > 0 && reaches(tokens, capacity, self.percent);
+        due.then(|| (u128::from(capacity) * u128::from(self.target) / 100) as u64)
+    }
+}
+
+/// Whether so many tokens are so many per cent of something, or more.
+fn reaches(tokens: u64, of: u64, percent: u16) -> bool {
+    u128::from(tokens) * 100 >= u128::from(of) * u128::from(percent)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn levels_and_triggers_count_their_boundary() {
+        let limits = Limits { context_len: 1_200, max_input: None, max_completion: 200, safety_buffer: 0 };
+        let level = |tokens| Level::of(tokens, &limits, &UsageOptions::default());
+        assert_eq!([0, 749, 750, 999, 1_000, u64::MAX].map(level), {
+            use Level::{Approaching, AtLimit, Normal};
+            [Normal, Normal, Approaching, Approaching, AtLimit, AtLimit]
+        });
+        let compaction = CompactionOptions::default();
+        assert_eq!(compaction.brings_down_to(849, &limits), None);
+        assert_eq!(compaction.brings_down_to(850, &limits), Some(500));
+        let unknown = Limits { context_len: 0, ..limits };
+        assert_eq!(Level::of(9, &unknown, &UsageOptions::default()), Level::Normal);
+        assert_eq!(compaction.brings_down_to(9, &unknown), None);
+    }
 
     #[test]
     fn behaviour_39_both_unit_systems_give_one_context_size() {

@@ -254,6 +254,7 @@ fn what_merging_saves_is_spent_once_at_any_budget() {
         rag: vec![document("d1", 57, 1), document("d2", 1, 0)],
         budget: 0,
         config,
+        before: None,
     };
     for budget in 1..500 {
         session.budget = budget;

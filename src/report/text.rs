@@ -1,35 +1,48 @@
 //! The report a person reads. Everything that comes from a session is cleaned before it reaches a terminal.
 
-use super::printable;
+use super::{grouped, page::Page, printable};
 use crate::{
-    item::{ItemId, Source},
-    plan::{BudgetSource, ContextPlan, ExcludedItem, PlannedItem, Remedy, SectionUse},
+    item::{Priority, Section, Source, Ttl},
+    message::Role,
+    plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, Remedy, SectionUse},
+    reason::IncludedReason,
     tokens::{Certainty, TokenCount},
 };
 use std::fmt;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A plan as text; print it with `{}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
     plan: &'a ContextPlan,
-    width: usize,
+    page: Page,
 }
 
-/// Below this the columns have no room to say anything.
-const NARROWEST: usize = 60;
-const TOKENS: usize = 12;
-const BAR: usize = 20;
+/// Columns of a bar, where there is room for it.
+const SHORTEST_BAR: usize = 6;
+const LONGEST_BAR: usize = 40;
+
+/// Ids of a notice that are shown.
+const IDS_SHOWN: usize = 4;
+
+/// Items of a minimum that are shown.
+const LARGEST_SHOWN: usize = 5;
 
 impl<'a> Text<'a> {
     pub(super) fn new(plan: &'a ContextPlan) -> Self {
-        Self { plan, width: 80 }
+        Self { plan, page: Page::default() }
     }
 
-    /// Sets the width in columns; less than 60 reads as 60.
+    /// Sets the width in columns (default: 80); less than 60 reads as 60.
     #[must_use]
     pub fn width(mut self, columns: usize) -> Self {
-        self.width = columns.max(NARROWEST);
+        self.page = self.page.width(columns);
+        self
+    }
+
+    /// Whether ANSI colours are used (default: no). Colour says nothing that the words do not.
+    #[must_use]
+    pub fn colour(mut self, colour: bool) -> Self {
+        self.page = self.page.colour(colour);
         self
     }
 }
@@ -48,125 +61,173 @@ impl fmt::Display for Text<'_> {
 impl Text<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.plan;
-        writeln!(
-            f,
+        let title = format!(
             "ctx tokens: {} / {} ({} {})",
             grouped(plan.total.n),
             grouped(plan.prompt_budget),
             printable(&plan.model),
             grouped(plan.limits.context_len),
-        )?;
-        let from = match plan.budget_source {
-            BudgetSource::Request => "the budget was set by the request".to_owned(),
-            BudgetSource::MaxInput => format!(
-                "budget = max_input {} - safety_buffer {}",
-                grouped(plan.limits.max_input.unwrap_or_default()),
-                grouped(plan.limits.safety_buffer),
-            ),
-            BudgetSource::ContextLen => format!(
-                "budget = context_len {} - max_completion {} - safety_buffer {}",
-                grouped(plan.limits.context_len),
-                grouped(plan.limits.max_completion),
-                grouped(plan.limits.safety_buffer),
-            ),
-        };
-        writeln!(f, "{from}")?;
-        writeln!(
-            f,
-            "limits: {}, tokenizer: {} ({}), config: {}",
+        );
+        let percent = u128::from(plan.total.n) * 100 / u128::from(plan.prompt_budget.max(1));
+        let percent = format!("{percent} %");
+        let percent = if plan.overflow.is_some() { self.page.red(&percent) } else { percent };
+        writeln!(f, "{}  {percent}", self.page.bold(&title))?;
+        let limits = format!(
+            "{} · tokenizer {} ({}) · config {}",
             plan.limits_source.name(),
             printable(&plan.tokenizer),
             plan.total.certainty.name(),
             plan.config,
-        )
+        );
+        self.field(f, "budget", &self.formula())?;
+        self.field(f, "limits", &limits)?;
+        let start = plan.window_start.as_ref().map(|id| format!("from {} on", printable(id.as_str())));
+        start.map_or(Ok(()), |start| self.field(f, "window", &start))
+    }
+
+    fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+        self.page.hanging(f, &format!("{name:<8}"), text)
+    }
+
+    /// Where the budget comes from.
+    fn formula(&self) -> String {
+        let limits = self.plan.limits;
+        match self.plan.budget_source {
+            BudgetSource::Request => "set by the request".to_owned(),
+            BudgetSource::MaxInput => format!(
+                "max_input {} - safety_buffer {}",
+                grouped(limits.max_input.unwrap_or_default()),
+                grouped(limits.safety_buffer),
+            ),
+            BudgetSource::ContextLen => format!(
+                "context_len {} - max_completion {} - safety_buffer {}",
+                grouped(limits.context_len),
+                grouped(limits.max_completion),
+                grouped(limits.safety_buffer),
+            ),
+        }
     }
 
     fn sections(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.plan;
-        writeln!(
-            f,
-            "\n{:<14} {:>6} {TOKENS_HEAD:>TOKENS$} {:>TOKENS$} {:>5} {:>7}",
-            "section",
-            "share",
-            "used",
-            "in",
-            "out",
-            TOKENS_HEAD = "budget",
-        )?;
-        for section in &plan.sections {
-            writeln!(
-                f,
-                "{:<14} {:>5}% {:>TOKENS$} {:>TOKENS$} {:>5} {:>7}  {}",
-                section.section.name(),
+        let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
+        let heading = ["share", "budget", "used", "in", "out"].map(str::to_owned);
+        let rows = plan.sections.map(|section| {
+            [
                 tenths(section.share),
                 grouped(section.budget),
                 grouped(section.used),
-                section.included,
+                grouped(section.included),
                 grouped(section.excluded),
-                self.bar(section),
-            )?;
+            ]
+        });
+        let mut widths = heading.clone().map(|cell| cell.len());
+        for row in &rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.len());
+            }
         }
-        let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
-        let lines: Vec<String> =
-            plan.overhead.iter().map(|line| format!("{} {}", line.what, line.tokens)).collect();
-        let (name, gap) = ("overhead", 6 + 1 + TOKENS);
-        writeln!(f, "{name:<14} {:>gap$} {overhead:>TOKENS$}  {}", "", lines.join(", "))?;
+        let [share, budget, used, ..] = widths;
         let left = grouped(plan.left_over());
-        writeln!(f, "{:<14} {:>gap$} {left:>TOKENS$}", "left over", "")
+        let used = used.max(left.len()).max(overhead.to_string().len());
+        let widths = [share, budget, used, widths[3], widths[4]];
+        let line = |cells: &[String; 5]| -> String {
+            cells.iter().zip(widths).map(|(cell, width)| format!("  {cell:>width$}")).collect()
+        };
+        let taken = 13 + widths.iter().map(|width| width + 2).sum::<usize>() + 2;
+        let room = self.page.columns().saturating_sub(taken).min(LONGEST_BAR);
+        writeln!(f, "\n{}", self.page.dim(&format!("{:<13}{}", "section", line(&heading))))?;
+        // All bars are drawn to one scale, so that they can be compared.
+        let whole = plan.sections.iter().map(|section| section.budget.max(section.used)).max();
+        let scale = (room, whole.unwrap_or_default().max(1));
+        for (section, cells) in plan.sections.iter().zip(&rows) {
+            let bar = if room < SHORTEST_BAR { String::new() } else { format!("  {}", self.bar(section, scale)) };
+            let text = format!("{:<13}{}{bar}", section.section.name(), line(cells));
+            writeln!(f, "{}", text.trim_end())?;
+        }
+        let gap = share + budget + 6 + used;
+        let lines: Vec<String> = plan.overhead.iter().map(|line| format!("{} {}", line.what, line.tokens)).collect();
+        let label = format!("{:<13}{overhead:>gap$}  ", "overhead");
+        self.page.hanging(f, &label, &lines.join(", "))?;
+        writeln!(f, "{:<13}{left:>gap$}", "left over")
     }
 
-    /// The section's use, as a part of its own budget (or of its use, where other sections left it more).
-    fn bar(&self, section: &SectionUse) -> String {
-        let room = self.width.saturating_sub(14 + 7 + 2 * (TOKENS + 1) + 6 + 8 + 2).min(BAR);
-        let whole = u128::from(section.budget.max(section.used).max(1));
-        let filled = u128::from(section.used) * room as u128 / whole;
-        let filled = usize::try_from(filled).unwrap_or(room).min(room);
-        format!("{}{}", "█".repeat(filled), "░".repeat(room - filled))
+    /// What a section uses, and behind it what it leaves of its budget; yellow where other sections left it more.
+    fn bar(&self, section: &SectionUse, (room, whole): (usize, u64)) -> String {
+        let part = |tokens: u64| {
+            let part = u128::from(tokens) * room as u128 / u128::from(whole);
+            usize::try_from(part).unwrap_or(room).min(room)
+        };
+        let filled = part(section.used).max(usize::from(section.used > 0));
+        let empty = part(section.budget).saturating_sub(filled);
+        let (full, empty) = ("█".repeat(filled), "░".repeat(empty));
+        let over = section.used > section.budget;
+        let full = if over { self.page.yellow(&full) } else { self.page.green(&full) };
+        full + &empty
     }
 
     fn included(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = &self.plan.included;
-        writeln!(f, "\nincluded: {}", items.len())?;
-        let ids = self.id_column(items.iter().map(|item| label(&item.id, None, 1)));
-        for item in items {
-            writeln!(
-                f,
-                "{:>TOKENS$}  {}  {}",
-                number(item.tokens),
-                fitted(&label(&item.id, None, 1), ids),
-                self.rest(ids, &why_in(item)),
-            )?;
-        }
-        Ok(())
+        let title = format!("in the prompt, in this order: {}", items.len());
+        let rows = items.iter().map(|item| {
+            [number(item.tokens), printable(item.id.as_str()), self.why_in(item)]
+        });
+        self.page.rows(f, &title, rows.collect())
     }
 
     fn excluded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = &self.plan.excluded;
         let count: u64 = items.iter().map(|item| item.count).sum();
-        writeln!(f, "\nexcluded: {}", grouped(count))?;
-        let name = |item: &ExcludedItem| label(&item.id, item.last_id.as_ref(), item.count);
-        let ids = self.id_column(items.iter().map(name));
-        for item in items {
-            let tokens = number(item.tokens);
-            writeln!(
-                f,
-                "{tokens:>TOKENS$}  {}  {}",
-                fitted(&name(item), ids),
-                self.rest(ids, &why_out(item))
-            )?;
+        let title = format!("left out: {}", grouped(count));
+        let rows = items.iter().map(|item| [number(item.tokens), run(item), why_out(item)]);
+        self.page.rows(f, &title, rows.collect())
+    }
+
+    /// Why an item is in, in words.
+    fn why_in(&self, item: &PlannedItem) -> String {
+        let mut why = match item.reason {
+            IncludedReason::Required => format!("always sent: {}", self.what_is_required(item)),
+            IncludedReason::Pinned => match item.source {
+                Source::Pinned => "pinned note".into(),
+                _ => format!("pinned: {}", speaker(item)),
+            },
+            IncludedReason::Recent => format!("recent: {}", speaker(item)),
+            IncludedReason::Relevant => "relevant document".into(),
+            IncludedReason::Summary => "summary of what is archived".into(),
+        };
+        if item.priority != Priority::Normal {
+            why += &format!(", priority {}", item.priority.name());
         }
-        Ok(())
+        match item.ttl {
+            Some(Ttl::Limited(turns)) if turns.get() == 1 => why += ", 1 turn left",
+            Some(Ttl::Limited(turns)) => why += &format!(", {turns} turns left"),
+            Some(Ttl::NoneRemaining) => why += ", no turn left",
+            Some(Ttl::Unlimited) => why += ", never dropped",
+            None => {}
+        }
+        why
+    }
+
+    fn what_is_required(&self, item: &PlannedItem) -> &'static str {
+        match (item.source, item.role) {
+            (Source::System, _) if item.section == Section::SystemPinned && item.id.as_str() == "focus" => "focus hint",
+            (Source::System, _) => "system text",
+            (Source::State, _) => "state",
+            (_, Some(Role::User)) if self.plan.live.as_ref() == Some(&item.id) => "the question",
+            (Source::Synthetic, _) => "a made-up result",
+            (Source::Tool, _) => "a result of the running call",
+            (_, Some(Role::Assistant)) if self.plan.live.is_some() => "the running call",
+            _ => "the newest message",
+        }
     }
 
     fn notices(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.plan.notices.is_empty() {
             return Ok(());
         }
-        writeln!(f, "\nnotices: {}", self.plan.notices.len())?;
+        writeln!(f, "\n{}", self.page.bold(&format!("notices: {}", self.plan.notices.len())))?;
         for notice in &self.plan.notices {
-            let ids: Vec<String> = notice.ids.iter().map(|id| printable(id.as_str())).collect();
-            let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
-            writeln!(f, "  {:<3} {at}{}", notice.rule, printable(&notice.text))?;
+            self.page.hanging(f, &format!("  {:<3} ", notice.rule), &sentence(notice))?;
         }
         Ok(())
     }
@@ -175,53 +236,65 @@ impl Text<'_> {
         let Some(overflow) = &self.plan.overflow else {
             return Ok(());
         };
-        writeln!(f, "\nover budget by {} tokens. Any one of these makes it fit:", grouped(overflow.tokens))?;
+        let title = format!("over budget by {} tokens", grouped(overflow.tokens));
+        writeln!(f, "\n{}", self.page.red(&title))?;
+        let items = self.plan.included.iter();
+        let items = items.map(|item| (item.tokens.n, format!("{} {}", printable(item.id.as_str()), number(item.tokens))));
+        let lines = self.plan.overhead.iter().filter_map(|line| {
+            Some((u64::try_from(line.tokens).ok()?, format!("{} {}", line.what, line.tokens)))
+        });
+        let mut parts: Vec<(u64, String)> = items.chain(lines).collect();
+        parts.sort_by_key(|(tokens, _)| std::cmp::Reverse(*tokens));
+        let largest: Vec<String> = parts.iter().take(LARGEST_SHOWN).map(|(_, text)| text.clone()).collect();
+        let more = parts.len().saturating_sub(LARGEST_SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        self.page.hanging(f, "  what cannot be left out: ", &(largest.join(", ") + &more))?;
+        writeln!(f, "  any one of these makes it fit:")?;
         for remedy in &overflow.remedies {
-            match remedy {
-                Remedy::RaiseBudget { to } => writeln!(f, "  raise the prompt budget to {}", grouped(*to)),
-                Remedy::LowerCompletion { to } => writeln!(f, "  lower max_completion to {}", grouped(*to)),
-                Remedy::Unpin { id } => writeln!(f, "  unpin {}", printable(id.as_str())),
+            let text = match remedy {
+                Remedy::RaiseBudget { to } => format!("raise the prompt budget to {}", grouped(*to)),
+                Remedy::LowerCompletion { to } => format!("lower max_completion to {}", grouped(*to)),
+                Remedy::Unpin { id } => format!("unpin {}", printable(id.as_str())),
                 Remedy::Shorten { id, by } => {
-                    writeln!(f, "  shorten {} by {} tokens", printable(id.as_str()), grouped(*by))
+                    format!("shorten {} by {} tokens", printable(id.as_str()), grouped(*by))
                 }
-            }?;
+            };
+            self.page.hanging(f, "  - ", &text)?;
         }
         Ok(())
     }
-
-    /// The width of the column of ids: as wide as the widest, and no more than half of the line.
-    fn id_column(&self, ids: impl Iterator<Item = String>) -> usize {
-        let widest = ids.map(|id| id.width()).max().unwrap_or_default();
-        widest.min(self.width / 2 - TOKENS)
-    }
-
-    /// A text cut to what is left of the line behind the ids.
-    fn rest(&self, ids: usize, text: &str) -> String {
-        let room = self.width.saturating_sub(TOKENS + 2 + ids + 2);
-        fitted(text, room.min(text.width()))
-    }
 }
 
-fn why_in(item: &PlannedItem) -> String {
-    let ttl = item.ttl.map_or(String::new(), |ttl| format!(", ttl {ttl}"));
-    let what = match (item.source, item.role) {
-        (Source::Conversation, Some(role)) => role.name(),
-        (Source::Pinned, _) => "note",
-        (source, _) => source.name(),
-    };
-    format!("{}, {what}{ttl}", item.reason.name())
+fn speaker(item: &PlannedItem) -> &'static str {
+    match (item.source, item.role) {
+        (Source::Tool, _) => "tool result",
+        (Source::Synthetic, _) => "made-up result",
+        (_, Some(role)) => role.name(),
+        (source, None) => source.name(),
+    }
 }
 
 fn why_out(item: &ExcludedItem) -> String {
     format!("{}: {}", item.reason.name(), printable(&item.reason.to_string()))
 }
 
-fn label(id: &ItemId, last: Option<&ItemId>, count: u64) -> String {
-    match last {
+fn sentence(notice: &Notice) -> String {
+    let mut ids: Vec<String> = notice.ids.iter().take(IDS_SHOWN).map(|id| printable(id.as_str())).collect();
+    let more = notice.ids.len().saturating_sub(IDS_SHOWN);
+    if more > 0 {
+        ids.push(format!("{more} more"));
+    }
+    let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
+    at + &printable(&notice.text)
+}
+
+/// An excluded row's id, or those of the run it stands for.
+fn run(item: &ExcludedItem) -> String {
+    match &item.last_id {
         Some(last) => {
-            format!("{}..{} ({})", printable(id.as_str()), printable(last.as_str()), grouped(count))
+            format!("{}..{} ({})", printable(item.id.as_str()), printable(last.as_str()), grouped(item.count))
         }
-        None => printable(id.as_str()),
+        None => printable(item.id.as_str()),
     }
 }
 
@@ -237,54 +310,8 @@ fn number(tokens: TokenCount) -> String {
 
 /// Per mille as per cent.
 fn tenths(share: u16) -> String {
-    format!("{}.{}", share / 10, share % 10)
-}
-
-/// A number with commas at the thousands.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A text of exactly so many columns: filled up with spaces, or cut with an ellipsis.
-fn fitted(text: &str, columns: usize) -> String {
-    let width = text.width();
-    if width <= columns {
-        return format!("{text}{}", " ".repeat(columns - width));
-    }
-    let mut cut = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        used += c.width().unwrap_or_default();
-        if used > columns {
-            break;
-        }
-        cut.push(c);
-    }
-    cut.push('…');
-    let fill = columns.saturating_sub(cut.width());
-    cut.push_str(&" ".repeat(fill));
-    cut
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_fit_their_columns_whatever_their_script() {
-        for (text, columns) in [("日本語の長い名前", 7), ("abc", 7), ("🦀🦀🦀🦀", 5), ("e\u{301}e\u{301}", 2)]
-        {
-            assert_eq!(fitted(text, columns).width(), columns, "{text}");
-        }
-        assert_eq!(printable("a\u{1b}[31m\u{202e}b\nc"), "a?[31m?b?c");
-        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    match share % 10 {
+        0 => format!("{} %", share / 10),
+        rest => format!("{}.{rest} %", share / 10),
     }
 }

@@ -1,8 +1,9 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use context_window::{RequestLimits, TokenCounter};
-use std::{ffi::OsString, path::PathBuf};
+use anyhow::Result;
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use context_window::{Config, ConfigLayers, LoadedConfig, Registry, RequestLimits, TokenCounter};
+use std::{env, ffi::OsString, io, path::PathBuf};
 
 /// See what goes into a prompt, what does not, and why.
 ///
@@ -18,12 +19,18 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Plan the session's next prompt and show the plan (what a bare SESSION does)
     Plan(Plan),
+    /// Show the options in force
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// List, show and import models
+    #[command(subcommand)]
+    Models(ModelsCommand),
 }
 
 impl Cli {
     /// Reads the arguments of the process; `plan` is put in where no subcommand stands.
     pub(crate) fn from_process() -> Self {
-        let mut arguments: Vec<OsString> = std::env::args_os().collect();
+        let mut arguments: Vec<OsString> = env::args_os().collect();
         let bare = arguments.get(1).is_some_and(|first| {
             let name = first.to_string_lossy();
             let of_the_tool = ["help", "-h", "--help", "-V", "--version"].contains(&&*name);
@@ -43,9 +50,11 @@ pub(crate) struct Plan {
     /// The session to take from a file of several: its id, or its line number if it has none
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// Options in TOML; see config/default.toml
+    /// What the last prompt left behind (see --save-anchor), in place of the session's `previous`
     #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    pub(crate) previous: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) options: Options,
     #[command(flatten)]
     pub(crate) target: Target,
     #[command(flatten)]
@@ -53,12 +62,121 @@ pub(crate) struct Plan {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
-    /// Columns of the text report
-    #[arg(long, value_name = "COLUMNS", default_value_t = 80, help_heading = "Output")]
-    pub(crate) width: usize,
+    #[command(flatten)]
+    pub(crate) screen: Screen,
+    /// Write what the next prompt needs to begin as this one does (see --previous)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) save_anchor: Option<PathBuf>,
     /// Exit with 1 when the plan is over its budget
     #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every option with its value
+    Show {
+        #[command(flatten)]
+        options: Options,
+        /// Say where each value came from
+        #[arg(long)]
+        origin: bool,
+        /// What to print
+        #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+        format: DataFormat,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// List the models that are known, or those with these words in name or provider
+    List {
+        #[arg(value_name = "WORD")]
+        words: Vec<String>,
+        #[command(flatten)]
+        models: Models,
+        /// What to print
+        #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+        format: DataFormat,
+    },
+    /// Show what is known of one model, and where it comes from
+    Show {
+        name: String,
+        #[command(flatten)]
+        models: Models,
+        /// What to print
+        #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+        format: DataFormat,
+    },
+    /// Turn a public catalogue (LiteLLM's price file, or models.dev's api.json) into a file for --models
+    Import {
+        /// The catalogue, or - for standard input
+        file: PathBuf,
+        /// When the catalogue was fetched, for the entries' `date`
+        #[arg(long, default_value = "unknown")]
+        date: String,
+        /// Write to this file instead of standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of the planner")]
+pub(crate) struct Options {
+    /// Options in TOML; see config/default.toml. Without it, the file that CONTEXT_WINDOW_CONFIG names
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Start from a preset instead of the defaults
+    #[arg(long, value_parser = Config::presets().collect::<Vec<_>>())]
+    preset: Option<String>,
+    /// Set one option, over everything else: --set rag.max_items=5
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
+    settings: Vec<(String, String)>,
+    #[command(flatten)]
+    models: Models,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Models {
+    /// Models of your own, over the built-in ones; see `plan-inspect models import`
+    #[arg(long, value_name = "FILE")]
+    models: Option<PathBuf>,
+}
+
+impl Options {
+    /// Defaults ← preset ← file ← environment ← flags.
+    pub(crate) fn config(&self) -> Result<LoadedConfig> {
+        let named = env::var_os("CONTEXT_WINDOW_CONFIG").map(PathBuf::from);
+        let mut layers = ConfigLayers::new();
+        if let Some(path) = self.config.as_ref().or(named.as_ref()) {
+            layers = layers.file(path)?;
+        }
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        layers = layers.environment(env::vars_os().filter_map(text));
+        layers = layers.pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
+        layers = layers.pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
+        Ok(layers.load()?)
+    }
+
+    pub(crate) fn registry(&self) -> Result<Registry> {
+        self.models.registry()
+    }
+}
+
+impl Models {
+    pub(crate) fn registry(&self) -> Result<Registry> {
+        let built_in = Registry::built_in()?;
+        Ok(match &self.models {
+            Some(path) => Registry::from_file(path)?.over(built_in),
+            None => built_in.clone(),
+        })
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').ok_or("expected KEY=VALUE, as in rag.max_items=5")?;
+    Ok((pair.0.trim().into(), pair.1.trim().into()))
 }
 
 #[derive(Debug, Args)]
@@ -113,6 +231,32 @@ impl Limits {
     }
 }
 
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Screen {
+    /// Columns of the text report [default: those of the terminal, or 80]
+    #[arg(long, value_name = "COLUMNS")]
+    width: Option<usize>,
+    /// Colours in the text report; `auto` asks the terminal, NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+impl Screen {
+    pub(crate) fn width(&self) -> usize {
+        let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(columns, _)| usize::from(columns.0));
+        self.width.or_else(terminal).unwrap_or(80)
+    }
+
+    pub(crate) fn colour(&self) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A report for people
@@ -121,4 +265,12 @@ pub(crate) enum Format {
     Json,
     /// The provider's request body: messages and tools
     Messages,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DataFormat {
+    /// For people
+    Text,
+    /// One JSON object
+    Json,
 }

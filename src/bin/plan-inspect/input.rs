@@ -1,30 +1,55 @@
-//! Files and standard input → sessions. Gzip is recognised by its first bytes, whatever the file is called.
+//! Files and standard input → text and sessions. Gzip is recognised by its first bytes, whatever the file is called.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use context_window::SessionFile;
 use std::{io::Read, path::Path};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
+/// The most that is read, in bytes, packed or not: a session of this size is a mistake, or an attack.
+const MOST: u64 = 2 << 30;
+
 pub(crate) fn sessions(path: &Path) -> Result<SessionFile> {
-    let (name, bytes) = if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).context("standard input cannot be read")?;
-        ("standard input".to_owned(), bytes)
-    } else {
-        let name = path.display().to_string();
-        let bytes = std::fs::read(path).with_context(|| format!("{name} cannot be read"))?;
-        (name, bytes)
-    };
-    Ok(SessionFile::new(&name, unpacked(&name, bytes)?)?)
+    let (name, bytes) = bytes(path)?;
+    Ok(SessionFile::new(&name, bytes)?)
 }
 
-fn unpacked(name: &str, bytes: Vec<u8>) -> Result<Vec<u8>> {
-    if !bytes.starts_with(&GZIP) {
-        return Ok(bytes);
+/// The name of a file, and its text.
+pub(crate) fn text(path: &Path) -> Result<(String, String)> {
+    let (name, bytes) = bytes(path)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| anyhow::anyhow!("{name}: byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
+    Ok((name, text))
+}
+
+fn bytes(path: &Path) -> Result<(String, Vec<u8>)> {
+    let (name, bytes) = if path.as_os_str() == "-" {
+        let name = "standard input".to_owned();
+        let bytes = up_to_the_most(std::io::stdin().lock(), &name, "cannot be read")?;
+        (name, bytes)
+    } else {
+        let name = path.display().to_string();
+        if path.is_dir() {
+            bail!("{name} is a folder; expected a file");
+        }
+        let file = std::fs::File::open(path).with_context(|| format!("{name} cannot be read"))?;
+        let bytes = up_to_the_most(file, &name, "cannot be read")?;
+        (name, bytes)
+    };
+    let bytes = if bytes.starts_with(&GZIP) {
+        let unpacker = flate2::read::MultiGzDecoder::new(&bytes[..]);
+        up_to_the_most(unpacker, &name, "is no whole gzip file")?
+    } else {
+        bytes
+    };
+    Ok((name, bytes))
+}
+
+fn up_to_the_most(from: impl Read, name: &str, otherwise: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("{name} {otherwise}"))?;
+    if bytes.len() as u64 > MOST {
+        bail!("{name} is larger than {MOST} bytes; expected sessions, split it with --id in mind");
     }
-    let mut text = Vec::new();
-    let mut unpacker = flate2::read::MultiGzDecoder::new(&bytes[..]);
-    unpacker.read_to_end(&mut text).with_context(|| format!("{name} is no whole gzip file"))?;
-    Ok(text)
+    Ok(bytes)
 }

@@ -5,6 +5,7 @@
 mod args;
 mod input;
 mod run;
+mod table;
 
 use context_window::report;
 use std::process::ExitCode;

@@ -1,45 +1,49 @@
-//! One function a subcommand: read, plan, print.
+//! One file a subcommand.
 
-use crate::{
-    args::{Command, Format, Plan, Provider},
-    input,
+use crate::args::Command;
+use anyhow::{Context, Result};
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+    process::ExitCode,
 };
-use anyhow::Result;
-use context_window::{Config, ContextWindowManager, Framing, Model, Session, TokenCounter, render, report};
-use std::{io::Write, process::ExitCode};
+
+mod config;
+mod models;
+mod plan;
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
-        Command::Plan(args) => plan_session(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Config(args) => config::run(args),
+        Command::Models(args) => models::run(args),
     }
 }
 
-fn plan_session(args: &Plan) -> Result<ExitCode> {
-    let session = input::sessions(&args.session)?.session(args.id.as_deref())?;
-    let manager = manager(args, &session)?;
-    let limits = args.limits.over(session.limits);
-    let plan = manager.build_plan(&session.request().limits(limits))?;
-    let text = match args.format {
-        Format::Text => report::text(&plan).width(args.width).to_string(),
-        Format::Json => report::json(&plan) + "\n",
-        Format::Messages => serde_json::to_string_pretty(&render::openai(&plan))? + "\n",
-    };
-    let mut out = std::io::stdout().lock();
+/// Writes a whole result at once.
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
-    Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
+    Ok(())
 }
 
-/// The manager for the model that the flags name, or else the session; without either, the defaults.
-fn manager(args: &Plan, session: &Session) -> Result<ContextWindowManager> {
-    let config = args.config.as_deref().map(Config::from_file).transpose()?.unwrap_or_default();
-    let name = args.target.model.as_deref().or(session.model.as_deref());
-    let mut model = name.map_or_else(|| Ok(Model::custom("default")), Model::named)?;
-    model.framing = match args.target.provider {
-        Provider::Openai => Framing::OpenAiChat,
-    };
-    Ok(match &args.target.tokenizer {
-        Some(name) => ContextWindowManager::new(model, TokenCounter::named(name)?, config)?,
-        None => ContextWindowManager::configured(model, config)?,
-    })
+/// Writes a file so that it is either the old one or the new one, never half of it.
+fn save(path: &Path, text: &str) -> Result<()> {
+    let mut name = path.file_name().with_context(|| format!("{}: is no file name", path.display()))?.to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let written = write_through(&part, text).and_then(|()| fs::rename(&part, path));
+    if written.is_err() {
+        // What went wrong is told; a part that stays behind would be in the way of the next try.
+        let _ = fs::remove_file(&part);
+    }
+    written.with_context(|| format!("{} cannot be written", path.display()))
+}
+
+fn write_through(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }

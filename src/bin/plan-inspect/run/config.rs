@@ -1,0 +1,65 @@
+//! `plan-inspect config show`: the options in force, and where each came from.
+
+use super::print;
+use crate::args::{ConfigCommand, DataFormat, Options};
+use anyhow::Result;
+use context_window::{LoadedConfig, report};
+use std::{collections::BTreeMap, fmt::Write as _, process::ExitCode};
+
+pub(crate) fn run(command: &ConfigCommand) -> Result<ExitCode> {
+    match command {
+        ConfigCommand::Show { options, origin, format } => show(options, *origin, *format),
+    }
+}
+
+fn show(options: &Options, origin: bool, format: DataFormat) -> Result<ExitCode> {
+    let loaded = options.config()?;
+    let settings = loaded.config.settings()?;
+    print(&match format {
+        DataFormat::Text => as_toml(&loaded, &settings, origin)?,
+        DataFormat::Json => as_json(&loaded, &settings)?,
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// TOML that can be loaded again; every key that exists, unset ones as comments.
+fn as_toml(loaded: &LoadedConfig, settings: &BTreeMap<String, String>, origin: bool) -> Result<String> {
+    let mut out = String::new();
+    let mut table = "";
+    let lines = LoadedConfig::keys().map(|key| {
+        let (of, name) = key.rsplit_once('.').unwrap_or(("", key));
+        let line = settings.get(key).map_or_else(|| format!("#{name} is not set"), |value| format!("{name} = {value}"));
+        (of, key, line)
+    });
+    let lines: Vec<(&str, &str, String)> = lines.collect();
+    let widest = lines.iter().map(|(.., line)| line.chars().count()).max().unwrap_or_default();
+    for (of, key, line) in &lines {
+        if *of != table {
+            table = of;
+            writeln!(out, "{}[{table}]", if out.is_empty() { "" } else { "\n" })?;
+        }
+        let line = report::printable(line);
+        if origin {
+            let fill = " ".repeat(widest.saturating_sub(line.chars().count()));
+            writeln!(out, "{line}{fill}  # {}", report::printable(&loaded.origin(key)))?;
+        } else {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(out)
+}
+
+fn as_json(loaded: &LoadedConfig, settings: &BTreeMap<String, String>) -> Result<String> {
+    #[derive(serde::Serialize)]
+    struct Setting<'a> {
+        key: &'a str,
+        /// The value as TOML, or null where it is not set.
+        value: Option<&'a String>,
+        origin: String,
+    }
+    let settings: Vec<Setting<'_>> = LoadedConfig::keys()
+        .map(|key| Setting { key, value: settings.get(key), origin: loaded.origin(key) })
+        .collect();
+    let object = BTreeMap::from([("settings", settings)]);
+    Ok(serde_json::to_string_pretty(&object)? + "\n")
+}

@@ -1,0 +1,131 @@
+//! `plan-inspect models`: the registry, one entry of it, and a registry from a public catalogue.
+
+use super::{print, save};
+use crate::{
+    args::{DataFormat, ModelsCommand},
+    input,
+    table::{Align, Table},
+};
+use anyhow::{Result, bail};
+use context_window::{Counts, ModelEntry, Registry, report};
+use std::{collections::BTreeMap, path::Path, process::ExitCode};
+
+pub(crate) fn run(command: &ModelsCommand) -> Result<ExitCode> {
+    match command {
+        ModelsCommand::List { words, models, format } => list(words, &models.registry()?, *format),
+        ModelsCommand::Show { name, models, format } => show(name, &models.registry()?, *format),
+        ModelsCommand::Import { file, date, output } => import(file, date, output.as_deref()),
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+fn list(words: &[String], registry: &Registry, format: DataFormat) -> Result<()> {
+    let wanted = |entry: &&ModelEntry| {
+        let names = format!("{} {} {}", entry.provider, entry.name, entry.aliases.join(" ")).to_lowercase();
+        words.iter().all(|word| names.contains(&word.to_lowercase()))
+    };
+    let entries: Vec<&ModelEntry> = registry.entries().iter().filter(wanted).collect();
+    if format == DataFormat::Json {
+        return print(&(serde_json::to_string_pretty(&BTreeMap::from([("models", entries)]))? + "\n"));
+    }
+    if entries.is_empty() {
+        bail!("no model has `{}` in its name; `plan-inspect models list` shows all of them", words.join("` and `"));
+    }
+    let mut table = Table::new(&[
+        ("model", Align::Left),
+        ("provider", Align::Left),
+        ("context", Align::Right),
+        ("max input", Align::Right),
+        ("max output", Align::Right),
+        ("tokens", Align::Left),
+        ("$ in / M", Align::Right),
+        ("$ out / M", Align::Right),
+    ]);
+    for entry in &entries {
+        table.row([
+            entry.name.clone(),
+            entry.provider.clone(),
+            tokens(entry.context_len),
+            tokens(entry.max_input),
+            tokens(entry.max_output),
+            counts(entry).into(),
+            entry.price.map(|price| dollars(price.input)).unwrap_or_default(),
+            entry.price.map(|price| dollars(price.output)).unwrap_or_default(),
+        ]);
+    }
+    print(&format!("{table}\n{} models\n", entries.len()))
+}
+
+fn show(name: &str, registry: &Registry, format: DataFormat) -> Result<()> {
+    let Some(entry) = registry.entry(name) else {
+        let near = registry.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        bail!("model `{name}` is not in the registry{near}\n`plan-inspect models list` shows all of them");
+    };
+    if format == DataFormat::Json {
+        return print(&(serde_json::to_string_pretty(entry)? + "\n"));
+    }
+    let mut lines = vec![
+        ("model", entry.name.clone()),
+        ("also called", entry.aliases.join(", ")),
+        ("provider", entry.provider.clone()),
+        ("context length", with_unit(entry.context_len)),
+        ("max input", with_unit(entry.max_input)),
+        ("max output", with_unit(entry.max_output)),
+        ("tokenizer", format!("{} ({})", entry.tokenizer.as_deref().unwrap_or("the default"), counts(entry))),
+        ("framing", name_of(&entry.framing)?),
+    ];
+    if let Some(cache) = entry.cache {
+        let least = cache.min_tokens.map(|least| format!(", from {} tokens on", report::grouped(least)));
+        let step = cache.step.map(|step| format!(", in steps of {step}"));
+        lines.push(("cache", name_of(&cache.rule)? + &least.unwrap_or_default() + &step.unwrap_or_default()));
+    }
+    if let Some(price) = entry.price {
+        let part = |what: &str, price: Option<f64>| price.map(|price| format!(", {what} {}", dollars(price)));
+        let text = format!("input {}, output {}", dollars(price.input), dollars(price.output));
+        let cached = part("cached input", price.cache_read).unwrap_or_default();
+        let written = part("written to the cache", price.cache_write).unwrap_or_default();
+        lines.push(("US$ a million", text + &cached + &written));
+    }
+    lines.push(("source", entry.source.clone()));
+    lines.push(("read on", entry.date.clone()));
+    let lines = lines.into_iter().filter(|(_, text)| !text.is_empty());
+    let lines: Vec<String> = lines.map(|(what, text)| format!("{what:<15} {}\n", report::printable(&text))).collect();
+    print(&lines.concat())
+}
+
+fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
+    let (name, text) = input::text(file)?;
+    let registry = Registry::import(&text, &name, date)?;
+    let text = format!("# {} models, imported from {name}\n\n{}", registry.entries().len(), registry.to_toml()?);
+    match output {
+        Some(path) => save(path, &text),
+        None => print(&text),
+    }
+}
+
+/// The name that a value has in files.
+fn name_of(value: &impl serde::Serialize) -> Result<String> {
+    Ok(serde_json::to_string(value)?.trim_matches('"').into())
+}
+
+fn counts(entry: &ModelEntry) -> &'static str {
+    match entry.counts {
+        Counts::Exact => "exact",
+        Counts::Estimate => "estimate",
+    }
+}
+
+fn tokens(n: Option<u64>) -> String {
+    n.map(report::grouped).unwrap_or_default()
+}
+
+fn with_unit(n: Option<u64>) -> String {
+    n.map(|n| format!("{} tokens", report::grouped(n))).unwrap_or_default()
+}
+
+fn dollars(price: f64) -> String {
+    let text = format!("{price:.4}");
+    let text = text.trim_end_matches('0');
+    let decimals = text.rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
+    format!("{text}{}", "0".repeat(2_usize.saturating_sub(decimals)))
+}

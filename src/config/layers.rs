@@ -1,0 +1,298 @@
+//! Options from several places, one over the other, each value with the place it came from.
+
+use super::{Config, presets, validate::Fault};
+use crate::{
+    error::{Error, Repr, Snippet},
+    spelling,
+};
+use serde::Deserialize;
+use std::{collections::BTreeMap, fs, ops::Range, path::Path, sync::LazyLock};
+use toml::de::{DeTable, DeValue};
+
+/// What environment variables of ours start with.
+pub const ENVIRONMENT: &str = "CONTEXT_WINDOW_";
+
+/// The tests' own variable, and the one that names the file to load: no options.
+const NOT_OPTIONS: [&str; 2] = ["DATA", "CONFIG"];
+
+/// Collects options: defaults, then a preset, then whatever is added, each over what came before.
+///
+/// ```
+/// let loaded = context_window::ConfigLayers::new()
+///     .text("mine.toml", "preset = \"agent\"\n[rag]\nmax_items = 5\n")
+///     .pairs("flag --set", [("rag.max_items", "7")])
+///     .load()?;
+/// assert_eq!(loaded.config.rag.max_items, Some(7));
+/// assert_eq!(loaded.origin("rag.max_items"), "flag --set rag.max_items");
+/// # Ok::<(), context_window::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ConfigLayers {
+    layers: Vec<Layer>,
+}
+
+/// The options, and where each came from.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LoadedConfig {
+    /// The options.
+    pub config: Config,
+    layers: Vec<Layer>,
+    /// For each key that was set, the layer and the place in it.
+    places: BTreeMap<String, Found>,
+}
+
+#[derive(Debug, Clone)]
+struct Layer {
+    /// What errors and origins call it.
+    name: String,
+    text: String,
+    /// Whether it is a file, so that its lines mean something.
+    has_lines: bool,
+}
+
+/// Where a value stands.
+#[derive(Debug, Clone)]
+struct Found {
+    layer: usize,
+    span: Range<usize>,
+}
+
+impl ConfigLayers {
+    /// Nothing but the defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds TOML text; `name` stands for it in errors and origins.
+    #[must_use]
+    pub fn text(mut self, name: &str, text: impl Into<String>) -> Self {
+        self.layers.push(Layer { name: name.into(), text: text.into(), has_lines: true });
+        self
+    }
+
+    /// Adds a TOML file.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` when it cannot be read as UTF-8.
+    pub fn file(self, path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Error::new(Repr::ConfigFile { origin: name.clone(), detail: error.to_string() }))?;
+        Ok(self.text(&name, text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)))
+    }
+
+    /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word. `name` and
+    /// the key stand for it in errors and origins.
+    #[must_use]
+    pub fn pairs<K: AsRef<str>, V: AsRef<str>>(
+        mut self,
+        name: &str,
+        pairs: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        for (key, value) in pairs {
+            let key = key.as_ref();
+            self.layers.push(pair(format!("{name} {key}"), key, value.as_ref()));
+        }
+        self
+    }
+
+    /// Adds those of the given variables that are ours: `CONTEXT_WINDOW_RAG__MAX_ITEMS=7` is `rag.max_items`.
+    #[must_use]
+    pub fn environment<K: AsRef<str>, V: AsRef<str>>(
+        mut self,
+        variables: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let ours = variables.into_iter().filter_map(|(name, value)| {
+            let key = name.as_ref().strip_prefix(ENVIRONMENT)?;
+            let option = !NOT_OPTIONS.contains(&key);
+            option.then(|| (name.as_ref().to_owned(), key.to_lowercase().replace("__", "."), value.as_ref().to_owned()))
+        });
+        let mut ours: Vec<(String, String, String)> = ours.collect();
+        ours.sort();
+        for (name, key, value) in ours {
+            self.layers.push(pair(format!("environment {name}"), &key, &value));
+        }
+        self
+    }
+
+    /// Puts the layers together.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` with file, line, key, a caret and what is allowed: for TOML that cannot be read, unknown
+    /// keys and presets, wrong types and values out of range.
+    pub fn load(mut self) -> Result<LoadedConfig, Error> {
+        self.add_preset()?;
+        let mut merged = toml::Table::new();
+        let mut places = BTreeMap::new();
+        for (number, layer) in self.layers.iter().enumerate() {
+            layer.check()?;
+            merge(&mut merged, layer.table()?);
+            layer.places(number, &mut places)?;
+        }
+        let config = Config::deserialize(toml::Value::Table(merged))
+            .map_err(|error| Error::config("(all)", error.message(), "options that fit together"))?;
+        let loaded = LoadedConfig { config, layers: self.layers, places };
+        match loaded.config.check() {
+            Ok(()) => Ok(loaded),
+            Err(fault) => Err(loaded.blame(&fault)),
+        }
+    }
+
+    /// Puts the preset that the last layer names below all of them.
+    fn add_preset(&mut self) -> Result<(), Error> {
+        let mut chosen = None;
+        for layer in &self.layers {
+            let table = DeTable::parse(&layer.text).map_err(|error| layer.fault(&error, ""))?;
+            if let Some(value) = table.get_ref().get("preset")
+                && let DeValue::String(name) = value.get_ref()
+            {
+                let Some(text) = presets::text(name) else {
+                    let near = spelling::nearest(name, presets::names());
+                    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                    let names: Vec<&str> = presets::names().collect();
+                    let detail = format!("no preset is called `{name}`; expected {}{near}", names.join(", "));
+                    return Err(layer.error("preset", &detail, value.span()));
+                };
+                chosen = Some((format!("preset {name}"), text));
+            }
+        }
+        if let Some((name, text)) = chosen {
+            self.layers.insert(0, Layer { name, text: text.into(), has_lines: true });
+        }
+        Ok(())
+    }
+}
+
+impl LoadedConfig {
+    /// Every key there is, in the order of `config/default.toml`, those that are unset by default among them.
+    pub fn keys() -> impl Iterator<Item = &'static str> {
+        KEYS.iter().map(String::as_str)
+    }
+
+    /// Where the value of a key came from: `default`, a file and line, a preset and line, a variable or a flag.
+    #[must_use]
+    pub fn origin(&self, key: &str) -> String {
+        let Some(found) = self.places.get(key) else { return "default".into() };
+        let layer = &self.layers[found.layer];
+        let line = Snippet::line_of(&layer.text, found.span.start);
+        if layer.has_lines { format!("{}:{line}", layer.name) } else { layer.name.clone() }
+    }
+
+    /// The error for a value out of range, at the place that set the last of its keys.
+    fn blame(&self, fault: &Fault) -> Error {
+        let places = fault.keys.iter().filter_map(|key| Some((self.places.get(*key)?, *key)));
+        let last = places.max_by_key(|(found, _)| (found.layer, found.span.start));
+        let detail = format!("{}; expected {}", fault.found, fault.expected);
+        match last {
+            Some((found, key)) => self.layers[found.layer].error(key, &detail, found.span.clone()),
+            None => Error::config(fault.keys.join(", "), &fault.found, fault.expected),
+        }
+    }
+}
+
+/// The keys of the commented defaults. A line `#key = value` is a key that is unset.
+static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut table = "";
+    let mut keys = Vec::new();
+    for line in include_str!("../../config/default.toml").lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            table = name;
+        } else if let Some((key, _)) = line.trim_start_matches('#').split_once(" = ")
+            && !key.starts_with(' ')
+        {
+            let dot = if table.is_empty() { "" } else { "." };
+            keys.push(format!("{table}{dot}{key}"));
+        }
+    }
+    keys
+});
+
+fn pair(name: String, key: &str, value: &str) -> Layer {
+    let literal = format!("{key} = {value}");
+    let bare = DeTable::parse(&literal).is_err() && !value.contains(['"', '\n']);
+    let text = if bare { format!("{key} = \"{value}\"") } else { literal };
+    Layer { name, text, has_lines: false }
+}
+
+impl Layer {
+    /// Fails on unknown keys and wrong types.
+    fn check(&self) -> Result<(), Error> {
+        let table = DeTable::parse(&self.text).map_err(|error| self.fault(&error, ""))?;
+        let deserializer = toml::de::Deserializer::from(table);
+        let checked: Result<Config, _> = serde_path_to_error::deserialize(deserializer);
+        checked.map(drop).map_err(|error| self.fault(error.inner(), &error.path().to_string()))
+    }
+
+    fn table(&self) -> Result<toml::Table, Error> {
+        self.text.parse().map_err(|error| self.fault(&error, ""))
+    }
+
+    /// Files where each key of this layer stands.
+    fn places(&self, layer: usize, places: &mut BTreeMap<String, Found>) -> Result<(), Error> {
+        let table = DeTable::parse(&self.text).map_err(|error| self.fault(&error, ""))?;
+        let mut open: Vec<(String, &DeTable<'_>)> = vec![(String::new(), table.get_ref())];
+        while let Some((prefix, table)) = open.pop() {
+            for (name, value) in table {
+                let key = format!("{prefix}{}", name.get_ref());
+                match value.get_ref() {
+                    DeValue::Table(inner) => open.push((format!("{key}."), inner)),
+                    _ => drop(places.insert(key, Found { layer, span: value.span() })),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An error of the TOML reader in our words.
+    fn fault(&self, error: &toml::de::Error, path: &str) -> Error {
+        let mut message = error.message().replace("\n", ", ");
+        for (found, plain) in TYPES {
+            message = message.replace(found, plain);
+        }
+        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        if let (true, Some((wrong, known))) = (message.starts_with("unknown"), quoted.split_first())
+            && let Some(near) = spelling::nearest(wrong, known.iter().copied())
+        {
+            let near = format!("; did you mean `{near}`?");
+            message.push_str(&near);
+        }
+        self.error(if path == "." { "" } else { path }, &message, error.span().unwrap_or_default())
+    }
+
+    fn error(&self, key: &str, detail: &str, span: Range<usize>) -> Error {
+        let snippet = Snippet::of(&self.text, span);
+        let place = if self.has_lines {
+            format!("{}:{}:{}", self.name, snippet.line, snippet.column)
+        } else {
+            self.name.clone()
+        };
+        // A pair's name ends with its key.
+        let said = key.is_empty() || (!self.has_lines && self.name.ends_with(&format!(" {key}")));
+        let key = if said { String::new() } else { format!("{key}: ") };
+        // A file may hold anything; what a terminal would act on is not repeated.
+        let detail = format!("{key}{detail}").replace(char::is_control, "?");
+        Error::new(Repr::ConfigValue { place, detail, snippet })
+    }
+}
+
+/// How the reader names types, and how people do.
+const TYPES: [(&str, &str); 5] = [
+    ("expected u16", "expected a whole number from 0 to 65535"),
+    ("expected u64", "expected a whole number, 0 or more"),
+    ("expected f64", "expected a number"),
+    ("expected struct ", "expected the table of "),
+    ("string \"", "text \""),
+];
+
+fn merge(into: &mut toml::Table, from: toml::Table) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(toml::Value::Table(known)), toml::Value::Table(new)) => merge(known, new),
+            (_, value) => drop(into.insert(key, value)),
+        }
+    }
+}

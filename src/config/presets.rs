@@ -1,0 +1,17 @@
+//! Ready-made options for common applications: the files in `config/presets/`.
+
+const PRESETS: [(&str, &str); 3] = [
+    ("agent", include_str!("../../config/presets/agent.toml")),
+    ("chat", include_str!("../../config/presets/chat.toml")),
+    ("rag", include_str!("../../config/presets/rag.toml")),
+];
+
+/// Their names.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|(name, _)| *name)
+}
+
+/// The TOML text of one.
+pub(super) fn text(name: &str) -> Option<&'static str> {
+    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}

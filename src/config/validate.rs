@@ -1,0 +1,98 @@
+//! What types cannot say: sums, ranges, and which number has to stay below which.
+
+use super::{CompactionOptions, Config, ConversationOptions, DefaultModel, RagOptions, Sections, UsageOptions};
+use crate::item::Section;
+
+/// A value out of range.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Fault {
+    /// The keys that it takes to be wrong; the one that was set last is to blame.
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) found: String,
+    pub(crate) expected: &'static str,
+}
+
+fn fault(keys: &'static [&'static str], found: impl ToString, expected: &'static str) -> Result<(), Fault> {
+    Err(Fault { keys, found: found.to_string(), expected })
+}
+
+pub(super) fn check(config: &Config) -> Result<(), Fault> {
+    model(&config.model.default)?;
+    sections(&config.sections)?;
+    conversation(config.conversation)?;
+    rag(&config.rag)?;
+    usage(config.usage)?;
+    compaction(config.compaction)
+}
+
+fn model(default: &DefaultModel) -> Result<(), Fault> {
+    if default.context_len == 0 {
+        return fault(&["model.default.context_len"], 0, "tokens, 1 or more (rule B2)");
+    }
+    Ok(())
+}
+
+fn sections(sections: &Sections) -> Result<(), Fault> {
+    let shares = Section::ALL.map(|section| u32::from(sections.of(section).share));
+    let sum: u32 = shares.iter().sum();
+    if sum == 1000 {
+        return Ok(());
+    }
+    let keys = &["sections.system_pinned.share", "sections.conversation.share", "sections.rag.share"];
+    let found = format!("the shares are {} + {} + {} = {sum}", shares[0], shares[1], shares[2]);
+    fault(keys, found, "per mille that sum to 1000 (rule B4)")
+}
+
+fn conversation(options: ConversationOptions) -> Result<(), Fault> {
+    if (1..=1000).contains(&options.low_mark) {
+        return Ok(());
+    }
+    fault(
+        &["conversation.low_mark"],
+        options.low_mark,
+        "per mille of the conversation's budget, 1 to 1000 (rule S5)",
+    )
+}
+
+fn rag(options: &RagOptions) -> Result<(), Fault> {
+    if let Some(score) = options.min_score.filter(|score| !score.is_finite()) {
+        return fault(&["rag.min_score"], score, "a finite number (rule S9)");
+    }
+    let counts: [(&[&str], Option<u64>); 3] = [
+        (&["rag.max_items"], options.max_items),
+        (&["rag.max_item_tokens"], options.max_item_tokens),
+        (&["rag.max_source_tokens"], options.max_source_tokens),
+    ];
+    match counts.into_iter().find(|(_, limit)| *limit == Some(0)) {
+        Some((keys, _)) => fault(keys, 0, "a number of 1 or more, or no such key (rule S9)"),
+        None => Ok(()),
+    }
+}
+
+fn usage(options: UsageOptions) -> Result<(), Fault> {
+    percent(&["usage.approaching"], options.approaching)?;
+    percent(&["usage.at_limit"], options.at_limit)?;
+    if options.approaching < options.at_limit {
+        return Ok(());
+    }
+    let found = format!("approaching {} is not below at_limit {}", options.approaching, options.at_limit);
+    fault(&["usage.approaching", "usage.at_limit"], found, "approaching below at_limit (rule U3)")
+}
+
+fn compaction(options: CompactionOptions) -> Result<(), Fault> {
+    percent(&["compaction.percent"], options.percent)?;
+    percent(&["compaction.target"], options.target)?;
+    if options.target < options.percent {
+        return Ok(());
+    }
+    let found = format!("target {} is not below the trigger, percent {}", options.target, options.percent);
+    fault(
+        &["compaction.percent", "compaction.target"],
+        found,
+        "a target below the trigger, or every turn compacts (rule C5)",
+    )
+}
+
+fn percent(keys: &'static [&'static str], percent: u16) -> Result<(), Fault> {
+    if (1..=100).contains(&percent) { Ok(()) } else { fault(keys, percent, "per cent, 1 to 100") }
+}
