@@ -31,8 +31,10 @@ pub(crate) struct Budgets {
     pub(crate) overflow: bool,
     /// What the minimums come to.
     pub(crate) least: u64,
-    /// What there is to share, and for the minimum alone.
+    /// What there is to share.
     pub(crate) total: u64,
+    /// What there is for the minimum alone, where that lets state be merged.
+    pub(crate) for_minimum: u64,
     /// The block's reserve was needed for the minimums: no document can come in.
     pub(crate) no_block: bool,
 }
@@ -99,7 +101,8 @@ pub(crate) fn divide(
         demand::fill_in(&mut pots, total, no_block, config, pool, scale)?;
         fill::share_out(&mut pots, total);
     }
-    Ok(Budgets { pots, overflow, least, total: total.saturating_add(merge), no_block })
+    let for_minimum = total.saturating_add(merge);
+    Ok(Budgets { pots, overflow, least, total, for_minimum, no_block })
 }
 
 /// What a section may hold beside its minimum: its cap, and never more than there is.

@@ -99,8 +99,7 @@ pub(crate) fn choose(
         return Ok(chosen);
     }
     chosen.window = keep_window(pool, scale, budgets, config, &mut chosen)?;
-    let room = within(budgets, Section::Rag, &chosen);
-    rag::take(pool, scale, room, rag::Round::Budget, &config.rag, &mut chosen)?;
+    rag::take(pool, scale, documents_room(pool, budgets), rag::Round::Budget, &config.rag, &mut chosen)?;
     loop {
         let before = chosen.kept.len();
         let room = purse.room(Section::SystemPinned, pool, scale, &chosen);
@@ -136,7 +135,7 @@ pub(crate) fn shorter_results(
     budgets: &Budgets,
 ) -> Result<Option<Results>, Error> {
     if budgets.overflow {
-        return scale.clipped(budgets.least, budgets.total);
+        return scale.clipped(budgets.least, budgets.for_minimum);
     }
     let Some(start) = pool.window_start else { return Ok(None) };
     let mut chosen = required_and_pinned(pool, scale, budgets)?;
@@ -146,6 +145,14 @@ pub(crate) fn shorter_results(
         return Ok(None);
     }
     scale.cleared_further(start)
+}
+
+/// What documents may take of their own budget. Those that stay with their question get no more than the section's
+/// share, which is what it is left with however much the other sections come to need: what has to go goes at once.
+fn documents_room(pool: &Pool<'_>, budgets: &Budgets) -> purse::Room {
+    let pot = budgets.pots[Section::Rag as usize];
+    let share = per_mille(budgets.total, pot.share);
+    purse::Room::of(if pool.steady_documents.is_some() { pot.budget.min(share) } else { pot.budget })
 }
 
 /// What is left of a section's own budget.

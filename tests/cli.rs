@@ -4,13 +4,16 @@
 
 use assert_cmd::Command;
 use serde_json::Value;
-use std::{io::Write as _, path::PathBuf};
+use std::{collections::BTreeSet, io::Write as _, path::PathBuf};
 
 const EXAMPLE: &str = "examples/support-chat.json";
 
 fn inspect(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("plan-inspect").unwrap();
-    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(args).env_remove("RUST_LOG");
+    for name in ["RUST_LOG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CONTEXT_WINDOW_CONFIG"] {
+        command.env_remove(name);
+    }
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(args);
     command
 }
 
@@ -52,6 +55,155 @@ fn the_subcommand_may_be_left_out() {
 fn the_example_of_the_readme_looks_as_it_is_shown_there() {
     let readme = std::fs::read_to_string("README.md").unwrap();
     assert!(readme.contains(&out(&[EXAMPLE, "--budget", "400"])), "the README shows another report");
+}
+
+/// Every command of docs/examples.md prints what stands under it there.
+#[test]
+fn the_examples_look_as_they_are_shown() {
+    let page = std::fs::read_to_string("docs/examples.md").unwrap();
+    let mut shown = BTreeSet::new();
+    for part in page.split("```sh\nplan-inspect ").skip(1) {
+        let (command, rest) = part.split_once("\n```\n\n```text\n").unwrap();
+        let (expected, _) = rest.split_once("```").unwrap();
+        let args: Vec<&str> = command.split(' ').collect();
+        shown.insert(args[0].to_owned());
+        assert_eq!(out(&args), expected, "{command}");
+    }
+    let files = std::fs::read_dir("examples").unwrap().map(|file| file.unwrap().path().display().to_string());
+    let sessions: BTreeSet<String> =
+        files.filter(|name| name.ends_with(".json") && !name.ends_with("anchor.json")).collect();
+    assert_eq!(shown, sessions, "every example is shown, and nothing else");
+}
+
+#[test]
+fn the_error_of_the_readme_looks_as_it_is_shown_there() {
+    let path = file("mine.toml", b"[rag]\nmax_itmes = 5\n");
+    let error = fails(&[EXAMPLE, "--config", path.to_str().unwrap()]).replace(path.to_str().unwrap(), "mine.toml");
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    assert!(readme.contains(&format!("```text\n{}\n```", error.trim_end())), "{error}");
+    assert!(readme.contains(&format!("know {} models", out(&["models", "list"]).lines().count() - 3)));
+}
+
+#[test]
+fn options_come_from_file_environment_and_flags() {
+    let path = file("layers.toml", b"preset = \"rag\"\n[rag]\nmax_items = 3\n[ttl]\npolicy = \"ask\"\n");
+    let path = path.to_str().unwrap();
+    let show = |args: &[&str]| {
+        let mut command = inspect(&[&["config", "show", "--origin"], args].concat());
+        let output = command.env("CONTEXT_WINDOW_CONFIG", path).env("CONTEXT_WINDOW_TTL__POLICY", "unlimited").assert();
+        String::from_utf8(output.success().get_output().stdout.clone()).unwrap().replace(path, "layers.toml")
+    };
+    insta::assert_snapshot!(show(&["--set", "rag.max_items=7"]));
+    let json: Value = serde_json::from_str(&show(&["--format", "json"])).unwrap();
+    let setting = json["settings"].as_array().unwrap().iter().find(|setting| setting["key"] == "rag.max_items").unwrap();
+    assert_eq!((&setting["value"], &setting["origin"]), (&"3".into(), &"layers.toml:3".into()));
+    // What it prints is a file that can be loaded again.
+    let again = file("again.toml", out(&["config", "show", "--config", path]).as_bytes());
+    assert_eq!(out(&[EXAMPLE, "--config", again.to_str().unwrap()]), out(&[EXAMPLE, "--config", path]));
+    let mut command = inspect(&[EXAMPLE]);
+    let error = command.env("CONTEXT_WINDOW_RAG__MAX_ITEMS", "many").assert().code(2).get_output().stderr.clone();
+    assert!(String::from_utf8(error).unwrap().contains("environment CONTEXT_WINDOW_RAG__MAX_ITEMS"));
+    assert!(fails(&[EXAMPLE, "--set", "rag.max_items"]).contains("KEY=VALUE"));
+    assert!(fails(&[EXAMPLE, "--preset", "agnet"]).contains("agent"));
+}
+
+#[test]
+fn what_one_run_saves_the_next_one_continues() {
+    let anchor = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("anchor.json");
+    let anchor = anchor.to_str().unwrap();
+    let _ = std::fs::remove_file(anchor);
+    let plan = |args: &[&str]| -> Value {
+        let args = [&["examples/agent-parallel-tools.json", "--format", "json", "--budget", "900"], args].concat();
+        serde_json::from_str(&out(&args)).unwrap()
+    };
+    let first = plan(&["--save-anchor", anchor]);
+    let saved: Value = serde_json::from_str(&std::fs::read_to_string(anchor).unwrap()).unwrap();
+    assert_eq!(saved["window_start"], first["window_start"]);
+    assert_eq!(saved["limits"]["prompt_budget"], 900);
+    assert_eq!(saved["live"], "m4");
+    let second = plan(&["--previous", anchor]);
+    assert_eq!(second["window_start"], first["window_start"]);
+    assert_eq!(second["included"], first["included"]);
+    assert!(!PathBuf::from(format!("{anchor}.part")).exists());
+    let broken = file("broken-anchor.json", b"{\"window_start\": 3}");
+    let error = fails(&[EXAMPLE, "--previous", broken.to_str().unwrap()]);
+    assert!(error.contains("no anchor") && error.contains("--save-anchor"), "{error}");
+    // A plan that fails leaves the file as it was.
+    fails(&["nowhere.json", "--save-anchor", anchor]);
+    assert_eq!(serde_json::from_str::<Value>(&std::fs::read_to_string(anchor).unwrap()).unwrap(), saved);
+    assert!(fails(&[EXAMPLE, "--save-anchor", "no/such/folder/a.json"]).contains("cannot be written"));
+}
+
+#[test]
+fn models_are_listed_shown_and_imported() {
+    assert!(out(&["models", "list", "claude", "haiku"]).contains("claude-haiku-4-5"));
+    insta::assert_snapshot!(out(&["models", "show", "gpt-5-2025-08-07"]));
+    insta::assert_snapshot!(fails(&["models", "show", "gpt-5-minni"]), @r"
+    plan-inspect: model `gpt-5-minni` is not in the registry; did you mean `gpt-5-mini`?
+    `plan-inspect models list` shows all of them
+    ");
+    let json: Value = serde_json::from_str(&out(&["models", "list", "kimi-k3", "--format", "json"])).unwrap();
+    assert_eq!(json["models"][0]["provider"], "moonshot");
+    let catalogue = file(
+        "catalogue.json",
+        br#"{"acme": {"models": {"wren-2": {"limit": {"context": 5000, "output": 900}, "cost": {"input": 1, "output": 2}}}}}"#,
+    );
+    let own = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("own-models.toml");
+    let own = own.to_str().unwrap();
+    assert_eq!(out(&["models", "import", catalogue.to_str().unwrap(), "--date", "2026-11-22", "-o", own]), "");
+    assert!(out(&["models", "show", "wren-2", "--models", own]).contains("5,000 tokens"));
+    let plan: Value =
+        serde_json::from_str(&out(&[EXAMPLE, "--model", "acme/wren-2", "--models", own, "--format", "json"])).unwrap();
+    assert_eq!((&plan["model_context_len"], &plan["max_completion_tokens"]), (&5000.into(), &900.into()));
+    assert_eq!(plan["certainty"], "estimate");
+    assert!(fails(&["models", "list", "zzzz"]).contains("zzzz"));
+}
+
+#[test]
+fn colour_is_for_terminals_and_says_nothing_of_its_own() {
+    let plain = out(&[EXAMPLE]);
+    assert!(!plain.contains('\u{1b}'), "piped");
+    let coloured = out(&[EXAMPLE, "--color", "always"]);
+    assert!(coloured.contains("\u{1b}[1m"));
+    let mut stripped = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        stripped.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    assert_eq!(stripped + rest, plain);
+    let forced = |name: &str| {
+        let output = inspect(&[EXAMPLE]).env(name, "1").assert().success().get_output().stdout.clone();
+        String::from_utf8(output).unwrap()
+    };
+    assert_eq!(forced("CLICOLOR_FORCE"), coloured);
+    assert_eq!(forced("NO_COLOR"), plain);
+}
+
+#[test]
+fn reports_fit_their_width_whatever_the_script() {
+    let wide = file(
+        "wide.json",
+        serde_json::json!({
+            "pinned": [{"id": "メモ".repeat(20), "text": "x"}, {"id": "🦀".repeat(50), "text": "y", "ttl": "none_remaining"}],
+            "messages": [{"role": "user", "id": "質問".repeat(30), "content": "日本語".repeat(90)}],
+            "rag": [{"id": "e\u{301}".repeat(80), "text": "z".repeat(400), "score": 1}],
+        })
+        .to_string()
+        .as_bytes(),
+    );
+    for session in [wide.to_str().unwrap(), EXAMPLE, "examples/overflow.json", "examples/agent-parallel-tools.json"] {
+        for width in ["60", "80", "133", "200"] {
+            for budget in ["60", "400", "4000000000"] {
+                let text = out(&[session, "--width", width, "--budget", budget]);
+                for line in text.lines() {
+                    let columns = unicode_width::UnicodeWidthStr::width(line);
+                    assert!(columns <= width.parse().unwrap(), "{columns} columns of {width}: {line}");
+                    assert_eq!(line, line.trim_end());
+                }
+            }
+        }
+    }
 }
 
 #[test]

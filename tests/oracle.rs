@@ -418,7 +418,10 @@ impl<'a> Oracle<'a> {
         } else {
             self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX);
         }
-        let room = spare(&self, Section::Rag);
+        let mut room = spare(&self, Section::Rag);
+        if self.has_a_set() {
+            room = room.min(total * i64::from(self.s.config.sections.rag.share) / 1000);
+        }
         self.offer_documents(room, i64::MAX, false);
         let (fallen, behind, passed) = loop {
             let before = self.kept.len();

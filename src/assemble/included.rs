@@ -317,7 +317,7 @@ impl Writer<'_, '_> {
 fn ask_about(id: ItemId) -> Notice {
     Notice {
         rule: "T2",
-        text: format!("the TTL of `{id}` is used up: pin it again or drop it; it is gone next turn"),
+        text: "its TTL is used up: pin it again or drop it; it is gone next turn".into(),
         ids: vec![id],
     }
 }

@@ -304,16 +304,4 @@ mod tests {
         assert_eq!(both.entry("gpt-4o").unwrap().provider, "me");
         assert!(both.entry("gpt-5").is_some());
     }
-
-    #[test]
-    fn what_cannot_be_is_refused_with_its_place() {
-        let entry = |more: &str| {
-            let text = format!("[[model]]\nname = \"m\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n{more}\n");
-            Registry::from_toml(&text, "own.toml").unwrap_err().to_string()
-        };
-        insta::assert_snapshot!(entry("context_len = 10\nmax_input = 11"), @"");
-        insta::assert_snapshot!(entry("context_length = 10"), @"");
-        insta::assert_snapshot!(entry("price = { input = -1.0, output = 2.0 }"), @"");
-        insta::assert_snapshot!(entry("aliases = [\"n\"]\n[[model]]\nname = \"n\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\""), @"");
-    }
 }

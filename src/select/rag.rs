@@ -47,7 +47,7 @@ pub(super) fn take(
 }
 
 /// The documents of the last prompt, and no others, as long as all of them fit. What must go goes from the end and in
-/// bulk: down to what the section's own budget holds, so that it need not go again with the next step. Where not even
+/// bulk: down to what the section's share holds, so that it need not go again with the next step. Where not even
 /// the first fits, the set is given up: says whether it held.
 fn keep_the_set(
     pool: &Pool<'_>,

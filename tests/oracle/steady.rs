@@ -62,6 +62,10 @@ impl Oracle<'_> {
         if (0..self.s.rag.len()).any(good) { before.set.clone() } else { Vec::new() }
     }
 
+    pub fn has_a_set(&self) -> bool {
+        !self.set().is_empty()
+    }
+
     /// The place of a document in that set; those that are not in it come last.
     pub fn place_in_the_set(&self, at: usize) -> usize {
         self.set().iter().position(|id| *id == self.s.rag[at].id).unwrap_or(usize::MAX)
