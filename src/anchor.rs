@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// it back with [`crate::PlanRequest::previous`]. As JSON it is the `previous` of a session file. What is missing counts
 /// as unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, expecting = "an object, as --save-anchor writes it")]
 #[non_exhaustive]
 pub struct Anchor {
     /// The model and provider it was made for.
@@ -36,6 +36,7 @@ pub struct Anchor {
 
 /// The model and provider a plan is made for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with model and provider")]
 #[non_exhaustive]
 pub struct Target {
     /// The model's name.
@@ -75,11 +76,7 @@ impl Anchor {
             return Steady { cleared_before, ..Steady::default() };
         }
         let rag = self.rag.as_deref().filter(|_| live.is_some() && self.live.as_ref() == live);
-        Steady {
-            window_start: self.window_start.as_ref(),
-            rag: rag.unwrap_or_default(),
-            cleared_before,
-        }
+        Steady { window_start: self.window_start.as_ref(), rag: rag.unwrap_or_default(), cleared_before }
     }
 }
 

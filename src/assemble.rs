@@ -117,8 +117,11 @@ fn about_the_target(frame: &Frame<'_>) -> Vec<Notice> {
     let mut say = |rule: &'static str, text: String| notices.push(Notice { rule, ids: Vec::new(), text });
     if frame.model.unknown {
         let name = &frame.model.name;
-        let near = frame.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let text = format!("model `{name}` is not in the registry: its limits are the defaults, its counts estimates");
+        let near =
+            frame.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let text = format!(
+            "model `{name}` is not in the registry: its limits are the defaults, its counts estimates"
+        );
         say("B2", text + &near);
     }
     let window = frame.limits.context_len.min(frame.limits.max_input.unwrap_or(u64::MAX));
@@ -131,7 +134,8 @@ fn about_the_target(frame: &Frame<'_>) -> Vec<Notice> {
 /// A window that was cut: from here on the prompt begins with other messages than the last one did (rule S5).
 fn about_the_window(window: Window) -> Option<Notice> {
     let Window::Cut { budget, low } = window else { return None };
-    let text = format!("the last window no longer fits its {budget} tokens: it is cut to {low} once, to stay there");
+    let text =
+        format!("the last window no longer fits its {budget} tokens: it is cut to {low} once, to stay there");
     Some(Notice { rule: "S5", ids: Vec::new(), text })
 }
 

@@ -416,7 +416,9 @@ impl<'a> Pool<'a> {
     pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Unit, &Document)> {
         let competing = self.steady_documents.unwrap_or(u32::MAX) as usize;
         let documents = self.documents.iter().zip(0..).take(competing);
-        documents.filter(|(document, _)| document.out.is_none()).map(|(document, rank)| (Unit::Document(rank), document))
+        documents
+            .filter(|(document, _)| document.out.is_none())
+            .map(|(document, rank)| (Unit::Document(rank), document))
     }
 
     pub(crate) fn document(&self, rank: u32) -> &'a RagItem {

@@ -217,11 +217,7 @@ impl Conversation {
         reply: Message,
         usage: impl Into<Option<Usage>>,
     ) -> ItemId {
-        self.note_event(Event::Sent {
-            counted: plan.total.n,
-            anchor: plan.anchor(),
-            usage: usage.into(),
-        });
+        self.note_event(Event::Sent { counted: plan.total.n, anchor: plan.anchor(), usage: usage.into() });
         self.sent = Some(self.events.len() - 1);
         self.push(reply)
     }

@@ -104,6 +104,25 @@ impl std::error::Error for Error {
     }
 }
 
+/// What serde's readers say of types, as people say it.
+pub(crate) fn in_plain_words(message: &str) -> String {
+    const WORDS: [(&str, &str); 12] = [
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u32", "expected a whole number, 0 or more"),
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected f64", "expected a number"),
+        ("expected a sequence", "expected a list"),
+        ("expected a string", "expected a text"),
+        ("expected a boolean", "expected true or false"),
+        ("expected struct ", "expected the table of "),
+        ("invalid type: sequence", "invalid type: a list"),
+        ("invalid type: map", "invalid type: an object"),
+        ("string \"", "text \""),
+        ("floating point `", "fraction `"),
+    ];
+    WORDS.iter().fold(message.to_owned(), |text, (said, plain)| text.replace(said, plain))
+}
+
 /// A line of a text with carets under the part that is meant.
 #[derive(Debug)]
 pub(crate) struct Snippet {
@@ -126,8 +145,15 @@ impl Snippet {
         }
         let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let to = text[start..].find('\n').map_or(text.len(), |at| start + at);
-        let shown = |text: &str| text.chars().take(Self::WIDEST).collect::<String>().replace('\t', " ").replace(char::is_control, "?");
-        let end = (start..=to).rev().find(|at| *at <= span.end && text.is_char_boundary(*at)).unwrap_or(start);
+        let shown = |text: &str| {
+            text.chars()
+                .take(Self::WIDEST)
+                .collect::<String>()
+                .replace('\t', " ")
+                .replace(char::is_control, "?")
+        };
+        let end =
+            (start..=to).rev().find(|at| *at <= span.end && text.is_char_boundary(*at)).unwrap_or(start);
         let before = shown(&text[from..start]).width();
         Self {
             line: Self::line_of(text, start),

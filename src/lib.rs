@@ -123,7 +123,8 @@ pub use item::{ItemId, PinnedItem, Priority, RagItem, Section, Source, Ttl};
 pub use manager::ContextWindowManager;
 pub use message::{Message, Part, Prompt, Role, Tool, ToolCall};
 pub use model::{
-    CacheKind, CacheRule, Counts, Framing, Limits, LimitsSource, Model, ModelEntry, Price, Registry, RequestLimits,
+    CacheKind, CacheRule, Counts, Framing, Limits, LimitsSource, Model, ModelEntry, Price, Registry,
+    RequestLimits,
 };
 pub use plan::{
     BudgetSource, ContextPlan, Decision, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,

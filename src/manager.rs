@@ -126,11 +126,7 @@ impl ContextWindowManager {
     }
 
     /// The budgets, and the sizes they were made with: where tool results have to be shorter, with those.
-    fn share_out<'p>(
-        &'p self,
-        purse: Purse,
-        pool: &'p Pool<'p>,
-    ) -> Result<(Scale<'p>, Budgets), Error> {
+    fn share_out<'p>(&'p self, purse: Purse, pool: &'p Pool<'p>) -> Result<(Scale<'p>, Budgets), Error> {
         let total = u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX);
         let reserved = if purse.reserved { purse.block } else { 0 };
         let merge = if pool.merges_in_the_minimum() { purse.merge } else { 0 };

@@ -167,7 +167,7 @@ impl Model {
 
 /// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration (rule B2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, expecting = "an object of numbers of tokens")]
 #[non_exhaustive]
 pub struct RequestLimits {
     /// Prompt and completion together. Setting it drops the model's own input limit.

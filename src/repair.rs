@@ -104,12 +104,21 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
     let calls = log.message(exchange.at).tool_calls();
     let mut notices = Vec::new();
     let sent_ids = distinct_ids(calls);
+    let mut renamed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (call, sent) in calls.iter().zip(&sent_ids).filter(|(call, sent)| call.id != **sent) {
-        notices.push(Notice {
-            rule: "H1",
-            ids: vec![log.message_id(exchange.at)],
-            text: format!("call id `{}` is there twice: one is sent as `{sent}`", call.id),
-        });
+        renamed.entry(&call.id).or_default().push(sent);
+    }
+    for (id, sent) in renamed {
+        let text = match sent.as_slice() {
+            [first, .., last] => {
+                format!(
+                    "call id `{id}` is there {} times: the others are sent as `{first}` to `{last}`",
+                    sent.len() + 1
+                )
+            }
+            other => format!("call id `{id}` is there twice: one is sent as `{}`", other.concat()),
+        };
+        notices.push(Notice { rule: "H1", ids: vec![log.message_id(exchange.at)], text });
     }
     let members = exchange.members();
     let apart = members
@@ -125,15 +134,19 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
             ids: apart,
         });
     }
-    for piece in sound(log, exchange).iter().filter(|piece| piece.position.is_none()) {
-        let call = piece.message.answers().unwrap_or_default();
-        let pending = if open { "pending_call: " } else { "" };
-        notices.push(Notice {
-            rule: "H2",
-            ids: vec![piece.id.clone()],
-            text: format!("{pending}call `{call}` has no result, a made-up one is sent"),
-        });
-    }
+    let pieces = sound(log, exchange);
+    let made_up: Vec<&Piece> = pieces.iter().filter(|piece| piece.position.is_none()).collect();
+    let what = match made_up.as_slice() {
+        [] => return notices,
+        [one] => format!(
+            "call `{}` has no result, a made-up one is sent",
+            one.message.answers().unwrap_or_default()
+        ),
+        more => format!("{} calls have no result, made-up ones are sent", more.len()),
+    };
+    let pending = if open { "pending_call: " } else { "" };
+    let ids = made_up.iter().map(|piece| piece.id.clone()).collect();
+    notices.push(Notice { rule: "H2", ids, text: format!("{pending}{what}") });
     notices
 }
 

@@ -104,13 +104,11 @@ pub(crate) fn choose(
         let before = chosen.kept.len();
         let room = purse.room(Section::SystemPinned, pool, scale, &chosen);
         pinned::take(pool, scale, room, &mut chosen)?;
+        let left = purse.room(Section::Conversation, pool, scale, &chosen);
         match chosen.window {
-            Window::Fresh => {
-                let room = purse.room(Section::Conversation, pool, scale, &chosen);
-                window::take(scale, room, HeldBy::Window, &mut chosen)?;
-            }
+            Window::Fresh => window::take(scale, left, HeldBy::Window, &mut chosen)?,
             // What pins brought in meanwhile may have opened the way to something, within the mark.
-            Window::Cut { low, .. } => cut(scale, low, &mut chosen)?,
+            Window::Cut { low, .. } => cut(scale, left, low, &mut chosen)?,
             Window::Steady => {}
         }
         let room = purse.room(Section::Rag, pool, scale, &chosen);
@@ -183,13 +181,13 @@ fn keep_window(
         return Ok(Window::Steady);
     }
     let low = per_mille(budget, config.conversation.low_mark);
-    cut(scale, low, chosen)?;
+    cut(scale, within(budgets, Section::Conversation, chosen), low, chosen)?;
     Ok(Window::Cut { budget, low })
 }
 
 /// The walk of rule S4 with the low mark as its limit.
-fn cut(scale: &Scale<'_>, low: u64, chosen: &mut Selection) -> Result<(), Error> {
-    let room = purse::Room::of(left_of(low, Section::Conversation, chosen));
+fn cut(scale: &Scale<'_>, room: purse::Room, low: u64, chosen: &mut Selection) -> Result<(), Error> {
+    let room = room.at_most(left_of(low, Section::Conversation, chosen));
     window::take(scale, room, HeldBy::Steady, chosen)
 }
 
@@ -199,11 +197,7 @@ fn per_mille(of: u64, part: u16) -> u64 {
 }
 
 /// The minimum, and where it fits the pins that fit their budget.
-fn required_and_pinned(
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
-    budgets: &Budgets,
-) -> Result<Selection, Error> {
+fn required_and_pinned(pool: &Pool<'_>, scale: &Scale<'_>, budgets: &Budgets) -> Result<Selection, Error> {
     let mut chosen = minimum(pool, scale)?;
     if !budgets.overflow {
         let room = within(budgets, Section::SystemPinned, &chosen);

@@ -77,6 +77,8 @@ struct Document {
     end: usize,
     /// The line it starts on, from 1.
     line: usize,
+    /// Which one on that line, from 1.
+    nth: usize,
 }
 
 impl SessionFile {
@@ -148,7 +150,10 @@ impl SessionFile {
 
     fn id_of(&self, document: &Document) -> String {
         let text = &self.text[document.start..document.end];
-        read::id(text).unwrap_or_else(|| document.line.to_string())
+        read::id(text).unwrap_or_else(|| match document.nth {
+            1 => document.line.to_string(),
+            nth => format!("{}.{nth}", document.line),
+        })
     }
 
     fn some_ids(&self) -> String {
@@ -177,7 +182,9 @@ fn split(name: &str, text: &str) -> Result<Vec<Document>, Error> {
         let start = end - value.get().len();
         line += line_breaks(&text.as_bytes()[counted..start]);
         counted = start;
-        documents.push(Document { start, end, line });
+        let before = documents.last().filter(|before: &&Document| before.line == line);
+        let nth = before.map_or(1, |before| before.nth + 1);
+        documents.push(Document { start, end, line, nth });
     }
     Ok(documents)
 }

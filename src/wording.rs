@@ -55,8 +55,11 @@ pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<St
     let tail = (text.len().saturating_sub(bytes / 2)..=text.len()).find(|at| text.is_char_boundary(*at))?;
     let gap = tail.saturating_sub(head);
     let whole = text.len();
-    let clipped =
-        format!("{}\n[{gap} of the {whole} bytes of {id} are left out here.]\n{}", &text[..head], &text[tail..]);
+    let clipped = format!(
+        "{}\n[{gap} of the {whole} bytes of {id} are left out here.]\n{}",
+        &text[..head],
+        &text[tail..]
+    );
     (tail > head && clipped.len() < whole).then_some(clipped)
 }
 

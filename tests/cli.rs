@@ -78,7 +78,8 @@ fn the_examples_look_as_they_are_shown() {
 #[test]
 fn the_error_of_the_readme_looks_as_it_is_shown_there() {
     let path = file("mine.toml", b"[rag]\nmax_itmes = 5\n");
-    let error = fails(&[EXAMPLE, "--config", path.to_str().unwrap()]).replace(path.to_str().unwrap(), "mine.toml");
+    let error =
+        fails(&[EXAMPLE, "--config", path.to_str().unwrap()]).replace(path.to_str().unwrap(), "mine.toml");
     let readme = std::fs::read_to_string("README.md").unwrap();
     assert!(readme.contains(&format!("```text\n{}\n```", error.trim_end())), "{error}");
     assert!(readme.contains(&format!("know {} models", out(&["models", "list"]).lines().count() - 3)));
@@ -90,18 +91,27 @@ fn options_come_from_file_environment_and_flags() {
     let path = path.to_str().unwrap();
     let show = |args: &[&str]| {
         let mut command = inspect(&[&["config", "show", "--origin"], args].concat());
-        let output = command.env("CONTEXT_WINDOW_CONFIG", path).env("CONTEXT_WINDOW_TTL__POLICY", "unlimited").assert();
+        let output = command
+            .env("CONTEXT_WINDOW_CONFIG", path)
+            .env("CONTEXT_WINDOW_TTL__POLICY", "unlimited")
+            .assert();
         String::from_utf8(output.success().get_output().stdout.clone()).unwrap().replace(path, "layers.toml")
     };
     insta::assert_snapshot!(show(&["--set", "rag.max_items=7"]));
     let json: Value = serde_json::from_str(&show(&["--format", "json"])).unwrap();
-    let setting = json["settings"].as_array().unwrap().iter().find(|setting| setting["key"] == "rag.max_items").unwrap();
+    let setting = json["settings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|setting| setting["key"] == "rag.max_items")
+        .unwrap();
     assert_eq!((&setting["value"], &setting["origin"]), (&"3".into(), &"layers.toml:3".into()));
     // What it prints is a file that can be loaded again.
     let again = file("again.toml", out(&["config", "show", "--config", path]).as_bytes());
     assert_eq!(out(&[EXAMPLE, "--config", again.to_str().unwrap()]), out(&[EXAMPLE, "--config", path]));
     let mut command = inspect(&[EXAMPLE]);
-    let error = command.env("CONTEXT_WINDOW_RAG__MAX_ITEMS", "many").assert().code(2).get_output().stderr.clone();
+    let error =
+        command.env("CONTEXT_WINDOW_RAG__MAX_ITEMS", "many").assert().code(2).get_output().stderr.clone();
     assert!(String::from_utf8(error).unwrap().contains("environment CONTEXT_WINDOW_RAG__MAX_ITEMS"));
     assert!(fails(&[EXAMPLE, "--set", "rag.max_items"]).contains("KEY=VALUE"));
     assert!(fails(&[EXAMPLE, "--preset", "agnet"]).contains("agent"));
@@ -113,7 +123,8 @@ fn what_one_run_saves_the_next_one_continues() {
     let anchor = anchor.to_str().unwrap();
     let _ = std::fs::remove_file(anchor);
     let plan = |args: &[&str]| -> Value {
-        let args = [&["examples/agent-parallel-tools.json", "--format", "json", "--budget", "900"], args].concat();
+        let args =
+            [&["examples/agent-parallel-tools.json", "--format", "json", "--budget", "900"], args].concat();
         serde_json::from_str(&out(&args)).unwrap()
     };
     let first = plan(&["--save-anchor", anchor]);
@@ -150,10 +161,14 @@ fn models_are_listed_shown_and_imported() {
     );
     let own = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("own-models.toml");
     let own = own.to_str().unwrap();
-    assert_eq!(out(&["models", "import", catalogue.to_str().unwrap(), "--date", "2026-11-22", "-o", own]), "");
+    assert_eq!(
+        out(&["models", "import", catalogue.to_str().unwrap(), "--date", "2026-11-22", "-o", own]),
+        ""
+    );
     assert!(out(&["models", "show", "wren-2", "--models", own]).contains("5,000 tokens"));
     let plan: Value =
-        serde_json::from_str(&out(&[EXAMPLE, "--model", "acme/wren-2", "--models", own, "--format", "json"])).unwrap();
+        serde_json::from_str(&out(&[EXAMPLE, "--model", "acme/wren-2", "--models", own, "--format", "json"]))
+            .unwrap();
     assert_eq!((&plan["model_context_len"], &plan["max_completion_tokens"]), (&5000.into(), &900.into()));
     assert_eq!(plan["certainty"], "estimate");
     assert!(fails(&["models", "list", "zzzz"]).contains("zzzz"));
@@ -192,7 +207,9 @@ fn reports_fit_their_width_whatever_the_script() {
         .to_string()
         .as_bytes(),
     );
-    for session in [wide.to_str().unwrap(), EXAMPLE, "examples/overflow.json", "examples/agent-parallel-tools.json"] {
+    for session in
+        [wide.to_str().unwrap(), EXAMPLE, "examples/overflow.json", "examples/agent-parallel-tools.json"]
+    {
         for width in ["60", "80", "133", "200"] {
             for budget in ["60", "400", "4000000000"] {
                 let text = out(&[session, "--width", width, "--budget", budget]);

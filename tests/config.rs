@@ -2,8 +2,9 @@
 #![allow(clippy::pedantic, clippy::unwrap_used, missing_docs, reason = "a test")]
 
 use context_window::{
-    Config, ConfigLayers, ContextWindowManager, Conversation, Level, LoadedConfig, Message, Model, PinnedItem,
-    PlanRequest, RagItem, RequestLimits, Sections, TokenCounter, ToolCall, ToolResults, Ttl, report,
+    Config, ConfigLayers, ContextWindowManager, Conversation, Level, LoadedConfig, Message, Model,
+    PinnedItem, PlanRequest, RagItem, RequestLimits, Sections, TokenCounter, ToolCall, ToolResults, Ttl,
+    report,
 };
 use std::collections::BTreeMap;
 
@@ -30,13 +31,18 @@ fn every_key_that_has_a_default_is_shipped_and_no_other() {
     assert!(missing.is_empty(), "config/default.toml does not show {missing:?}");
     // Keys that are unset by default are known to the loader too: each line is valid with its comment taken off.
     let all = SHIPPED.replace("\n#", "\n");
-    let lines = all.lines().filter(|line| line.starts_with('[') || (line.contains(" = ") && !line.starts_with(' ')));
+    let lines =
+        all.lines().filter(|line| line.starts_with('[') || (line.contains(" = ") && !line.starts_with(' ')));
     let set = load(&lines.collect::<Vec<_>>().join("\n")).settings().unwrap();
-    assert_eq!(set.keys().map(String::as_str).collect::<std::collections::BTreeSet<_>>(), shipped.into_iter().collect());
+    assert_eq!(
+        set.keys().map(String::as_str).collect::<std::collections::BTreeSet<_>>(),
+        shipped.into_iter().collect()
+    );
     // And each of them has its comment.
     let mut comment = false;
     for line in SHIPPED.lines() {
-        let key = line.trim_start_matches('#').split_once(" = ").is_some_and(|(key, _)| !key.starts_with(' '));
+        let key =
+            line.trim_start_matches('#').split_once(" = ").is_some_and(|(key, _)| !key.starts_with(' '));
         let documented = comment || !key || line.contains("share = ") || line.contains("cap = ");
         assert!(documented, "no comment above: {line}");
         comment = line.starts_with("# ");
@@ -149,14 +155,20 @@ fn behaviour(config: &Config) -> String {
     };
     let limits = manager.build_plan(&PlanRequest::new(&log)).map(|plan| plan.limits);
     let levels = limits.map(|limits| {
-        let levels = (0..=130).map(|percent| Level::of(limits.context_len / 100 * percent, &limits, &config.usage));
-        let targets = (0..=100).map(|percent| {
-            config.compaction.brings_down_to(limits.context_len / 100 * percent, &limits)
-        });
+        let levels =
+            (0..=130).map(|percent| Level::of(limits.context_len / 100 * percent, &limits, &config.usage));
+        let targets = (0..=100)
+            .map(|percent| config.compaction.brings_down_to(limits.context_len / 100 * percent, &limits));
         format!("{:?} {:?}", levels.collect::<Vec<_>>(), targets.collect::<Vec<_>>())
     });
     // Roomy, tight, tight with a window from before, and less than the minimum.
-    format!("{}{}{}{}{levels:?}", with(None, None), with(Some(700), None), with(Some(1400), Some("m0")), with(Some(120), None))
+    format!(
+        "{}{}{}{}{levels:?}",
+        with(None, None),
+        with(Some(700), None),
+        with(Some(1400), Some("m0")),
+        with(Some(120), None)
+    )
 }
 
 /// For each key, a value that is not its default.
@@ -211,7 +223,12 @@ fn every_key_changes_something() {
             needed.push((other, value));
         }
         let config = |pairs: &[(&str, &str)]| {
-            ConfigLayers::new().pairs("base", base.iter().copied()).pairs("test", pairs.iter().copied()).load().unwrap().config
+            ConfigLayers::new()
+                .pairs("base", base.iter().copied())
+                .pairs("test", pairs.iter().copied())
+                .load()
+                .unwrap()
+                .config
         };
         let strip = |mut text: String| {
             // The hash of the options changes with any of them; that is not what is meant here.
@@ -253,7 +270,10 @@ fn behaviour_29_errors_say_where_what_and_what_is_allowed() {
         ("a key twice", "[rag]\nmax_items = 1\nmax_items = 2\n"),
         ("no TOML", "[rag\nmax_items = 1\n"),
         ("no window", "[model.default]\ncontext_len = 0\n"),
-        ("a tab, an umlaut and a wide letter before the place", "[rag]\n\tmax_items = 1 # ä\nmin_score = \"日本\"\n"),
+        (
+            "a tab, an umlaut and a wide letter before the place",
+            "[rag]\n\tmax_items = 1 # ä\nmin_score = \"日本\"\n",
+        ),
         ("escape codes", "[rag]\n\"max\\u001b[31mitems\" = 1\n"),
     ];
     let text: String = cases.iter().map(|(what, text)| format!("--- {what}\n{}\n\n", error(text))).collect();

@@ -14,12 +14,18 @@ fn what_cannot_be_is_refused_with_its_place() {
         ("a price below nothing", "price = { input = -1.0, output = 2.0 }\n"),
         ("a price that is no number", "price = { input = nan, output = 2.0 }\n"),
         ("a framing that nobody speaks", "framing = \"smoke\"\n"),
-        ("a name twice", "aliases = [\"n\"]\n[[model]]\nname = \"n\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n"),
+        (
+            "a name twice",
+            "aliases = [\"n\"]\n[[model]]\nname = \"n\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n",
+        ),
         ("no name for a length", "context_len = \"long\"\n"),
     ];
-    let error = |more: &str| Registry::from_toml(&format!("{ENTRY}{more}"), "own.toml").unwrap_err().to_string();
-    let mut text: String = cases.iter().map(|(what, more)| format!("--- {what}\n{}\n\n", error(more))).collect();
-    for json in ["", "{}", "[]", "{\"a\": 1}", "[{\"model\": 3}]", "{\"m\": {\"mode\": \"chat\"", "nonsense"] {
+    let error =
+        |more: &str| Registry::from_toml(&format!("{ENTRY}{more}"), "own.toml").unwrap_err().to_string();
+    let mut text: String =
+        cases.iter().map(|(what, more)| format!("--- {what}\n{}\n\n", error(more))).collect();
+    for json in ["", "{}", "[]", "{\"a\": 1}", "[{\"model\": 3}]", "{\"m\": {\"mode\": \"chat\"", "nonsense"]
+    {
         let error = Registry::import(json, "catalogue.json", "today").unwrap_err();
         text += &format!("--- import of {json}\n{error}\n\n");
     }
@@ -87,23 +93,33 @@ fn a_list_of_both_catalogues_becomes_one_entry_a_model() {
 #[test]
 fn the_built_in_figures_are_those_of_the_catalogues() {
     let Some(folder) = std::env::var_os("CONTEXT_WINDOW_DATA") else {
-        eprintln!("SKIPPED: CONTEXT_WINDOW_DATA is not set; the built-in models were not compared with the catalogues");
+        eprintln!(
+            "SKIPPED: CONTEXT_WINDOW_DATA is not set; the built-in models were not compared with the catalogues"
+        );
         return;
     };
     let text = std::fs::read_to_string(std::path::Path::new(&folder).join("models.json")).unwrap();
     let catalogue = Registry::import(&text, "models.json", "2026-11-22").unwrap();
     let gpt_5 = catalogue.entry("gpt-5").unwrap();
-    assert_eq!((gpt_5.context_len, gpt_5.max_input, gpt_5.max_output), (Some(400_000), Some(272_000), Some(128_000)));
+    assert_eq!(
+        (gpt_5.context_len, gpt_5.max_input, gpt_5.max_output),
+        (Some(400_000), Some(272_000), Some(128_000))
+    );
     let (mut compared, mut differing) = (0, Vec::new());
     for entry in Registry::built_in().unwrap().entries() {
         let names = std::iter::once(&entry.name).chain(&entry.aliases);
-        let Some(known) = names.filter_map(|name| catalogue.entries().iter().find(|known| known.name == *name)).next() else {
+        let Some(known) =
+            names.filter_map(|name| catalogue.entries().iter().find(|known| known.name == *name)).next()
+        else {
             continue;
         };
         compared += 1;
         // A page that the entry names, beside the catalogues, is the source of a larger context.
         let by_page = entry.source.starts_with("context ");
-        if known.provider == entry.provider && !by_page && (known.context_len, known.max_input) != (entry.context_len, entry.max_input) {
+        if known.provider == entry.provider
+            && !by_page
+            && (known.context_len, known.max_input) != (entry.context_len, entry.max_input)
+        {
             differing.push(&entry.name);
         }
     }

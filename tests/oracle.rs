@@ -406,17 +406,19 @@ impl<'a> Oracle<'a> {
         if let Some((first, units)) = self.resumed() {
             let size: i64 = units.iter().map(|at| self.size(Unit::Message(*at))).sum();
             if size <= (budget - self.used(Section::Conversation)).max(0) {
-                units.into_iter().for_each(|at| self.keep(Unit::Message(at), Section::Conversation, "recent"));
+                units
+                    .into_iter()
+                    .for_each(|at| self.keep(Unit::Message(at), Section::Conversation, "recent"));
                 held = Some((None, Some(first)));
             } else if let Some(cleared) = self.clear_to() {
                 return Err((cleared, None));
             } else {
                 let low = budget * i64::from(self.s.config.conversation.low_mark) / 1000;
-                self.offer_window(low - self.used(Section::Conversation), 0, i64::MAX);
+                self.offer_window(low - self.used(Section::Conversation), 0, i64::MAX, i64::MAX);
                 held = Some((Some(low), None));
             }
         } else {
-            self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX);
+            self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX, i64::MAX);
         }
         let mut room = spare(&self, Section::Rag);
         if self.has_a_set() {
@@ -442,11 +444,11 @@ impl<'a> Oracle<'a> {
             let behind = match held {
                 Some((low, _)) => {
                     if let Some(low) = low {
-                        self.offer_window(low - self.used(Section::Conversation), 0, i64::MAX);
+                        self.offer_window(room, merge, cap, low - self.used(Section::Conversation));
                     }
                     "budget/steady"
                 }
-                None => self.offer_window(room, merge, cap),
+                None => self.offer_window(room, merge, cap, i64::MAX),
             };
             let (room, cap) = left(&self, Section::Rag);
             let passed = self.offer_documents(room + self.merge(), cap, true);
@@ -612,7 +614,7 @@ impl<'a> Oracle<'a> {
 
     /// S4 by brute force: every cut of the conversation, from keeping nothing to keeping everything; the longest that
     /// fits is taken. Returns what holds the rest.
-    fn offer_window(&mut self, room: i64, merge: i64, cap: i64) -> &'static str {
+    fn offer_window(&mut self, room: i64, merge: i64, cap: i64, most: i64) -> &'static str {
         let turns = self.turns();
         let alive =
             |oracle: &Self, turn: &(Option<usize>, Vec<usize>), at: usize| oracle.dead(turn, at).is_none();
@@ -620,7 +622,7 @@ impl<'a> Oracle<'a> {
             !oracle.kept.contains_key(&Unit::Message(at)) && alive(oracle, turn, at)
         };
         let live_open = turns.last().is_some_and(|turn| turn.1.iter().any(|at| new(self, turn, *at)));
-        let room = if live_open { room } else { room + merge };
+        let room = if live_open { room } else { room + merge }.min(most);
         let capped = cap < room.max(0);
         let room = room.min(cap);
         let no_user = turns.len() == 1 && turns[0].0.is_none();

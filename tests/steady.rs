@@ -120,7 +120,11 @@ fn the_trace_of_the_peers_keeps_its_prefix_and_every_question() {
         }
         assert_eq!(kept, 400, "the newest user message");
         let use_ = reuse.used * 1000 / (u64::from(reuse.prompts) * 4_000);
-        eprintln!("low mark {low_mark}: reuse {} per mille, {} cuts, budget use {use_} per mille", reuse.per_mille(), reuse.cuts);
+        eprintln!(
+            "low mark {low_mark}: reuse {} per mille, {} cuts, budget use {use_} per mille",
+            reuse.per_mille(),
+            reuse.cuts
+        );
         reuse_at.push((low_mark, reuse.per_mille()));
     }
     assert!(reuse_at[2].1 >= 850, "{reuse_at:?}");
@@ -145,7 +149,8 @@ fn a_long_agent_turn_keeps_its_prefix_as_steadily() {
             assert!(plan.total.n <= 4_000 && plan.overflow.is_none());
             reuse.add(&plan);
             anchor = Some(plan.anchor());
-            let call = Message::assistant("c".repeat(20)).calls([ToolCall::new(format!("c{step}"), "run", "{}")]);
+            let call =
+                Message::assistant("c".repeat(20)).calls([ToolCall::new(format!("c{step}"), "run", "{}")]);
             let result = Message::tool(format!("c{step}"), "r".repeat(sizes.next()));
             log.push_reply(&plan, call.clone(), None);
             stateless.push(call);
@@ -165,14 +170,20 @@ fn documents_take_the_slack_and_do_not_disturb_the_history() {
     let mut log = Conversation::new();
     for turn in 0..400 {
         log.push(Message::user("u".repeat(sizes.next())));
-        let items = (0..12).map(|at| RagItem::new(format!("d{turn}-{at}"), f64::from(12 - at), "d".repeat(documents.next())));
+        let items = (0..12).map(|at| {
+            RagItem::new(format!("d{turn}-{at}"), f64::from(12 - at), "d".repeat(documents.next()))
+        });
         let items: Vec<RagItem> = items.collect();
         let plan = manager.build_plan(&request(&log, 4_000).rag(items)).unwrap();
         reuse.add(&plan);
         log.push_reply(&plan, Message::assistant("a".repeat(sizes.next())), None);
     }
     let use_ = reuse.used * 1000 / (u64::from(reuse.prompts) * 4_000);
-    eprintln!("with documents: history reuse {} per mille, {} cuts, budget use {use_} per mille", reuse.per_mille(), reuse.cuts);
+    eprintln!(
+        "with documents: history reuse {} per mille, {} cuts, budget use {use_} per mille",
+        reuse.per_mille(),
+        reuse.cuts
+    );
     assert!(reuse.per_mille() >= 800, "{}", reuse.per_mille());
 }
 
@@ -181,13 +192,20 @@ fn while_the_question_is_the_same_the_documents_stay() {
     let manager = manager(Config::default());
     let mut log = Conversation::from([Message::user("u".repeat(50))]);
     let items = |best: usize| {
-        (0..8).map(move |at| RagItem::new(format!("d{at}"), if at == best { 9.0 } else { at as f64 }, "d".repeat(60 + at)))
+        (0..8).map(move |at| {
+            RagItem::new(format!("d{at}"), if at == best { 9.0 } else { at as f64 }, "d".repeat(60 + at))
+        })
     };
     let mut sets = Vec::new();
     for step in 0..30 {
         // The retriever changes its mind with every step.
         let plan = manager.build_plan(&request(&log, 1_000).rag(items(step % 8))).unwrap();
-        let set: Vec<String> = plan.included.iter().filter(|row| row.section == Section::Rag).map(|row| row.id.to_string()).collect();
+        let set: Vec<String> = plan
+            .included
+            .iter()
+            .filter(|row| row.section == Section::Rag)
+            .map(|row| row.id.to_string())
+            .collect();
         sets.push(set);
         let call = ToolCall::new(format!("c{step}"), "run", "{}");
         log.push_reply(&plan, Message::assistant("").calls([call]), None);
@@ -235,9 +253,15 @@ fn another_model_or_other_limits_start_afresh() {
 
 #[test]
 fn a_session_file_carries_what_the_last_prompt_left_behind() {
-    let turn = |at: usize| format!(r#"{{"role":"user","content":"question {at}"}},{{"role":"assistant","content":"answer {at}"}}"#);
+    let turn = |at: usize| {
+        format!(
+            r#"{{"role":"user","content":"question {at}"}},{{"role":"assistant","content":"answer {at}"}}"#
+        )
+    };
     let turns: Vec<String> = (0..30).map(turn).collect();
-    let file = |previous: &str| format!(r#"{{"messages":[{},{{"role":"user","content":"now"}}]{previous}}}"#, turns.join(","));
+    let file = |previous: &str| {
+        format!(r#"{{"messages":[{},{{"role":"user","content":"now"}}]{previous}}}"#, turns.join(","))
+    };
     let manager = manager(Config::default());
     let plan = |text: &str| {
         let session = Session::from_json(text).unwrap();

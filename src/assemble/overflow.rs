@@ -25,6 +25,9 @@ pub(super) fn of(
     if tokens == 0 {
         return Ok(None);
     }
+    // With so much less, clips would do the rest (rule S7).
+    let clips = scale.clips_could_save()?.min(tokens - 1);
+    let excess = tokens - clips;
     let mut pins = Vec::new();
     // A user message that an undroppable exchange brings stays, whatever becomes of its own pin.
     let brought: BTreeSet<Unit> = pool.pins.iter().filter_map(|pin| pin.brings).collect();
@@ -33,16 +36,17 @@ pub(super) fn of(
             pins.push((id, scale.whole(pin.unit)?));
         }
     }
-    let mut longest: Vec<&PlannedItem> = rows.iter().filter(|row| row.tokens.n > tokens).collect();
+    let mut longest: Vec<&PlannedItem> = rows.iter().filter(|row| row.tokens.n > excess).collect();
+    longest.retain(|row| clips == 0 || row.source != Source::Tool);
     longest.sort_by_key(|row| Reverse(row.tokens.n));
     let mut shortened = None;
     for row in longest {
-        if own_tokens(row, pool, meter)? > tokens {
+        if own_tokens(row, pool, meter)? > excess {
             shortened = Some(row.id.clone());
             break;
         }
     }
-    let room = Room { total: total.n, excess: tokens, limits: frame.limits, source: frame.budget_source };
+    let room = Room { total: total.n - clips, excess, limits: frame.limits, source: frame.budget_source };
     let minimum = rows.iter().map(|row| row.id.clone()).collect();
     Ok(Some(Overflow { tokens, minimum, remedies: remedies::find(&room, pins, shortened) }))
 }

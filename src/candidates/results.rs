@@ -109,32 +109,18 @@ impl Scale<'_> {
     /// `total`: all to the same length, the longest that fits. Nothing, where there is none or even the shortest is
     /// too long.
     pub(crate) fn clipped(&self, least: u64, total: u64) -> Result<Option<Results>, Error> {
-        let (pool, results) = (self.pool(), self.results());
-        let clips = pool.config.conversation.tool_results == ToolResults::Clip;
-        let Some(open) = pool.open.filter(|_| clips && results.clipped.is_empty()) else { return Ok(None) };
+        let Some(open) = self.clippable() else { return Ok(None) };
         let others = least.saturating_sub(self.whole(Unit::Exchange(open))?);
         let Some(room) = total.checked_sub(others) else { return Ok(None) };
-        let exchange = pool.log.turns().exchange(open);
-        let texts: Vec<(u32, String)> =
-            exchange.answers.iter().flatten().filter_map(|at| Some((*at, text_of(pool, *at)?))).collect();
+        let texts = self.texts_of(open);
         let longest = texts.iter().map(|(_, text)| text.len()).max().unwrap_or_default();
-        let at_most = |bytes: usize| {
-            let clip = |(at, text): &(u32, String)| {
-                let text = wording::clipped_result(&pool.log.message_id(*at), text, bytes)?;
-                Some((*at, pool.log.message(*at).saying(text)))
-            };
-            Results { clipped: texts.iter().filter_map(clip).collect(), ..results.clone() }
-        };
-        let fits = |results: &Results| -> Result<bool, Error> {
-            let scale = Scale::new(pool, self.meter(), results.clone());
-            Ok(scale.weigh(Unit::Exchange(open), room)? != Weight::Over)
-        };
         let mut best = None;
         let (mut low, mut high) = (LEAST_KEPT, longest);
         while low <= high {
             let middle = usize::midpoint(low, high);
-            let tried = at_most(middle);
-            if !tried.clipped.is_empty() && fits(&tried)? {
+            let tried = self.clipped_to(&texts, middle);
+            let fits = |scale: Self| scale.weigh(Unit::Exchange(open), room);
+            if !tried.clipped.is_empty() && fits(self.with(tried.clone()))? != Weight::Over {
                 best = Some(tried);
                 low = middle + 1;
             } else {
@@ -142,6 +128,41 @@ impl Scale<'_> {
             }
         }
         Ok(best)
+    }
+
+    /// What the shortest clips would save of the minimum: a budget that is smaller by so much would do.
+    pub(crate) fn clips_could_save(&self) -> Result<u64, Error> {
+        let Some(open) = self.clippable() else { return Ok(0) };
+        let shortest = self.with(self.clipped_to(&self.texts_of(open), LEAST_KEPT));
+        let unit = Unit::Exchange(open);
+        Ok(self.whole(unit)?.saturating_sub(shortest.whole(unit)?))
+    }
+
+    /// The exchange whose results may be clipped and are not.
+    fn clippable(&self) -> Option<u32> {
+        let (pool, results) = (self.pool(), self.results());
+        let clips = pool.config.conversation.tool_results == ToolResults::Clip;
+        let required = |open: &u32| pool.required_conversation.contains(&Unit::Exchange(*open));
+        pool.open.filter(required).filter(|_| clips && results.clipped.is_empty())
+    }
+
+    /// The results of an exchange that are nothing but text.
+    fn texts_of(&self, exchange: u32) -> Vec<(u32, String)> {
+        let answers = self.pool().log.turns().exchange(exchange).answers.iter().flatten();
+        answers.filter_map(|at| Some((*at, text_of(self.pool(), *at)?))).collect()
+    }
+
+    fn clipped_to(&self, texts: &[(u32, String)], bytes: usize) -> Results {
+        let log = self.pool().log;
+        let clip = |(at, text): &(u32, String)| {
+            let text = wording::clipped_result(&log.message_id(*at), text, bytes)?;
+            Some((*at, log.message(*at).saying(text)))
+        };
+        Results { clipped: texts.iter().filter_map(clip).collect(), ..self.results().clone() }
+    }
+
+    fn with(&self, results: Results) -> Self {
+        Self::new(self.pool(), self.meter(), results)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Config, presets, validate::Fault};
 use crate::{
-    error::{Error, Repr, Snippet},
+    error::{Error, Repr, Snippet, in_plain_words},
     spelling,
 };
 use serde::Deserialize;
@@ -79,8 +79,9 @@ impl ConfigLayers {
     /// `ErrorKind::Config` when it cannot be read as UTF-8.
     pub fn file(self, path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let text = fs::read_to_string(path)
-            .map_err(|error| Error::new(Repr::ConfigFile { origin: name.clone(), detail: error.to_string() }))?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            Error::new(Repr::ConfigFile { origin: name.clone(), detail: error.to_string() })
+        })?;
         Ok(self.text(&name, text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)))
     }
 
@@ -108,7 +109,9 @@ impl ConfigLayers {
         let ours = variables.into_iter().filter_map(|(name, value)| {
             let key = name.as_ref().strip_prefix(ENVIRONMENT)?;
             let option = !NOT_OPTIONS.contains(&key);
-            option.then(|| (name.as_ref().to_owned(), key.to_lowercase().replace("__", "."), value.as_ref().to_owned()))
+            option.then(|| {
+                (name.as_ref().to_owned(), key.to_lowercase().replace("__", "."), value.as_ref().to_owned())
+            })
         });
         let mut ours: Vec<(String, String, String)> = ours.collect();
         ours.sort();
@@ -249,10 +252,7 @@ impl Layer {
 
     /// An error of the TOML reader in our words.
     fn fault(&self, error: &toml::de::Error, path: &str) -> Error {
-        let mut message = error.message().replace("\n", ", ");
-        for (found, plain) in TYPES {
-            message = message.replace(found, plain);
-        }
+        let mut message = in_plain_words(&error.message().replace('\n', ", "));
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         if let (true, Some((wrong, known))) = (message.starts_with("unknown"), quoted.split_first())
             && let Some(near) = spelling::nearest(wrong, known.iter().copied())
@@ -278,15 +278,6 @@ impl Layer {
         Error::new(Repr::ConfigValue { place, detail, snippet })
     }
 }
-
-/// How the reader names types, and how people do.
-const TYPES: [(&str, &str); 5] = [
-    ("expected u16", "expected a whole number from 0 to 65535"),
-    ("expected u64", "expected a whole number, 0 or more"),
-    ("expected f64", "expected a number"),
-    ("expected struct ", "expected the table of "),
-    ("string \"", "text \""),
-];
 
 fn merge(into: &mut toml::Table, from: toml::Table) {
     for (key, value) in from {

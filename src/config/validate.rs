@@ -1,6 +1,8 @@
 //! What types cannot say: sums, ranges, and which number has to stay below which.
 
-use super::{CompactionOptions, Config, ConversationOptions, DefaultModel, RagOptions, Sections, UsageOptions};
+use super::{
+    CompactionOptions, Config, ConversationOptions, DefaultModel, RagOptions, Sections, UsageOptions,
+};
 use crate::item::Section;
 
 /// A value out of range.

@@ -113,7 +113,9 @@ impl Registry {
 fn parse<'a, T: Deserialize<'a>>(text: &'a str, origin: &str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|error| {
         let place = format!("{origin}:{}:{}", error.line(), error.column());
-        let detail = format!("no catalogue of models ({error}); expected LiteLLM's price file or models.dev's api.json");
+        let detail = format!(
+            "no catalogue of models ({error}); expected LiteLLM's price file or models.dev's api.json"
+        );
         Error::input(place, detail)
     })
 }
@@ -126,8 +128,27 @@ struct Import {
 
 /// Those who make models, as the catalogues name them; everybody else serves models of others.
 const VENDORS: [&str; 21] = [
-    "openai", "anthropic", "google", "gemini", "mistral", "deepseek", "xai", "moonshot", "moonshotai", "zai", "zhipuai",
-    "alibaba", "dashscope", "meta_llama", "llama", "cohere", "cohere_chat", "minimax", "amazon_nova", "inception", "ai21",
+    "openai",
+    "anthropic",
+    "google",
+    "gemini",
+    "mistral",
+    "deepseek",
+    "xai",
+    "moonshot",
+    "moonshotai",
+    "zai",
+    "zhipuai",
+    "alibaba",
+    "dashscope",
+    "meta_llama",
+    "llama",
+    "cohere",
+    "cohere_chat",
+    "minimax",
+    "amazon_nova",
+    "inception",
+    "ai21",
 ];
 
 impl Import {
@@ -135,7 +156,8 @@ impl Import {
         for entry in entries {
             let context = tokens(entry.context_len);
             let is_input = entry.origin == "litellm";
-            let cost = [entry.input_price, entry.output_price, entry.cache_read_price, entry.cache_write_price];
+            let cost =
+                [entry.input_price, entry.output_price, entry.cache_read_price, entry.cache_write_price];
             let found = Found {
                 provider: entry.provider,
                 context_len: context.filter(|_| !is_input),
@@ -154,7 +176,8 @@ impl Import {
                 let Ok(provider) = serde_json::from_value::<Provider>(value) else { continue };
                 for (model, dev) in provider.models {
                     let limit = dev.limit.unwrap_or(DevLimit { context: None, input: None, output: None });
-                    let cost = dev.cost.map(|cost| [cost.input, cost.output, cost.cache_read, cost.cache_write]);
+                    let cost =
+                        dev.cost.map(|cost| [cost.input, cost.output, cost.cache_read, cost.cache_write]);
                     let found = Found {
                         provider: name.clone(),
                         context_len: tokens(limit.context),
@@ -166,7 +189,10 @@ impl Import {
                 }
             } else if let Ok(model) = serde_json::from_value::<LiteLlm>(value)
                 && let Some(provider) = &model.litellm_provider
-                && model.mode.as_deref().is_none_or(|mode| ["chat", "responses", "completion"].contains(&mode))
+                && model
+                    .mode
+                    .as_deref()
+                    .is_none_or(|mode| ["chat", "responses", "completion"].contains(&mode))
                 && name != "sample_spec"
             {
                 let cost = [
@@ -224,10 +250,12 @@ fn entry(name: String, figures: &[(&str, Found)], date: &str) -> ModelEntry {
     let least = |of: fn(&Found) -> Option<u64>| figures.iter().filter_map(|(_, found)| of(found)).min();
     let max_input = least(|found| found.max_input);
     let context_len = least(|found| found.context_len).or(max_input);
-    let below = |limit: Option<u64>| limit.filter(|limit| context_len.is_some_and(|context| *limit < context));
+    let below =
+        |limit: Option<u64>| limit.filter(|limit| context_len.is_some_and(|context| *limit < context));
     let outputs = figures.iter().filter_map(|(_, found)| below(found.max_output)).min();
     let price = figures.iter().find_map(|(_, found)| found.price);
-    let figure = |what: &str, limit: Option<u64>| limit.map(|limit| format!(" {what} {limit}")).unwrap_or_default();
+    let figure =
+        |what: &str, limit: Option<u64>| limit.map(|limit| format!(" {what} {limit}")).unwrap_or_default();
     let said = |(catalogue, found): &(&str, Found)| {
         format!(
             "{catalogue} {}:{}{}{}",
@@ -273,7 +301,12 @@ fn price(figures: [Option<Figure>; 4], scale: f64) -> Option<Price> {
         _ => None,
     });
     let some = |price: Option<f64>| price.filter(|price| *price > 0.0);
-    Some(Price { input: input?, output: output?, cache_read: some(cache_read), cache_write: some(cache_write) })
+    Some(Price {
+        input: input?,
+        output: output?,
+        cache_read: some(cache_read),
+        cache_write: some(cache_write),
+    })
 }
 
 fn tokenizer(provider: &str, name: &str) -> (&'static str, Counts) {
@@ -301,7 +334,9 @@ fn cache(provider: &str, name: &str, price: Option<Price>) -> Option<CacheRule> 
     let rule = |rule, min_tokens, step| Some(CacheRule { rule, min_tokens, step });
     match framing(provider) {
         Framing::Anthropic => rule(CacheKind::Anthropic, Some(1024), None),
-        _ if provider == "openai" && name.starts_with("gpt-5.6") => rule(CacheKind::Breakpoints, Some(1024), None),
+        _ if provider == "openai" && name.starts_with("gpt-5.6") => {
+            rule(CacheKind::Breakpoints, Some(1024), None)
+        }
         _ if provider == "openai" => rule(CacheKind::Blocks, Some(1024), Some(128)),
         _ => rule(CacheKind::Implicit, None, None),
     }

@@ -2,7 +2,7 @@
 
 use super::{CacheRule, Framing, Model, Price};
 use crate::{
-    error::{Error, Repr, Snippet},
+    error::{Error, Repr, Snippet, in_plain_words},
     spelling,
 };
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ impl Registry {
             Error::new(Repr::ConfigValue { place, detail, snippet })
         };
         let file: File = toml::from_str(text)
-            .map_err(|error| fault(error.message().into(), error.span().unwrap_or_default()))?;
+            .map_err(|error| fault(in_plain_words(error.message()), error.span().unwrap_or_default()))?;
         let mut registry = Self::default();
         for entry in file.model {
             let span = entry.span();
@@ -132,8 +132,9 @@ impl Registry {
     /// As [`Registry::from_toml`], and when the file cannot be read.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
         let origin = path.display().to_string();
-        let text = fs::read_to_string(path)
-            .map_err(|error| Error::new(Repr::ConfigFile { origin: origin.clone(), detail: error.to_string() }))?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            Error::new(Repr::ConfigFile { origin: origin.clone(), detail: error.to_string() })
+        })?;
         Self::from_toml(&text, &origin)
     }
 
@@ -226,7 +227,9 @@ impl ModelEntry {
         }
         for (key, limit) in limits {
             if let Some(limit) = limit.filter(|limit| *limit > context) {
-                return Some(format!("{key} {limit} is over context_len {context}; expected no more than that"));
+                return Some(format!(
+                    "{key} {limit} is over context_len {context}; expected no more than that"
+                ));
             }
         }
         self.price.and_then(|price| price.fault())
@@ -240,7 +243,9 @@ fn without_date(name: &str) -> &str {
         .find_map(|like| {
             let at = name.len().checked_sub(like.len()).filter(|at| *at > 0 && name.is_char_boundary(*at))?;
             let (model, date) = name.split_at(at);
-            let same = |(byte, like): (u8, u8)| if like.is_ascii_digit() { byte.is_ascii_digit() } else { byte == like };
+            let same = |(byte, like): (u8, u8)| {
+                if like.is_ascii_digit() { byte.is_ascii_digit() } else { byte == like }
+            };
             date.bytes().zip(like.bytes()).all(same).then_some(model)
         })
         .unwrap_or(name)
@@ -263,7 +268,9 @@ mod tests {
         }
         let providers: std::collections::BTreeSet<&str> =
             registry.entries().iter().map(|entry| entry.provider.as_str()).collect();
-        for provider in ["openai", "anthropic", "google", "mistral", "meta", "alibaba", "deepseek", "moonshot", "zai"] {
+        for provider in
+            ["openai", "anthropic", "google", "mistral", "meta", "alibaba", "deepseek", "moonshot", "zai"]
+        {
             assert!(providers.contains(provider), "nothing of {provider}");
         }
     }
@@ -278,7 +285,9 @@ mod tests {
     #[test]
     fn a_snapshot_is_its_model() {
         let registry = Registry::built_in().unwrap();
-        for name in ["gpt-4o-2024-08-06", "openai/gpt-4o", "openrouter/openai/GPT-4o-20240806", "gpt-4o@20240806"] {
+        for name in
+            ["gpt-4o-2024-08-06", "openai/gpt-4o", "openrouter/openai/GPT-4o-20240806", "gpt-4o@20240806"]
+        {
             assert_eq!(registry.entry(name).map(|entry| entry.name.as_str()), Some("gpt-4o"), "{name}");
         }
         for name in ["gpt-4o-2024-08-0x", "-2024-08-06", "é2024-08-06", "", "/"] {

@@ -141,12 +141,14 @@ impl Text<'_> {
         let whole = plan.sections.iter().map(|section| section.budget.max(section.used)).max();
         let scale = (room, whole.unwrap_or_default().max(1));
         for (section, cells) in plan.sections.iter().zip(&rows) {
-            let bar = if room < SHORTEST_BAR { String::new() } else { format!("  {}", self.bar(section, scale)) };
+            let bar =
+                if room < SHORTEST_BAR { String::new() } else { format!("  {}", self.bar(section, scale)) };
             let text = format!("{:<13}{}{bar}", section.section.name(), line(cells));
             writeln!(f, "{}", text.trim_end())?;
         }
         let gap = share + budget + 6 + used;
-        let lines: Vec<String> = plan.overhead.iter().map(|line| format!("{} {}", line.what, line.tokens)).collect();
+        let lines: Vec<String> =
+            plan.overhead.iter().map(|line| format!("{} {}", line.what, line.tokens)).collect();
         let label = format!("{:<13}{overhead:>gap$}  ", "overhead");
         self.page.hanging(f, &label, &lines.join(", "))?;
         writeln!(f, "{:<13}{left:>gap$}", "left over")
@@ -169,9 +171,8 @@ impl Text<'_> {
     fn included(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = &self.plan.included;
         let title = format!("in the prompt, in this order: {}", items.len());
-        let rows = items.iter().map(|item| {
-            [number(item.tokens), printable(item.id.as_str()), self.why_in(item)]
-        });
+        let rows =
+            items.iter().map(|item| [number(item.tokens), printable(item.id.as_str()), self.why_in(item)]);
         self.page.rows(f, &title, rows.collect())
     }
 
@@ -210,7 +211,9 @@ impl Text<'_> {
 
     fn what_is_required(&self, item: &PlannedItem) -> &'static str {
         match (item.source, item.role) {
-            (Source::System, _) if item.section == Section::SystemPinned && item.id.as_str() == "focus" => "focus hint",
+            (Source::System, _) if item.section == Section::SystemPinned && item.id.as_str() == "focus" => {
+                "focus hint"
+            }
             (Source::System, _) => "system text",
             (Source::State, _) => "state",
             (_, Some(Role::User)) if self.plan.live.as_ref() == Some(&item.id) => "the question",
@@ -239,7 +242,8 @@ impl Text<'_> {
         let title = format!("over budget by {} tokens", grouped(overflow.tokens));
         writeln!(f, "\n{}", self.page.red(&title))?;
         let items = self.plan.included.iter();
-        let items = items.map(|item| (item.tokens.n, format!("{} {}", printable(item.id.as_str()), number(item.tokens))));
+        let items = items
+            .map(|item| (item.tokens.n, format!("{} {}", printable(item.id.as_str()), number(item.tokens))));
         let lines = self.plan.overhead.iter().filter_map(|line| {
             Some((u64::try_from(line.tokens).ok()?, format!("{} {}", line.what, line.tokens)))
         });

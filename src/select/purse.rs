@@ -43,6 +43,11 @@ impl Room {
         Self { left: tokens, following: tokens, under_cap: u64::MAX }
     }
 
+    /// No more than so many tokens of it.
+    pub(super) fn at_most(self, tokens: u64) -> Self {
+        Self { left: self.left.min(tokens), following: self.following.min(tokens), ..self }
+    }
+
     pub(super) fn tokens(self, what: For) -> u64 {
         self.left_for(what).min(self.under_cap)
     }

@@ -107,8 +107,7 @@ struct Offer<'a> {
 impl<'a> Offer<'a> {
     fn new(pool: &Pool<'_>, room: Room, rules: &'a RagOptions, fill: Fill, chosen: &Selection) -> Self {
         let left = room.tokens(For::Anything);
-        let mut offer =
-            Self { rules, fill, room, left, items: 0, origins: BTreeMap::new(), stopped: false };
+        let mut offer = Self { rules, fill, room, left, items: 0, origins: BTreeMap::new(), stopped: false };
         for (unit, kept) in &chosen.kept {
             if let Unit::Document(rank) = unit {
                 offer.count(pool.documents()[*rank as usize].origin, kept.tokens);

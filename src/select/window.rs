@@ -91,11 +91,7 @@ fn head_is_dead(scale: &Scale<'_>, turn: u32, chosen: &Selection) -> Result<bool
 }
 
 /// The units of a turn that can never come in as they are.
-fn dead_of(
-    scale: &Scale<'_>,
-    turn: u32,
-    chosen: &Selection,
-) -> Result<Vec<(Unit, ExcludedReason)>, Error> {
+fn dead_of(scale: &Scale<'_>, turn: u32, chosen: &Selection) -> Result<Vec<(Unit, ExcludedReason)>, Error> {
     let mut dead = Vec::new();
     for unit in scale.head(turn).into_iter().chain(scale.exchanges(turn).map(Unit::Exchange)) {
         if !chosen.has(unit)

@@ -3,7 +3,7 @@
 use super::{Session, wire};
 use crate::{
     conversation::Conversation,
-    error::{Error, Repr},
+    error::{Error, Repr, in_plain_words},
     item::{ItemId, PinnedItem, RagItem},
     message::{Message, Part, Role, Tool, ToolCall},
 };
@@ -64,7 +64,7 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
 pub(super) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).map(str::to_owned).unwrap_or(text)
+    in_plain_words(text.strip_suffix(&place).unwrap_or(&text))
 }
 
 /// Where a session's text stands, for errors.

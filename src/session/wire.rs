@@ -60,12 +60,14 @@ pub(super) enum System {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with a text")]
 pub(super) struct Text {
     pub(super) id: Option<Name>,
     pub(super) text: String,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a pinned note: an object with id and text")]
 pub(super) struct Note {
     pub(super) id: Name,
     pub(super) text: String,
@@ -75,6 +77,7 @@ pub(super) struct Note {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a document: an object with id, text and score")]
 pub(super) struct Passage {
     pub(super) id: Name,
     pub(super) text: String,
@@ -85,6 +88,7 @@ pub(super) struct Passage {
 
 /// A tool in its wrapper, or bare as older logs have it.
 #[derive(Deserialize)]
+#[serde(expecting = "a tool: an object")]
 pub(super) struct Tool {
     pub(super) function: Option<Function>,
     pub(super) name: Option<String>,
@@ -93,6 +97,7 @@ pub(super) struct Tool {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a function: an object with a name")]
 pub(super) struct Function {
     pub(super) name: String,
     pub(super) description: Option<String>,
@@ -100,6 +105,7 @@ pub(super) struct Function {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a message: an object with a role")]
 pub(super) struct Message {
     pub(super) role: Role,
     pub(super) id: Option<Name>,
@@ -174,12 +180,14 @@ impl<'de> Visitor<'de> for ContentVisitor {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a call: an object with a function")]
 pub(super) struct Call {
     pub(super) id: Option<Name>,
     pub(super) function: CalledFunction,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a function call: an object with a name")]
 pub(super) struct CalledFunction {
     pub(super) name: String,
     /// A text that holds JSON, or the JSON itself.

@@ -26,8 +26,12 @@ impl Oracle<'_> {
             let kept = |at: usize| self.kept.get(&Unit::Message(at));
             let lives = |at: usize| kept(at).is_none() && self.dead(turn, at).is_none();
             let head_is_dead = turn.0.is_some_and(|head| kept(head).is_none() && !lives(head));
-            let suffix: Vec<usize> =
-                turn.1.iter().copied().filter(|at| number > of || turn.0 == Some(start) || *at >= start).collect();
+            let suffix: Vec<usize> = turn
+                .1
+                .iter()
+                .copied()
+                .filter(|at| number > of || turn.0 == Some(start) || *at >= start)
+                .collect();
             if number == of && turn.0 != Some(start) {
                 let paid = |at: &usize| matches!(kept(*at), Some((Section::Conversation, _)));
                 let reaches = suffix.iter().any(|at| paid(at) || lives(*at));
@@ -80,7 +84,8 @@ impl Oracle<'_> {
     /// The set as a whole; in its own budget as much as fits from the front; of what is left over all of it or nothing,
     /// unless nothing is in yet. Nothing, where there is no set or not even its first fits.
     pub fn offer_the_set(&mut self, room: i64, cap: i64, left_over: bool) -> Option<BTreeMap<Unit, String>> {
-        let set: Vec<usize> = (0..self.s.rag.len()).filter(|at| self.place_in_the_set(*at) < usize::MAX).collect();
+        let set: Vec<usize> =
+            (0..self.s.rag.len()).filter(|at| self.place_in_the_set(*at) < usize::MAX).collect();
         if set.is_empty() {
             return None;
         }
@@ -88,7 +93,8 @@ impl Oracle<'_> {
         let out = self.offer(&set, Fill::Prefix, room, cap);
         let all = !out.values().any(|reason| reason.starts_with("budget"));
         if left_over && !all {
-            let had: BTreeSet<&Unit> = before.keys().filter(|unit| matches!(unit, Unit::Document(_))).collect();
+            let had: BTreeSet<&Unit> =
+                before.keys().filter(|unit| matches!(unit, Unit::Document(_))).collect();
             if had.is_empty() && self.kept == before {
                 return None;
             }
@@ -166,7 +172,7 @@ impl Oracle<'_> {
         if self.s.config.conversation.tool_results != ToolResults::Clip || self.clip.is_some() {
             return None;
         }
-        let open = self.open()?;
+        let open = self.open().filter(|open| self.required().contains(open))?;
         let results = (0..self.s.lines.len()).filter(|at| self.owner[*at] == Some(open));
         let longest = results.clone().map(|at| self.s.lines[at].size).max()?;
         let size = |clip: usize| {
@@ -174,7 +180,8 @@ impl Oracle<'_> {
             clipped.size(Unit::Message(open))
         };
         let whole = self.size(Unit::Message(open));
-        let shortens = |clip: &usize| results.clone().any(|at| clipped(at, self.s.lines[at].size, *clip).is_some());
+        let shortens =
+            |clip: &usize| results.clone().any(|at| clipped(at, self.s.lines[at].size, *clip).is_some());
         (200..=longest).rev().find(|clip| shortens(clip) && least - whole + size(*clip) <= total)
     }
 }

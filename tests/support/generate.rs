@@ -2,9 +2,9 @@
 //! anything, repeated documents. Small, so that a brute-force oracle can decide them too.
 
 use context_window::{
-    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Error, Fill, ItemId, Message, Model, PinnedItem,
-    Placement, PlanRequest, Priority, RagItem, Repair, RequestLimits, Role, Sections, TokenCounter, ToolCall,
-    ToolResults, Ttl, TtlPolicy,
+    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Error, Fill, ItemId, Message, Model,
+    PinnedItem, Placement, PlanRequest, Priority, RagItem, Repair, RequestLimits, Role, Sections,
+    TokenCounter, ToolCall, ToolResults, Ttl, TtlPolicy,
 };
 use proptest::prelude::*;
 

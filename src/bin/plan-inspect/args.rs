@@ -152,7 +152,8 @@ impl Options {
         if let Some(path) = self.config.as_ref().or(named.as_ref()) {
             layers = layers.file(path)?;
         }
-        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         layers = layers.environment(env::vars_os().filter_map(text));
         layers = layers.pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
         layers = layers.pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
@@ -244,7 +245,8 @@ pub(crate) struct Screen {
 
 impl Screen {
     pub(crate) fn width(&self) -> usize {
-        let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(columns, _)| usize::from(columns.0));
+        let terminal =
+            || terminal_size::terminal_size_of(io::stdout()).map(|(columns, _)| usize::from(columns.0));
         self.width.or_else(terminal).unwrap_or(80)
     }
 

@@ -31,7 +31,8 @@ fn print(text: &str) -> Result<()> {
 
 /// Writes a file so that it is either the old one or the new one, never half of it.
 fn save(path: &Path, text: &str) -> Result<()> {
-    let mut name = path.file_name().with_context(|| format!("{}: is no file name", path.display()))?.to_owned();
+    let mut name =
+        path.file_name().with_context(|| format!("{}: is no file name", path.display()))?.to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
     let written = write_through(&part, text).and_then(|()| fs::rename(&part, path));

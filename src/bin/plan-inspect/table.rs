@@ -38,7 +38,8 @@ impl<const N: usize> fmt::Display for Table<N> {
             let mut line = String::new();
             for ((cell, width), align) in row.iter().zip(widths).zip(self.align) {
                 let fill = " ".repeat(width - cell.width());
-                let (left, right) = if align == Align::Left { ("", fill.as_str()) } else { (fill.as_str(), "") };
+                let (left, right) =
+                    if align == Align::Left { ("", fill.as_str()) } else { (fill.as_str(), "") };
                 line.push_str(&format!("{left}{cell}{right}  "));
             }
             writeln!(f, "{}", line.trim_end())?;

@@ -28,7 +28,9 @@ fn as_toml(loaded: &LoadedConfig, settings: &BTreeMap<String, String>, origin: b
     let mut table = "";
     let lines = LoadedConfig::keys().map(|key| {
         let (of, name) = key.rsplit_once('.').unwrap_or(("", key));
-        let line = settings.get(key).map_or_else(|| format!("#{name} is not set"), |value| format!("{name} = {value}"));
+        let line = settings
+            .get(key)
+            .map_or_else(|| format!("#{name} is not set"), |value| format!("{name} = {value}"));
         (of, key, line)
     });
     let lines: Vec<(&str, &str, String)> = lines.collect();

@@ -29,7 +29,10 @@ fn list(words: &[String], registry: &Registry, format: DataFormat) -> Result<()>
         return print(&(serde_json::to_string_pretty(&BTreeMap::from([("models", entries)]))? + "\n"));
     }
     if entries.is_empty() {
-        bail!("no model has `{}` in its name; `plan-inspect models list` shows all of them", words.join("` and `"));
+        bail!(
+            "no model has `{}` in its name; `plan-inspect models list` shows all of them",
+            words.join("` and `")
+        );
     }
     let mut table = Table::new(&[
         ("model", Align::Left),
@@ -89,14 +92,16 @@ fn show(name: &str, registry: &Registry, format: DataFormat) -> Result<()> {
     lines.push(("source", entry.source.clone()));
     lines.push(("read on", entry.date.clone()));
     let lines = lines.into_iter().filter(|(_, text)| !text.is_empty());
-    let lines: Vec<String> = lines.map(|(what, text)| format!("{what:<15} {}\n", report::printable(&text))).collect();
+    let lines: Vec<String> =
+        lines.map(|(what, text)| format!("{what:<15} {}\n", report::printable(&text))).collect();
     print(&lines.concat())
 }
 
 fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
     let (name, text) = input::text(file)?;
     let registry = Registry::import(&text, &name, date)?;
-    let text = format!("# {} models, imported from {name}\n\n{}", registry.entries().len(), registry.to_toml()?);
+    let text =
+        format!("# {} models, imported from {name}\n\n{}", registry.entries().len(), registry.to_toml()?);
     match output {
         Some(path) => save(path, &text),
         None => print(&text),

@@ -37,7 +37,11 @@ fn previous(path: &std::path::Path) -> Result<Anchor> {
     let (name, text) = input::text(path)?;
     let read: Result<Anchor, _> = serde_json::from_str(&text);
     read.map_err(|error| {
-        anyhow::anyhow!("{name}:{}:{}: no anchor ({error}); expected what --save-anchor writes", error.line(), error.column())
+        anyhow::anyhow!(
+            "{name}:{}:{}: no anchor ({error}); expected what --save-anchor writes",
+            error.line(),
+            error.column()
+        )
     })
 }
 
