@@ -99,7 +99,7 @@ pub enum Event {
         /// What the plan counted.
         counted: u64,
         /// Where its window started, which documents it held, and what it was made for.
-        anchor: Anchor,
+        anchor: Box<Anchor>,
         /// What the provider reported.
         usage: Option<Usage>,
     },
@@ -217,7 +217,11 @@ impl Conversation {
         reply: Message,
         usage: impl Into<Option<Usage>>,
     ) -> ItemId {
-        self.note_event(Event::Sent { counted: plan.total.n, anchor: plan.anchor(), usage: usage.into() });
+        self.note_event(Event::Sent {
+            counted: plan.total.n,
+            anchor: Box::new(plan.anchor()),
+            usage: usage.into(),
+        });
         self.sent = Some(self.events.len() - 1);
         self.push(reply)
     }
@@ -426,7 +430,7 @@ mod tests {
         let usage = Usage::openai(11, 0, 3);
         assert_eq!(log.push_reply(&plan, Message::assistant("Well."), usage), "m1".into());
         let sent = log.entries().find_map(|entry| match entry {
-            Entry::Event(Event::Sent { counted, anchor, usage }) => Some((*counted, anchor, *usage)),
+            Entry::Event(Event::Sent { counted, anchor, usage }) => Some((*counted, &**anchor, *usage)),
             _ => None,
         });
         assert_eq!(sent, Some((plan.total.n, &plan.anchor(), Some(usage))));

@@ -166,7 +166,7 @@ impl Snippet {
 
     /// The line of a place in a text, from 1.
     pub(crate) fn line_of(text: &str, at: usize) -> usize {
-        1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+        text.as_bytes()[..at.min(text.len())].split(|byte| *byte == b'\n').count()
     }
 }
 

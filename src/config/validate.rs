@@ -14,8 +14,12 @@ pub(crate) struct Fault {
     pub(crate) expected: &'static str,
 }
 
-fn fault(keys: &'static [&'static str], found: impl ToString, expected: &'static str) -> Result<(), Fault> {
-    Err(Fault { keys, found: found.to_string(), expected })
+fn fault(
+    keys: &'static [&'static str],
+    found: impl std::fmt::Display,
+    expected: &'static str,
+) -> Result<(), Fault> {
+    Err(Fault { keys, found: format!("{found}"), expected })
 }
 
 pub(super) fn check(config: &Config) -> Result<(), Fault> {

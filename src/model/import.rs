@@ -1,4 +1,4 @@
-//! Public catalogues → a registry. The shapes of LiteLLM's price file, of models.dev, and of a list of flat entries.
+//! Public catalogues → a registry. The shapes of `LiteLLM`'s price file, of models.dev, and of a list of flat entries.
 
 use super::{CacheKind, CacheRule, Counts, Framing, ModelEntry, Price, Registry};
 use crate::error::Error;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const LITELLM: &str = "litellm";
 const MODELS_DEV: &str = "models.dev";
 
-/// One model of LiteLLM's price file. What it calls context is a limit of the input.
+/// One model of `LiteLLM`'s price file. What it calls context is a limit of the input.
 #[derive(Deserialize)]
 struct LiteLlm {
     litellm_provider: Option<String>,
@@ -82,7 +82,7 @@ struct Found {
 }
 
 impl Registry {
-    /// Reads a public catalogue (JSON): LiteLLM's price file, models.dev's `api.json`, or a list of
+    /// Reads a public catalogue (JSON): `LiteLLM`'s price file, models.dev's `api.json`, or a list of
     /// `{model, provider, origin, context_len, ...}`. `origin` stands for the file in errors, `date` is when it was read.
     ///
     /// A model that several providers serve is taken from its vendor, else from the first. `LiteLLM`'s context becomes
@@ -169,7 +169,7 @@ impl Import {
         }
     }
 
-    /// Every value is a model of LiteLLM's or a provider of models.dev's; what is neither is passed over.
+    /// Every value is a model of `LiteLLM`'s or a provider of models.dev's; what is neither is passed over.
     fn catalogue(&mut self, values: IndexMap<String, serde_json::Value>) {
         for (name, value) in values {
             if value.get("models").is_some() {
@@ -285,10 +285,12 @@ fn entry(name: String, figures: &[(&str, Found)], date: &str) -> ModelEntry {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the figure was read for this")]
+#[expect(clippy::cast_sign_loss, reason = "it is 1 or more")]
 fn tokens(figure: Option<Figure>) -> Option<u64> {
     match figure {
         // A catalogue's numbers are whole and far below 2^53; what is not is no number of tokens.
-        Some(Figure::Number(n)) if n >= 1.0 && n <= 9e15 => Some(n as u64),
+        Some(Figure::Number(n)) if (1.0..=9e15).contains(&n) => Some(n as u64),
         _ => None,
     }
 }

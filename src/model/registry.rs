@@ -232,7 +232,7 @@ impl ModelEntry {
                 ));
             }
         }
-        self.price.and_then(|price| price.fault())
+        self.price.and_then(super::Price::fault)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     reason::IncludedReason,
     tokens::{Certainty, TokenCount},
 };
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A plan as text; print it with `{}`.
 #[derive(Debug, Clone, Copy)]
@@ -131,8 +131,9 @@ impl Text<'_> {
         let left = grouped(plan.left_over());
         let used = used.max(left.len()).max(overhead.to_string().len());
         let widths = [share, budget, used, widths[3], widths[4]];
-        let line = |cells: &[String; 5]| -> String {
-            cells.iter().zip(widths).map(|(cell, width)| format!("  {cell:>width$}")).collect()
+        let line = |cells: &[String; 5]| {
+            let cells = cells.iter().zip(widths).map(|(cell, width)| format!("  {cell:>width$}"));
+            cells.collect::<Vec<_>>().concat()
         };
         let taken = 13 + widths.iter().map(|width| width + 2).sum::<usize>() + 2;
         let room = self.page.columns().saturating_sub(taken).min(LONGEST_BAR);
@@ -197,11 +198,11 @@ impl Text<'_> {
             IncludedReason::Summary => "summary of what is archived".into(),
         };
         if item.priority != Priority::Normal {
-            why += &format!(", priority {}", item.priority.name());
+            let _ = write!(why, ", priority {}", item.priority.name());
         }
         match item.ttl {
             Some(Ttl::Limited(turns)) if turns.get() == 1 => why += ", 1 turn left",
-            Some(Ttl::Limited(turns)) => why += &format!(", {turns} turns left"),
+            Some(Ttl::Limited(turns)) => drop(write!(why, ", {turns} turns left")),
             Some(Ttl::NoneRemaining) => why += ", no turn left",
             Some(Ttl::Unlimited) => why += ", never dropped",
             None => {}

@@ -1,5 +1,7 @@
 //! The command line.
 
+#![expect(clippy::doc_markdown, reason = "comments here are help texts")]
+
 use anyhow::Result;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use context_window::{Config, ConfigLayers, LoadedConfig, Registry, RequestLimits, TokenCounter};
@@ -18,7 +20,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Plan the session's next prompt and show the plan (what a bare SESSION does)
-    Plan(Plan),
+    Plan(Box<Plan>),
     /// Show the options in force
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -196,7 +198,6 @@ pub(crate) struct Target {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Provider {
-    #[expect(clippy::doc_markdown, reason = "this is the help text")]
     /// OpenAI Chat Completions
     Openai,
 }

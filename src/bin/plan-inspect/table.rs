@@ -35,13 +35,11 @@ impl<const N: usize> fmt::Display for Table<N> {
             }
         }
         for row in &self.rows {
-            let mut line = String::new();
-            for ((cell, width), align) in row.iter().zip(widths).zip(self.align) {
+            let cells = row.iter().zip(widths).zip(self.align).map(|((cell, width), align)| {
                 let fill = " ".repeat(width - cell.width());
-                let (left, right) =
-                    if align == Align::Left { ("", fill.as_str()) } else { (fill.as_str(), "") };
-                line.push_str(&format!("{left}{cell}{right}  "));
-            }
+                if align == Align::Left { format!("{cell}{fill}  ") } else { format!("{fill}{cell}  ") }
+            });
+            let line = cells.collect::<Vec<_>>().concat();
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
