@@ -82,6 +82,7 @@
 mod item;
 mod error;
 mod spelling;
+mod file;
 mod message;
 mod config;
 mod wording;

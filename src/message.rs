@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -67,6 +67,24 @@ struct Extra {
     calls: Vec<ToolCall>,
     answers: Option<Box<str>>,
     reasoning: Option<Box<str>>,
+    stub: Stub,
+}
+
+/// What was sent last in place of a cleared result (rule S7), so that it is written and counted once. No part of what a
+/// message is: it may change speed, never a plan.
+#[derive(Debug, Default)]
+struct Stub(OnceLock<Box<(ItemId, Message)>>);
+
+impl Clone for Stub {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Stub {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// A piece of a message whose content is a list.
@@ -315,6 +333,19 @@ impl Message {
         let mut message = self.clone();
         message.inner_mut().text = text.into_boxed_str();
         message.edit(|extra| extra.parts.clear())
+    }
+
+    /// What is sent in its place once it is cleared, known by `id`: [`Message::saying`] what `text` says. Kept beside a
+    /// message that answers a call.
+    pub(crate) fn stub(&self, id: &ItemId, text: impl FnOnce() -> String) -> Self {
+        let cell = self.extra().map(|extra| &extra.stub.0);
+        // A message that is part of two conversations may have two ids.
+        if let Some((_, stub)) = cell.and_then(OnceLock::get).map(|kept| &**kept).filter(|(of, _)| of == id) {
+            return stub.clone();
+        }
+        let stub = self.saying(text());
+        cell.map(|cell| cell.set(Box::new((id.clone(), stub.clone()))));
+        stub
     }
 
     /// The text, or the parts that are text.

@@ -160,3 +160,36 @@ fn a_million_documents_with_one_id() {
     let text = format!(r#"{{"query":"q","rag":[{}]}}"#, vec![one; 1_000_000].join(","));
     assert!(seen("million.json", text.as_bytes(), &[]).starts_with("ctx tokens: 29 / "));
 }
+
+#[test]
+fn options_and_registries_that_are_none() {
+    let deep = format!("x = {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
+    let dots = format!("{} = 1\n", vec!["a"; 100_000].join("."));
+    let cases: [(&str, Vec<u8>); 7] = [
+        ("deep.toml", deep.into_bytes()),
+        ("dots.toml", dots.into_bytes()),
+        ("digits.toml", format!("[rag]\nmax_items = {}\n", "9".repeat(100_000)).into_bytes()),
+        ("bytes.toml", b"[rag]\nfill = \"\xff\"\n".to_vec()),
+        ("twice.toml", b"[rag]\nmax_items = 1\nmax_items = 1\n".to_vec()),
+        ("large.toml", vec![b'#'; 20_000_000]),
+        ("escape.toml", b"\"\\u001b[2J\" = 1\n".to_vec()),
+    ];
+    let mut text = String::new();
+    for (name, bytes) in &cases {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, bytes).unwrap();
+        for flag in ["--config", "--models"] {
+            let mut command = Command::cargo_bin("plan-inspect").unwrap();
+            command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("CONTEXT_WINDOW_CONFIG");
+            command.args(["examples/support-chat.json", flag, path.to_str().unwrap()]);
+            let output = command.timeout(Duration::from_secs(60)).output().unwrap();
+            let errors = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{name}: {errors}");
+            assert!(output.stdout.is_empty() && errors.len() < 1_000, "{name}: {errors}");
+            assert!(!errors.contains(|c: char| c.is_control() && c != '\n'), "{name}: {errors:?}");
+            writeln!(text, "--- {flag} {name}\n{}", errors.replace(path.to_str().unwrap(), name)).unwrap();
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+    insta::assert_snapshot!("bad_options", text);
+}

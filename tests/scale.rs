@@ -10,7 +10,7 @@
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, SessionFile,
-    TokenCounter, ToolCall,
+    TokenCounter, ToolCall, ToolResults,
 };
 use std::{
     fmt::Write as _,
@@ -29,6 +29,10 @@ struct Asked {
 
 /// A manager whose counter records what it is asked.
 fn recording() -> (ContextWindowManager, Arc<Asked>) {
+    recording_with(Config::default())
+}
+
+fn recording_with(config: Config) -> (ContextWindowManager, Arc<Asked>) {
     let asked = Arc::new(Asked::default());
     let record = asked.clone();
     let counter = TokenCounter::from_fn("recording", move |text| {
@@ -36,7 +40,7 @@ fn recording() -> (ContextWindowManager, Arc<Asked>) {
         record.tokens.fetch_add(text.len() as u64, Relaxed);
         Ok::<_, std::fmt::Error>(text.len() as u64)
     });
-    let manager = ContextWindowManager::new(Model::custom("test"), counter, Config::default()).unwrap();
+    let manager = ContextWindowManager::new(Model::custom("test"), counter, config).unwrap();
     asked.calls.store(0, Relaxed);
     asked.tokens.store(0, Relaxed);
     (manager, asked)
@@ -149,4 +153,36 @@ fn a_document_that_is_in_is_counted_once() {
     assert_eq!(counted("<document "), 5);
     // Of a counter of one's own it is not known whether pieces add up, so the whole block is counted once more.
     assert_eq!(counted("<documents>\n<document "), 1);
+}
+
+/// A conversation that remembers its window counts each message once, however many steps plan it; what is cleared
+/// costs its stub once more.
+#[test]
+fn a_steady_window_counts_only_what_is_new() {
+    for results in [ToolResults::Keep, ToolResults::Clear] {
+        let mut config = Config::default();
+        config.conversation.tool_results = results;
+        config.conversation.clear_at_least = 500;
+        let (manager, asked) = recording_with(config);
+        let mut log = Conversation::from([Message::user("t".repeat(80))]);
+        let mut pushed = 80;
+        let mut dearest = 0;
+        for step in 0..400 {
+            let before = asked.tokens.load(Relaxed);
+            let request = PlanRequest::new(&log).limits(RequestLimits::budget(BUDGET));
+            let plan = manager.build_plan(&request).unwrap();
+            dearest = dearest.max(asked.tokens.load(Relaxed) - before);
+            let call = ToolCall::new(format!("c{step}"), "run", "{}");
+            log.push_reply(&plan, Message::assistant("").calls([call]), None);
+            log.push(Message::tool(format!("c{step}"), "r".repeat(300)));
+            pushed += 3 + 2 + 300;
+        }
+        let (calls, tokens) = (asked.calls.load(Relaxed), asked.tokens.load(Relaxed));
+        eprintln!(
+            "{results:?}: 400 plans, {calls} calls, {tokens} tokens counted of {pushed} pushed; at most {dearest} in one plan"
+        );
+        let stubs = if results == ToolResults::Keep { 0 } else { 400 * 80 };
+        assert!(tokens <= pushed + stubs, "{tokens} of {pushed}");
+        assert!(dearest <= BUDGET, "{dearest}");
+    }
 }

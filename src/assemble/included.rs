@@ -198,7 +198,12 @@ impl Writer<'_, '_> {
             Shortened::Cleared => self.parts.cleared.push(piece.id.clone()),
             Shortened::Clipped => self.parts.clipped.push(piece.id.clone()),
         }
-        piece.message.saying(self.results.as_sent(self.pool, position).text().into())
+        let sent = self.results.as_sent(self.pool, position).into_owned();
+        match piece.message.answers() {
+            // One of two calls of one id goes by another name (rule H1).
+            Some(id) if sent.answers() != Some(id) => sent.answering(id),
+            _ => sent,
+        }
     }
 
     /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).

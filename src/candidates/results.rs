@@ -210,8 +210,9 @@ fn stub(pool: &Pool<'_>, position: u32) -> Option<Message> {
         return None;
     }
     let bytes: usize = message.texts().map(str::len).sum();
-    let text = wording::cleared_result(&pool.log.message_id(position), bytes);
-    (text.len() < bytes || message.images().next().is_some()).then(|| message.saying(text))
+    let id = pool.log.message_id(position);
+    let stub = message.stub(&id, || wording::cleared_result(&id, bytes));
+    (stub.text().len() < bytes || message.images().next().is_some()).then_some(stub)
 }
 
 /// The text of a result, where it is nothing but text.

@@ -3,14 +3,17 @@
 use super::{Config, presets, validate::Fault};
 use crate::{
     error::{Error, Repr, Snippet, in_plain_words},
-    spelling,
+    file, spelling,
 };
 use serde::Deserialize;
-use std::{collections::BTreeMap, fs, ops::Range, path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, ops::Range, path::Path, sync::LazyLock};
 use toml::de::{DeTable, DeValue};
 
 /// What environment variables of ours start with.
 pub const ENVIRONMENT: &str = "CONTEXT_WINDOW_";
+
+/// The most bytes of a file of options.
+const MOST: u64 = 1 << 20;
 
 /// The tests' own variable, and the one that names the file to load: no options.
 const NOT_OPTIONS: [&str; 2] = ["DATA", "CONFIG"];
@@ -78,11 +81,7 @@ impl ConfigLayers {
     ///
     /// `ErrorKind::Config` when it cannot be read as UTF-8.
     pub fn file(self, path: &Path) -> Result<Self, Error> {
-        let name = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|error| {
-            Error::new(Repr::ConfigFile { origin: name.clone(), detail: error.to_string() })
-        })?;
-        Ok(self.text(&name, text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)))
+        Ok(self.text(&path.display().to_string(), file::text(path, MOST)?))
     }
 
     /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word. `name` and

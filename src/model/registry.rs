@@ -3,10 +3,13 @@
 use super::{CacheRule, Framing, Model, Price};
 use crate::{
     error::{Error, Repr, Snippet, in_plain_words},
-    spelling,
+    file, spelling,
 };
 use serde::{Deserialize, Serialize};
-use std::{fs, path::Path, sync::LazyLock};
+use std::{path::Path, sync::LazyLock};
+
+/// The most bytes of a registry file: all models of both public catalogues take half a megabyte.
+const MOST: u64 = 16 << 20;
 
 /// What is known of one model: one `[[model]]` of a registry file. Lengths are in tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -131,11 +134,7 @@ impl Registry {
     ///
     /// As [`Registry::from_toml`], and when the file cannot be read.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
-        let origin = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|error| {
-            Error::new(Repr::ConfigFile { origin: origin.clone(), detail: error.to_string() })
-        })?;
-        Self::from_toml(&text, &origin)
+        Self::from_toml(&file::text(path, MOST)?, &path.display().to_string())
     }
 
     /// These models over those of another registry: where both know a name, this one's entry holds.
