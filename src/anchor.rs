@@ -58,6 +58,8 @@ pub(crate) struct Steady<'a> {
     /// The documents that stay, while the live question is the same.
     pub(crate) rag: &'a [ItemId],
     pub(crate) cleared_before: Option<&'a ItemId>,
+    /// Why the window is not continued, where there was one.
+    pub(crate) lost: Option<&'static str>,
 }
 
 impl Anchor {
@@ -72,11 +74,23 @@ impl Anchor {
     ) -> Steady<'_> {
         let cleared_before = self.cleared_before.as_ref();
         let same_target = self.target.as_ref().is_none_or(|target| *target == Target::of(model));
-        if !same_target || !self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget)) {
-            return Steady { cleared_before, ..Steady::default() };
+        let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
+        if !same_target || !same_limits {
+            let lost =
+                if same_target { "it was made under other limits" } else { "it was made for another model" };
+            let lost = self.window_start.as_ref().map(|_| lost);
+            return Steady { cleared_before, lost, ..Steady::default() };
         }
-        let rag = self.rag.as_deref().filter(|_| live.is_some() && self.live.as_ref() == live);
-        Steady { window_start: self.window_start.as_ref(), rag: rag.unwrap_or_default(), cleared_before }
+        let rag = self
+            .rag
+            .as_deref()
+            .filter(|_| live.is_some() && (self.live.is_none() || self.live.as_ref() == live));
+        Steady {
+            window_start: self.window_start.as_ref(),
+            rag: rag.unwrap_or_default(),
+            cleared_before,
+            lost: None,
+        }
     }
 }
 

@@ -7,10 +7,12 @@ use crate::{
     error::Error,
     item::{ItemId, Section},
     meter::Meter,
-    model::{Limits, LimitsSource, Model},
+    model::{Framing, Limits, LimitsSource, Model},
     plan::{BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, PlannedItem, SectionUse},
+    reason::{ExcludedReason, HeldBy},
     select::{self, Selection, Window},
     tokens::{Certainty, TokenCount},
+    wording::grouped,
 };
 
 mod excluded;
@@ -56,8 +58,9 @@ pub(crate) fn plan(
     });
     let overflow = overflow::of(frame, total, &parts.rows, pool, scale, meter)?;
     let mut notices = about_the_target(frame);
-    notices.extend(about_the_window(chosen.window));
+    notices.extend(about_the_window(pool, chosen.window));
     notices.extend(about_the_results(pool, scale.results(), &parts));
+    notices.extend(nothing_to_clear(pool, &excluded));
     notices.extend(parts.notices);
     Ok(ContextPlan {
         model: frame.model.name.clone(),
@@ -124,18 +127,27 @@ fn about_the_target(frame: &Frame<'_>) -> Vec<Notice> {
         );
         say("B2", text + &near);
     }
+    if !matches!(frame.model.framing, Framing::OpenAiChat | Framing::Plain) {
+        say("N3", "priced in the form of OpenAI Chat: the model's own is not known here yet".into());
+    }
     let window = frame.limits.context_len.min(frame.limits.max_input.unwrap_or(u64::MAX));
     if frame.prompt_budget > window {
-        say("B1", format!("the budget asked for is larger than the window of {window} tokens"));
+        say("B1", format!("the budget asked for is larger than the window of {} tokens", grouped(window)));
     }
     notices
 }
 
-/// A window that was cut: from here on the prompt begins with other messages than the last one did (rule S5).
-fn about_the_window(window: Window) -> Option<Notice> {
-    let Window::Cut { budget, low } = window else { return None };
-    let text =
-        format!("the last window no longer fits its {budget} tokens: it is cut to {low} once, to stay there");
+/// A window that was cut or not continued: the prompt begins with other messages than the last one did (rule S5).
+fn about_the_window(pool: &Pool<'_>, window: Window) -> Option<Notice> {
+    let text = match (window, pool.lost_window) {
+        (Window::Cut { budget, low }, _) => format!(
+            "the last window no longer fits its {} tokens: it is cut once, to its low mark of {}",
+            grouped(budget),
+            grouped(low)
+        ),
+        (_, Some(why)) => format!("the last prompt's window is not continued: {why}"),
+        _ => return None,
+    };
     Some(Notice { rule: "S5", ids: Vec::new(), text })
 }
 
@@ -148,6 +160,15 @@ fn about_the_results(pool: &Pool<'_>, results: &Results, parts: &included::Parts
     let clipped = (&parts.clipped, "sent without its middle, or the minimum would not fit".to_owned());
     let notice = |(ids, text): (&Vec<ItemId>, String)| Notice { rule: "S7", ids: ids.clone(), text };
     [cleared, clipped].into_iter().filter(|(ids, _)| !ids.is_empty()).map(notice).collect()
+}
+
+/// Results are to be cleared, the window is too large, and no last prompt is remembered whose window it could be (S7).
+fn nothing_to_clear(pool: &Pool<'_>, excluded: &[ExcludedItem]) -> Option<Notice> {
+    let by_window =
+        |row: &ExcludedItem| matches!(row.reason, ExcludedReason::Budget { held_by: HeldBy::Window, .. });
+    let says_so = pool.clears_results() && excluded.iter().any(by_window);
+    let text = "no result is cleared: that is for a window that goes on from the last prompt's, and none is remembered";
+    says_so.then(|| Notice { rule: "S7", ids: Vec::new(), text: text.into() })
 }
 
 /// The unit that stands for a required question, where the block goes right before it.

@@ -2,7 +2,7 @@
 
 use crate::{
     anchor::Steady,
-    config::Config,
+    config::{Config, ToolResults},
     conversation::{Conversation, Place},
     error::Error,
     expiry::{Expiry, Fate},
@@ -70,6 +70,8 @@ pub(crate) struct Pool<'a> {
     pub(crate) steady_documents: Option<u32>,
     /// Where the last prompt's window started, if that still holds (rule S5).
     pub(crate) window_start: Option<Unit>,
+    /// Why the last prompt's window is not continued, where there was one.
+    pub(crate) lost_window: Option<&'static str>,
     /// Results before this position were sent as stubs (rule S7).
     cleared_before: Option<u32>,
     /// The exchange whose results the conversation still waits for.
@@ -117,6 +119,7 @@ impl<'a> Pool<'a> {
             documents,
             steady_documents,
             window_start: None,
+            lost_window: steady.lost,
             cleared_before: steady.cleared_before.and_then(|id| log.position_of(id)),
             expiry,
             system: Vec::new(),
@@ -133,6 +136,9 @@ impl<'a> Pool<'a> {
         };
         let start = steady.window_start.and_then(|id| log.position_of(id));
         pool.window_start = start.and_then(|position| pool.unit_of(position));
+        if steady.window_start.is_some() && pool.window_start.is_none() {
+            pool.lost_window = Some("its start is not in this conversation");
+        }
         pool.check_ids(&[])?;
         pool.require_system();
         pool.require_conversation()?;
@@ -434,6 +440,11 @@ impl<'a> Pool<'a> {
     pub(crate) fn live_question(&self) -> Option<Unit> {
         let live = self.live_turn()?;
         self.log.turns().head(live).map(|_| Unit::Head(live))
+    }
+
+    /// Whether old tool results are to be cleared (rule S7).
+    pub(crate) fn clears_results(&self) -> bool {
+        self.config.conversation.tool_results == ToolResults::Clear
     }
 
     /// The live question's id.

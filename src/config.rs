@@ -84,25 +84,22 @@ impl Config {
         validate::check(self)
     }
 
-    /// Every key that has a value, dotted, with its value as TOML.
-    ///
-    /// # Errors
-    ///
-    /// `ErrorKind::Config` for numbers that TOML cannot hold: those over 9,223,372,036,854,775,807.
-    pub fn settings(&self) -> Result<BTreeMap<String, String>, Error> {
-        let table = toml::Table::try_from(self)
-            .map_err(|error| Error::config("(all)", error, "numbers that TOML can hold"))?;
+    /// Every key that has a value, dotted, with its value as TOML and JSON alike write it.
+    #[must_use]
+    pub fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
-        let mut open = vec![(String::new(), table)];
-        while let Some((prefix, table)) = open.pop() {
-            for (name, value) in table {
-                match value {
-                    toml::Value::Table(inner) => open.push((format!("{prefix}{name}."), inner)),
-                    value => drop(settings.insert(format!("{prefix}{name}"), value.to_string())),
+        let mut open = vec![(String::new(), serde_json::to_value(self).unwrap_or_default())];
+        while let Some((key, value)) = open.pop() {
+            match value {
+                serde_json::Value::Object(table) => {
+                    let dot = if key.is_empty() { "" } else { "." };
+                    open.extend(table.into_iter().map(|(name, value)| (format!("{key}{dot}{name}"), value)));
                 }
+                serde_json::Value::Null => {}
+                value => drop(settings.insert(key, value.to_string())),
             }
         }
-        Ok(settings)
+        settings
     }
 }
 

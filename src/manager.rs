@@ -63,7 +63,7 @@ impl ContextWindowManager {
     pub fn new(model: Model, counter: TokenCounter, config: Config) -> Result<Self, Error> {
         config.validate()?;
         let meter = Meter::new(counter, model.framing)?;
-        let config_name = name_of(&config)?;
+        let config_name = name_of(&config);
         Ok(Self { model, meter, config, config_name })
     }
 
@@ -85,6 +85,13 @@ impl ContextWindowManager {
             let Some(withheld) = attempt.joins_too_much() else { break };
             attempt = self.attempt(&frame, &pool, withheld)?; // N3: joins that are known only now
         }
+        if attempt.gave_up_the_set {
+            let mut request = request.clone();
+            let anchor =
+                request.previous.get_or_insert_with(|| request.log.anchor().cloned().unwrap_or_default());
+            anchor.rag = None; // S5: documents that cannot stay are chosen anew
+            return self.build_plan(&request);
+        }
         telemetry::record(&attempt.plan);
         Ok(attempt.plan)
     }
@@ -97,7 +104,7 @@ impl ContextWindowManager {
         let chosen = select::choose(pool, &scale, &budgets, purse, &self.config)?; // S2-S5, S8, S9, B6
         let plan = assemble::plan(frame, pool, &scale, &self.meter, &budgets, &chosen)?; // O1, O2, N3, S6, H1-H4
         let minimal = budgets.overflow;
-        Ok(Attempt { plan, minimal, withheld })
+        Ok(Attempt { plan, minimal, gave_up_the_set: chosen.gave_up_the_set, withheld })
     }
 
     /// What is known before anything is chosen: limits, budget, and what is sent in any case.
@@ -169,6 +176,8 @@ struct Attempt {
     plan: ContextPlan,
     /// It holds the minimum and nothing else.
     minimal: bool,
+    /// The documents that were to stay with their question cannot (rule S5).
+    gave_up_the_set: bool,
     withheld: u64,
 }
 
@@ -183,13 +192,13 @@ impl Attempt {
 
 /// `default`, or the first 16 digits of a hash over the options that differ from their defaults, as lines of TOML in the
 /// order of their keys (rule O4): a key that a later version adds changes no name.
-fn name_of(config: &Config) -> Result<String, Error> {
-    let default = Config::default().settings()?;
-    let mut own = config.settings()?;
+fn name_of(config: &Config) -> String {
+    let default = Config::default().settings();
+    let mut own = config.settings();
     own.retain(|key, value| key != "preset" && default.get(key) != Some(value));
     if own.is_empty() {
-        return Ok("default".into());
+        return "default".into();
     }
     let lines: Vec<String> = own.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-    Ok(blake3::hash(lines.concat().as_bytes()).to_hex()[..16].into())
+    blake3::hash(lines.concat().as_bytes()).to_hex()[..16].into()
 }

@@ -269,12 +269,14 @@ impl ContextPlan {
             prompt_budget: Some(self.prompt_budget),
         };
         let documents = self.included.iter().filter(|item| item.source == Source::Rag);
+        // What did not fit was no window: the next one is found anew.
+        let fits = self.overflow.is_none();
         Anchor {
             target: Some(Target { model: self.model.clone(), provider: self.provider.clone() }),
             limits: Some(limits),
             live: self.live.clone(),
-            window_start: self.window_start.clone(),
-            rag: Some(documents.map(|item| item.id.clone()).collect()),
+            window_start: self.window_start.clone().filter(|_| fits),
+            rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
             cleared_before: self.cleared_before.clone(),
         }
     }

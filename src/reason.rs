@@ -1,6 +1,6 @@
 //! Why an item is in, why it is out: facts with their numbers, and the wording beside them.
 
-use crate::item::ItemId;
+use crate::{item::ItemId, wording::grouped};
 use serde::Serialize;
 use std::fmt;
 
@@ -169,13 +169,13 @@ impl fmt::Display for ExcludedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget { room, held_by } => match held_by {
-                HeldBy::Size => write!(f, "larger than the {room} left"),
-                HeldBy::Window => write!(f, "older than the kept window, {room} left"),
-                HeldBy::Cap => write!(f, "larger than the {room} left under the section's cap"),
-                HeldBy::Prefix => write!(f, "after an item that did not fit, {room} left"),
-                HeldBy::Steady => write!(f, "before the steady window, {room} left"),
+                HeldBy::Size => write!(f, "larger than the {} left", grouped(*room)),
+                HeldBy::Window => write!(f, "older than what no longer fits the {} left", grouped(*room)),
+                HeldBy::Cap => write!(f, "larger than the {} left under the section's cap", grouped(*room)),
+                HeldBy::Prefix => write!(f, "after an item that did not fit, {} left", grouped(*room)),
+                HeldBy::Steady => write!(f, "before the steady window, {} left", grouped(*room)),
                 HeldBy::SteadySet => {
-                    write!(f, "the documents stay while the question does, {room} left")
+                    write!(f, "the documents stay while the question does, {} left", grouped(*room))
                 }
                 HeldBy::Overflow => f.write_str("the minimum alone is over the budget"),
             },
@@ -191,10 +191,10 @@ impl fmt::Display for PolicyRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MinScore { score, limit } => write!(f, "score {score} is below {limit}"),
-            Self::MaxItemTokens { limit } => write!(f, "larger than {limit} an item"),
-            Self::MaxItems { limit } => write!(f, "{limit} items are in already"),
+            Self::MaxItemTokens { limit } => write!(f, "larger than {} an item", grouped(*limit)),
+            Self::MaxItems { limit } => write!(f, "{} items are in already", grouped(*limit)),
             Self::MaxSourceTokens { used, limit } => {
-                write!(f, "its source has {used} of at most {limit} in already")
+                write!(f, "its source has {} of at most {} in already", grouped(*used), grouped(*limit))
             }
             Self::OrphanResult => f.write_str("a result without a call"),
             Self::SecondResult => f.write_str("a second result for one call"),

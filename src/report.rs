@@ -1,6 +1,7 @@
 //! Two printers of one plan: text for people, JSON for machines.
 
 use crate::plan::ContextPlan;
+pub use crate::wording::grouped;
 
 mod json;
 mod page;
@@ -23,25 +24,11 @@ pub fn json(plan: &ContextPlan) -> String {
 /// A text without anything that a terminal would act on: controls and direction marks become `?`.
 #[must_use]
 pub fn printable(text: &str) -> String {
-    let marks = ['\u{200e}', '\u{200f}'];
+    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
     let acts = |c: char| {
         c.is_control() || marks.contains(&c) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
-}
-
-/// A number with commas at the thousands.
-#[must_use]
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 impl ContextPlan {

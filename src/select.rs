@@ -33,6 +33,12 @@ pub(crate) struct Selection {
     pub(crate) start: Option<Unit>,
     /// What became of the last prompt's window.
     pub(crate) window: Window,
+    /// Pins that the window counts on without paying for them.
+    awaited: Vec<Unit>,
+    /// Whether one of them is not in.
+    missing_in_the_window: bool,
+    /// Not even the first of the documents that were to stay fits: they have to be chosen anew.
+    pub(crate) gave_up_the_set: bool,
     used: [u64; 3],
 }
 
@@ -89,6 +95,31 @@ pub(crate) fn choose(
     pool: &Pool<'_>,
     scale: &Scale<'_>,
     budgets: &Budgets,
+    purse: Purse,
+    config: &Config,
+) -> Result<Selection, Error> {
+    // Pins of the last window that found no room in their own budget may find it in what is left over: where all of
+    // them do, they need not be paid for by the conversation, and the window is as steady as the last one was.
+    let chosen = choose_with(Pins::Awaited, pool, scale, budgets, purse, config)?;
+    if chosen.missing_in_the_window {
+        return choose_with(Pins::Paid, pool, scale, budgets, purse, config);
+    }
+    Ok(chosen)
+}
+
+/// Whether pins that got no room of their own budget are awaited from what is left over, or paid for as the ordinary
+/// messages that they are otherwise, where a window starts again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pins {
+    Awaited,
+    Paid,
+}
+
+fn choose_with(
+    pins: Pins,
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+    budgets: &Budgets,
     mut purse: Purse,
     config: &Config,
 ) -> Result<Selection, Error> {
@@ -98,24 +129,30 @@ pub(crate) fn choose(
         chosen.start = window::start(scale, &chosen)?;
         return Ok(chosen);
     }
-    chosen.window = keep_window(pool, scale, budgets, config, &mut chosen)?;
-    rag::take(pool, scale, documents_room(pool, budgets), rag::Round::Budget, &config.rag, &mut chosen)?;
+    chosen.window = keep_window(pins, pool, scale, budgets, config, &mut chosen)?;
+    let pot = budgets.pots[Section::Rag as usize];
+    let share = per_mille(budgets.total, pot.share);
+    rag::take_within(pool, scale, pot.budget, share, &config.rag, &mut chosen)?;
     loop {
         let before = chosen.kept.len();
         let room = purse.room(Section::SystemPinned, pool, scale, &chosen);
         pinned::take(pool, scale, room, &mut chosen)?;
         let left = purse.room(Section::Conversation, pool, scale, &chosen);
         match chosen.window {
-            Window::Fresh => window::take(scale, left, HeldBy::Window, &mut chosen)?,
+            Window::Fresh => window::take(scale, left, HeldBy::Window, None, &mut chosen)?,
             // What pins brought in meanwhile may have opened the way to something, within the mark.
-            Window::Cut { low, .. } => cut(scale, left, low, &mut chosen)?,
+            Window::Cut { low, .. } => cut(pool, scale, left, low, &mut chosen)?,
             Window::Steady => {}
         }
         let room = purse.room(Section::Rag, pool, scale, &chosen);
-        rag::take(pool, scale, room, rag::Round::LeftOver, &config.rag, &mut chosen)?;
+        rag::take(pool, scale, room, &config.rag, &mut chosen)?;
+        if chosen.gave_up_the_set {
+            return Ok(chosen);
+        }
         // A reserve that no document needs is offered once more; when nothing moves any longer, this is it.
         if chosen.kept.len() == before && !purse.release_block(&chosen) {
             chosen.start = window::start(scale, &chosen)?;
+            chosen.missing_in_the_window = chosen.awaited.iter().any(|pin| !chosen.has(*pin));
             return Ok(chosen);
         }
     }
@@ -139,18 +176,10 @@ pub(crate) fn shorter_results(
     let mut chosen = required_and_pinned(pool, scale, budgets)?;
     let budget = budgets.pots[Section::Conversation as usize].budget;
     let room = left_of(budget, Section::Conversation, &chosen);
-    if window::resume(scale, start, room, &mut chosen)? {
+    if window::resume(scale, start, room, true, &mut chosen)? {
         return Ok(None);
     }
-    scale.cleared_further(start)
-}
-
-/// What documents may take of their own budget. Those that stay with their question get no more than the section's
-/// share, which is what it is left with however much the other sections come to need: what has to go goes at once.
-fn documents_room(pool: &Pool<'_>, budgets: &Budgets) -> purse::Room {
-    let pot = budgets.pots[Section::Rag as usize];
-    let share = per_mille(budgets.total, pot.share);
-    purse::Room::of(if pool.steady_documents.is_some() { pot.budget.min(share) } else { pot.budget })
+    scale.cleared_further(start, budget)
 }
 
 /// What is left of a section's own budget.
@@ -165,6 +194,7 @@ fn left_of(budget: u64, section: Section, chosen: &Selection) -> u64 {
 /// The last prompt's window while it fits its budget, cut to the low mark when it does not (rule S5); without one,
 /// as much as fits (rule S4).
 fn keep_window(
+    pins: Pins,
     pool: &Pool<'_>,
     scale: &Scale<'_>,
     budgets: &Budgets,
@@ -173,22 +203,29 @@ fn keep_window(
 ) -> Result<Window, Error> {
     let Some(start) = pool.window_start else {
         let room = within(budgets, Section::Conversation, chosen);
-        window::take(scale, room, HeldBy::Window, chosen)?;
+        window::take(scale, room, HeldBy::Window, None, chosen)?;
         return Ok(Window::Fresh);
     };
     let budget = budgets.pots[Section::Conversation as usize].budget;
-    if window::resume(scale, start, left_of(budget, Section::Conversation, chosen), chosen)? {
+    let left = left_of(budget, Section::Conversation, chosen);
+    if window::resume(scale, start, left, pins == Pins::Awaited, chosen)? {
         return Ok(Window::Steady);
     }
     let low = per_mille(budget, config.conversation.low_mark);
-    cut(scale, within(budgets, Section::Conversation, chosen), low, chosen)?;
+    cut(pool, scale, within(budgets, Section::Conversation, chosen), low, chosen)?;
     Ok(Window::Cut { budget, low })
 }
 
-/// The walk of rule S4 with the low mark as its limit.
-fn cut(scale: &Scale<'_>, room: purse::Room, low: u64, chosen: &mut Selection) -> Result<(), Error> {
+/// The walk of rule S4 with the low mark as its limit, and no further back than where the window started.
+fn cut(
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+    room: purse::Room,
+    low: u64,
+    chosen: &mut Selection,
+) -> Result<(), Error> {
     let room = room.at_most(left_of(low, Section::Conversation, chosen));
-    window::take(scale, room, HeldBy::Steady, chosen)
+    window::take(scale, room, HeldBy::Steady, pool.window_start, chosen)
 }
 
 fn per_mille(of: u64, part: u16) -> u64 {

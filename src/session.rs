@@ -36,6 +36,8 @@ pub struct Session {
     pub state: Vec<(ItemId, String)>,
     /// What the last prompt left behind (rule S5).
     pub previous: Option<Anchor>,
+    /// Keys of the session that nobody reads.
+    unread: Vec<String>,
 }
 
 impl Session {
@@ -47,6 +49,14 @@ impl Session {
     /// and for a text that holds more than one.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         SessionFile::new("session", text.as_bytes().to_vec())?.session(None)
+    }
+
+    /// The keys of the session that are not read although another one may have been meant, each with that one. Unknown
+    /// keys are no error: logs carry whatever their writers need.
+    #[must_use]
+    pub fn unread_keys(&self) -> Vec<(String, &'static str)> {
+        let meant = |key: &String| Some((key.clone(), read::meant(key)?));
+        self.unread.iter().filter_map(meant).collect()
     }
 
     /// The request for the session's next prompt.
@@ -146,6 +156,11 @@ impl SessionFile {
     fn read(&self, document: &Document) -> Result<Session, Error> {
         let text = &self.text[document.start..document.end];
         read::session(text, &self.name, document.line)
+    }
+
+    /// The ids of the sessions, in the order of the file; one without an id goes by its line number.
+    pub fn ids(&self) -> impl Iterator<Item = String> {
+        self.documents.iter().map(|document| self.id_of(document))
     }
 
     fn id_of(&self, document: &Document) -> String {

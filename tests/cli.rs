@@ -105,7 +105,7 @@ fn options_come_from_file_environment_and_flags() {
         .iter()
         .find(|setting| setting["key"] == "rag.max_items")
         .unwrap();
-    assert_eq!((&setting["value"], &setting["origin"]), (&"3".into(), &"layers.toml:3".into()));
+    assert_eq!((&setting["value"], &setting["origin"]), (&3.into(), &"layers.toml:3".into()));
     // What it prints is a file that can be loaded again.
     let again = file("again.toml", out(&["config", "show", "--config", path]).as_bytes());
     assert_eq!(out(&[EXAMPLE, "--config", again.to_str().unwrap()]), out(&[EXAMPLE, "--config", path]));
@@ -161,10 +161,8 @@ fn models_are_listed_shown_and_imported() {
     );
     let own = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("own-models.toml");
     let own = own.to_str().unwrap();
-    assert_eq!(
-        out(&["models", "import", catalogue.to_str().unwrap(), "--date", "2026-11-22", "-o", own]),
-        ""
-    );
+    let said = out(&["models", "import", catalogue.to_str().unwrap(), "--date", "2026-11-22", "-o", own]);
+    assert!(said.starts_with("1 models of "), "{said}");
     assert!(out(&["models", "show", "wren-2", "--models", own]).contains("5,000 tokens"));
     let plan: Value =
         serde_json::from_str(&out(&[EXAMPLE, "--model", "acme/wren-2", "--models", own, "--format", "json"]))
@@ -220,6 +218,94 @@ fn reports_fit_their_width_whatever_the_script() {
                 }
             }
         }
+    }
+}
+
+/// The session and the model file of docs/session.md do what the page says.
+#[test]
+fn the_session_page_is_true() {
+    let page = std::fs::read_to_string("docs/session.md").unwrap();
+    let block = |kind: &str| {
+        let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
+        rest.split_once("```").unwrap().0.to_owned()
+    };
+    let session = file("page.json", block("json").as_bytes());
+    let session = session.to_str().unwrap();
+    let plan: Value = serde_json::from_str(&out(&[session, "--format", "json"])).unwrap();
+    let ids: Vec<&str> =
+        plan["included"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["s0", "tone", "m0", "a1", "refunds", "m2", "clock"]);
+    let models = file("page.toml", block("toml").as_bytes());
+    let args =
+        [session, "--models", models.to_str().unwrap(), "--model", "llama-at-home", "--format", "json"];
+    let plan: Value = serde_json::from_str(&out(&args)).unwrap();
+    assert_eq!((&plan["limits_source"], &plan["certainty"]), (&"request".into(), &"estimate".into()));
+}
+
+#[test]
+fn keys_that_are_not_read_are_told_where_another_was_meant() {
+    let note = |text: &str| {
+        let path = file("unread.json", text.as_bytes());
+        let assert = inspect(&[path.to_str().unwrap()]).assert().success();
+        String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+    };
+    let hi = r#""messages":[{"role":"user","content":"hi"}]"#;
+    assert_eq!(
+        note(&format!("{{{hi},\"documents\":[],\"modle\":\"gpt-5\",\"meta\":{{}},\"answer\":1}}")),
+        "plan-inspect: note: the session's key `documents` is not read; did you mean `rag`?\n\
+         plan-inspect: note: the session's key `modle` is not read; did you mean `model`?\n"
+    );
+    assert_eq!(note(&format!("{{{hi},\"source\":\"x\",\"meta\":{{}}}}")), "");
+    let path = file("misspelt.json", br#"{"mesages":[]}"#);
+    assert!(
+        fails(&[path.to_str().unwrap()]).contains("its key `mesages` is not read, did you mean `messages`?")
+    );
+}
+
+#[test]
+fn the_command_line_is_forgiving() {
+    assert_eq!(out(&[EXAMPLE, "--budget", "8k"]), out(&[EXAMPLE, "--budget", "8,000"]));
+    assert_eq!(out(&[EXAMPLE, "--budget", "8_000"]), out(&[EXAMPLE, "--budget", "8000"]));
+    for wrong in ["-5", "8x", "99999999999999999999", "k", ""] {
+        let error = fails(&[EXAMPLE, "--budget", wrong]);
+        assert!(error.contains("expected tokens") || error.contains("value is required"), "{wrong}: {error}");
+    }
+    assert!(fails(&["plam", EXAMPLE]).contains("plan"));
+    assert!(fails(&["cofnig"]).contains("config"));
+    let text = std::fs::read_to_string(EXAMPLE).unwrap();
+    let piped = inspect(&[]).write_stdin(text).assert().success().get_output().stdout.clone();
+    assert_eq!(String::from_utf8(piped).unwrap(), out(&[EXAMPLE]));
+    let lines = file("list.jsonl", LINES.as_bytes());
+    assert_eq!(out(&[lines.to_str().unwrap(), "--list"]), "first\n2\nthird\n");
+    assert!(fails(&[EXAMPLE, "--save-anchor", "-"]).contains("expected a file"));
+    assert!(fails(&[EXAMPLE, "--set", "max_items=5"]).contains("did you mean `rag.max_items`?"));
+    let mut command = inspect(&[EXAMPLE]);
+    let error = command.env("CONTEXT_WINDOW_RAG_MAX_ITEMS", "5").assert().code(2).get_output().stderr.clone();
+    assert!(String::from_utf8(error).unwrap().contains("did you mean `CONTEXT_WINDOW_RAG__MAX_ITEMS`?"));
+    // A body cannot say that it is over the budget; standard error does.
+    let body = inspect(&[EXAMPLE, "--format", "messages", "--budget", "20"]).assert().success();
+    let beside = String::from_utf8(body.get_output().stderr.clone()).unwrap();
+    assert!(beside.contains("over budget by"), "{beside}");
+}
+
+#[test]
+fn an_anchor_that_does_not_hold_says_so() {
+    let plan = |anchor: &str, args: &[&str]| {
+        let path = file("other-anchor.json", anchor.as_bytes());
+        let session = "examples/agent-parallel-tools.json";
+        out(&[&[session, "--width", "200", "--previous", path.to_str().unwrap()], args].concat())
+    };
+    assert!(plan(r#"{"window_start":"nowhere"}"#, &[]).contains("its start is not in this conversation"));
+    let other = r#"{"window_start":"m0","target":{"model":"gpt-4","provider":"openai"}}"#;
+    assert!(plan(other, &[]).contains("it was made for another model"));
+    assert!(
+        plan(r#"{"window_start":"m0","limits":{"prompt_budget":5}}"#, &["--budget", "900"])
+            .contains("other limits")
+    );
+    assert!(!plan(r#"{"window_start":null}"#, &[]).contains("not continued"));
+    for none in ["{}", "[]", r#"{"foo":1}"#, "3"] {
+        let path = file("no-anchor.json", none.as_bytes());
+        assert!(fails(&[EXAMPLE, "--previous", path.to_str().unwrap()]).contains("no anchor"));
     }
 }
 

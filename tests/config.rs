@@ -26,14 +26,14 @@ fn the_shipped_defaults_are_the_codes_defaults() {
 #[test]
 fn every_key_that_has_a_default_is_shipped_and_no_other() {
     let shipped: Vec<&str> = LoadedConfig::keys().collect();
-    let settings = Config::default().settings().unwrap();
+    let settings = Config::default().settings();
     let missing: Vec<&String> = settings.keys().filter(|key| !shipped.contains(&key.as_str())).collect();
     assert!(missing.is_empty(), "config/default.toml does not show {missing:?}");
     // Keys that are unset by default are known to the loader too: each line is valid with its comment taken off.
     let all = SHIPPED.replace("\n#", "\n");
     let lines =
         all.lines().filter(|line| line.starts_with('[') || (line.contains(" = ") && !line.starts_with(' ')));
-    let set = load(&lines.collect::<Vec<_>>().join("\n")).settings().unwrap();
+    let set = load(&lines.collect::<Vec<_>>().join("\n")).settings();
     assert_eq!(
         set.keys().map(String::as_str).collect::<std::collections::BTreeSet<_>>(),
         shipped.into_iter().collect()
@@ -263,6 +263,7 @@ fn behaviour_29_errors_say_where_what_and_what_is_allowed() {
         ("a percent over 100", "[usage]\napproaching = 175\n"),
         ("a percent of 0", "[compaction]\npercent = 0\n"),
         ("a target over its trigger", "[compaction]\ntarget = 90\npercent = 80\n"),
+        ("a target equal to its trigger", "[compaction]\ntarget = 85\n"),
         ("a trigger under the default target", "[compaction]\npercent = 40\n"),
         ("approaching behind at_limit", "[usage]\nat_limit = 70\n"),
         ("a low mark of 0", "[conversation]\nlow_mark = 0\n"),

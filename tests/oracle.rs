@@ -25,8 +25,9 @@ use support::generate::{self, Session};
 /// What became of one id: in for a reason and on whose account, or out for one.
 type Verdicts = BTreeMap<String, String>;
 
-/// The verdicts, the sections' budgets and where the window starts.
-type Decided = (Verdicts, [i64; 3], Option<String>);
+/// The verdicts, the sections' budgets, where the window starts, whether a set was given up, and the message
+/// before which results are cleared.
+type Decided = (Verdicts, [i64; 3], Option<String>, bool, usize);
 
 #[derive(Clone)]
 struct Oracle<'a> {
@@ -41,6 +42,18 @@ struct Oracle<'a> {
     cleared: usize,
     /// S7: results of the open exchange keep so many bytes.
     clip: Option<usize>,
+    /// S5: pins of the window that found no room are paid for by the conversation.
+    paid: bool,
+    /// S5: the set could not stay.
+    no_set: bool,
+}
+
+/// Why a decision has to be made again.
+enum Again {
+    /// S7: results before this message are cleared, those of the open exchange clipped to so many bytes.
+    Shorter(usize, Option<usize>),
+    Paid,
+    NoSet,
 }
 
 /// What is decided as one: an exchange goes by the message it starts with.
@@ -71,6 +84,8 @@ impl<'a> Oracle<'a> {
             kept: BTreeMap::new(),
             cleared: 0,
             clip: None,
+            paid: false,
+            no_set: false,
         };
         for at in 0..s.lines.len() {
             oracle.pair(at);
@@ -356,15 +371,20 @@ impl<'a> Oracle<'a> {
         self.cleared = self.cleared_before();
         loop {
             let again = Oracle { kept: BTreeMap::new(), ..self.clone() };
-            match self.decide_once() {
+            self = match self.decide_once() {
                 Ok(decided) => return decided,
-                Err((cleared, clip)) => self = Oracle { cleared, clip, ..again },
-            }
+                Err(Again::Shorter(cleared, clip)) => Oracle { cleared, clip, paid: false, ..again },
+                Err(Again::Paid) => Oracle { paid: true, ..again },
+                Err(Again::NoSet) => {
+                    let cleared = again.cleared_before();
+                    Oracle { cleared, clip: None, paid: false, no_set: true, ..again }
+                }
+            };
         }
     }
 
-    /// The decision, or what has to be shorter before there is one.
-    fn decide_once(mut self) -> Result<Decided, (usize, Option<usize>)> {
+    /// The decision, or what has to be otherwise before there is one.
+    fn decide_once(mut self) -> Result<Decided, Again> {
         for unit in self.required_system() {
             self.keep(unit, Section::SystemPinned, "required");
         }
@@ -391,40 +411,52 @@ impl<'a> Oracle<'a> {
         let total = (there - reserve).max(0);
         if least > total + merge {
             if let Some(clip) = self.clip_to(least, total + merge) {
-                return Err((self.cleared, Some(clip)));
+                return Err(Again::Shorter(self.cleared, Some(clip)));
             }
             let start = self.start();
-            return Ok((self.verdicts(&BTreeMap::new(), OVERFLOW, None), minimums, start));
+            return Ok((
+                self.verdicts(&BTreeMap::new(), OVERFLOW, None, None),
+                minimums,
+                start,
+                self.no_set,
+                self.cleared,
+            ));
         }
         let no_documents = competing && reserve == 0;
         // A minimum that fits by what merging saves leaves nothing to share out.
         let budgets = if least > total { minimums } else { self.budgets(total, minimums, no_documents) };
         let spare = |oracle: &Self, section: Section| budgets[section as usize] - oracle.used(section);
-        self.offer_pins(spare(&self, Section::SystemPinned), 0, i64::MAX);
+        let fallen_first = self.offer_pins(spare(&self, Section::SystemPinned), 0, i64::MAX);
         let budget = budgets[Section::Conversation as usize];
         let mut held = None;
+        let mut awaited = Vec::new();
         if let Some((first, units)) = self.resumed() {
-            let size: i64 = units.iter().map(|at| self.size(Unit::Message(*at))).sum();
-            if size <= (budget - self.used(Section::Conversation)).max(0) {
-                units
+            let room = (budget - self.used(Section::Conversation)).max(0);
+            let size = |units: &[usize]| units.iter().map(|at| self.size(Unit::Message(*at))).sum::<i64>();
+            let pins = |at: &usize| fallen_first.contains_key(&Unit::Message(*at));
+            let (late, others): (Vec<usize>, Vec<usize>) = units.iter().copied().partition(pins);
+            if size(&others) > room
+                && let Some(cleared) = self.clear_to(budget)
+            {
+                return Err(Again::Shorter(cleared, None));
+            }
+            let joining = if self.paid { units } else { others };
+            if size(&joining) <= room {
+                joining
                     .into_iter()
                     .for_each(|at| self.keep(Unit::Message(at), Section::Conversation, "recent"));
                 held = Some((None, Some(first)));
-            } else if let Some(cleared) = self.clear_to() {
-                return Err((cleared, None));
+                awaited = if self.paid { Vec::new() } else { late };
             } else {
                 let low = budget * i64::from(self.s.config.conversation.low_mark) / 1000;
-                self.offer_window(low - self.used(Section::Conversation), 0, i64::MAX, i64::MAX);
+                self.offer_window(low - self.used(Section::Conversation), 0, i64::MAX, i64::MAX, true);
                 held = Some((Some(low), None));
             }
         } else {
-            self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX, i64::MAX);
+            self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX, i64::MAX, false);
         }
-        let mut room = spare(&self, Section::Rag);
-        if self.has_a_set() {
-            room = room.min(total * i64::from(self.s.config.sections.rag.share) / 1000);
-        }
-        self.offer_documents(room, i64::MAX, false);
+        let room = spare(&self, Section::Rag);
+        self.offer_documents_first(room, total * i64::from(self.s.config.sections.rag.share) / 1000);
         let (fallen, behind, passed) = loop {
             let before = self.kept.len();
             let left = |oracle: &Self, section: Section| {
@@ -444,14 +476,16 @@ impl<'a> Oracle<'a> {
             let behind = match held {
                 Some((low, _)) => {
                     if let Some(low) = low {
-                        self.offer_window(room, merge, cap, low - self.used(Section::Conversation));
+                        self.offer_window(room, merge, cap, low - self.used(Section::Conversation), true);
                     }
                     "budget/steady"
                 }
-                None => self.offer_window(room, merge, cap, i64::MAX),
+                None => self.offer_window(room, merge, cap, i64::MAX, false),
             };
             let (room, cap) = left(&self, Section::Rag);
-            let passed = self.offer_documents(room + self.merge(), cap, true);
+            let Some(passed) = self.offer_documents(room + self.merge(), cap) else {
+                return Err(Again::NoSet);
+            };
             if self.kept.len() == before {
                 if reserve == 0 || self.has_documents() {
                     break (fallen, behind, passed);
@@ -459,10 +493,20 @@ impl<'a> Oracle<'a> {
                 reserve = 0;
             }
         };
+        if awaited.iter().any(|at| !self.kept.contains_key(&Unit::Message(*at))) {
+            return Err(Again::Paid);
+        }
         let start = self.start();
         let mut out: BTreeMap<Unit, String> = passed;
         out.extend(fallen);
-        Ok((self.verdicts(&out, behind, held.and_then(|(_, first)| first)), budgets, start))
+        let floor = held.and_then(|(low, _)| low).and_then(|_| self.floor());
+        Ok((
+            self.verdicts(&out, behind, held.and_then(|(_, first)| first), floor),
+            budgets,
+            start,
+            self.no_set,
+            self.cleared,
+        ))
     }
 
     fn required_system(&self) -> Vec<Unit> {
@@ -614,7 +658,7 @@ impl<'a> Oracle<'a> {
 
     /// S4 by brute force: every cut of the conversation, from keeping nothing to keeping everything; the longest that
     /// fits is taken. Returns what holds the rest.
-    fn offer_window(&mut self, room: i64, merge: i64, cap: i64, most: i64) -> &'static str {
+    fn offer_window(&mut self, room: i64, merge: i64, cap: i64, most: i64, floored: bool) -> &'static str {
         let turns = self.turns();
         let alive =
             |oracle: &Self, turn: &(Option<usize>, Vec<usize>), at: usize| oracle.dead(turn, at).is_none();
@@ -635,6 +679,10 @@ impl<'a> Oracle<'a> {
             }
         }
         cuts.push((0, None));
+        // S5: a cut never reaches back behind where the window started.
+        if let Some(floor) = self.floor().filter(|_| floored) {
+            cuts.retain(|(whole_from, trimmed)| self.is_behind(&turns, *whole_from, *trimmed, floor));
+        }
         let mut best: (usize, usize, Vec<usize>) = (0, 0, Vec::new());
         for (whole_from, trimmed) in cuts {
             let mut units = Vec::new();
@@ -680,12 +728,13 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    fn offer_documents(&mut self, room: i64, cap: i64, left_over: bool) -> BTreeMap<Unit, String> {
-        if let Some(out) = self.offer_the_set(room, cap, left_over) {
-            return out;
+    /// Nothing, where a set was to stay and not even its first fits.
+    fn offer_documents(&mut self, room: i64, cap: i64) -> Option<BTreeMap<Unit, String>> {
+        if self.has_a_set() {
+            return self.offer_the_set(room, cap);
         }
         let all: Vec<usize> = self.documents().into_iter().map(|(at, _)| at).collect();
-        self.offer(&all, self.s.config.rag.fill, room, cap)
+        Some(self.offer(&all, self.s.config.rag.fill, room, cap))
     }
 
     /// These documents, in order.
@@ -778,8 +827,15 @@ impl<'a> Oracle<'a> {
     }
 
     /// One verdict an id. `behind` holds what the walk did not reach.
-    /// In a window that starts where it stood, nothing before `first` is looked at.
-    fn verdicts(&self, out: &BTreeMap<Unit, String>, behind: &str, first: Option<usize>) -> Verdicts {
+    /// In a window that starts where it stood, nothing before `first` is looked at; in one that was cut, nothing before
+    /// `floor`, where it started.
+    fn verdicts(
+        &self,
+        out: &BTreeMap<Unit, String>,
+        behind: &str,
+        first: Option<usize>,
+        floor: Option<usize>,
+    ) -> Verdicts {
         let overflow = behind == OVERFLOW;
         let held = behind.to_owned();
         let mut verdicts = Verdicts::new();
@@ -825,11 +881,13 @@ impl<'a> Oracle<'a> {
             let newest_missing = turn.1.iter().rposition(missing).map_or(0, |at| at + 1);
             let touched =
                 turn.1[newest_missing..].iter().any(of_the_window) || turn.0.iter().any(of_the_window);
-            stopped |= head_dead.is_none() && (head_missing || newest_missing > 0 && !touched);
+            // From where a window starts again everything is looked at.
+            stopped |=
+                first.is_none() && head_dead.is_none() && (head_missing || newest_missing > 0 && !touched);
             order.extend(turn.0);
             for at in order {
                 let unit = Unit::Message(at);
-                stopped |= first.is_some_and(|first| at < first);
+                stopped |= first.or(floor).is_some_and(|first| at < first);
                 if self.kept.contains_key(&unit) {
                     continue;
                 }
@@ -968,11 +1026,13 @@ proptest! {
     #[test]
     fn the_planner_agrees_with_the_oracle(session in generate::session()) {
         let plan = session.plan().unwrap();
-        let found = planned(&session, &Oracle::new(&session), &plan);
-        let (expected, budgets, start) = Oracle::new(&session).decide();
+        let (expected, budgets, start, no_set, cleared) = Oracle::new(&session).decide();
+        let found = planned(&session, &Oracle { no_set, ..Oracle::new(&session) }, &plan);
         prop_assert_eq!(&found, &expected);
         let planned_budgets = plan.sections.map(|section| section.budget as i64);
         prop_assert_eq!(planned_budgets, budgets);
         prop_assert_eq!(plan.window_start.map(|id| id.to_string()), start);
+        let boundary = (cleared > 0).then(|| format!("m{cleared}"));
+        prop_assert_eq!(plan.cleared_before.map(|id| id.to_string()), boundary);
     }
 }

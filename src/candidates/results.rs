@@ -29,8 +29,7 @@ pub(crate) struct Results {
 impl Results {
     /// What the last prompt left behind.
     pub(crate) fn remembered(pool: &Pool<'_>) -> Self {
-        let clears = pool.config.conversation.tool_results == ToolResults::Clear;
-        let cleared_before = pool.cleared_before.filter(|_| clears).unwrap_or_default();
+        let cleared_before = pool.cleared_before.filter(|_| pool.clears_results()).unwrap_or_default();
         Self { cleared_before, ..Self::default() }
     }
 
@@ -74,34 +73,53 @@ pub(crate) enum Shortened {
 impl Scale<'_> {
     /// The results with the boundary at the newest `keep_results`, if moving it there frees at least `clear_at_least`
     /// inside the window that starts at `start`.
-    pub(crate) fn cleared_further(&self, start: Unit) -> Result<Option<Results>, Error> {
+    ///
+    /// The newest are looked at first, and no more of them than `most` tokens: the cost follows the budget (rule N5).
+    pub(crate) fn cleared_further(&self, start: Unit, most: u64) -> Result<Option<Results>, Error> {
         let (pool, results) = (self.pool(), self.results());
         let options = &pool.config.conversation;
         let first = pool.members(start).first().copied().unwrap_or_default();
-        if options.tool_results != ToolResults::Clear {
+        if !pool.clears_results() {
             return Ok(None);
         }
         let boundary = newest_boundary(pool, options.keep_results, first);
-        let mut freed = 0;
-        for position in results.cleared_before.max(first)..boundary {
-            if let Some(stub) = stub(pool, position) {
-                let wanted = options.clear_at_least.max(1) - freed;
-                freed += self.saved(position, &stub, wanted)?;
-                if freed >= options.clear_at_least.max(1) {
-                    return Ok(Some(Results { cleared_before: boundary, moved: true, ..Results::default() }));
-                }
+        let (mut freed, mut weighed) = (0, 0);
+        for position in (results.cleared_before.max(first)..boundary).rev() {
+            let Some(stub) = stub(pool, position) else { continue };
+            if !self.is_in_the_window(position, start)? {
+                continue;
+            }
+            let (saved, cost) = self.saved(position, &stub, options.clear_at_least.max(1) - freed)?;
+            freed += saved;
+            weighed += cost;
+            if freed >= options.clear_at_least.max(1) {
+                return Ok(Some(Results { cleared_before: boundary, moved: true, ..Results::default() }));
+            }
+            if weighed > most {
+                break;
             }
         }
         Ok(None)
     }
 
-    /// What a stub saves, no further than it matters.
-    fn saved(&self, position: u32, stub: &Message, wanted: u64) -> Result<u64, Error> {
+    /// Whether a result's exchange lives, and stands in a window that starts at `start`.
+    fn is_in_the_window(&self, position: u32, start: Unit) -> Result<bool, Error> {
+        let Some(at) = answered_exchange(self.pool(), position) else { return Ok(false) };
+        let unit = Unit::Exchange(at);
+        let inside = match start {
+            Unit::Exchange(first) => at >= first,
+            _ => self.turn_of(unit) >= self.turn_of(start),
+        };
+        Ok(inside && self.dead(unit)?.is_none())
+    }
+
+    /// What a stub saves, and what the result was found to cost: neither further than `wanted` matters.
+    fn saved(&self, position: u32, stub: &Message, wanted: u64) -> Result<(u64, u64), Error> {
         let stub = self.meter().message(stub, u64::MAX)?.in_full();
         let limit = stub.saturating_add(wanted);
         Ok(match self.meter().message(self.pool().log.message(position), limit)? {
-            Weight::Exactly(tokens) => tokens.saturating_sub(stub),
-            Weight::Over => wanted,
+            Weight::Exactly(tokens) => (tokens.saturating_sub(stub), tokens),
+            Weight::Over => (wanted, limit),
         })
     }
 
@@ -206,7 +224,7 @@ fn stub(pool: &Pool<'_>, position: u32) -> Option<Message> {
         return None;
     }
     let unit = Unit::Exchange(answered_exchange(pool, position)?);
-    if pool.is_pinned(&pool.members(unit)) || pool.required_conversation.contains(&unit) {
+    if pool.brought.contains_key(&unit) || pool.required_conversation.contains(&unit) {
         return None;
     }
     let bytes: usize = message.texts().map(str::len).sum();

@@ -94,7 +94,8 @@ impl ConfigLayers {
     ) -> Self {
         for (key, value) in pairs {
             let key = key.as_ref();
-            self.layers.push(pair(format!("{name} {key}"), key, value.as_ref()));
+            let full = if name.ends_with(key) { name.to_owned() } else { format!("{name} {key}") };
+            self.layers.push(pair(full, key, value.as_ref()));
         }
         self
     }
@@ -252,14 +253,28 @@ impl Layer {
     /// An error of the TOML reader in our words.
     fn fault(&self, error: &toml::de::Error, path: &str) -> Error {
         let mut message = in_plain_words(&error.message().replace('\n', ", "));
-        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-        if let (true, Some((wrong, known))) = (message.starts_with("unknown"), quoted.split_first())
-            && let Some(near) = spelling::nearest(wrong, known.iter().copied())
-        {
-            let near = format!("; did you mean `{near}`?");
-            message.push_str(&near);
+        if message == "duplicate key" {
+            let key = error.span().and_then(|span| self.text.get(span)).unwrap_or_default();
+            message = format!("the key `{key}` is there twice");
         }
+        let message = self.elsewhere(path).map_or_else(
+            || spelling::with_a_hint(message.clone()),
+            |key| {
+                let variable = format!("{ENVIRONMENT}{}", key.replace('.', "__").to_uppercase());
+                let meant = if self.name.contains(ENVIRONMENT) { variable } else { key.to_owned() };
+                format!("no such option; did you mean `{meant}`?")
+            },
+        );
         self.error(if path == "." { "" } else { path }, &message, error.span().unwrap_or_default())
+    }
+
+    /// The full key of an option that was named without its table, or with one underscore where two belong.
+    fn elsewhere(&self, path: &str) -> Option<&'static str> {
+        let other = |key: &&str| {
+            let name = key.rsplit('.').next();
+            *key != path && (name == Some(path) || key.replace('.', "_") == path)
+        };
+        LoadedConfig::keys().find(other).filter(|_| !self.has_lines)
     }
 
     fn error(&self, key: &str, detail: &str, span: Range<usize>) -> Error {
@@ -270,7 +285,7 @@ impl Layer {
             self.name.clone()
         };
         // A pair's name ends with its key.
-        let said = key.is_empty() || (!self.has_lines && self.name.ends_with(&format!(" {key}")));
+        let said = key.is_empty() || (!self.has_lines && self.name.ends_with(key));
         let key = if said { String::new() } else { format!("{key}: ") };
         // A file may hold anything; what a terminal would act on is not repeated.
         let detail = format!("{key}{detail}").replace(char::is_control, "?");

@@ -25,7 +25,7 @@ struct LiteLlm {
 /// One provider of models.dev.
 #[derive(Deserialize)]
 struct Provider {
-    models: IndexMap<String, Dev>,
+    models: IndexMap<String, serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -122,6 +122,8 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str, origin: &str) -> Result<T, Error
 
 #[derive(Default)]
 struct Import {
+    /// The first spelling of each name, by the name in lower case.
+    names: BTreeMap<String, String>,
     /// By the name of the model, what each catalogue says of it, the vendor's own entry before a reseller's.
     found: IndexMap<String, BTreeMap<&'static str, (u8, Found)>>,
 }
@@ -151,6 +153,11 @@ const VENDORS: [&str; 21] = [
     "ai21",
 ];
 
+/// Whether somebody makes models, as far as the catalogues name them.
+pub(super) fn is_vendor(provider: &str) -> bool {
+    VENDORS.contains(&provider)
+}
+
 impl Import {
     fn flat(&mut self, entries: Vec<Flat>) {
         for entry in entries {
@@ -175,6 +182,8 @@ impl Import {
             if value.get("models").is_some() {
                 let Ok(provider) = serde_json::from_value::<Provider>(value) else { continue };
                 for (model, dev) in provider.models {
+                    // One odd entry is no reason to lose the provider's others.
+                    let Ok(dev) = serde_json::from_value::<Dev>(dev) else { continue };
                     let limit = dev.limit.unwrap_or(DevLimit { context: None, input: None, output: None });
                     let cost =
                         dev.cost.map(|cost| [cost.input, cost.output, cost.cache_read, cost.cache_write]);
@@ -219,8 +228,10 @@ impl Import {
         if bare.is_empty() || (found.context_len.is_none() && found.max_input.is_none()) {
             return;
         }
-        let rank = u8::from(!VENDORS.contains(&found.provider.as_str()));
-        let known = self.found.entry(bare.into()).or_default();
+        let rank = u8::from(!is_vendor(&found.provider));
+        // A name is one name whatever its case, here as in a registry.
+        let name = self.names.entry(bare.to_lowercase()).or_insert_with(|| bare.into());
+        let known = self.found.entry(name.clone()).or_default();
         if known.get(catalogue).is_none_or(|(best, _)| rank < *best) {
             known.insert(catalogue, (rank, found));
         }
@@ -312,10 +323,13 @@ fn price(figures: [Option<Figure>; 4], scale: f64) -> Option<Price> {
 }
 
 fn tokenizer(provider: &str, name: &str) -> (&'static str, Counts) {
-    let older = ["gpt-4-", "gpt-3.5"].iter().any(|start| name.starts_with(start)) || name == "gpt-4";
+    let older =
+        ["gpt-4-", "gpt-3.5", "gpt-35"].iter().any(|start| name.starts_with(start)) || name == "gpt-4";
     match (provider.contains("openai") || provider.contains("azure"), older) {
         (true, true) => ("cl100k_base", Counts::Exact),
-        (true, false) if name.starts_with("gpt-") || name.starts_with('o') => ("o200k_base", Counts::Exact),
+        (true, false) if ["gpt-", "o1", "o3", "o4", "codex-"].iter().any(|start| name.starts_with(start)) => {
+            ("o200k_base", Counts::Exact)
+        }
         _ => ("o200k_base", Counts::Estimate),
     }
 }

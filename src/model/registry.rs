@@ -1,12 +1,12 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
-use super::{CacheRule, Framing, Model, Price};
+use super::{CacheRule, Framing, Model, Price, import::is_vendor};
 use crate::{
     error::{Error, Repr, Snippet, in_plain_words},
     file, spelling,
 };
 use serde::{Deserialize, Serialize};
-use std::{path::Path, sync::LazyLock};
+use std::{collections::BTreeSet, path::Path, sync::LazyLock};
 
 /// The most bytes of a registry file: all models of both public catalogues take half a megabyte.
 const MOST: u64 = 16 << 20;
@@ -18,7 +18,8 @@ const MOST: u64 = 16 << 20;
 pub struct ModelEntry {
     /// Its name.
     pub name: String,
-    /// Who makes or serves it.
+    /// Who makes or serves it (default: `openai`).
+    #[serde(default = "openai")]
     pub provider: String,
     /// Other names of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,9 +49,15 @@ pub struct ModelEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// Where the figures come from; where two differ, both.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// When they were read: year, month and day.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub date: String,
+}
+
+fn openai() -> String {
+    "openai".into()
 }
 
 /// Whether a tokenizer counts as the model does.
@@ -113,8 +120,9 @@ impl Registry {
             let place = format!("{origin}:{}:{}", snippet.line, snippet.column);
             Error::new(Repr::ConfigValue { place, detail, snippet })
         };
-        let file: File = toml::from_str(text)
-            .map_err(|error| fault(in_plain_words(error.message()), error.span().unwrap_or_default()))?;
+        let file: File = toml::from_str(text).map_err(|error| {
+            fault(spelling::with_a_hint(in_plain_words(error.message())), error.span().unwrap_or_default())
+        })?;
         let mut registry = Self::default();
         for entry in file.model {
             let span = entry.span();
@@ -140,7 +148,8 @@ impl Registry {
     /// These models over those of another registry: where both know a name, this one's entry holds.
     #[must_use]
     pub fn over(mut self, other: &Self) -> Self {
-        let known = |entry: &&ModelEntry| !self.model.iter().any(|own| own.name == entry.name);
+        let known =
+            |entry: &&ModelEntry| !self.model.iter().any(|own| own.name.eq_ignore_ascii_case(&entry.name));
         let others: Vec<ModelEntry> = other.model.iter().filter(known).cloned().collect();
         self.model.extend(others);
         self
@@ -178,17 +187,48 @@ impl Registry {
             max_output: entry.max_output,
             tokenizer: entry.tokenizer.clone(),
             framing: entry.framing,
-            estimated: entry.counts == Counts::Estimate,
+            estimated: entry.is_estimated(),
             unknown: false,
             near: None,
         }
     }
 
+    /// These models, freshly imported, with the context lengths that `known` has from elsewhere where the catalogue knows
+    /// but a limit of the input, and without the resellers' figures of models that `known` has from their vendors.
+    #[must_use]
+    pub fn corrected_by(mut self, known: &Self) -> Self {
+        self.model.retain(|entry| known.entry(&entry.name).is_none() || is_vendor(&entry.provider));
+        let names: BTreeSet<String> = self.model.iter().map(|entry| entry.name.to_lowercase()).collect();
+        for entry in &mut self.model {
+            let Some(known) = known.entry(&entry.name) else { continue };
+            let only_input = !entry.source.contains(" context ");
+            if let (true, Some(longer)) =
+                (only_input, known.context_len.filter(|known| Some(*known) > entry.context_len))
+            {
+                entry.source = format!("{}; context {longer} as known before", entry.source);
+                entry.max_input = entry.max_input.or(entry.context_len);
+                entry.context_len = Some(longer);
+            }
+            if entry.name == known.name {
+                let free = |alias: &&String| !names.contains(&alias.to_lowercase());
+                entry.aliases = known.aliases.iter().filter(free).cloned().collect();
+            }
+        }
+        self
+    }
+
     /// The known name nearest to this one, if it may be what was meant.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        let bare = name.rsplit('/').next().unwrap_or(name);
-        spelling::nearest(bare, self.model.iter().map(|entry| entry.name.as_str()))
+        let bare = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+        let names = || self.model.iter().map(|entry| entry.name.as_str());
+        // The beginning of a name is meant for the shortest that begins so.
+        let begun = || {
+            names()
+                .filter(|known| bare.len() >= 4 && known.starts_with(&bare))
+                .min_by_key(|known| known.len())
+        };
+        spelling::nearest(&bare, names()).or_else(begun)
     }
 
     /// The registry as the text of a file.
@@ -204,7 +244,8 @@ impl Registry {
     fn clash(&self, entry: &ModelEntry) -> Option<String> {
         let mut names = std::iter::once(&entry.name).chain(&entry.aliases);
         let taken = names.find(|name| {
-            self.model.iter().any(|known| known.name == **name || known.aliases.contains(name))
+            let is = |known: &String| known.eq_ignore_ascii_case(name);
+            self.model.iter().any(|known| is(&known.name) || known.aliases.iter().any(is))
         })?;
         Some(format!("the name `{taken}` is used twice; expected one entry for each"))
     }
@@ -215,6 +256,14 @@ impl Registry {
 }
 
 impl ModelEntry {
+    /// Whether counts for this model are estimates: its tokenizer stands for another one or is not known, or nobody
+    /// publishes what its wire form adds.
+    #[must_use]
+    pub fn is_estimated(&self) -> bool {
+        let published = matches!(self.framing, Framing::OpenAiChat | Framing::Plain);
+        self.counts == Counts::Estimate || self.tokenizer.is_none() || !published
+    }
+
     /// What cannot be, if anything.
     pub(super) fn fault(&self) -> Option<String> {
         let context = self.context_len.unwrap_or(u64::MAX);

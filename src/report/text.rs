@@ -5,7 +5,7 @@ use crate::{
     item::{Priority, Section, Source, Ttl},
     message::Role,
     plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, Remedy, SectionUse},
-    reason::IncludedReason,
+    reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::{Certainty, TokenCount},
 };
 use std::fmt::{self, Write as _};
@@ -63,9 +63,9 @@ impl Text<'_> {
         let plan = self.plan;
         let title = format!(
             "ctx tokens: {} / {} ({} {})",
-            grouped(plan.total.n),
+            number(plan.total),
             grouped(plan.prompt_budget),
-            printable(&plan.model),
+            short(&plan.model),
             grouped(plan.limits.context_len),
         );
         let percent = u128::from(plan.total.n) * 100 / u128::from(plan.prompt_budget.max(1));
@@ -81,7 +81,7 @@ impl Text<'_> {
         );
         self.field(f, "budget", &self.formula())?;
         self.field(f, "limits", &limits)?;
-        let start = plan.window_start.as_ref().map(|id| format!("from {} on", printable(id.as_str())));
+        let start = plan.window_start.as_ref().map(|id| format!("from {} on", short(id.as_str())));
         start.map_or(Ok(()), |start| self.field(f, "window", &start))
     }
 
@@ -99,12 +99,16 @@ impl Text<'_> {
                 grouped(limits.max_input.unwrap_or_default()),
                 grouped(limits.safety_buffer),
             ),
-            BudgetSource::ContextLen => format!(
-                "context_len {} - max_completion {} - safety_buffer {}",
-                grouped(limits.context_len),
-                grouped(limits.max_completion),
-                grouped(limits.safety_buffer),
-            ),
+            BudgetSource::ContextLen => {
+                let quarter =
+                    if limits.max_completion == limits.context_len / 4 { " (a quarter)" } else { "" };
+                format!(
+                    "context_len {} - max_completion {}{quarter} - safety_buffer {}",
+                    grouped(limits.context_len),
+                    grouped(limits.max_completion),
+                    grouped(limits.safety_buffer),
+                )
+            }
         }
     }
 
@@ -129,7 +133,7 @@ impl Text<'_> {
         }
         let [share, budget, used, ..] = widths;
         let left = grouped(plan.left_over());
-        let used = used.max(left.len()).max(overhead.to_string().len());
+        let used = used.max(left.len()).max(signed(overhead).len());
         let widths = [share, budget, used, widths[3], widths[4]];
         let line = |cells: &[String; 5]| {
             let cells = cells.iter().zip(widths).map(|(cell, width)| format!("  {cell:>width$}"));
@@ -137,7 +141,9 @@ impl Text<'_> {
         };
         let taken = 13 + widths.iter().map(|width| width + 2).sum::<usize>() + 2;
         let room = self.page.columns().saturating_sub(taken).min(LONGEST_BAR);
-        writeln!(f, "\n{}", self.page.dim(&format!("{:<13}{}", "section", line(&heading))))?;
+        let legend = "  █ used ░ free";
+        let legend = if room < legend.chars().count() { "" } else { legend };
+        writeln!(f, "\n{}", self.page.dim(&format!("{:<13}{}{legend}", "section", line(&heading))))?;
         // All bars are drawn to one scale, so that they can be compared.
         let whole = plan.sections.iter().map(|section| section.budget.max(section.used)).max();
         let scale = (room, whole.unwrap_or_default().max(1));
@@ -149,8 +155,8 @@ impl Text<'_> {
         }
         let gap = share + budget + 6 + used;
         let lines: Vec<String> =
-            plan.overhead.iter().map(|line| format!("{} {}", line.what, line.tokens)).collect();
-        let label = format!("{:<13}{overhead:>gap$}  ", "overhead");
+            plan.overhead.iter().map(|line| format!("{} {}", line.what, signed(line.tokens))).collect();
+        let label = format!("{:<13}{:>gap$}  ", "overhead", signed(overhead));
         self.page.hanging(f, &label, &lines.join(", "))?;
         writeln!(f, "{:<13}{left:>gap$}", "left over")
     }
@@ -172,8 +178,7 @@ impl Text<'_> {
     fn included(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = &self.plan.included;
         let title = format!("in the prompt, in this order: {}", items.len());
-        let rows =
-            items.iter().map(|item| [number(item.tokens), printable(item.id.as_str()), self.why_in(item)]);
+        let rows = items.iter().map(|item| [number(item.tokens), short(item.id.as_str()), self.why_in(item)]);
         self.page.rows(f, &title, rows.collect())
     }
 
@@ -181,7 +186,7 @@ impl Text<'_> {
         let items = &self.plan.excluded;
         let count: u64 = items.iter().map(|item| item.count).sum();
         let title = format!("left out: {}", grouped(count));
-        let rows = items.iter().map(|item| [number(item.tokens), run(item), why_out(item)]);
+        let rows = items.iter().map(|item| [bound(item), run(item), why_out(item)]);
         self.page.rows(f, &title, rows.collect())
     }
 
@@ -243,10 +248,10 @@ impl Text<'_> {
         let title = format!("over budget by {} tokens", grouped(overflow.tokens));
         writeln!(f, "\n{}", self.page.red(&title))?;
         let items = self.plan.included.iter();
-        let items = items
-            .map(|item| (item.tokens.n, format!("{} {}", printable(item.id.as_str()), number(item.tokens))));
+        let items =
+            items.map(|item| (item.tokens.n, format!("{} {}", short(item.id.as_str()), number(item.tokens))));
         let lines = self.plan.overhead.iter().filter_map(|line| {
-            Some((u64::try_from(line.tokens).ok()?, format!("{} {}", line.what, line.tokens)))
+            Some((u64::try_from(line.tokens).ok()?, format!("{} {}", line.what, signed(line.tokens))))
         });
         let mut parts: Vec<(u64, String)> = items.chain(lines).collect();
         parts.sort_by_key(|(tokens, _)| std::cmp::Reverse(*tokens));
@@ -259,9 +264,9 @@ impl Text<'_> {
             let text = match remedy {
                 Remedy::RaiseBudget { to } => format!("raise the prompt budget to {}", grouped(*to)),
                 Remedy::LowerCompletion { to } => format!("lower max_completion to {}", grouped(*to)),
-                Remedy::Unpin { id } => format!("unpin {}", printable(id.as_str())),
+                Remedy::Unpin { id } => format!("unpin {}", short(id.as_str())),
                 Remedy::Shorten { id, by } => {
-                    format!("shorten {} by {} tokens", printable(id.as_str()), grouped(*by))
+                    format!("shorten {} by {} tokens", short(id.as_str()), grouped(*by))
                 }
             };
             self.page.hanging(f, "  - ", &text)?;
@@ -280,26 +285,29 @@ fn speaker(item: &PlannedItem) -> &'static str {
 }
 
 fn why_out(item: &ExcludedItem) -> String {
+    if matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id) {
+        return "duplicate: an earlier document has this id".into();
+    }
     format!("{}: {}", item.reason.name(), printable(&item.reason.to_string()))
 }
 
 fn sentence(notice: &Notice) -> String {
-    let mut ids: Vec<String> = notice.ids.iter().take(IDS_SHOWN).map(|id| printable(id.as_str())).collect();
+    let mut ids: Vec<String> = notice.ids.iter().take(IDS_SHOWN).map(|id| short(id.as_str())).collect();
     let more = notice.ids.len().saturating_sub(IDS_SHOWN);
     if more > 0 {
         ids.push(format!("{more} more"));
     }
     let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
-    at + &printable(&notice.text)
+    at + &short(&notice.text)
 }
 
 /// An excluded row's id, or those of the run it stands for.
 fn run(item: &ExcludedItem) -> String {
     match &item.last_id {
         Some(last) => {
-            format!("{}..{} ({})", printable(item.id.as_str()), printable(last.as_str()), grouped(item.count))
+            format!("{}..{} ({})", short(item.id.as_str()), short(last.as_str()), grouped(item.count))
         }
-        None => printable(item.id.as_str()),
+        None => short(item.id.as_str()),
     }
 }
 
@@ -311,6 +319,36 @@ fn number(tokens: TokenCount) -> String {
         Certainty::Estimate => "~",
     };
     format!("{mark}{}", grouped(tokens.n))
+}
+
+/// An excluded row's number: a bound even where the counter only estimates.
+fn bound(item: &ExcludedItem) -> String {
+    let weighed = match &item.reason {
+        ExcludedReason::Budget { room, held_by: HeldBy::Size | HeldBy::Cap } => {
+            item.tokens.n == room.saturating_add(1)
+        }
+        ExcludedReason::Policy(PolicyRule::MaxItemTokens { .. } | PolicyRule::MaxSourceTokens { .. }) => true,
+        _ => false,
+    };
+    match item.tokens.certainty {
+        Certainty::Estimate if weighed => format!(">={}", number(item.tokens)),
+        Certainty::Estimate if item.tokens.n > 0 => format!("<={}", number(item.tokens)),
+        _ => number(item.tokens),
+    }
+}
+
+fn signed(tokens: i64) -> String {
+    let sign = if tokens < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(tokens.unsigned_abs()))
+}
+
+/// A text of a session, cleaned, and cut where nobody reads on: an id may be a megabyte long.
+fn short(text: &str) -> String {
+    const READ: usize = 300;
+    match text.char_indices().nth(READ) {
+        Some((at, _)) => printable(&text[..at]) + "…",
+        None => printable(text),
+    }
 }
 
 /// Per mille as per cent.

@@ -14,26 +14,28 @@ use crate::{
 };
 use std::{collections::BTreeMap, ops::Range};
 
-/// Which room is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Round {
-    /// The section's own budget.
-    Budget,
-    /// What is left over (rule B6).
-    LeftOver,
-}
-
-/// Offers every document that policy lets in. What is in stays in; why the others are not is told anew.
+/// Offers every document that policy lets in, or those that stay with their question. What is in stays in; why the
+/// others are not is told anew.
 pub(super) fn take(
     pool: &Pool<'_>,
     scale: &Scale<'_>,
     room: Room,
-    round: Round,
     rules: &RagOptions,
     chosen: &mut Selection,
 ) -> Result<(), Error> {
     chosen.passed_over.clear();
-    if pool.steady_documents.is_some() && keep_the_set(pool, scale, room, round, rules, chosen)? {
+    if pool.steady_documents.is_some() {
+        let set = Set::offered(pool, scale, room, rules, chosen)?;
+        if !set.all && !chosen.has_documents() {
+            // Nothing of it is in yet: as many as fit from the front, or no set at all.
+            chosen.gave_up_the_set = set.fitting.is_empty();
+            set.keep(pool, chosen);
+        } else if set.all {
+            set.keep(pool, chosen);
+        } else {
+            chosen.passed_over.extend(set.by_policy);
+            hold_the_others(pool, room.tokens(For::Anything), chosen);
+        }
         return Ok(());
     }
     let mut offer = Offer::new(pool, room, rules, rules.fill, chosen);
@@ -46,44 +48,74 @@ pub(super) fn take(
     Ok(())
 }
 
-/// The documents of the last prompt, and no others, as long as all of them fit. What must go goes from the end and in
-/// bulk: down to what the section's share holds, so that it need not go again with the next step. Where not even
-/// the first fits, the set is given up: says whether it held.
-fn keep_the_set(
+/// The first offer, of the section's own budget. The documents that stay with their question are in if all of them fit.
+/// What must go goes from the end and in bulk: down to what the section's `share` holds, which is what it is left with
+/// however much the other sections come to need, so that nothing need go again with the next step.
+pub(super) fn take_within(
     pool: &Pool<'_>,
     scale: &Scale<'_>,
-    room: Room,
-    round: Round,
+    budget: u64,
+    share: u64,
     rules: &RagOptions,
     chosen: &mut Selection,
-) -> Result<bool, Error> {
-    let set = pool.steady_documents.map_or(0, |set| set as usize);
-    let mut offer = Offer::new(pool, room, rules, Fill::Prefix, chosen);
-    let (mut fitting, mut all) = (Vec::new(), true);
-    for (unit, origin) in waiting(pool, 0..set, chosen) {
-        match offer.decide(scale, unit, origin)? {
-            Ok(tokens) => fitting.push((unit, tokens)),
-            Err(ExcludedReason::Budget { .. }) => all = false,
-            Err(policy) => drop(chosen.passed_over.insert(unit, policy)),
+) -> Result<(), Error> {
+    if pool.steady_documents.is_none() {
+        return take(pool, scale, Room::of(budget), rules, chosen);
+    }
+    let mut set = Set::offered(pool, scale, Room::of(budget), rules, chosen)?;
+    if !set.all {
+        set = Set::offered(pool, scale, Room::of(budget.min(share)), rules, chosen)?;
+    }
+    set.keep(pool, chosen);
+    Ok(())
+}
+
+/// What of the last prompt's documents fits into a room, from the front.
+struct Set {
+    fitting: Vec<(Unit, u64)>,
+    /// Whether that is all that policy lets in.
+    all: bool,
+    by_policy: Vec<(Unit, ExcludedReason)>,
+    left: u64,
+}
+
+impl Set {
+    fn offered(
+        pool: &Pool<'_>,
+        scale: &Scale<'_>,
+        room: Room,
+        rules: &RagOptions,
+        chosen: &Selection,
+    ) -> Result<Self, Error> {
+        let ranks = pool.steady_documents.map_or(0, |set| set as usize);
+        let mut offer = Offer::new(pool, room, rules, Fill::Prefix, chosen);
+        let mut set = Self { fitting: Vec::new(), all: true, by_policy: Vec::new(), left: 0 };
+        for (unit, origin) in waiting(pool, 0..ranks, chosen) {
+            match offer.decide(scale, unit, origin)? {
+                Ok(tokens) => set.fitting.push((unit, tokens)),
+                Err(ExcludedReason::Budget { .. }) => set.all = false,
+                Err(policy) => set.by_policy.push((unit, policy)),
+            }
         }
+        set.left = offer.left;
+        Ok(set)
     }
-    let bulk = round == Round::LeftOver && !all;
-    if bulk && !chosen.has_documents() && fitting.is_empty() {
-        chosen.passed_over.clear();
-        return Ok(false);
-    }
-    let mut left = room.tokens(For::Anything);
-    if !bulk || !chosen.has_documents() {
-        left = offer.left;
-        for (unit, tokens) in fitting {
+
+    fn keep(self, pool: &Pool<'_>, chosen: &mut Selection) {
+        for (unit, tokens) in self.fitting {
             chosen.keep(unit, Section::Rag, IncludedReason::Relevant, tokens);
         }
+        chosen.passed_over.extend(self.by_policy);
+        hold_the_others(pool, self.left, chosen);
     }
+}
+
+/// What is not in is held back by what is.
+fn hold_the_others(pool: &Pool<'_>, left: u64, chosen: &mut Selection) {
     let held = ExcludedReason::Budget { room: left, held_by: HeldBy::SteadySet };
     for (unit, _) in waiting(pool, 0..pool.documents().len(), chosen) {
         chosen.passed_over.entry(unit).or_insert_with(|| held.clone());
     }
-    Ok(true)
 }
 
 /// The documents of these ranks that policy lets in and that are not in yet, each with its origin.

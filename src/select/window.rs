@@ -22,16 +22,18 @@ enum Step {
 }
 
 /// Walks from the live turn backwards. What is in already is free, so a later call with more room goes on where the
-/// last one stopped. `otherwise` holds what does not fit, where that is no cap.
+/// last one stopped. `otherwise` holds what does not fit, where that is no cap. Nothing before `floor` comes in.
 pub(super) fn take(
     scale: &Scale<'_>,
     room: Room,
     otherwise: HeldBy,
+    floor: Option<Unit>,
     chosen: &mut Selection,
 ) -> Result<(), Error> {
     chosen.behind = None;
     let what = room_for(scale, chosen)?;
-    let mut walk = Walk { scale, left: room.tokens(what), only_headless: scale.turns() == 1, chosen };
+    let only_headless = scale.turns() == 1;
+    let mut walk = Walk { scale, left: room.tokens(what), only_headless, floor, chosen };
     for turn in (0..scale.turns()).rev() {
         if let Step::Stop = walk.turn(turn)? {
             let held_by = room.held_by(what, otherwise);
@@ -44,13 +46,16 @@ pub(super) fn take(
 }
 
 /// Keeps everything that lives from `start` on, if it fits into `room`; otherwise changes nothing. Says whether it fits.
+/// Where `await_pins`, pins that got no room yet are not paid for here, but noted.
 pub(super) fn resume(
     scale: &Scale<'_>,
     start: Unit,
     room: u64,
+    await_pins: bool,
     chosen: &mut Selection,
 ) -> Result<bool, Error> {
-    let mut resumed = Resumed { new: Vec::new(), dead: Vec::new(), left: room };
+    let mut resumed =
+        Resumed { new: Vec::new(), dead: Vec::new(), awaited: Vec::new(), await_pins, left: room };
     let first = scale.turn_of(start);
     for turn in (first..scale.turns()).rev() {
         let exchanges = scale.exchanges(turn);
@@ -77,6 +82,7 @@ pub(super) fn resume(
         chosen.keep(unit, Section::Conversation, IncludedReason::Recent, tokens);
     }
     chosen.dead.extend(resumed.dead);
+    chosen.awaited = resumed.awaited;
     let (room, held_by) = (resumed.left, HeldBy::Steady);
     chosen.behind = Some(ExcludedReason::Budget { room, held_by });
     Ok(true)
@@ -137,6 +143,8 @@ fn reaches(scale: &Scale<'_>, turn: u32, from: u32, chosen: &Selection) -> Resul
 struct Resumed {
     new: Vec<(Unit, u64)>,
     dead: Vec<(Unit, ExcludedReason)>,
+    awaited: Vec<Unit>,
+    await_pins: bool,
     left: u64,
 }
 
@@ -148,6 +156,10 @@ impl Resumed {
         }
         if let Some(reason) = scale.dead(unit)? {
             self.dead.push((unit, reason));
+            return Ok(true);
+        }
+        if self.await_pins && chosen.fallen.contains_key(&unit) {
+            self.awaited.push(unit);
             return Ok(true);
         }
         match scale.weigh(unit, self.left)? {
@@ -213,11 +225,15 @@ struct Walk<'a, 'b> {
     left: u64,
     /// The conversation has no user message: its one turn is trimmed all the same.
     only_headless: bool,
+    floor: Option<Unit>,
     chosen: &'a mut Selection,
 }
 
 impl Walk<'_, '_> {
     fn turn(&mut self, turn: u32) -> Result<Step, Error> {
+        if self.floor.is_some_and(|floor| turn < self.scale.turn_of(floor)) {
+            return Ok(Step::Stop);
+        }
         let head = self.scale.head(turn);
         let mut left = self.left;
         let mut new_head = None;
@@ -262,6 +278,9 @@ impl Walk<'_, '_> {
                 if kept.section == Section::Conversation {
                     suffix.oldest = Some(at);
                 }
+            } else if matches!(self.floor, Some(Unit::Exchange(floor)) if at < floor) {
+                suffix.whole = false;
+                break;
             } else if let Some(reason) = self.scale.dead(unit)? {
                 suffix.dead.push((unit, reason));
             } else if let Weight::Exactly(tokens) = self.scale.weigh(unit, suffix.left)? {

@@ -6,6 +6,7 @@ use crate::{
     error::{Error, Repr, in_plain_words},
     item::{ItemId, PinnedItem, RagItem},
     message::{Message, Part, Role, Tool, ToolCall},
+    spelling,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -15,6 +16,51 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) fn id(text: &str) -> Option<String> {
     let only: wire::OnlyId = serde_json::from_str(text).ok()?;
     only.id.map(wire::Name::into_text)
+}
+
+/// The keys of a session that are read.
+const KEYS: [&str; 15] = [
+    "id",
+    "model",
+    "limits",
+    "system",
+    "focus",
+    "tools",
+    "functions",
+    "state",
+    "pinned",
+    "messages",
+    "rag",
+    "passages",
+    "query",
+    "previous",
+    "role",
+];
+
+/// What others call the same.
+const OTHER_NAMES: [(&str, &str); 16] = [
+    ("documents", "rag"),
+    ("docs", "rag"),
+    ("context", "rag"),
+    ("contexts", "rag"),
+    ("chunks", "rag"),
+    ("retrieved", "rag"),
+    ("results", "rag"),
+    ("question", "query"),
+    ("instructions", "system"),
+    ("system_prompt", "system"),
+    ("conversation", "messages"),
+    ("history", "messages"),
+    ("pins", "pinned"),
+    ("notes", "pinned"),
+    ("context_len", "limits"),
+    ("max_completion", "limits"),
+];
+
+/// The key that may have been meant by one that is not read.
+pub(super) fn meant(key: &str) -> Option<&'static str> {
+    let other = OTHER_NAMES.iter().find(|(name, _)| *name == key).map(|(_, meant)| *meant);
+    other.or_else(|| spelling::nearest(key, KEYS))
 }
 
 /// Reads one session; `line` is where its text starts in the file.
@@ -28,6 +74,8 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
             return Err(Error::input(format!("{name}:{line}"), detail));
         }
     };
+    let keys: wire::Keys = serde_json::from_str(text).unwrap_or_default();
+    let unread: Vec<String> = keys.0.into_iter().filter(|key| !KEYS.contains(&key.as_str())).collect();
     let mut reader = Reader { place, log: Conversation::new(), legacy: BTreeMap::new(), unnamed: Vec::new() };
     reader.head(session.system, session.pinned.unwrap_or_default())?;
     let messages = session.messages.unwrap_or_default();
@@ -44,7 +92,9 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
         } else {
             "is an empty session; expected messages, system, rag or query (pins alone make no prompt)"
         };
-        return Err(Error::input(format!("{name}:{line}"), detail));
+        let near = unread.iter().find_map(|key| Some((key, meant(key)?)));
+        let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
+        return Err(Error::input(format!("{name}:{line}"), detail.to_owned() + &near.unwrap_or_default()));
     }
     let tools = tools(session.tools.unwrap_or_default(), session.functions.unwrap_or_default());
     Ok(Session {
@@ -57,6 +107,7 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
         focus: session.focus,
         state: named(session.state.unwrap_or_default(), "state"),
         previous: session.previous,
+        unread,
     })
 }
 

@@ -7,7 +7,7 @@ use crate::{
 };
 use serde::{
     Deserialize, Deserializer,
-    de::{SeqAccess, Visitor},
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 use std::fmt;
@@ -32,7 +32,7 @@ pub(super) struct Session {
     pub(super) query: Option<String>,
     pub(super) previous: Option<Anchor>,
     /// No session has one; a message does.
-    pub(super) role: Option<serde::de::IgnoredAny>,
+    pub(super) role: Option<IgnoredAny>,
 }
 
 /// Ids are texts; numbers are taken for theirs.
@@ -220,4 +220,32 @@ pub(super) struct PartType {
 #[derive(Deserialize)]
 pub(super) struct OnlyId {
     pub(super) id: Option<Name>,
+}
+
+/// The keys of a session, whatever they hold.
+#[derive(Default)]
+pub(super) struct Keys(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(KeysVisitor)
+    }
+}
+
+struct KeysVisitor;
+
+impl<'de> Visitor<'de> for KeysVisitor {
+    type Value = Keys;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
+        let mut keys = Vec::new();
+        while let Some((key, _)) = map.next_entry::<String, IgnoredAny>()? {
+            keys.push(key);
+        }
+        Ok(Keys(keys))
+    }
 }

@@ -1,6 +1,6 @@
 //! What a prompt leaves behind for the next, in the oracle's words (rules S5, S7).
 
-use super::{BTreeMap, BTreeSet, Fill, Oracle, Role, Section, Unit, generate};
+use super::{BTreeMap, Fill, Oracle, Role, Section, Unit, generate};
 use context_window::ToolResults;
 
 impl Oracle<'_> {
@@ -13,6 +13,31 @@ impl Oracle<'_> {
             return None;
         }
         Some(if self.is_head(start) { start } else { self.owner[start].unwrap_or(start) })
+    }
+
+    /// Where a cut may reach back to.
+    pub fn floor(&self) -> Option<usize> {
+        self.start_before()
+    }
+
+    /// Whether a cut keeps nothing of the conversation from before `floor`.
+    pub fn is_behind(
+        &self,
+        turns: &[(Option<usize>, Vec<usize>)],
+        whole_from: usize,
+        trimmed: Option<usize>,
+        floor: usize,
+    ) -> bool {
+        let of = turns.iter().position(|turn| turn.0 == Some(floor) || turn.1.contains(&floor)).unwrap();
+        let by_head = turns[of].0 == Some(floor) || turns[of].1.first() == Some(&floor);
+        match trimmed {
+            None => whole_from > of || whole_from == of && by_head,
+            Some(kept) => {
+                let turn = &turns[whole_from - 1];
+                whole_from - 1 > of
+                    || whole_from - 1 == of && (by_head || turn.1[turn.1.len() - kept] >= floor)
+            }
+        }
     }
 
     /// The first message looked at and the units that join, where the last prompt's window starts again.
@@ -53,7 +78,7 @@ impl Oracle<'_> {
 
     /// The documents of the last prompt, in its order, if the question is the same and one of them still competes.
     fn set(&self) -> Vec<&'static str> {
-        let before = self.s.before.as_ref().filter(|before| before.same_question);
+        let before = self.s.before.as_ref().filter(|before| before.same_question && !self.no_set);
         let Some(before) = before.filter(|_| self.live_question().is_some()) else { return Vec::new() };
         let rules = self.s.config.rag;
         let good = |at: usize| {
@@ -81,24 +106,37 @@ impl Oracle<'_> {
         set.is_empty() || set.contains(&self.s.rag[at].id)
     }
 
-    /// The set as a whole; in its own budget as much as fits from the front; of what is left over all of it or nothing,
-    /// unless nothing is in yet. Nothing, where there is no set or not even its first fits.
-    pub fn offer_the_set(&mut self, room: i64, cap: i64, left_over: bool) -> Option<BTreeMap<Unit, String>> {
-        let set: Vec<usize> =
-            (0..self.s.rag.len()).filter(|at| self.place_in_the_set(*at) < usize::MAX).collect();
-        if set.is_empty() {
-            return None;
+    /// The first offer: the set as a whole within the section's budget, else as much from the front as its share holds.
+    pub fn offer_documents_first(&mut self, budget: i64, share: i64) {
+        if !self.has_a_set() {
+            self.offer_documents(budget, i64::MAX);
+            return;
         }
         let before = self.kept.clone();
+        let set = self.members_of_the_set();
+        let out = self.offer(&set, Fill::Prefix, budget, i64::MAX);
+        if out.values().any(|reason| reason.starts_with("budget")) {
+            self.kept = before;
+            self.offer(&set, Fill::Prefix, budget.min(share), i64::MAX);
+        }
+    }
+
+    fn members_of_the_set(&self) -> Vec<usize> {
+        (0..self.s.rag.len()).filter(|at| self.place_in_the_set(*at) < usize::MAX).collect()
+    }
+
+    /// Of what is left over all of the set or nothing, unless nothing is in yet: then as much from the front as fits, and
+    /// no set any longer where not even its first does.
+    pub fn offer_the_set(&mut self, room: i64, cap: i64) -> Option<BTreeMap<Unit, String>> {
+        let set = self.members_of_the_set();
+        let before = self.kept.clone();
         let out = self.offer(&set, Fill::Prefix, room, cap);
-        let all = !out.values().any(|reason| reason.starts_with("budget"));
-        if left_over && !all {
-            let had: BTreeSet<&Unit> =
-                before.keys().filter(|unit| matches!(unit, Unit::Document(_))).collect();
-            if had.is_empty() && self.kept == before {
+        if out.values().any(|reason| reason.starts_with("budget")) {
+            let had = before.keys().any(|unit| matches!(unit, Unit::Document(_)));
+            if !had && self.kept == before {
                 return None;
             }
-            if !had.is_empty() {
+            if had {
                 self.kept = before;
             }
         }
@@ -149,8 +187,8 @@ impl Oracle<'_> {
         (free && stub < size).then_some(stub)
     }
 
-    /// Where the boundary moves to, if that is worth while.
-    pub fn clear_to(&self) -> Option<usize> {
+    /// Where the boundary moves to, if that is worth while: from the newest result back, no further than `most` tokens.
+    pub fn clear_to(&self, most: i64) -> Option<usize> {
         let options = self.s.config.conversation;
         let start = self.start_before()?;
         let results: Vec<usize> =
@@ -162,9 +200,28 @@ impl Oracle<'_> {
         }
         let boundary = if keep == 0 { self.s.lines.len() - 1 } else { results[whole] };
         let boundary = boundary.min(self.open().unwrap_or(usize::MAX));
-        let moved = results.iter().filter(|at| (self.cleared.max(start)..boundary).contains(*at));
-        let freed: usize = moved.filter_map(|at| Some(self.s.lines[*at].size - self.stub(*at)?)).sum();
-        (freed as u64 >= options.clear_at_least.max(1)).then_some(boundary)
+        let least = options.clear_at_least.max(1) as i64;
+        let (mut freed, mut weighed) = (0, 0);
+        for at in results.into_iter().rev().filter(|at| (self.cleared.max(start)..boundary).contains(at)) {
+            let owner = self.owner[at].unwrap();
+            let turns = self.turns();
+            let turn = turns.iter().find(|turn| turn.1.contains(&owner)).unwrap();
+            let Some(stub) = self.stub(at) else { continue };
+            if owner < start || self.dead(turn, owner).is_some() {
+                continue;
+            }
+            let (frame, size) = (super::frame("tool"), self.s.lines[at].size as i64);
+            let limit = frame + stub as i64 + (least - freed);
+            freed += (size - stub as i64).min(least - freed);
+            weighed += (frame + size).min(limit);
+            if freed >= least {
+                return Some(boundary);
+            }
+            if weighed > most {
+                return None;
+            }
+        }
+        None
     }
 
     /// The longest clip at which the minimum fits, by trying all of them.

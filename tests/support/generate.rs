@@ -113,10 +113,11 @@ impl Session {
 
     fn anchor(&self, before: &Before) -> Anchor {
         let live = |line: &Line| line.role == Role::User && line.size > 0;
-        let live = self.lines.iter().rposition(live).filter(|_| before.same_question);
+        let live = self.lines.iter().rposition(live);
         let mut anchor = Anchor::default();
         anchor.window_start = Some(id(&format!("m{}", before.start)));
-        anchor.live = live.map(|at| id(&format!("m{at}")));
+        let other = Some(id("another question"));
+        anchor.live = if before.same_question { live.map(|at| id(&format!("m{at}"))) } else { other };
         anchor.rag = Some(before.set.iter().map(|name| id(name)).collect());
         anchor.cleared_before = before.cleared.map(|at| id(&format!("m{at}")));
         anchor

@@ -5,13 +5,28 @@
 use anyhow::Result;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use context_window::{Config, ConfigLayers, LoadedConfig, Registry, RequestLimits, TokenCounter};
-use std::{env, ffi::OsString, io, path::PathBuf};
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+};
+
+const USAGE: &str = "plan-inspect [plan] SESSION [OPTIONS]\n       plan-inspect COMMAND [ARGUMENTS]";
+
+const EXAMPLES: &str = "Examples:
+  plan-inspect chat.json --budget 8k                 what of this session fits into 8,000 tokens
+  plan-inspect logs.jsonl --list                     the sessions of a file
+  plan-inspect logs.jsonl --id 17 --model gpt-5      one of them, for another model
+  plan-inspect chat.json --format messages           the request body itself
+  plan-inspect chat.json --preset agent --set rag.max_items=5
+  plan-inspect plan --help                           all options of a plan";
 
 /// See what goes into a prompt, what does not, and why.
 ///
 /// `plan-inspect SESSION` is short for `plan-inspect plan SESSION`.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(version, arg_required_else_help = true, override_usage = USAGE, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -36,10 +51,14 @@ impl Cli {
         let bare = arguments.get(1).is_some_and(|first| {
             let name = first.to_string_lossy();
             let of_the_tool = ["help", "-h", "--help", "-V", "--version"].contains(&&*name);
-            !of_the_tool && !Command::has_subcommand(&name)
+            // A word that is neither a file nor looks like one is a misspelt command, and clap knows the right one.
+            let word = name.chars().all(|c| c.is_ascii_alphabetic()) && !Path::new(first).exists();
+            !of_the_tool && !word && !Command::has_subcommand(&name)
         });
         if bare {
             arguments.insert(1, "plan".into());
+        } else if arguments.len() == 1 && !io::stdin().is_terminal() {
+            arguments.extend(["plan".into(), "-".into()]);
         }
         Self::parse_from(arguments)
     }
@@ -52,6 +71,9 @@ pub(crate) struct Plan {
     /// The session to take from a file of several: its id, or its line number if it has none
     #[arg(long)]
     pub(crate) id: Option<String>,
+    /// List the ids of the file's sessions instead
+    #[arg(long)]
+    pub(crate) list: bool,
     /// What the last prompt left behind (see --save-anchor), in place of the session's `previous`
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<PathBuf>,
@@ -188,9 +210,9 @@ pub(crate) struct Target {
     /// Plan for this model, whatever the session names
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// The wire form the plan is priced in and printed as
-    #[arg(long, value_enum, default_value_t = Provider::Openai)]
-    pub(crate) provider: Provider,
+    /// The wire form the plan is priced in and printed as, whatever the model's own is
+    #[arg(long, value_enum)]
+    pub(crate) provider: Option<Provider>,
     /// Count with this tokenizer
     #[arg(long, value_name = "NAME", value_parser = TokenCounter::NAMES.to_vec())]
     pub(crate) tokenizer: Option<String>,
@@ -206,17 +228,29 @@ pub(crate) enum Provider {
 #[command(next_help_heading = "Limits, in tokens")]
 pub(crate) struct Limits {
     /// The prompt budget itself, in place of context length - completion - safety buffer
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
     budget: Option<u64>,
     /// Prompt and completion together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
     context_len: Option<u64>,
     /// Kept free for the reply
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
     max_completion: Option<u64>,
     /// Kept free for what cannot be foreseen
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
     safety_buffer: Option<u64>,
+}
+
+/// A number of tokens, as people and reports write them: 128000, 128,000, 128_000 or 128k.
+fn tokens(text: &str) -> Result<u64, String> {
+    let plain: String = text.chars().filter(|c| !matches!(c, ',' | '_')).collect();
+    let (digits, thousand) = match plain.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => (plain.as_str(), 1),
+    };
+    let number: Result<u64, _> = digits.parse();
+    let number = number.ok().and_then(|number| number.checked_mul(thousand));
+    number.ok_or_else(|| format!("expected tokens from 0 to {}, as in 8000, 8,000 or 8k", u64::MAX))
 }
 
 impl Limits {
@@ -228,6 +262,10 @@ impl Limits {
         session.context_len = self.context_len.or(session.context_len);
         session.max_completion = self.max_completion.or(session.max_completion);
         session.safety_buffer = self.safety_buffer.or(session.safety_buffer);
+        let others = [self.context_len, self.max_completion, self.safety_buffer];
+        if others.iter().any(Option::is_some) {
+            session.prompt_budget = None;
+        }
         session.prompt_budget = self.budget.or(session.prompt_budget);
         session
     }

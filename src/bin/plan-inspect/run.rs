@@ -6,7 +6,7 @@ use std::{
     fs,
     io::{self, Write},
     path::Path,
-    process::ExitCode,
+    process::{self, ExitCode},
 };
 
 mod config;
@@ -29,22 +29,34 @@ fn print(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file so that it is either the old one or the new one, never half of it.
+/// Writes a file so that it is either the old one or the new one, never half of it. What is there and is no file (a
+/// pipe, a device) is written to as it is.
 fn save(path: &Path, text: &str) -> Result<()> {
-    let mut name =
-        path.file_name().with_context(|| format!("{}: is no file name", path.display()))?.to_owned();
-    name.push(".part");
+    anyhow::ensure!(
+        path.as_os_str() != "-",
+        "`-` is standard output, which holds the result; expected a file"
+    );
+    let cannot = || format!("{} cannot be written", path.display());
+    // A link stays a link: the file it leads to is replaced.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if path.exists() && !path.is_file() {
+        return fs::write(&path, text).with_context(cannot);
+    }
+    let mut name = path.file_name().with_context(cannot)?.to_owned();
+    name.push(format!(".{}.part", process::id()));
     let part = path.with_file_name(name);
-    let written = write_through(&part, text).and_then(|()| fs::rename(&part, path));
-    if written.is_err() {
-        // What went wrong is told; a part that stays behind would be in the way of the next try.
+    write_through(&part, text).with_context(cannot)?;
+    let renamed = fs::rename(&part, &path);
+    if renamed.is_err() {
+        // What went wrong is told; the part is ours and holds nothing that was confirmed.
         let _ = fs::remove_file(&part);
     }
-    written.with_context(|| format!("{} cannot be written", path.display()))
+    renamed.with_context(cannot)
 }
 
+/// Writes a file that nobody has yet.
 fn write_through(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = fs::File::create(path)?;
+    let mut file = fs::File::create_new(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }

@@ -4,6 +4,7 @@ use super::print;
 use crate::args::{ConfigCommand, DataFormat, Options};
 use anyhow::Result;
 use context_window::{LoadedConfig, report};
+use serde_json::Value;
 use std::{collections::BTreeMap, fmt::Write as _, process::ExitCode};
 
 pub(crate) fn run(command: &ConfigCommand) -> Result<ExitCode> {
@@ -14,7 +15,7 @@ pub(crate) fn run(command: &ConfigCommand) -> Result<ExitCode> {
 
 fn show(options: &Options, origin: bool, format: DataFormat) -> Result<ExitCode> {
     let loaded = options.config()?;
-    let settings = loaded.config.settings()?;
+    let settings = loaded.config.settings();
     print(&match format {
         DataFormat::Text => as_toml(&loaded, &settings, origin)?,
         DataFormat::Json => as_json(&loaded, &settings)?,
@@ -55,13 +56,22 @@ fn as_json(loaded: &LoadedConfig, settings: &BTreeMap<String, String>) -> Result
     #[derive(serde::Serialize)]
     struct Setting<'a> {
         key: &'a str,
-        /// The value as TOML, or null where it is not set.
-        value: Option<&'a String>,
+        /// The value, or null where it is not set.
+        value: Option<Value>,
         origin: String,
     }
     let settings: Vec<Setting<'_>> = LoadedConfig::keys()
-        .map(|key| Setting { key, value: settings.get(key), origin: loaded.origin(key) })
+        .map(|key| Setting {
+            key,
+            value: settings.get(key).map(|toml| value(toml)),
+            origin: loaded.origin(key),
+        })
         .collect();
     let object = BTreeMap::from([("settings", settings)]);
     Ok(serde_json::to_string_pretty(&object)? + "\n")
+}
+
+/// A TOML number or text as JSON; what JSON has no form for stays the text it is.
+fn value(toml: &str) -> Value {
+    serde_json::from_str(toml).unwrap_or_else(|_| Value::String(toml.into()))
 }

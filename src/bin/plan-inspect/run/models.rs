@@ -7,7 +7,7 @@ use crate::{
     table::{Align, Table},
 };
 use anyhow::{Result, bail};
-use context_window::{Counts, ModelEntry, Registry, report};
+use context_window::{ModelEntry, Registry, report};
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
 pub(crate) fn run(command: &ModelsCommand) -> Result<ExitCode> {
@@ -30,7 +30,7 @@ fn list(words: &[String], registry: &Registry, format: DataFormat) -> Result<()>
     }
     if entries.is_empty() {
         bail!(
-            "no model has `{}` in its name; `plan-inspect models list` shows all of them",
+            "no model has `{}` in its name or provider; `plan-inspect models list` shows all of them",
             words.join("` and `")
         );
     }
@@ -56,7 +56,8 @@ fn list(words: &[String], registry: &Registry, format: DataFormat) -> Result<()>
             entry.price.map(|price| dollars(price.output)).unwrap_or_default(),
         ]);
     }
-    print(&format!("{table}\n{} models\n", entries.len()))
+    let models = if entries.len() == 1 { "model" } else { "models" };
+    print(&format!("{table}\n{} {models}\n", entries.len()))
 }
 
 fn show(name: &str, registry: &Registry, format: DataFormat) -> Result<()> {
@@ -99,11 +100,15 @@ fn show(name: &str, registry: &Registry, format: DataFormat) -> Result<()> {
 
 fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
     let (name, text) = input::text(file)?;
-    let registry = Registry::import(&text, &name, date)?;
+    let registry = Registry::import(&text, &name, date)?.corrected_by(Registry::built_in()?);
+    let name = report::printable(&name);
     let text =
         format!("# {} models, imported from {name}\n\n{}", registry.entries().len(), registry.to_toml()?);
     match output {
-        Some(path) => save(path, &text),
+        Some(path) => {
+            save(path, &text)?;
+            print(&format!("{} models of {name} are in {}\n", registry.entries().len(), path.display()))
+        }
         None => print(&text),
     }
 }
@@ -114,10 +119,7 @@ fn name_of(value: &impl serde::Serialize) -> Result<String> {
 }
 
 fn counts(entry: &ModelEntry) -> &'static str {
-    match entry.counts {
-        Counts::Exact => "exact",
-        Counts::Estimate => "estimate",
-    }
+    if entry.is_estimated() { "estimate" } else { "exact" }
 }
 
 fn tokens(n: Option<u64>) -> String {

@@ -1,17 +1,28 @@
 //! `plan-inspect [plan]`: read, plan, print.
 
+#![expect(clippy::print_stderr, reason = "that is where a command line tool says what is beside its result")]
+
 use super::{print, save};
 use crate::{
-    args::{Format, Options, Plan, Target},
+    args::{Format, Options, Plan, Provider, Target},
     input,
 };
-use anyhow::Result;
-use context_window::{Anchor, Config, ContextWindowManager, Model, Session, TokenCounter, render, report};
+use anyhow::{Result, bail};
+use context_window::{
+    Anchor, Config, ContextPlan, ContextWindowManager, Framing, ItemId, Model, Session, render, report,
+};
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
     let config = args.options.config()?.config;
-    let mut session = input::sessions(&args.session)?.session(args.id.as_deref())?;
+    let file = input::sessions(&args.session)?;
+    if args.list {
+        let ids: Vec<String> = file.ids().map(|id| report::printable(&id) + "\n").collect();
+        print(&ids.concat())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut session = file.session(args.id.as_deref())?;
+    hint(&session.unread_keys());
     if let Some(path) = &args.previous {
         session.previous = Some(previous(path)?);
     }
@@ -29,20 +40,45 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
         save(path, &(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
     }
     print(&text)?;
+    if args.format == Format::Messages {
+        say_beside(&plan);
+    }
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
+}
+
+/// Keys of the session that are not read, where one that is may have been meant.
+fn hint(unread: &[(String, &str)]) {
+    for (key, meant) in unread {
+        let key = report::printable(key);
+        eprintln!("plan-inspect: note: the session's key `{key}` is not read; did you mean `{meant}`?");
+    }
+}
+
+/// What a request body cannot say, on standard error.
+fn say_beside(plan: &ContextPlan) {
+    if let Some(overflow) = &plan.overflow {
+        let over = report::grouped(overflow.tokens);
+        eprintln!("plan-inspect: note: over budget by {over} tokens; the text report says what would help");
+    }
+    for notice in &plan.notices {
+        let ids: Vec<&str> = notice.ids.iter().map(ItemId::as_str).collect();
+        let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
+        eprintln!(
+            "plan-inspect: note: {}",
+            report::printable(&format!("{} {at}{}", notice.rule, notice.text))
+        );
+    }
 }
 
 /// What an earlier run saved with `--save-anchor`.
 fn previous(path: &std::path::Path) -> Result<Anchor> {
     let (name, text) = input::text(path)?;
+    let known: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&text);
+    if !known.is_ok_and(|object| object.contains_key("window_start")) {
+        bail!("{name}: no anchor; expected an object with `window_start`, as --save-anchor writes it");
+    }
     let read: Result<Anchor, _> = serde_json::from_str(&text);
-    read.map_err(|error| {
-        anyhow::anyhow!(
-            "{name}:{}:{}: no anchor ({error}); expected what --save-anchor writes",
-            error.line(),
-            error.column()
-        )
-    })
+    read.map_err(|error| anyhow::anyhow!("{name}: no anchor ({error}); expected what --save-anchor writes"))
 }
 
 /// The manager for the model that the flags name, or else the session; without either, the defaults.
@@ -53,12 +89,15 @@ fn manager(
     session: &Session,
 ) -> Result<ContextWindowManager> {
     let name = target.model.as_deref().or(session.model.as_deref());
-    let model = match name {
+    let mut model = match name {
         Some(name) => options.registry()?.model(name),
         None => Model::custom("default"),
     };
-    Ok(match &target.tokenizer {
-        Some(name) => ContextWindowManager::new(model, TokenCounter::named(name)?, config)?,
-        None => ContextWindowManager::configured(model, config)?,
-    })
+    if let Some(Provider::Openai) = target.provider {
+        model.framing = Framing::OpenAiChat;
+    }
+    if target.tokenizer.is_some() {
+        model.tokenizer.clone_from(&target.tokenizer);
+    }
+    Ok(ContextWindowManager::configured(model, config)?)
 }
