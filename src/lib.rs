@@ -64,6 +64,10 @@
 //! # }
 //! ```
 //!
+//! A prompt that begins as the last one did is cheaper: [`Conversation::push_reply`] remembers where its window started,
+//! which documents it held and which tool results were cleared, and the next plan goes on from there. Who keeps no
+//! conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::previous`].
+//!
 //! # What it promises
 //!
 //! - Planning reads and never writes; the same request gives the same bytes. No clock, no randomness, no hash order.
@@ -75,7 +79,9 @@
 //! # Learn more
 //!
 //! - `docs/rules.md`: every rule with its id
-//! - [`Config`] and `config/default.toml`: every option
+//! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`]: presets, files, variables and flags over them
+//! - [`Registry`] and `config/models.toml`: models by name
+//! - `docs/session.md`: session files; `docs/examples.md`: some of them, planned
 //! - [`report`]: a plan as text or JSON; [`render`]: the prompt as a provider's request body
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
 
