@@ -32,6 +32,25 @@ fn documents(count: u32) -> Vec<RagItem> {
     (0..count).map(one).collect()
 }
 
+/// Plans every step at 8,000 tokens; says how many tokens were sent in all.
+fn agent_turn(manager: &ContextWindowManager, remembers: bool) -> u64 {
+    let mut log = Conversation::from([Message::user(format!("Look at every boat. {TEXT}"))]);
+    let mut sent = 0;
+    for step in 0..300 {
+        let request = PlanRequest::new(&log).limits(RequestLimits::budget(8_000));
+        let plan = manager.build_plan(&request).expect("a sound request");
+        sent += plan.total.n;
+        let call = Message::assistant("").calls([ToolCall::new(format!("c{step}"), "find_boat", "{}")]);
+        if remembers {
+            log.push_reply(&plan, call, None);
+        } else {
+            log.push(call);
+        }
+        log.push(Message::tool(format!("c{step}"), TEXT.repeat(4)));
+    }
+    sent
+}
+
 fn main() {
     let mut criterion = Criterion::default().configure_from_args().sample_size(20);
     let model = Model::named("gpt-4o").expect("the registry is built in");
@@ -57,6 +76,13 @@ fn main() {
                 criterion::BatchSize::LargeInput,
             );
         });
+    }
+    group.finish();
+
+    // An agent's whole turn: 300 steps, each planned and committed; found anew each time, and going on from the last.
+    let mut group = criterion.benchmark_group("agent turn of 300 steps");
+    for (name, remembers) in [("fresh", false), ("steady", true)] {
+        group.bench_function(name, |bench| bench.iter(|| agent_turn(&manager, remembers)));
     }
     group.finish();
 

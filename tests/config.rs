@@ -1,4 +1,5 @@
 //! Options: what is shipped is what the code does, every key changes something, and every error says where and what.
+#![cfg(feature = "openai")]
 #![allow(clippy::pedantic, clippy::unwrap_used, missing_docs, reason = "a test")]
 
 use context_window::{
