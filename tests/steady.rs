@@ -241,6 +241,9 @@ fn another_model_or_other_limits_start_afresh() {
     let mut unknown = anchor.clone();
     unknown.limits = None;
     assert_eq!(start(&unknown, 1_001), "m70", "limits that were not written down count as unchanged");
+    unknown.limits = Some(RequestLimits::budget(1_000));
+    assert_eq!(start(&unknown, 1_000), "m70", "and so does each of them");
+    unknown.limits = None;
     unknown.target = None;
     assert_eq!(start(&unknown, 1_001), "m70");
     let mut other = anchor.clone();
