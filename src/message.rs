@@ -481,3 +481,19 @@ impl AsRef<Self> for Prompt {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_two_conversations_has_a_stub_in_each() {
+        let result = Message::tool("c", "a long result");
+        let stub = |id: &str| result.stub(&id.into(), || format!("{id} was cleared"));
+        assert_eq!(stub("m1").text(), "m1 was cleared");
+        assert_eq!(stub("m2").text(), "m2 was cleared");
+        assert_eq!(stub("m1"), stub("m1"));
+        assert_eq!(stub("m1").answers(), Some("c"));
+        assert_eq!(result, result.clone(), "a stub is no part of what a message is");
+    }
+}

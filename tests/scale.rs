@@ -186,3 +186,23 @@ fn a_steady_window_counts_only_what_is_new() {
         assert!(dearest <= BUDGET, "{dearest}");
     }
 }
+
+/// Where so much came since the last prompt that clearing cannot help, no more of it is counted than the budget holds.
+#[test]
+fn what_clearing_could_free_is_not_counted_behind_the_budget() {
+    let mut config = Config::default();
+    config.conversation.tool_results = ToolResults::Clear;
+    config.conversation.clear_at_least = 1_000_000_000;
+    let (manager, asked) = recording_with(config);
+    let mut log = Conversation::from([Message::user("Look at everything.")]);
+    for step in 0..20_000 {
+        log.push(Message::assistant("").calls([ToolCall::new(format!("c{step}"), "run", "{}")]));
+        log.push(Message::tool(format!("c{step}"), "r".repeat(120)));
+    }
+    let mut anchor = context_window::Anchor::default();
+    anchor.window_start = Some("m0".into());
+    let request = PlanRequest::new(&log).limits(RequestLimits::budget(BUDGET)).previous(anchor);
+    manager.build_plan(&request).unwrap();
+    let tokens = asked.tokens.load(Relaxed);
+    assert!(tokens <= 4 * BUDGET, "{tokens} tokens counted at a budget of {BUDGET}");
+}

@@ -277,3 +277,13 @@ fn a_session_file_carries_what_the_last_prompt_left_behind() {
     let moved = plan(&file(r#","previous":{"window_start":"m50"}"#));
     assert_eq!(moved.window_start, Some("m50".into()));
 }
+
+#[test]
+fn what_did_not_fit_leaves_no_window_behind() {
+    let manager = manager(Config::default());
+    let mut log = Conversation::from([Message::user("u".repeat(50)), Message::assistant("a".repeat(50))]);
+    log.push(Message::user("q".repeat(900)));
+    let plan = manager.build_plan(&request(&log, 500)).unwrap();
+    assert!(plan.overflow.is_some() && plan.window_start.is_some());
+    assert_eq!((plan.anchor().window_start, plan.anchor().rag), (None, None));
+}
