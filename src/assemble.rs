@@ -52,9 +52,16 @@ pub(crate) fn plan(
     overhead.extend(parts.overhead.iter().copied());
     overhead.retain(|line| line.tokens != 0);
     let total = total(&parts.rows, &overhead);
-    let window_start = chosen.start.and_then(|unit| {
+    let first_id = |unit| {
         let first = pool.members(unit).first().copied();
         first.map(|position| pool.log().message_id(position))
+    };
+    let window_start = chosen.start.and_then(first_id);
+    // A window that holds nothing by recency is remembered all the same, or the next plan would undo it.
+    let anchored = window_start.clone().or_else(|| match chosen.window {
+        Window::Fresh => None,
+        Window::Steady => pool.window_start.and_then(first_id),
+        Window::Cut { .. } => pool.live_id(),
     });
     let overflow = overflow::of(frame, total, &parts.rows, pool, scale, meter)?;
     let mut notices = about_the_target(frame);
@@ -81,6 +88,7 @@ pub(crate) fn plan(
         notices,
         cleared_before: scale.results().boundary(pool),
         live: pool.live_id(),
+        anchored,
         prompt: parts.prompt,
         asked: parts.asked,
     })

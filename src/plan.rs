@@ -55,6 +55,9 @@ pub struct ContextPlan {
     pub(crate) prompt: Prompt,
     /// The live question.
     pub(crate) live: Option<ItemId>,
+    /// Where the next prompt's window is to start: where this one does, and where that holds nothing by recency (a cut left
+    /// the bare question, or it is in by pins alone), at the question or where it started before.
+    pub(crate) anchored: Option<ItemId>,
     /// Items of the conversation that the plan asks about (rule T2).
     pub(crate) asked: BTreeSet<ItemId>,
 }
@@ -275,7 +278,7 @@ impl ContextPlan {
             target: Some(Target { model: self.model.clone(), provider: self.provider.clone() }),
             limits: Some(limits),
             live: self.live.clone(),
-            window_start: self.window_start.clone().filter(|_| fits),
+            window_start: self.anchored.clone().filter(|_| fits),
             rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
             cleared_before: self.cleared_before.clone(),
         }

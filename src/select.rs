@@ -35,9 +35,7 @@ pub(crate) struct Selection {
     pub(crate) window: Window,
     /// Pins that the window counts on without paying for them.
     awaited: Vec<Unit>,
-    /// Whether one of them is not in.
-    missing_in_the_window: bool,
-    /// Not even the first of the documents that were to stay fits: they have to be chosen anew.
+    /// Nothing of the documents that were to stay can come in: they have to be chosen anew.
     pub(crate) gave_up_the_set: bool,
     used: [u64; 3],
 }
@@ -100,23 +98,15 @@ pub(crate) fn choose(
 ) -> Result<Selection, Error> {
     // Pins of the last window that found no room in their own budget may find it in what is left over: where all of
     // them do, they need not be paid for by the conversation, and the window is as steady as the last one was.
-    let chosen = choose_with(Pins::Awaited, pool, scale, budgets, purse, config)?;
-    if chosen.missing_in_the_window {
-        return choose_with(Pins::Paid, pool, scale, budgets, purse, config);
+    let chosen = choose_with(window::Pins::Awaited, pool, scale, budgets, purse, config)?;
+    if chosen.awaited.iter().any(|pin| !chosen.has(*pin)) && !chosen.gave_up_the_set {
+        return choose_with(window::Pins::Paid, pool, scale, budgets, purse, config);
     }
     Ok(chosen)
 }
 
-/// Whether pins that got no room of their own budget are awaited from what is left over, or paid for as the ordinary
-/// messages that they are otherwise, where a window starts again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pins {
-    Awaited,
-    Paid,
-}
-
 fn choose_with(
-    pins: Pins,
+    pins: window::Pins,
     pool: &Pool<'_>,
     scale: &Scale<'_>,
     budgets: &Budgets,
@@ -125,8 +115,7 @@ fn choose_with(
 ) -> Result<Selection, Error> {
     let mut chosen = required_and_pinned(pool, scale, budgets)?;
     if budgets.overflow {
-        give_up(pool, &mut chosen);
-        chosen.start = window::start(scale, &chosen)?;
+        give_up(pool, scale, &mut chosen)?;
         return Ok(chosen);
     }
     chosen.window = keep_window(pins, pool, scale, budgets, config, &mut chosen)?;
@@ -151,8 +140,7 @@ fn choose_with(
         }
         // A reserve that no document needs is offered once more; when nothing moves any longer, this is it.
         if chosen.kept.len() == before && !purse.release_block(&chosen) {
-            chosen.start = window::start(scale, &chosen)?;
-            chosen.missing_in_the_window = chosen.awaited.iter().any(|pin| !chosen.has(*pin));
+            window::survey(scale, &mut chosen)?;
             return Ok(chosen);
         }
     }
@@ -176,7 +164,7 @@ pub(crate) fn shorter_results(
     let mut chosen = required_and_pinned(pool, scale, budgets)?;
     let budget = budgets.pots[Section::Conversation as usize].budget;
     let room = left_of(budget, Section::Conversation, &chosen);
-    if window::resume(scale, start, room, true, &mut chosen)? {
+    if window::resume(scale, start, room, window::Pins::Awaited, &mut chosen)? {
         return Ok(None);
     }
     scale.cleared_further(start, budget)
@@ -194,7 +182,7 @@ fn left_of(budget: u64, section: Section, chosen: &Selection) -> u64 {
 /// The last prompt's window while it fits its budget, cut to the low mark when it does not (rule S5); without one,
 /// as much as fits (rule S4).
 fn keep_window(
-    pins: Pins,
+    pins: window::Pins,
     pool: &Pool<'_>,
     scale: &Scale<'_>,
     budgets: &Budgets,
@@ -208,7 +196,7 @@ fn keep_window(
     };
     let budget = budgets.pots[Section::Conversation as usize].budget;
     let left = left_of(budget, Section::Conversation, chosen);
-    if window::resume(scale, start, left, pins == Pins::Awaited, chosen)? {
+    if window::resume(scale, start, left, pins, chosen)? {
         return Ok(Window::Steady);
     }
     let low = per_mille(budget, config.conversation.low_mark);
@@ -253,7 +241,7 @@ fn minimum(pool: &Pool<'_>, scale: &Scale<'_>) -> Result<Selection, Error> {
 }
 
 /// The minimum alone is too much: nothing else is even looked at.
-fn give_up(pool: &Pool<'_>, chosen: &mut Selection) {
+fn give_up(pool: &Pool<'_>, scale: &Scale<'_>, chosen: &mut Selection) -> Result<(), Error> {
     let reason = ExcludedReason::Budget { room: 0, held_by: HeldBy::Overflow };
     for pin in &pool.pins {
         if !chosen.has(pin.unit) {
@@ -267,4 +255,7 @@ fn give_up(pool: &Pool<'_>, chosen: &mut Selection) {
         }
     }
     chosen.behind = Some(reason);
+    window::survey(scale, chosen)?;
+    chosen.dead.clear();
+    Ok(())
 }

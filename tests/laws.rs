@@ -306,6 +306,25 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(generate::cases(3_000, 40_000))]
+
+    /// S5: planned again and again from what it left behind, a prompt of an unchanged conversation settles: a window that
+    /// grew into what was left over is cut to its low mark, a pin takes another one's room, and then nothing moves.
+    #[test]
+    fn a_plan_from_its_own_anchor_settles(session in generate::session()) {
+        let log = session.log();
+        let manager = session.manager();
+        let mut plan = session.plan().unwrap();
+        for _ in 0..4 {
+            plan = manager.build_plan(&session.request(&log).previous(plan.anchor())).unwrap();
+        }
+        let again = manager.build_plan(&session.request(&log).previous(plan.anchor())).unwrap();
+        prop_assert_eq!(&again.included, &plan.included);
+        prop_assert_eq!(again.anchor(), plan.anchor());
+    }
+}
+
 #[test]
 fn a_lower_completion_helps_where_it_is_proposed() {
     let log = Conversation::from([Message::user("x".repeat(300))]);

@@ -415,7 +415,7 @@ impl<'a> Oracle<'a> {
             }
             let start = self.start();
             return Ok((
-                self.verdicts(&BTreeMap::new(), OVERFLOW, None, None),
+                self.verdicts(&BTreeMap::new(), OVERFLOW),
                 minimums,
                 start,
                 self.no_set,
@@ -430,7 +430,7 @@ impl<'a> Oracle<'a> {
         let budget = budgets[Section::Conversation as usize];
         let mut held = None;
         let mut awaited = Vec::new();
-        if let Some((first, units)) = self.resumed() {
+        if let Some(units) = self.resumed() {
             let room = (budget - self.used(Section::Conversation)).max(0);
             let size = |units: &[usize]| units.iter().map(|at| self.size(Unit::Message(*at))).sum::<i64>();
             let pins = |at: &usize| fallen_first.contains_key(&Unit::Message(*at));
@@ -445,12 +445,12 @@ impl<'a> Oracle<'a> {
                 joining
                     .into_iter()
                     .for_each(|at| self.keep(Unit::Message(at), Section::Conversation, "recent"));
-                held = Some((None, Some(first)));
+                held = Some(None);
                 awaited = if self.paid { Vec::new() } else { late };
             } else {
                 let low = budget * i64::from(self.s.config.conversation.low_mark) / 1000;
                 self.offer_window(low - self.used(Section::Conversation), 0, i64::MAX, i64::MAX, true);
-                held = Some((Some(low), None));
+                held = Some(Some(low));
             }
         } else {
             self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX, i64::MAX, false);
@@ -474,7 +474,7 @@ impl<'a> Oracle<'a> {
             let (room, cap) = left(&self, Section::Conversation);
             let merge = self.merge();
             let behind = match held {
-                Some((low, _)) => {
+                Some(low) => {
                     if let Some(low) = low {
                         self.offer_window(room, merge, cap, low - self.used(Section::Conversation), true);
                     }
@@ -499,14 +499,7 @@ impl<'a> Oracle<'a> {
         let start = self.start();
         let mut out: BTreeMap<Unit, String> = passed;
         out.extend(fallen);
-        let floor = held.and_then(|(low, _)| low).and_then(|_| self.floor());
-        Ok((
-            self.verdicts(&out, behind, held.and_then(|(_, first)| first), floor),
-            budgets,
-            start,
-            self.no_set,
-            self.cleared,
-        ))
+        Ok((self.verdicts(&out, behind), budgets, start, self.no_set, self.cleared))
     }
 
     fn required_system(&self) -> Vec<Unit> {
@@ -827,15 +820,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// One verdict an id. `behind` holds what the walk did not reach.
-    /// In a window that starts where it stood, nothing before `first` is looked at; in one that was cut, nothing before
-    /// `floor`, where it started.
-    fn verdicts(
-        &self,
-        out: &BTreeMap<Unit, String>,
-        behind: &str,
-        first: Option<usize>,
-        floor: Option<usize>,
-    ) -> Verdicts {
+    fn verdicts(&self, out: &BTreeMap<Unit, String>, behind: &str) -> Verdicts {
         let overflow = behind == OVERFLOW;
         let held = behind.to_owned();
         let mut verdicts = Verdicts::new();
@@ -881,13 +866,10 @@ impl<'a> Oracle<'a> {
             let newest_missing = turn.1.iter().rposition(missing).map_or(0, |at| at + 1);
             let touched =
                 turn.1[newest_missing..].iter().any(of_the_window) || turn.0.iter().any(of_the_window);
-            // From where a window starts again everything is looked at.
-            stopped |=
-                first.is_none() && head_dead.is_none() && (head_missing || newest_missing > 0 && !touched);
+            stopped |= head_dead.is_none() && (head_missing || newest_missing > 0 && !touched);
             order.extend(turn.0);
             for at in order {
                 let unit = Unit::Message(at);
-                stopped |= first.or(floor).is_some_and(|first| at < first);
                 if self.kept.contains_key(&unit) {
                     continue;
                 }

@@ -26,11 +26,9 @@ pub(super) fn take(
     chosen.passed_over.clear();
     if pool.steady_documents.is_some() {
         let set = Set::offered(pool, scale, room, rules, chosen)?;
-        if !set.all && !chosen.has_documents() {
-            // Nothing of it is in yet: as many as fit from the front, or no set at all.
-            chosen.gave_up_the_set = set.fitting.is_empty();
-            set.keep(pool, chosen);
-        } else if set.all {
+        if set.all || !chosen.has_documents() {
+            // Where nothing of it is in yet, as many as fit from the front, or no set at all.
+            chosen.gave_up_the_set = set.fitting.is_empty() && !chosen.has_documents();
             set.keep(pool, chosen);
         } else {
             chosen.passed_over.extend(set.by_policy);

@@ -12,6 +12,7 @@ use crate::{
     reason::{ExcludedReason, HeldBy, IncludedReason},
     tokens::Weight,
 };
+use std::collections::BTreeMap;
 
 /// How far the walk came in one turn.
 enum Step {
@@ -45,17 +46,23 @@ pub(super) fn take(
     Ok(())
 }
 
+/// Whether pins that got no room of their own budget are awaited from what is left over, or paid for as the ordinary
+/// messages that they are otherwise, where a window starts again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pins {
+    Awaited,
+    Paid,
+}
+
 /// Keeps everything that lives from `start` on, if it fits into `room`; otherwise changes nothing. Says whether it fits.
-/// Where `await_pins`, pins that got no room yet are not paid for here, but noted.
 pub(super) fn resume(
     scale: &Scale<'_>,
     start: Unit,
     room: u64,
-    await_pins: bool,
+    pins: Pins,
     chosen: &mut Selection,
 ) -> Result<bool, Error> {
-    let mut resumed =
-        Resumed { new: Vec::new(), dead: Vec::new(), awaited: Vec::new(), await_pins, left: room };
+    let (mut new, mut awaited, mut left) = (Vec::new(), Vec::new(), room);
     let first = scale.turn_of(start);
     for turn in (first..scale.turns()).rev() {
         let exchanges = scale.exchanges(turn);
@@ -64,27 +71,31 @@ pub(super) fn resume(
             _ => exchanges.start,
         };
         let trimmed = matches!(start, Unit::Exchange(_)) && turn == first;
-        if trimmed && !reaches(scale, turn, from, chosen)? {
+        if head_is_dead(scale, turn, chosen)? || trimmed && !reaches(scale, turn, from, chosen)? {
             continue;
         }
-        let head = scale.head(turn);
-        if head_is_dead(scale, turn, chosen)? {
-            resumed.dead.extend(dead_of(scale, turn, chosen)?);
-            continue;
-        }
-        for unit in (from..exchanges.end).rev().map(Unit::Exchange).chain(head) {
-            if !resumed.unit(scale, unit, chosen)? {
-                return Ok(false);
+        for unit in (from..exchanges.end).rev().map(Unit::Exchange).chain(scale.head(turn)) {
+            if chosen.has(unit) || scale.dead(unit)?.is_some() {
+                continue;
+            }
+            if pins == Pins::Awaited && chosen.fallen.contains_key(&unit) {
+                awaited.push(unit);
+                continue;
+            }
+            match scale.weigh(unit, left)? {
+                Weight::Exactly(tokens) => {
+                    left -= tokens;
+                    new.push((unit, tokens));
+                }
+                Weight::Over => return Ok(false),
             }
         }
     }
-    for (unit, tokens) in resumed.new {
+    for (unit, tokens) in new {
         chosen.keep(unit, Section::Conversation, IncludedReason::Recent, tokens);
     }
-    chosen.dead.extend(resumed.dead);
-    chosen.awaited = resumed.awaited;
-    let (room, held_by) = (resumed.left, HeldBy::Steady);
-    chosen.behind = Some(ExcludedReason::Budget { room, held_by });
+    chosen.awaited = awaited;
+    chosen.behind = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::Steady });
     Ok(true)
 }
 
@@ -94,19 +105,6 @@ fn head_is_dead(scale: &Scale<'_>, turn: u32, chosen: &Selection) -> Result<bool
         Some(head) => Ok(scale.dead(head)?.is_some()),
         None => Ok(false),
     }
-}
-
-/// The units of a turn that can never come in as they are.
-fn dead_of(scale: &Scale<'_>, turn: u32, chosen: &Selection) -> Result<Vec<(Unit, ExcludedReason)>, Error> {
-    let mut dead = Vec::new();
-    for unit in scale.head(turn).into_iter().chain(scale.exchanges(turn).map(Unit::Exchange)) {
-        if !chosen.has(unit)
-            && let Some(reason) = scale.dead(unit)?
-        {
-            dead.push((unit, reason));
-        }
-    }
-    Ok(dead)
 }
 
 /// Whether a trimmed turn has anything left from the exchange `from` on that the conversation pays for. Of a turn
@@ -120,9 +118,6 @@ fn reaches(scale: &Scale<'_>, turn: u32, from: u32, chosen: &Selection) -> Resul
             None => scale.dead(unit)?.is_none(),
         })
     };
-    if head_is_dead(scale, turn, chosen)? {
-        return Ok(false);
-    }
     if scale.head(turn).is_none() && scale.turns() > 1 {
         for at in exchanges.start..from {
             if !chosen.has(Unit::Exchange(at)) && lives(at)? {
@@ -139,72 +134,48 @@ fn reaches(scale: &Scale<'_>, turn: u32, from: u32, chosen: &Selection) -> Resul
     Ok(false)
 }
 
-/// What joins when a window starts where it stood before.
-struct Resumed {
-    new: Vec<(Unit, u64)>,
-    dead: Vec<(Unit, ExcludedReason)>,
-    awaited: Vec<Unit>,
-    await_pins: bool,
-    left: u64,
-}
-
-impl Resumed {
-    /// Takes one unit, unless it is in already or can never be; says whether there was room for it.
-    fn unit(&mut self, scale: &Scale<'_>, unit: Unit, chosen: &Selection) -> Result<bool, Error> {
-        if chosen.has(unit) {
-            return Ok(true);
-        }
-        if let Some(reason) = scale.dead(unit)? {
-            self.dead.push((unit, reason));
-            return Ok(true);
-        }
-        if self.await_pins && chosen.fallen.contains_key(&unit) {
-            self.awaited.push(unit);
-            return Ok(true);
-        }
-        match scale.weigh(unit, self.left)? {
-            Weight::Exactly(tokens) => {
-                self.left -= tokens;
-                self.new.push((unit, tokens));
-                Ok(true)
-            }
-            Weight::Over => Ok(false),
-        }
-    }
-}
-
-/// Where the window starts: the oldest unit that the conversation pays for and behind which nothing that lives is
-/// missing; a whole turn by its user message.
-pub(super) fn start(scale: &Scale<'_>, chosen: &Selection) -> Result<Option<Unit>, Error> {
+/// Looks over what is kept, from the newest turn back to the first thing that lives and is missing. Finds where the
+/// window starts: at the oldest unit that the conversation pays for, a whole turn at its user message. And finds what
+/// stands in between and can never come in as it is.
+pub(super) fn survey(scale: &Scale<'_>, chosen: &mut Selection) -> Result<(), Error> {
+    let (mut start, mut dead) = (None, BTreeMap::new());
     let of_the_window =
         |unit: Unit| chosen.kept.get(&unit).is_some_and(|kept| kept.section == Section::Conversation);
-    let mut start = None;
     for turn in (0..scale.turns()).rev() {
         let head = scale.head(turn);
-        if let Some(head) = head.filter(|head| !chosen.has(*head)) {
-            if scale.dead(head)?.is_some() {
-                continue;
-            }
+        let head_is_dead = head_is_dead(scale, turn, chosen)?;
+        if !head_is_dead && head.is_some_and(|head| !chosen.has(head)) {
             break;
         }
-        let (mut whole, mut oldest) = (true, None);
-        for unit in scale.exchanges(turn).rev().map(Unit::Exchange) {
+        let (mut whole, mut oldest, mut here) = (true, None, Vec::new());
+        for unit in scale.exchanges(turn).rev().map(Unit::Exchange).chain(head.filter(|_| head_is_dead)) {
             if of_the_window(unit) {
                 oldest = Some(unit);
-            } else if !chosen.has(unit) && scale.dead(unit)?.is_none() {
-                whole = false;
-                break;
+            } else if !chosen.has(unit) {
+                match scale.dead(unit)? {
+                    Some(reason) => here.push((unit, reason)),
+                    // Under a user message that has expired, a pin without room is no part of the window.
+                    None if head_is_dead => {}
+                    None => {
+                        whole = false;
+                        break;
+                    }
+                }
             }
         }
-        // A turn that is in by its pins alone is not kept by recency.
+        // A turn that is in by its pins alone is not kept by recency, and one that is left out was not looked at.
         let recent = oldest.is_some() || head.is_some_and(of_the_window);
+        if whole || recent {
+            dead.extend(here);
+        }
         let begins = if whole { head.or(oldest).filter(|_| recent) } else { oldest };
         start = begins.or(start);
         if !whole {
             break;
         }
     }
-    Ok(start)
+    (chosen.start, chosen.dead) = (start, dead);
+    Ok(())
 }
 
 /// State is merged into the live question only while nothing follows it: where an exchange of the live turn could
@@ -238,7 +209,6 @@ impl Walk<'_, '_> {
         let mut left = self.left;
         let mut new_head = None;
         if head_is_dead(self.scale, turn, self.chosen)? {
-            self.chosen.dead.extend(dead_of(self.scale, turn, self.chosen)?);
             return Ok(Step::Whole);
         }
         if let Some(head) = head.filter(|head| !self.chosen.has(*head)) {
@@ -258,52 +228,41 @@ impl Walk<'_, '_> {
                 self.chosen.keep(unit, Section::Conversation, IncludedReason::Recent, tokens);
             }
         }
-        // Of a turn that is left out altogether nothing counts as looked at.
-        let of_the_window = |unit: Unit| {
-            self.chosen.kept.get(&unit).is_some_and(|kept| kept.section == Section::Conversation)
-        };
-        let oldest = suffix.oldest.map(Unit::Exchange);
-        if suffix.whole || oldest.is_some_and(of_the_window) || head.is_some_and(of_the_window) {
-            self.chosen.dead.extend(suffix.dead);
-        }
         Ok(if suffix.whole { Step::Whole } else { Step::Stop })
     }
 
     /// The longest suffix of a turn's exchanges that fits into `left`.
     fn suffix(&self, turn: u32, left: u64) -> Result<Suffix, Error> {
-        let mut suffix = Suffix { new: Vec::new(), dead: Vec::new(), oldest: None, whole: true, left };
+        let mut suffix = Suffix { new: Vec::new(), whole: true, left };
         for at in self.scale.exchanges(turn).rev() {
             let unit = Unit::Exchange(at);
-            if let Some(kept) = self.chosen.kept.get(&unit) {
-                if kept.section == Section::Conversation {
-                    suffix.oldest = Some(at);
+            if self.chosen.has(unit) {
+                continue;
+            }
+            if self.scale.dead(unit)?.is_some() {
+                continue;
+            }
+            let before_the_floor = matches!(self.floor, Some(Unit::Exchange(floor)) if at < floor);
+            match self.scale.weigh(unit, suffix.left)? {
+                Weight::Exactly(tokens) if !before_the_floor => {
+                    suffix.left -= tokens;
+                    suffix.new.push((unit, tokens));
                 }
-            } else if matches!(self.floor, Some(Unit::Exchange(floor)) if at < floor) {
-                suffix.whole = false;
-                break;
-            } else if let Some(reason) = self.scale.dead(unit)? {
-                suffix.dead.push((unit, reason));
-            } else if let Weight::Exactly(tokens) = self.scale.weigh(unit, suffix.left)? {
-                suffix.left -= tokens;
-                suffix.oldest = Some(at);
-                suffix.new.push((unit, tokens));
-            } else {
-                suffix.whole = false;
-                break;
+                _ => {
+                    suffix.whole = false;
+                    break;
+                }
             }
         }
         Ok(suffix)
     }
 }
 
+/// The end of a turn, as far back as it fits.
 struct Suffix {
     /// What was not in before and fits, newest first.
     new: Vec<(Unit, u64)>,
-    /// What can never come in as it is.
-    dead: Vec<(Unit, ExcludedReason)>,
-    /// The oldest exchange of the suffix that the conversation pays for, if it is kept.
-    oldest: Option<u32>,
-    /// Whether the suffix is all that lives of the turn.
+    /// Whether that is all that lives of the turn.
     whole: bool,
     left: u64,
 }

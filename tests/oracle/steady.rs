@@ -40,13 +40,12 @@ impl Oracle<'_> {
         }
     }
 
-    /// The first message looked at and the units that join, where the last prompt's window starts again.
-    pub fn resumed(&self) -> Option<(usize, Vec<usize>)> {
+    /// The units that join, where the last prompt's window starts again.
+    pub fn resumed(&self) -> Option<Vec<usize>> {
         let start = self.start_before()?;
         let turns = self.turns();
         let of = turns.iter().position(|turn| turn.0 == Some(start) || turn.1.contains(&start)).unwrap();
         let mut units = Vec::new();
-        let mut first = None;
         for (number, turn) in turns.iter().enumerate().skip(of) {
             let kept = |at: usize| self.kept.get(&Unit::Message(at));
             let lives = |at: usize| kept(at).is_none() && self.dead(turn, at).is_none();
@@ -66,12 +65,11 @@ impl Oracle<'_> {
                     continue;
                 }
             }
-            first.get_or_insert(if number == of { start } else { turn.0.unwrap() });
             if !head_is_dead {
                 units.extend(turn.0.into_iter().chain(suffix).filter(|at| lives(*at)));
             }
         }
-        Some((first.unwrap_or(usize::MAX), units))
+        Some(units)
     }
 
     // ---- S5, the documents
@@ -126,19 +124,17 @@ impl Oracle<'_> {
     }
 
     /// Of what is left over all of the set or nothing, unless nothing is in yet: then as much from the front as fits, and
-    /// no set any longer where not even its first does.
+    /// no set any longer where nothing of it can come in.
     pub fn offer_the_set(&mut self, room: i64, cap: i64) -> Option<BTreeMap<Unit, String>> {
         let set = self.members_of_the_set();
         let before = self.kept.clone();
         let out = self.offer(&set, Fill::Prefix, room, cap);
-        if out.values().any(|reason| reason.starts_with("budget")) {
-            let had = before.keys().any(|unit| matches!(unit, Unit::Document(_)));
-            if !had && self.kept == before {
-                return None;
-            }
-            if had {
-                self.kept = before;
-            }
+        let had = before.keys().any(|unit| matches!(unit, Unit::Document(_)));
+        if !had && self.kept == before {
+            return None;
+        }
+        if had && out.values().any(|reason| reason.starts_with("budget")) {
+            self.kept = before;
         }
         let mut verdicts = BTreeMap::new();
         for (at, never) in self.documents() {

@@ -157,8 +157,10 @@ fn the_kept_window_is_contiguous_and_starts_with_a_user_message(case: &Case<'_>)
     }
     for row in case.plan.excluded.iter().filter(|row| row.section == Section::Conversation) {
         let from = ids.iter().position(|id| id == row.id.as_str()).ok_or("unknown row")?;
-        let window =
-            matches!(row.reason, ExcludedReason::Budget { held_by: HeldBy::Window | HeldBy::Cap, .. });
+        let window = matches!(
+            row.reason,
+            ExcludedReason::Budget { held_by: HeldBy::Window | HeldBy::Cap | HeldBy::Steady, .. }
+        );
         let late_result = case.messages[from].role() == Role::Tool;
         law(!window || from < start || late_result, || {
             format!("S4: a gap at {} inside the window", ids[from])
