@@ -46,8 +46,14 @@ pub struct Target {
 }
 
 impl Target {
+    /// A model by its name, and who serves it.
+    #[must_use]
+    pub fn new(model: impl Into<String>, provider: impl Into<String>) -> Self {
+        Self { model: model.into(), provider: provider.into() }
+    }
+
     pub(crate) fn of(model: &Model) -> Self {
-        Self { model: model.name.clone(), provider: model.provider.clone() }
+        Self::new(&model.name, &model.provider)
     }
 }
 

@@ -8,11 +8,11 @@ use crate::{
     item::{ItemId, Section},
     meter::Meter,
     model::{Framing, Limits, LimitsSource, Model},
+    plain::grouped,
     plan::{BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, PlannedItem, SectionUse},
     reason::{ExcludedReason, HeldBy},
     select::{self, Selection, Window},
     tokens::{Certainty, TokenCount},
-    wording::grouped,
 };
 
 mod excluded;
@@ -174,7 +174,7 @@ fn about_the_results(pool: &Pool<'_>, results: &Results, parts: &included::Parts
 fn nothing_to_clear(pool: &Pool<'_>, excluded: &[ExcludedItem]) -> Option<Notice> {
     let by_window =
         |row: &ExcludedItem| matches!(row.reason, ExcludedReason::Budget { held_by: HeldBy::Window, .. });
-    let says_so = pool.clears_results() && excluded.iter().any(by_window);
+    let says_so = pool.clears_results() && pool.lost_window.is_none() && excluded.iter().any(by_window);
     let text = "no result is cleared: that is for a window that goes on from the last prompt's, and none is remembered";
     says_so.then(|| Notice { rule: "S7", ids: Vec::new(), text: text.into() })
 }

@@ -4,11 +4,11 @@ use crate::{error::Error, item::Section};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
-mod layers;
+mod load;
 mod presets;
 mod validate;
 
-pub use layers::{ConfigLayers, ENVIRONMENT, LoadedConfig};
+pub use load::{ConfigLayers, LoadedConfig};
 use validate::Fault;
 
 /// All options. [`Config::default`] is `config/default.toml`.

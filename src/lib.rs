@@ -87,7 +87,7 @@
 
 mod item;
 mod error;
-mod spelling;
+mod plain;
 mod file;
 mod message;
 mod config;
@@ -120,9 +120,9 @@ struct Readme;
 
 pub use anchor::{Anchor, Target};
 pub use config::{
-    CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, ENVIRONMENT, Fill,
-    LoadedConfig, ModelOptions, Placement, RagOptions, Repair, SectionOptions, Sections, ToolResults,
-    TtlOptions, TtlPolicy, UsageBase, UsageOptions,
+    CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, Fill, LoadedConfig,
+    ModelOptions, Placement, RagOptions, Repair, SectionOptions, Sections, ToolResults, TtlOptions,
+    TtlPolicy, UsageBase, UsageOptions,
 };
 pub use conversation::{Conversation, Entry, Event};
 pub use error::{Error, ErrorKind};

@@ -79,21 +79,28 @@ impl ContextWindowManager {
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let frame = self.frame(request)?; // B1-B3
         let steady = self.steady(request, &frame); // S5: what of the last prompt still holds
-        let pool = Pool::gather(request, &self.config, &self.meter, steady)?; // S1, S2, S8, S9, T1, T2, O5
-        let mut attempt = self.attempt(&frame, &pool, 0)?;
-        for _ in 0..TRIES {
-            let Some(withheld) = attempt.joins_too_much() else { break };
-            attempt = self.attempt(&frame, &pool, withheld)?; // N3: joins that are known only now
-        }
+        let mut attempt = self.attempts(&frame, request, steady)?;
         if attempt.gave_up_the_set {
-            let mut request = request.clone();
-            let anchor =
-                request.previous.get_or_insert_with(|| request.log.anchor().cloned().unwrap_or_default());
-            anchor.rag = None; // S5: documents that cannot stay are chosen anew
-            return self.build_plan(&request);
+            attempt = self.attempts(&frame, request, Steady { rag: &[], ..steady })?; // S5, S8: documents anew
         }
         telemetry::record(&attempt.plan);
         Ok(attempt.plan)
+    }
+
+    /// A plan whose prompt fits as a whole, joins and all, as far as that takes no more than so many attempts.
+    fn attempts(
+        &self,
+        frame: &Frame<'_>,
+        request: &PlanRequest<'_>,
+        steady: Steady<'_>,
+    ) -> Result<Attempt, Error> {
+        let pool = Pool::gather(request, &self.config, &self.meter, steady)?; // S1, S2, S8, S9, T1, T2, O5
+        let mut attempt = self.attempt(frame, &pool, 0)?;
+        for _ in 0..TRIES {
+            let Some(withheld) = attempt.joins_too_much() else { break };
+            attempt = self.attempt(frame, &pool, withheld)?; // N3: joins that are known only now
+        }
+        Ok(attempt)
     }
 
     /// One plan for `withheld` tokens less than there are.

@@ -275,7 +275,7 @@ impl ContextPlan {
         // What did not fit was no window: the next one is found anew.
         let fits = self.overflow.is_none();
         Anchor {
-            target: Some(Target { model: self.model.clone(), provider: self.provider.clone() }),
+            target: Some(Target::new(&self.model, &self.provider)),
             limits: Some(limits),
             live: self.live.clone(),
             window_start: self.anchored.clone().filter(|_| fits),

@@ -1,6 +1,6 @@
 //! Why an item is in, why it is out: facts with their numbers, and the wording beside them.
 
-use crate::{item::ItemId, wording::grouped};
+use crate::{item::ItemId, plain::grouped};
 use serde::Serialize;
 use std::fmt;
 

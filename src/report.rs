@@ -1,7 +1,7 @@
 //! Two printers of one plan: text for people, JSON for machines.
 
+pub use crate::plain::grouped;
 use crate::plan::ContextPlan;
-pub use crate::wording::grouped;
 
 mod json;
 mod page;

@@ -198,6 +198,7 @@ fn reports_fit_their_width_whatever_the_script() {
     let wide = file(
         "wide.json",
         serde_json::json!({
+            "model": "模型".repeat(60),
             "pinned": [{"id": "メモ".repeat(20), "text": "x"}, {"id": "🦀".repeat(50), "text": "y", "ttl": "none_remaining"}],
             "messages": [{"role": "user", "id": "質問".repeat(30), "content": "日本語".repeat(90)}],
             "rag": [{"id": "e\u{301}".repeat(80), "text": "z".repeat(400), "score": 1}],

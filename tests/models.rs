@@ -26,7 +26,7 @@ fn what_cannot_be_is_refused_with_its_place() {
         cases.iter().map(|(what, more)| format!("--- {what}\n{}\n\n", error(more))).collect();
     for json in ["", "{}", "[]", "{\"a\": 1}", "[{\"model\": 3}]", "{\"m\": {\"mode\": \"chat\"", "nonsense"]
     {
-        let error = Registry::import(json, "catalogue.json", "today").unwrap_err();
+        let error = Registry::default().import(json, "catalogue.json", "today").unwrap_err();
         text += &format!("--- import of {json}\n{error}\n\n");
     }
     insta::assert_snapshot!("registry_errors", text);
@@ -54,7 +54,7 @@ const MODELS_DEV: &str = r#"{
 
 #[test]
 fn both_catalogues_are_read() {
-    let litellm = Registry::import(LITELLM, "prices.json", "2026-11-22").unwrap();
+    let litellm = Registry::default().import(LITELLM, "prices.json", "2026-11-22").unwrap();
     let names: Vec<&str> = litellm.entries().iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["one", "two"]);
     let one = litellm.entry("one").unwrap();
@@ -62,7 +62,7 @@ fn both_catalogues_are_read() {
     assert_eq!((one.max_output, one.price.unwrap().cache_read), (Some(250), Some(0.5)));
     assert_eq!(litellm.entry("two").unwrap().max_output, None, "as large as the window is unknown");
 
-    let dev = Registry::import(MODELS_DEV, "api.json", "2026-11-22").unwrap();
+    let dev = Registry::default().import(MODELS_DEV, "api.json", "2026-11-22").unwrap();
     let four = dev.entry("four").unwrap();
     assert_eq!((four.context_len, four.max_input, four.max_output), (Some(1400), Some(1100), Some(300)));
     let five = dev.entry("five").unwrap();
@@ -84,7 +84,8 @@ fn a_list_of_both_catalogues_becomes_one_entry_a_model() {
         entry("models.dev", "openai", 400, 130),
         entry("models.dev", "reseller", 90, 40),
     ];
-    let registry = Registry::import(&format!("[{}]", list.join(",")), "models.json", "2026-11-22").unwrap();
+    let registry =
+        Registry::default().import(&format!("[{}]", list.join(",")), "models.json", "2026-11-22").unwrap();
     let one = registry.entry("one").unwrap();
     assert_eq!((one.context_len, one.max_input, one.max_output), (Some(400), Some(272), Some(128)));
     assert_eq!(one.source, "litellm openai: input 272 output 128; models.dev openai: context 400 output 130");
@@ -99,7 +100,7 @@ fn the_built_in_figures_are_those_of_the_catalogues() {
         return;
     };
     let text = std::fs::read_to_string(std::path::Path::new(&folder).join("models.json")).unwrap();
-    let catalogue = Registry::import(&text, "models.json", "2026-11-22").unwrap();
+    let catalogue = Registry::default().import(&text, "models.json", "2026-11-22").unwrap();
     let gpt_5 = catalogue.entry("gpt-5").unwrap();
     assert_eq!(
         (gpt_5.context_len, gpt_5.max_input, gpt_5.max_output),
@@ -107,7 +108,7 @@ fn the_built_in_figures_are_those_of_the_catalogues() {
     );
     // What `models import` writes can be read again, and takes nothing from what was known better.
     let built_in = Registry::built_in().unwrap();
-    let file = catalogue.clone().corrected_by(built_in).to_toml().unwrap();
+    let file = built_in.import(&text, "models.json", "2026-11-22").unwrap().to_toml().unwrap();
     let both = Registry::from_toml(&file, "imported.toml").unwrap().over(built_in);
     for name in ["claude-sonnet-4", "claude-opus-4", "minimax-m2", "gpt-5.1", "llama-3.1-8b-instruct"] {
         let (before, after) = (built_in.entry(name).unwrap(), both.entry(name).unwrap());

@@ -89,10 +89,14 @@ impl Registry {
     /// `max_input`, which also bounds the context length from below where nothing else is known. Where a list holds both
     /// catalogues, the context length comes from models.dev, and of two outputs the smaller one.
     ///
+    /// What this registry knows better stays: resellers' figures of a model that is known here are passed over, and where
+    /// the catalogue knows but a limit of the input, a larger context length that is known here holds. Import over
+    /// `Registry::default()` to have the catalogue alone.
+    ///
     /// # Errors
     ///
     /// `ErrorKind::Input` with the place, for JSON of another shape and a catalogue without any model.
-    pub fn import(text: &str, origin: &str, date: &str) -> Result<Self, Error> {
+    pub fn import(&self, text: &str, origin: &str, date: &str) -> Result<Self, Error> {
         let mut import = Import::default();
         let start = text.trim_start_matches('\u{feff}').trim_start();
         if start.starts_with('[') {
@@ -100,7 +104,7 @@ impl Registry {
         } else {
             import.catalogue(parse(start, origin)?);
         }
-        let registry = import.finish(date);
+        let registry = import.finish(self, date);
         if registry.entries().is_empty() {
             let detail = "holds no model; expected LiteLLM's price file, models.dev's api.json, or a list of \
                           {model, provider, origin, context_len}";
@@ -153,10 +157,9 @@ const VENDORS: [&str; 21] = [
     "ai21",
 ];
 
-/// Whether somebody makes models, as far as the catalogues name them.
-pub(super) fn is_vendor(provider: &str) -> bool {
-    VENDORS.contains(&provider)
-}
+/// Whose figures are taken first.
+const VENDOR: u8 = 0;
+const RESELLER: u8 = 1;
 
 impl Import {
     fn flat(&mut self, entries: Vec<Flat>) {
@@ -228,7 +231,7 @@ impl Import {
         if bare.is_empty() || (found.context_len.is_none() && found.max_input.is_none()) {
             return;
         }
-        let rank = u8::from(!is_vendor(&found.provider));
+        let rank = if VENDORS.contains(&found.provider.as_str()) { VENDOR } else { RESELLER };
         // A name is one name whatever its case, here as in a registry.
         let name = self.names.entry(bare.to_lowercase()).or_insert_with(|| bare.into());
         let known = self.found.entry(name.clone()).or_default();
@@ -237,16 +240,24 @@ impl Import {
         }
     }
 
-    fn finish(self, date: &str) -> Registry {
+    fn finish(self, known: &Registry, date: &str) -> Registry {
         let mut registry = Registry::default();
         for (name, catalogues) in self.found {
             let best = catalogues.values().map(|(rank, _)| *rank).min();
+            let known = known.entry(&name);
+            if known.is_some() && best != Some(VENDOR) {
+                continue;
+            }
             let figures: Vec<(&str, Found)> = catalogues
                 .into_iter()
                 .filter(|(_, (rank, _))| Some(*rank) == best)
                 .map(|(catalogue, (_, found))| (catalogue, found))
                 .collect();
-            let entry = entry(name, &figures, date);
+            let mut entry = entry(name, &figures, known.and_then(|known| known.context_len), date);
+            if let Some(known) = known.filter(|known| known.name == entry.name) {
+                let free = |alias: &&String| !self.names.contains_key(&alias.to_lowercase());
+                entry.aliases = known.aliases.iter().filter(free).cloned().collect();
+            }
             if entry.fault().is_none() {
                 registry.push(entry);
             }
@@ -256,11 +267,13 @@ impl Import {
 }
 
 /// One entry from what the catalogues say: the context length of the one, the input limit of the other, the smaller of
-/// two outputs, the first price.
-fn entry(name: String, figures: &[(&str, Found)], date: &str) -> ModelEntry {
+/// two outputs, the first price. Where there is but an input limit, the length that is `known` holds if it is larger.
+fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str) -> ModelEntry {
     let least = |of: fn(&Found) -> Option<u64>| figures.iter().filter_map(|(_, found)| of(found)).min();
     let max_input = least(|found| found.max_input);
-    let context_len = least(|found| found.context_len).or(max_input);
+    let said_of_context = least(|found| found.context_len);
+    let known = known.filter(|known| said_of_context.is_none() && Some(*known) > max_input);
+    let context_len = said_of_context.or(known).or(max_input);
     let below =
         |limit: Option<u64>| limit.filter(|limit| context_len.is_some_and(|context| *limit < context));
     let outputs = figures.iter().filter_map(|(_, found)| below(found.max_output)).min();
@@ -276,7 +289,8 @@ fn entry(name: String, figures: &[(&str, Found)], date: &str) -> ModelEntry {
             figure("output", found.max_output)
         )
     };
-    let sources: Vec<String> = figures.iter().map(said).collect();
+    let kept = known.map(|known| format!("context {known} as known before"));
+    let sources: Vec<String> = figures.iter().map(said).chain(kept).collect();
     let provider = figures.first().map(|(_, found)| found.provider.clone()).unwrap_or_default();
     let (tokenizer, counts) = tokenizer(&provider, &name);
     ModelEntry {

@@ -1,12 +1,12 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
-use super::{CacheRule, Framing, Model, Price, import::is_vendor};
+use super::{CacheRule, Framing, Model, Price};
 use crate::{
-    error::{Error, Repr, Snippet, in_plain_words},
-    file, spelling,
+    error::{Error, Repr, Snippet},
+    file, plain,
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, path::Path, sync::LazyLock};
+use std::{path::Path, sync::LazyLock};
 
 /// The most bytes of a registry file: all models of both public catalogues take half a megabyte.
 const MOST: u64 = 16 << 20;
@@ -120,9 +120,8 @@ impl Registry {
             let place = format!("{origin}:{}:{}", snippet.line, snippet.column);
             Error::new(Repr::ConfigValue { place, detail, snippet })
         };
-        let file: File = toml::from_str(text).map_err(|error| {
-            fault(spelling::with_a_hint(in_plain_words(error.message())), error.span().unwrap_or_default())
-        })?;
+        let file: File = toml::from_str(text)
+            .map_err(|error| fault(plain::words(error.message()), error.span().unwrap_or_default()))?;
         let mut registry = Self::default();
         for entry in file.model {
             let span = entry.span();
@@ -193,30 +192,6 @@ impl Registry {
         }
     }
 
-    /// These models, freshly imported, with the context lengths that `known` has from elsewhere where the catalogue knows
-    /// but a limit of the input, and without the resellers' figures of models that `known` has from their vendors.
-    #[must_use]
-    pub fn corrected_by(mut self, known: &Self) -> Self {
-        self.model.retain(|entry| known.entry(&entry.name).is_none() || is_vendor(&entry.provider));
-        let names: BTreeSet<String> = self.model.iter().map(|entry| entry.name.to_lowercase()).collect();
-        for entry in &mut self.model {
-            let Some(known) = known.entry(&entry.name) else { continue };
-            let only_input = !entry.source.contains(" context ");
-            if let (true, Some(longer)) =
-                (only_input, known.context_len.filter(|known| Some(*known) > entry.context_len))
-            {
-                entry.source = format!("{}; context {longer} as known before", entry.source);
-                entry.max_input = entry.max_input.or(entry.context_len);
-                entry.context_len = Some(longer);
-            }
-            if entry.name == known.name {
-                let free = |alias: &&String| !names.contains(&alias.to_lowercase());
-                entry.aliases = known.aliases.iter().filter(free).cloned().collect();
-            }
-        }
-        self
-    }
-
     /// The known name nearest to this one, if it may be what was meant.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
@@ -228,7 +203,7 @@ impl Registry {
                 .filter(|known| bare.len() >= 4 && known.starts_with(&bare))
                 .min_by_key(|known| known.len())
         };
-        spelling::nearest(&bare, names()).or_else(begun)
+        plain::nearest(&bare, names()).or_else(begun)
     }
 
     /// The registry as the text of a file.

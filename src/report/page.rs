@@ -58,6 +58,12 @@ impl Page {
         if self.colour && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.into() }
     }
 
+    /// A title, which goes on in the next line where it is too long for one.
+    pub(super) fn title(self, f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+        let lines = wrapped(text, self.columns);
+        lines.iter().try_for_each(|line| writeln!(f, "{}", self.bold(line)))
+    }
+
     /// A label, and a text beside it that goes on under itself where it is too long for a line.
     pub(super) fn hanging(self, f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
         let indent = label.width();

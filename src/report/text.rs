@@ -69,9 +69,7 @@ impl Text<'_> {
             grouped(plan.limits.context_len),
         );
         let percent = u128::from(plan.total.n) * 100 / u128::from(plan.prompt_budget.max(1));
-        let percent = format!("{percent} %");
-        let percent = if plan.overflow.is_some() { self.page.red(&percent) } else { percent };
-        writeln!(f, "{}  {percent}", self.page.bold(&title))?;
+        self.page.title(f, &format!("{title}, {percent} %"))?;
         let limits = format!(
             "{} · tokenizer {} ({}) · config {}",
             plan.limits_source.name(),

@@ -3,10 +3,10 @@
 use super::{Session, wire};
 use crate::{
     conversation::Conversation,
-    error::{Error, Repr, in_plain_words},
+    error::{Error, Repr},
     item::{ItemId, PinnedItem, RagItem},
     message::{Message, Part, Role, Tool, ToolCall},
-    spelling,
+    plain,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -60,7 +60,7 @@ const OTHER_NAMES: [(&str, &str); 16] = [
 /// The key that may have been meant by one that is not read.
 pub(super) fn meant(key: &str) -> Option<&'static str> {
     let other = OTHER_NAMES.iter().find(|(name, _)| *name == key).map(|(_, meant)| *meant);
-    other.or_else(|| spelling::nearest(key, KEYS))
+    other.or_else(|| plain::nearest(key, KEYS))
 }
 
 /// Reads one session; `line` is where its text starts in the file.
@@ -115,7 +115,7 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
 pub(super) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    in_plain_words(text.strip_suffix(&place).unwrap_or(&text))
+    plain::words(text.strip_suffix(&place).unwrap_or(&text))
 }
 
 /// Where a session's text stands, for errors.

@@ -82,6 +82,8 @@ pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) target: Target,
     #[command(flatten)]
+    pub(crate) models: Models,
+    #[command(flatten)]
     pub(crate) limits: Limits,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
@@ -157,8 +159,6 @@ pub(crate) struct Options {
     /// Set one option, over everything else: --set rag.max_items=5
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     settings: Vec<(String, String)>,
-    #[command(flatten)]
-    models: Models,
 }
 
 #[derive(Debug, Args)]
@@ -182,10 +182,6 @@ impl Options {
         layers = layers.pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
         layers = layers.pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
         Ok(layers.load()?)
-    }
-
-    pub(crate) fn registry(&self) -> Result<Registry> {
-        self.models.registry()
     }
 }
 

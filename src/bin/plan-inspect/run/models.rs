@@ -100,14 +100,18 @@ fn show(name: &str, registry: &Registry, format: DataFormat) -> Result<()> {
 
 fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
     let (name, text) = input::text(file)?;
-    let registry = Registry::import(&text, &name, date)?.corrected_by(Registry::built_in()?);
+    let registry = Registry::built_in()?.import(&text, &name, date)?;
     let name = report::printable(&name);
     let text =
         format!("# {} models, imported from {name}\n\n{}", registry.entries().len(), registry.to_toml()?);
     match output {
         Some(path) => {
             save(path, &text)?;
-            print(&format!("{} models of {name} are in {}\n", registry.entries().len(), path.display()))
+            print(&format!(
+                "{} models of {name} are in {}\n",
+                registry.entries().len(),
+                report::printable(&path.display().to_string())
+            ))
         }
         None => print(&text),
     }

@@ -4,7 +4,7 @@
 
 use super::{print, save};
 use crate::{
-    args::{Format, Options, Plan, Provider, Target},
+    args::{Format, Plan, Provider},
     input,
 };
 use anyhow::{Result, bail};
@@ -22,11 +22,10 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut session = file.session(args.id.as_deref())?;
-    hint(&session.unread_keys());
     if let Some(path) = &args.previous {
         session.previous = Some(previous(path)?);
     }
-    let manager = manager(&args.target, &args.options, config, &session)?;
+    let manager = manager(args, config, &session)?;
     let limits = args.limits.over(session.limits);
     let plan = manager.build_plan(&session.request().limits(limits))?;
     let text = match args.format {
@@ -40,6 +39,7 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
         save(path, &(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
     }
     print(&text)?;
+    hint(&session.unread_keys());
     if args.format == Format::Messages {
         say_beside(&plan);
     }
@@ -82,15 +82,11 @@ fn previous(path: &std::path::Path) -> Result<Anchor> {
 }
 
 /// The manager for the model that the flags name, or else the session; without either, the defaults.
-fn manager(
-    target: &Target,
-    options: &Options,
-    config: Config,
-    session: &Session,
-) -> Result<ContextWindowManager> {
+fn manager(args: &Plan, config: Config, session: &Session) -> Result<ContextWindowManager> {
+    let target = &args.target;
     let name = target.model.as_deref().or(session.model.as_deref());
     let mut model = match name {
-        Some(name) => options.registry()?.model(name),
+        Some(name) => args.models.registry()?.model(name),
         None => Model::custom("default"),
     };
     if let Some(Provider::Openai) = target.provider {

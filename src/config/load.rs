@@ -2,15 +2,15 @@
 
 use super::{Config, presets, validate::Fault};
 use crate::{
-    error::{Error, Repr, Snippet, in_plain_words},
-    file, spelling,
+    error::{Error, Repr, Snippet},
+    file, plain,
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, ops::Range, path::Path, sync::LazyLock};
 use toml::de::{DeTable, DeValue};
 
 /// What environment variables of ours start with.
-pub const ENVIRONMENT: &str = "CONTEXT_WINDOW_";
+const ENVIRONMENT: &str = "CONTEXT_WINDOW_";
 
 /// The most bytes of a file of options.
 const MOST: u64 = 1 << 20;
@@ -94,7 +94,7 @@ impl ConfigLayers {
     ) -> Self {
         for (key, value) in pairs {
             let key = key.as_ref();
-            let full = if name.ends_with(key) { name.to_owned() } else { format!("{name} {key}") };
+            let full = if names(name, key) { name.to_owned() } else { format!("{name} {key}") };
             self.layers.push(pair(full, key, value.as_ref()));
         }
         self
@@ -149,12 +149,12 @@ impl ConfigLayers {
     fn add_preset(&mut self) -> Result<(), Error> {
         let mut chosen = None;
         for layer in &self.layers {
-            let table = DeTable::parse(&layer.text).map_err(|error| layer.fault(&error, ""))?;
+            let table = layer.parsed()?;
             if let Some(value) = table.get_ref().get("preset")
                 && let DeValue::String(name) = value.get_ref()
             {
                 let Some(text) = presets::text(name) else {
-                    let near = spelling::nearest(name, presets::names());
+                    let near = plain::nearest(name, presets::names());
                     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                     let names: Vec<&str> = presets::names().collect();
                     let detail = format!("no preset is called `{name}`; expected {}{near}", names.join(", "));
@@ -214,18 +214,27 @@ static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
     keys
 });
 
+/// Whether the name of a layer says its key already, as its last word.
+fn names(layer: &str, key: &str) -> bool {
+    layer.rsplit([' ', '-']).next() == Some(key)
+}
+
+/// One value as a layer: TOML, or a bare word that stands for a text.
 fn pair(name: String, key: &str, value: &str) -> Layer {
     let literal = format!("{key} = {value}");
-    let bare = DeTable::parse(&literal).is_err() && !value.contains(['"', '\n']);
-    let text = if bare { format!("{key} = \"{value}\"") } else { literal };
+    let quoted = || format!("{key} = {}", toml::Value::String(value.into()));
+    let text = if DeTable::parse(&literal).is_ok() { literal } else { quoted() };
     Layer { name, text, has_lines: false }
 }
 
 impl Layer {
+    fn parsed(&self) -> Result<toml::Spanned<DeTable<'_>>, Error> {
+        DeTable::parse(&self.text).map_err(|error| self.fault(&error, ""))
+    }
+
     /// Fails on unknown keys and wrong types.
     fn check(&self) -> Result<(), Error> {
-        let table = DeTable::parse(&self.text).map_err(|error| self.fault(&error, ""))?;
-        let deserializer = toml::de::Deserializer::from(table);
+        let deserializer = toml::de::Deserializer::from(self.parsed()?);
         let checked: Result<Config, _> = serde_path_to_error::deserialize(deserializer);
         checked.map(drop).map_err(|error| self.fault(error.inner(), &error.path().to_string()))
     }
@@ -236,7 +245,7 @@ impl Layer {
 
     /// Files where each key of this layer stands.
     fn places(&self, layer: usize, places: &mut BTreeMap<String, Found>) -> Result<(), Error> {
-        let table = DeTable::parse(&self.text).map_err(|error| self.fault(&error, ""))?;
+        let table = self.parsed()?;
         let mut open: Vec<(String, &DeTable<'_>)> = vec![(String::new(), table.get_ref())];
         while let Some((prefix, table)) = open.pop() {
             for (name, value) in table {
@@ -252,29 +261,26 @@ impl Layer {
 
     /// An error of the TOML reader in our words.
     fn fault(&self, error: &toml::de::Error, path: &str) -> Error {
-        let mut message = in_plain_words(&error.message().replace('\n', ", "));
-        if message == "duplicate key" {
-            let key = error.span().and_then(|span| self.text.get(span)).unwrap_or_default();
-            message = format!("the key `{key}` is there twice");
-        }
-        let message = self.elsewhere(path).map_or_else(
-            || spelling::with_a_hint(message.clone()),
-            |key| {
-                let variable = format!("{ENVIRONMENT}{}", key.replace('.', "__").to_uppercase());
-                let meant = if self.name.contains(ENVIRONMENT) { variable } else { key.to_owned() };
-                format!("no such option; did you mean `{meant}`?")
-            },
-        );
+        let message = match (self.elsewhere(path), error.message()) {
+            (Some(key), _) => format!("no such option; did you mean `{key}`?"),
+            (None, "duplicate key") => {
+                let key = error.span().and_then(|span| self.text.get(span)).unwrap_or_default();
+                format!("the key `{key}` is there twice")
+            }
+            (None, message) => plain::words(&message.replace('\n', ", ")),
+        };
         self.error(if path == "." { "" } else { path }, &message, error.span().unwrap_or_default())
     }
 
-    /// The full key of an option that was named without its table, or with one underscore where two belong.
-    fn elsewhere(&self, path: &str) -> Option<&'static str> {
-        let other = |key: &&str| {
+    /// The option that a variable or flag means which names it without its table, or with one underscore for two.
+    fn elsewhere(&self, path: &str) -> Option<String> {
+        let means = |key: &&str| {
             let name = key.rsplit('.').next();
             *key != path && (name == Some(path) || key.replace('.', "_") == path)
         };
-        LoadedConfig::keys().find(other).filter(|_| !self.has_lines)
+        let key = LoadedConfig::keys().find(means).filter(|_| !self.has_lines)?;
+        let variable = || format!("{ENVIRONMENT}{}", key.replace('.', "__").to_uppercase());
+        Some(if self.name.contains(ENVIRONMENT) { variable() } else { key.into() })
     }
 
     fn error(&self, key: &str, detail: &str, span: Range<usize>) -> Error {
@@ -284,8 +290,7 @@ impl Layer {
         } else {
             self.name.clone()
         };
-        // A pair's name ends with its key.
-        let said = key.is_empty() || (!self.has_lines && self.name.ends_with(key));
+        let said = key.is_empty() || (!self.has_lines && names(&self.name, key));
         let key = if said { String::new() } else { format!("{key}: ") };
         // A file may hold anything; what a terminal would act on is not repeated.
         let detail = format!("{key}{detail}").replace(char::is_control, "?");

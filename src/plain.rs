@@ -1,0 +1,74 @@
+//! Plain language for people: numbers, what readers of files say, and what somebody may have meant.
+
+/// The longest name, in bytes, that anybody means to write: comparing longer ones is work for nothing.
+const LONGEST: usize = 100;
+
+/// The candidate nearest to a name, if it is near enough to be a slip of the hand.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > LONGEST {
+        return None;
+    }
+    let name = name.to_lowercase();
+    // One slip in four letters, and no more than three in all: more of them is another word.
+    let tolerated = (name.chars().count() / 4).clamp(1, 3);
+    let near = candidates.into_iter().filter_map(|candidate| {
+        let distance = strsim::damerau_levenshtein(&name, &candidate.to_lowercase());
+        (distance <= tolerated).then_some((distance, candidate))
+    });
+    near.min().map(|(_, candidate)| candidate)
+}
+
+/// What serde's readers say, as people say it; of an unknown key or value also what may have been meant among those that
+/// the reader lists.
+pub(crate) fn words(message: &str) -> String {
+    const WORDS: [(&str, &str); 12] = [
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u32", "expected a whole number, 0 or more"),
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected f64", "expected a number"),
+        ("expected a sequence", "expected a list"),
+        ("expected a string", "expected a text"),
+        ("expected a boolean", "expected true or false"),
+        ("expected struct ", "expected the table of "),
+        ("invalid type: sequence", "invalid type: a list"),
+        ("invalid type: map", "invalid type: an object"),
+        ("string \"", "text \""),
+        ("floating point `", "fraction `"),
+    ];
+    let message = WORDS.iter().fold(message.to_owned(), |text, (said, plain)| text.replace(said, plain));
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let near = match quoted.split_first() {
+        Some((wrong, known)) if message.starts_with("unknown") => nearest(wrong, known.iter().copied()),
+        _ => None,
+    };
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    message + &hint
+}
+
+/// A number with commas at the thousands.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_other_words_are_not() {
+        let keys = ["max_items", "max_item_tokens", "min_score", "fill"];
+        assert_eq!(nearest("max_itmes", keys), Some("max_items"));
+        assert_eq!(nearest("Fil", keys), Some("fill"));
+        assert_eq!(nearest("temperature", keys), None);
+        assert_eq!(nearest("", keys), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! What each section gets, by trying every way (rule B5).
+
+use super::*;
+
+impl Oracle<'_> {
+    /// B5 by brute force: every way to hold each section at its minimum, at its demand, or at λ times its share.
+    pub fn budgets(&self, total: i64, minimums: [i64; 3], no_documents: bool) -> [i64; 3] {
+        let demands = self.demands(total, minimums, no_documents);
+        let shares = Section::ALL.map(|section| i64::from(self.s.config.sections.of(section).share));
+        let reach: i64 = (0..3).map(|at| if shares[at] == 0 { minimums[at] } else { demands[at] }).sum();
+        let target = reach.min(total);
+        for ways in 0..27 {
+            let way = [ways % 3, ways / 3 % 3, ways / 9];
+            let fixed: i64 = (0..3).map(|at| [minimums[at], demands[at], 0][way[at]]).sum();
+            let rising: i64 = (0..3).filter(|at| way[*at] == 2).map(|at| shares[at]).sum();
+            let left = target - fixed;
+            if left < 0 || (rising == 0 && left != 0) {
+                continue;
+            }
+            // λ = left / rising. Each section has to be where λ puts it.
+            let consistent = (0..3).all(|at| {
+                let (low, high) = (minimums[at], demands[at]);
+                match (way[at], rising) {
+                    (2, _) => {
+                        shares[at] > 0
+                            && shares[at] * left >= low * rising
+                            && shares[at] * left <= high * rising
+                    }
+                    (0, 0) | (1, 0) => true,
+                    (0, _) => shares[at] * left <= low * rising || low == high,
+                    (_, _) => shares[at] * left >= high * rising || low == high,
+                }
+            });
+            // Without a rising section some λ has to put everything where it is.
+            let some_lambda = rising > 0 || {
+                let above = (0..3).filter(|at| way[*at] == 1 && minimums[*at] < demands[*at]);
+                let below =
+                    (0..3).filter(|at| way[*at] == 0 && minimums[*at] < demands[*at] && shares[*at] > 0);
+                let at_least =
+                    above
+                        .map(|at| {
+                            if shares[at] == 0 {
+                                f64::INFINITY
+                            } else {
+                                demands[at] as f64 / shares[at] as f64
+                            }
+                        })
+                        .fold(0.0, f64::max);
+                let at_most =
+                    below.map(|at| minimums[at] as f64 / shares[at] as f64).fold(f64::INFINITY, f64::min);
+                at_least <= at_most && at_least.is_finite()
+            };
+            if !consistent || !some_lambda {
+                continue;
+            }
+            let mut budgets = [0, 1, 2].map(|at| [minimums[at], demands[at], 0][way[at]]);
+            let mut parts: Vec<(i64, usize)> = Vec::new();
+            let mut given = 0;
+            for at in (0..3).filter(|at| way[*at] == 2) {
+                budgets[at] = left * shares[at] / rising;
+                given += budgets[at];
+                parts.push((-(left * shares[at] % rising), at));
+            }
+            parts.sort();
+            for (_, at) in parts.into_iter().take((left - given) as usize) {
+                budgets[at] += 1;
+            }
+            return budgets;
+        }
+        unreachable!("some λ exists")
+    }
+
+    pub fn demands(&self, total: i64, minimums: [i64; 3], no_documents: bool) -> [i64; 3] {
+        let mut paid: BTreeSet<Unit> = self.required().into_iter().map(Unit::Message).collect();
+        let mut sums = [minimums[0], minimums[1], 0];
+        for (unit, brought, never_dropped) in self.pins() {
+            for unit in std::iter::once(unit).chain(brought) {
+                let first = paid.insert(unit);
+                if first && !never_dropped && !self.kept.contains_key(&unit) {
+                    sums[0] += self.size(unit);
+                }
+            }
+        }
+        for turn in self.turns() {
+            for at in turn.0.into_iter().chain(turn.1.iter().copied()) {
+                if !paid.contains(&Unit::Message(at)) && self.dead(&turn, at).is_none() {
+                    sums[1] += self.size(Unit::Message(at));
+                }
+            }
+        }
+        if !no_documents {
+            let mut origins: BTreeMap<&str, i64> = BTreeMap::new();
+            let mut items = 0;
+            let competing = |(at, out): &(usize, Option<String>)| out.is_none() && self.competes(*at);
+            for (at, _) in self.documents().into_iter().filter(competing) {
+                let size = self.size(Unit::Document(at));
+                if self.s.config.rag.max_items.is_some_and(|most| items >= most) {
+                    break;
+                }
+                if let (Some(most), Some(origin)) =
+                    (self.s.config.rag.max_source_tokens, self.s.rag[at].origin)
+                {
+                    let used = origins.entry(origin).or_default();
+                    if *used + size > most as i64 {
+                        continue;
+                    }
+                    *used += size;
+                }
+                items += 1;
+                sums[2] += size;
+            }
+        }
+        [0, 1, 2].map(|at| sums[at].min(total).min(self.cap(Section::ALL[at])).max(minimums[at]))
+    }
+}

@@ -1,0 +1,81 @@
+//! Who may come in, in order (rules S1 to S3, S8, S9).
+
+use super::*;
+
+impl Oracle<'_> {
+    pub fn required_system(&self) -> Vec<Unit> {
+        let mut units: Vec<Unit> = Vec::new();
+        units.extend(self.s.system.map(|_| Unit::System));
+        units.extend(self.s.focus.map(|_| Unit::Focus));
+        units.extend((0..self.s.states.len()).map(Unit::State));
+        units.extend(
+            (0..self.s.lines.len()).filter(|at| self.leading(*at) && !self.empty(*at)).map(Unit::Message),
+        );
+        units
+    }
+
+    /// The pins in order: the unit, the user message it brings, and whether it is never dropped.
+    pub fn pins(&self) -> Vec<(Unit, Option<Unit>, bool)> {
+        let mut pins = Vec::new();
+        for (at, (_, priority, ttl)) in self.s.notes.iter().enumerate() {
+            if !self.over(*ttl) {
+                pins.push((
+                    (*priority, std::cmp::Reverse((0, at))),
+                    (Unit::Note(at), None, *ttl == Some(Ttl::Unlimited)),
+                ));
+            }
+        }
+        let required = self.required();
+        for (head, exchanges) in self.turns() {
+            for at in head.into_iter().chain(exchanges.iter().copied()) {
+                let Some(priority) = self.pinned(at) else { continue };
+                if required.contains(&at) || self.never(at).is_some() || self.expired(at) {
+                    continue;
+                }
+                let lives = |life: &generate::Life| life.pin.is_some() && life.ttl == Some(Ttl::Unlimited);
+                let never_dropped = self.members(at).into_iter().any(|at| lives(&self.s.lines[at].life));
+                let brought =
+                    head.filter(|head| *head != at && (required.contains(head) || !self.expired(*head)));
+                pins.push((
+                    (priority, std::cmp::Reverse((1, at))),
+                    (Unit::Message(at), brought.map(Unit::Message), never_dropped),
+                ));
+            }
+        }
+        pins.sort();
+        pins.into_iter().map(|(_, pin)| pin).collect()
+    }
+
+    /// The documents in order, and why some of them never compete.
+    pub fn documents(&self) -> Vec<(usize, Option<String>)> {
+        let rules = self.s.config.rag;
+        let mut order: Vec<usize> = (0..self.s.rag.len()).collect();
+        order.sort_by_key(|at| {
+            let document = &self.s.rag[*at];
+            let place = self.place_in_the_set(*at);
+            (place, -document.score, document.id, document.text(), document.origin, document.ttl)
+        });
+        let mut known: Vec<usize> = Vec::new();
+        let mut documents = Vec::new();
+        for at in order {
+            let document = &self.s.rag[at];
+            let repeats = known.iter().any(|known| {
+                self.s.rag[*known].id == document.id || self.s.rag[*known].size == document.size
+            });
+            let out = if self.over(document.ttl) {
+                Some("ttl_expired")
+            } else if rules.min_score.is_some_and(|least| f64::from(document.score) < least) {
+                Some("min_score")
+            } else if rules.max_item_tokens.is_some_and(|most| self.size(Unit::Document(at)) > most as i64) {
+                Some("max_item_tokens")
+            } else if repeats {
+                Some("duplicate")
+            } else {
+                known.push(at);
+                None
+            };
+            documents.push((at, out.map(str::to_owned)));
+        }
+        documents
+    }
+}

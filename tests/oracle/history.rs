@@ -1,0 +1,169 @@
+//! What the conversation is made of: which result answers which call, turns, sizes, and what can never be sent
+//! (rules H1 to H3, T1, T2).
+
+use super::*;
+
+impl Oracle<'_> {
+    /// H1: the nearest unanswered call before; else the next one of the turn that comes; H3: a second result never.
+    pub fn pair(&mut self, at: usize) {
+        let line = &self.s.lines[at];
+        if let Some(id) = line.answers {
+            for before in (0..at).rev() {
+                for (call, name) in self.s.lines[before].calls.iter().enumerate() {
+                    if *name == id && self.answers[before][call].is_none() {
+                        self.answers[before][call] = Some(at);
+                        self.owner[at] = Some(before);
+                        return;
+                    }
+                }
+            }
+            let answered = |line: usize| {
+                let calls = self.s.lines[line].calls.iter().zip(&self.answers[line]);
+                calls.into_iter().any(|(name, answer)| *name == id && answer.is_some())
+            };
+            if (0..at).any(answered) {
+                self.second.insert(at);
+            }
+        }
+        let turn = (0..at).rev().find(|before| self.is_head(*before)).unwrap_or(0);
+        for (call, name) in line.calls.iter().enumerate() {
+            let early = (turn..at).find(|before| {
+                self.s.lines[*before].answers == Some(name)
+                    && self.owner[*before].is_none()
+                    && !self.second.contains(before)
+            });
+            if let Some(early) = early {
+                self.answers[at][call] = Some(early);
+                self.owner[early] = Some(at);
+            }
+        }
+    }
+
+    pub fn empty(&self, at: usize) -> bool {
+        let line = &self.s.lines[at];
+        line.role != Role::Tool && line.size == 0 && line.calls.is_empty()
+    }
+
+    pub fn is_head(&self, at: usize) -> bool {
+        self.s.lines[at].role == Role::User && !self.empty(at)
+    }
+
+    pub fn leading(&self, at: usize) -> bool {
+        self.s.lines[..=at].iter().all(|line| line.role == Role::System)
+    }
+
+    /// The turns as (head, exchanges), oldest first; an exchange is named by its first message.
+    pub fn turns(&self) -> Vec<(Option<usize>, Vec<usize>)> {
+        let mut turns: Vec<(Option<usize>, Vec<usize>)> = Vec::new();
+        for at in (0..self.s.lines.len()).filter(|at| !self.leading(*at)) {
+            if self.is_head(at) {
+                turns.push((Some(at), Vec::new()));
+            } else {
+                if turns.is_empty() {
+                    turns.push((None, Vec::new()));
+                }
+                if self.owner[at].is_none() {
+                    turns.last_mut().unwrap().1.push(at);
+                }
+            }
+        }
+        turns
+    }
+
+    pub fn members(&self, at: usize) -> Vec<usize> {
+        std::iter::once(at).chain(self.answers[at].iter().flatten().copied()).collect()
+    }
+
+    pub fn message_size(&self, at: usize) -> i64 {
+        let line = &self.s.lines[at];
+        let calls = line.calls.len() as i64 * (3 + 1 + 2);
+        frame(line.role.name()) + self.bytes_sent(at) + calls
+    }
+
+    pub fn size(&self, unit: Unit) -> i64 {
+        match unit {
+            Unit::System => frame("system") + self.s.system.unwrap() as i64,
+            Unit::Focus => {
+                frame("system") + ("Focus of this conversation: ".len() + self.s.focus.unwrap()) as i64
+            }
+            Unit::State(at) => {
+                frame("user")
+                    + (format!("<state id=\"st{at}\">\n\n</state>").len() + self.s.states[at]) as i64
+            }
+            Unit::Note(at) => frame("system") + self.s.notes[at].0 as i64,
+            Unit::Message(at) => {
+                let missing = self.answers[at].iter().filter(|answer| answer.is_none()).count() as i64;
+                let made_up = frame("tool") + "No result was recorded for the call of f.".len() as i64;
+                let members: i64 = self.members(at).into_iter().map(|at| self.message_size(at)).sum();
+                members + missing * made_up
+            }
+            Unit::Document(at) => {
+                let document = &self.s.rag[at];
+                let source = document.origin.map_or(String::new(), |origin| format!(" source=\"{origin}\""));
+                let fence = format!("<document id=\"{}\"{source}>\n\n</document>\n", document.id);
+                (fence.len() + document.size) as i64
+            }
+        }
+    }
+
+    pub fn never(&self, at: usize) -> Option<&'static str> {
+        if self.second.contains(&at) {
+            Some("second_result")
+        } else if self.s.lines[at].role == Role::Tool && self.owner[at].is_none() {
+            Some("orphan_result")
+        } else if self.empty(at) {
+            Some("empty_message")
+        } else if self.s.config.conversation.repair == Repair::Drop && self.answers[at].contains(&None) {
+            Some("missing_result")
+        } else {
+            None
+        }
+    }
+
+    pub fn over(&self, ttl: Option<Ttl>) -> bool {
+        // Nothing was asked about before in these sessions, so `ask` keeps everything one more turn.
+        ttl == Some(Ttl::NoneRemaining) && self.s.config.ttl.policy == TtlPolicy::Automatic
+    }
+
+    pub fn expired(&self, at: usize) -> bool {
+        let votes = self.members(at).into_iter().map(|at| &self.s.lines[at].life);
+        let votes: Vec<bool> = votes
+            .filter(|life| life.ttl.is_some() || life.pin.is_some())
+            .map(|life| !self.over(life.ttl))
+            .collect();
+        !votes.is_empty() && !votes.contains(&true)
+    }
+
+    pub fn pinned(&self, at: usize) -> Option<Priority> {
+        self.members(at).into_iter().filter_map(|at| self.s.lines[at].life.pin).min()
+    }
+
+    pub fn live_question(&self) -> Option<usize> {
+        self.turns().last().and_then(|turn| turn.0)
+    }
+
+    pub fn required(&self) -> Vec<usize> {
+        let Some((head, exchanges)) = self.turns().pop() else { return Vec::new() };
+        let speaks = |at: &&usize| self.s.lines[**at].role == Role::Assistant && !self.empty(**at);
+        let open = exchanges.iter().rev().find(speaks).filter(|at| !self.s.lines[**at].calls.is_empty());
+        let open = open.filter(|at| self.never(**at).is_none()).copied();
+        let newest = exchanges.iter().rev().find(|at| self.never(**at).is_none()).copied();
+        let mut required: Vec<usize> = head.or(newest).into_iter().collect();
+        required.extend(open.filter(|open| !required.contains(open)));
+        required
+    }
+
+    /// Why a message or exchange is out before anything is weighed.
+    pub fn dead(&self, turn: &(Option<usize>, Vec<usize>), at: usize) -> Option<&'static str> {
+        let required = self.required();
+        if let Some(rule) = self.never(at) {
+            return Some(rule);
+        }
+        if required.contains(&at) {
+            return None;
+        }
+        let by_head =
+            turn.0.is_some_and(|head| head != at && !required.contains(&head) && self.expired(head));
+        (self.expired(at) || by_head && self.pinned(at).is_none()).then_some("ttl_expired")
+    }
+}

@@ -1,0 +1,164 @@
+//! What room is offered to: pins, window, documents (rules S2 to S4, S8, B6).
+
+use super::*;
+
+impl Oracle<'_> {
+    pub fn offer_pins(&mut self, room: i64, merge: i64, cap: i64) -> BTreeMap<Unit, String> {
+        let mut out = BTreeMap::new();
+        let (mut spent, mut merge) = (0, merge);
+        for (unit, brought, _) in self.pins() {
+            if self.kept.contains_key(&unit) {
+                continue;
+            }
+            let units: Vec<Unit> =
+                std::iter::once(unit).chain(brought).filter(|unit| !self.kept.contains_key(unit)).collect();
+            let size: i64 = units.iter().map(|unit| self.size(*unit)).sum();
+            let follows = self.follows_the_question(unit);
+            let whole = (room + if follows { 0 } else { merge }).max(0);
+            let (now, capped) = (whole.min(cap) - spent, cap < whole);
+            if size <= now {
+                spent += size;
+                if follows {
+                    merge = 0;
+                }
+                units.into_iter().for_each(|unit| self.keep(unit, Section::SystemPinned, "pinned"));
+            } else {
+                out.insert(unit, if capped { "budget/cap" } else { "budget/size" }.to_owned());
+            }
+        }
+        out
+    }
+
+    /// S4 by brute force: every cut of the conversation, from keeping nothing to keeping everything; the longest that
+    /// fits is taken. Returns what holds the rest.
+    pub fn offer_window(
+        &mut self,
+        room: i64,
+        merge: i64,
+        cap: i64,
+        most: i64,
+        floored: bool,
+    ) -> &'static str {
+        let turns = self.turns();
+        let alive =
+            |oracle: &Self, turn: &(Option<usize>, Vec<usize>), at: usize| oracle.dead(turn, at).is_none();
+        let new = |oracle: &Self, turn: &(Option<usize>, Vec<usize>), at: usize| {
+            !oracle.kept.contains_key(&Unit::Message(at)) && alive(oracle, turn, at)
+        };
+        let live_open = turns.last().is_some_and(|turn| turn.1.iter().any(|at| new(self, turn, *at)));
+        let room = if live_open { room } else { room + merge }.min(most);
+        let capped = cap < room.max(0);
+        let room = room.min(cap);
+        let no_user = turns.len() == 1 && turns[0].0.is_none();
+        // A cut: the turns after it are whole, and of the turn it falls in so many exchanges are kept.
+        let mut cuts: Vec<(usize, Option<usize>)> = Vec::new();
+        for (number, turn) in turns.iter().enumerate().rev() {
+            cuts.push((number + 1, None));
+            if turn.0.is_some() || no_user {
+                cuts.extend((1..turn.1.len()).map(|kept| (number + 1, Some(kept))));
+            }
+        }
+        cuts.push((0, None));
+        // S5: a cut never reaches back behind where the window started.
+        if let Some(floor) = self.floor().filter(|_| floored) {
+            cuts.retain(|(whole_from, trimmed)| self.is_behind(&turns, *whole_from, *trimmed, floor));
+        }
+        let mut best: (usize, usize, Vec<usize>) = (0, 0, Vec::new());
+        for (whole_from, trimmed) in cuts {
+            let mut units = Vec::new();
+            for turn in &turns[whole_from..] {
+                let dead_head = turn.0.is_some_and(|head| {
+                    !alive(self, turn, head) && !self.kept.contains_key(&Unit::Message(head))
+                });
+                if dead_head {
+                    continue;
+                }
+                let all = turn.0.into_iter().chain(turn.1.iter().copied());
+                units.extend(all.filter(|at| new(self, turn, *at)));
+            }
+            if let Some(kept) = trimmed {
+                let turn = &turns[whole_from - 1];
+                let suffix = &turn.1[turn.1.len() - kept..];
+                let joining: Vec<usize> = suffix.iter().copied().filter(|at| new(self, turn, *at)).collect();
+                let dead_head = turn.0.is_some_and(|head| {
+                    !alive(self, turn, head) && !self.kept.contains_key(&Unit::Message(head))
+                });
+                if dead_head || joining.is_empty() {
+                    continue;
+                }
+                units.extend(joining);
+                units.extend(turn.0.filter(|head| new(self, turn, *head)));
+            }
+            let size: i64 = units.iter().map(|at| self.size(Unit::Message(*at))).sum();
+            let longer = (turns.len() - whole_from, trimmed.unwrap_or(0)) >= (best.0, best.1);
+            if size <= room.max(0) && longer {
+                best = (turns.len() - whole_from, trimmed.unwrap_or(0), units);
+            }
+        }
+        let (whole, _, units) = best;
+        for at in units {
+            self.keep(Unit::Message(at), Section::Conversation, "recent");
+        }
+        if whole == turns.len() {
+            "nothing"
+        } else if capped {
+            "budget/cap"
+        } else {
+            "budget/window"
+        }
+    }
+
+    /// Nothing, where a set was to stay and not even its first fits.
+    pub fn offer_documents(&mut self, room: i64, cap: i64) -> Option<BTreeMap<Unit, String>> {
+        if self.has_a_set() {
+            return self.offer_the_set(room, cap);
+        }
+        let all: Vec<usize> = self.documents().into_iter().map(|(at, _)| at).collect();
+        Some(self.offer(&all, self.s.config.rag.fill, room, cap))
+    }
+
+    /// These documents, in order.
+    pub fn offer(&mut self, these: &[usize], fill: Fill, room: i64, cap: i64) -> BTreeMap<Unit, String> {
+        let rules = self.s.config.rag;
+        let capped = cap < room.max(0);
+        let mut left = room.min(cap);
+        let mut stopped = false;
+        let mut out = BTreeMap::new();
+        for (at, never) in self.documents() {
+            let unit = Unit::Document(at);
+            if never.is_some() || self.kept.contains_key(&unit) || !these.contains(&at) {
+                continue;
+            }
+            let documents = || {
+                self.kept.keys().filter_map(|unit| match unit {
+                    Unit::Document(at) => Some(*at),
+                    _ => None,
+                })
+            };
+            let origin = self.s.rag[at].origin;
+            let of_origin: i64 = documents()
+                .filter(|other| origin.is_some() && self.s.rag[*other].origin == origin)
+                .map(|other| self.size(Unit::Document(other)))
+                .sum();
+            let size = self.size(unit);
+            let reason = if rules.max_items.is_some_and(|most| documents().count() as u64 >= most) {
+                "max_items"
+            } else if origin.is_some()
+                && rules.max_source_tokens.is_some_and(|most| of_origin + size > most as i64)
+            {
+                "max_source_tokens"
+            } else if stopped {
+                "budget/prefix"
+            } else if size > left {
+                stopped = fill == Fill::Prefix;
+                if capped { "budget/cap" } else { "budget/size" }
+            } else {
+                left -= size;
+                self.keep(unit, Section::Rag, "relevant");
+                continue;
+            };
+            out.insert(unit, reason.to_owned());
+        }
+        out
+    }
+}

@@ -1,0 +1,231 @@
+//! What became of every id, in the oracle's words, and the planner's verdicts in them too (rule O2).
+
+use super::*;
+
+impl Oracle<'_> {
+    /// The oldest kept message of the conversation behind which nothing that lives is missing; a whole turn by its head.
+    pub fn start(&self) -> Option<String> {
+        let turns = self.turns();
+        let mut start = None;
+        for turn in turns.iter().rev() {
+            let dead_head = turn.0.is_some_and(|head| {
+                self.dead(turn, head).is_some() && !self.kept.contains_key(&Unit::Message(head))
+            });
+            if dead_head {
+                continue;
+            }
+            let mut whole = true;
+            let mut oldest = None;
+            for at in turn.1.iter().rev() {
+                match self.kept.get(&Unit::Message(*at)) {
+                    Some((Section::Conversation, _)) => oldest = Some(*at),
+                    Some(_) => {}
+                    None if self.dead(turn, *at).is_some() => {}
+                    None => {
+                        whole = false;
+                        break;
+                    }
+                }
+            }
+            let head_missing = turn.0.is_some_and(|head| !self.kept.contains_key(&Unit::Message(head)));
+            if head_missing {
+                break;
+            }
+            // A turn that is in by its pins alone is not kept by recency.
+            let by_recency = |at: usize| {
+                self.kept
+                    .get(&Unit::Message(at))
+                    .is_some_and(|(section, _)| *section == Section::Conversation)
+            };
+            let whole_start =
+                turn.0.or(oldest).filter(|_| oldest.is_some() || turn.0.is_some_and(by_recency));
+            start = if whole { whole_start.or(start) } else { oldest.or(start) };
+            if !whole {
+                break;
+            }
+        }
+        start.map(|at| format!("m{at}"))
+    }
+
+    /// One verdict an id. `behind` holds what the walk did not reach.
+    pub fn verdicts(&self, out: &BTreeMap<Unit, String>, behind: &str) -> Verdicts {
+        let overflow = behind == OVERFLOW;
+        let held = behind.to_owned();
+        let mut verdicts = Verdicts::new();
+        for (unit, (section, reason)) in &self.kept {
+            for (id, _) in self.ids(*unit) {
+                verdicts.insert(id, format!("in {} {reason}", section.name()));
+            }
+        }
+        for at in 0..self.s.notes.len() {
+            let unit = Unit::Note(at);
+            let reason = if self.over(self.s.notes[at].2) {
+                "ttl_expired".to_owned()
+            } else if overflow {
+                held.clone()
+            } else {
+                out.get(&unit).cloned().unwrap_or_default()
+            };
+            verdicts.entry(format!("n{at}")).or_insert(format!("out {reason}"));
+        }
+        for at in (0..self.s.lines.len()).filter(|at| self.leading(*at) && self.empty(*at)) {
+            verdicts.insert(format!("m{at}"), "out empty_message".to_owned());
+        }
+        let pins: BTreeSet<Unit> = self.pins().into_iter().map(|(unit, ..)| unit).collect();
+        let mut reached = !overflow;
+        for turn in self.turns().iter().rev() {
+            let head_dead = turn.0.filter(|head| {
+                self.dead(turn, *head).is_some() && !self.kept.contains_key(&Unit::Message(*head))
+            });
+            // The walk stops in the first turn of which something that lives is missing.
+            let mut stopped = !reached;
+            let mut order: Vec<usize> = turn.1.iter().rev().copied().collect();
+            let head_missing = turn
+                .0
+                .is_some_and(|head| !self.kept.contains_key(&Unit::Message(head)) && head_dead.is_none());
+            // O2: a turn that is left out altogether is behind the point where the walk stopped.
+            let missing =
+                |at: &usize| !self.kept.contains_key(&Unit::Message(*at)) && self.dead(turn, *at).is_none();
+            let of_the_window = |at: &usize| {
+                self.kept
+                    .get(&Unit::Message(*at))
+                    .is_some_and(|(section, _)| *section == Section::Conversation)
+            };
+            let newest_missing = turn.1.iter().rposition(missing).map_or(0, |at| at + 1);
+            let touched =
+                turn.1[newest_missing..].iter().any(of_the_window) || turn.0.iter().any(of_the_window);
+            stopped |= head_dead.is_none() && (head_missing || newest_missing > 0 && !touched);
+            order.extend(turn.0);
+            for at in order {
+                let unit = Unit::Message(at);
+                if self.kept.contains_key(&unit) {
+                    continue;
+                }
+                let pinned_dead = self.pinned(at).is_some()
+                    && (self.never(at).is_some() || self.expired(at))
+                    && !self.required().contains(&at);
+                let reason = if pins.contains(&unit) {
+                    // A pin that got no room is an ordinary message again, and so the walk stopped at it.
+                    stopped |= head_dead.is_none();
+                    if overflow { held.clone() } else { out.get(&unit).cloned().unwrap_or_default() }
+                } else if pinned_dead {
+                    self.never(at).unwrap_or("ttl_expired").to_owned()
+                } else if stopped {
+                    held.clone()
+                } else if let Some(reason) = self.dead(turn, at) {
+                    reason.to_owned()
+                } else {
+                    stopped = true;
+                    held.clone()
+                };
+                for (id, made_up) in self.ids(unit) {
+                    if !made_up {
+                        verdicts.insert(id, format!("out {reason}"));
+                    }
+                }
+            }
+            reached = !stopped && !head_missing;
+        }
+        for (at, never) in self.documents() {
+            let unit = Unit::Document(at);
+            if self.kept.contains_key(&unit) {
+                continue;
+            }
+            let reason = never.unwrap_or_else(|| {
+                if overflow { held.clone() } else { out.get(&unit).cloned().unwrap_or_default() }
+            });
+            verdicts.insert(self.ids(unit)[0].0.clone(), format!("out {reason}"));
+        }
+        verdicts
+    }
+
+    /// The ids a unit stands for, and whether a repair made them up. Documents are named by their place, since ids repeat.
+    pub fn ids(&self, unit: Unit) -> Vec<(String, bool)> {
+        match unit {
+            Unit::System => vec![("s0".into(), false)],
+            Unit::Focus => vec![("focus".into(), false)],
+            Unit::State(at) => vec![(format!("st{at}"), false)],
+            Unit::Note(at) => vec![(format!("n{at}"), false)],
+            Unit::Document(at) => {
+                let rank = self.documents().iter().position(|(document, _)| *document == at).unwrap();
+                vec![(format!("rag {rank}"), false)]
+            }
+            Unit::Message(at) => {
+                let real = self.members(at).into_iter().map(|at| (format!("m{at}"), false));
+                let names = self.call_names(at);
+                let missing = (0..names.len()).filter(|call| self.answers[at][*call].is_none());
+                real.chain(missing.map(|call| (format!("synth:m{at}:{}", names[call]), true))).collect()
+            }
+        }
+    }
+
+    /// H1: repeated ids of one message become `x#2`, `x#3`, never a name that is there already.
+    pub fn call_names(&self, at: usize) -> Vec<String> {
+        let calls = &self.s.lines[at].calls;
+        let mut names: Vec<String> = Vec::new();
+        for (number, call) in calls.iter().enumerate() {
+            let mut name = (*call).to_owned();
+            if calls[..number].contains(call) {
+                let free = |name: &String| !names.contains(name) && !calls.iter().any(|other| other == name);
+                name = (2..).map(|n| format!("{call}#{n}")).find(free).unwrap();
+            }
+            names.push(name);
+        }
+        names
+    }
+}
+
+/// The planner's verdicts in the oracle's words.
+pub fn planned(session: &Session, oracle: &Oracle<'_>, plan: &context_window::ContextPlan) -> Verdicts {
+    let mut verdicts = Verdicts::new();
+    let mut ranks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (rank, (at, never)) in oracle.documents().into_iter().enumerate() {
+        let key =
+            format!("{}{}", session.rag[at].id, never.map_or(String::new(), |never| format!(" {never}")));
+        ranks.entry(key).or_default().push(rank);
+    }
+    let mut rank = |key: String| {
+        let ranks = ranks.get_mut(&key).filter(|ranks| !ranks.is_empty());
+        ranks.map_or_else(|| format!("unexpected {key}"), |ranks| format!("rag {}", ranks.remove(0)))
+    };
+    for row in &plan.included {
+        let id = if row.section == Section::Rag { rank(row.id.to_string()) } else { row.id.to_string() };
+        verdicts.insert(id, format!("in {} {}", row.section.name(), row.reason.name()));
+    }
+    for row in &plan.excluded {
+        let reason = match &row.reason {
+            ExcludedReason::Budget { held_by, .. } => format!(
+                "budget/{}",
+                match held_by {
+                    HeldBy::Size => "size",
+                    HeldBy::Window => "window",
+                    HeldBy::Cap => "cap",
+                    HeldBy::Prefix => "prefix",
+                    HeldBy::Overflow => "overflow",
+                    HeldBy::Steady => "steady",
+                    HeldBy::SteadySet => "steady_set",
+                    _ => "?",
+                }
+            ),
+            ExcludedReason::Policy(rule) => rule.name().to_owned(),
+            other => other.name().to_owned(),
+        };
+        let chosen_later = matches!(
+            row.reason,
+            ExcludedReason::Budget { .. }
+                | ExcludedReason::Policy(PolicyRule::MaxItems { .. } | PolicyRule::MaxSourceTokens { .. })
+        );
+        if row.section == Section::Rag {
+            let key = if chosen_later { row.id.to_string() } else { format!("{} {reason}", row.id) };
+            verdicts.insert(rank(key), format!("out {reason}"));
+        } else if let Some(number) = row.id.as_str().strip_prefix('m') {
+            let first: u64 = number.parse().unwrap();
+            for at in first..first + row.count {
+                verdicts.insert(format!("m{at}"), format!("out {reason}"));
+            }
+        } else {
+            verdicts.insert(row.id.to_string(), format!("out {reason}"));
+        }
+    }
+    verdicts
+}
