@@ -92,6 +92,29 @@ fn a_list_of_both_catalogues_becomes_one_entry_a_model() {
 }
 
 #[test]
+fn what_is_known_better_stays() {
+    let known = |provider: &str, context: u64| {
+        let entry = format!(
+            "name = \"one\"\nprovider = \"{provider}\"\naliases = [\"uno\", \"TWO\"]\ncontext_len = {context}\n"
+        );
+        Registry::from_toml(&format!("[[model]]\n{entry}"), "known.toml").unwrap()
+    };
+    // The catalogue has but an input limit of 1,000: a longer context is no contradiction, a shorter one is.
+    let longer = known("openai", 1_400).import(LITELLM, "prices.json", "2026-11-22").unwrap();
+    let one = longer.entry("one").unwrap();
+    assert_eq!((one.context_len, one.max_input), (Some(1_400), Some(1_000)));
+    assert!(one.source.ends_with("; context 1400 as known before"), "{}", one.source);
+    assert_eq!(one.aliases, ["uno"], "another model of the catalogue is called `two`");
+    let shorter = known("openai", 900).import(LITELLM, "prices.json", "2026-11-22").unwrap();
+    assert_eq!(shorter.entry("one").unwrap().context_len, Some(1_000));
+    // A reseller's figures say nothing of a model that is known.
+    let resold =
+        r#"{"reseller": {"models": {"one": {"limit": {"context": 70}}, "six": {"limit": {"context": 70}}}}}"#;
+    let rest = known("openai", 1_400).import(resold, "api.json", "2026-11-22").unwrap();
+    assert_eq!(rest.entries().iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["six"]);
+}
+
+#[test]
 fn the_built_in_figures_are_those_of_the_catalogues() {
     let Some(folder) = std::env::var_os("CONTEXT_WINDOW_DATA") else {
         eprintln!(
