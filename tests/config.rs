@@ -291,6 +291,7 @@ fn errors_of_variables_and_flags_name_them() {
         layers().pairs("flag --set", [("sections.rag.share", "10")]).load(),
         layers().pairs("flag --set", [("rag", "\n[ttl]")]).load(),
         layers().pairs("flag --preset", [("preset", "chatt")]).load(),
+        layers().pairs("flag --set", [("et", "3")]).load(),
     ];
     let text: String = errors.into_iter().map(|error| format!("{}\n\n", error.unwrap_err())).collect();
     insta::assert_snapshot!("config_errors_of_pairs", text);

@@ -313,15 +313,62 @@ proptest! {
     /// grew into what was left over is cut to its low mark, a pin takes another one's room, and then nothing moves.
     #[test]
     fn a_plan_from_its_own_anchor_settles(session in generate::session()) {
-        let log = session.log();
-        let manager = session.manager();
-        let mut plan = session.plan().unwrap();
-        for _ in 0..4 {
-            plan = manager.build_plan(&session.request(&log).previous(plan.anchor())).unwrap();
-        }
-        let again = manager.build_plan(&session.request(&log).previous(plan.anchor())).unwrap();
-        prop_assert_eq!(&again.included, &plan.included);
-        prop_assert_eq!(again.anchor(), plan.anchor());
+        settles(&session)?;
+    }
+}
+
+fn settles(session: &Session) -> Result<(), TestCaseError> {
+    let log = session.log();
+    let manager = session.manager();
+    let next = |plan: &context_window::ContextPlan| {
+        manager.build_plan(&session.request(&log).previous(plan.anchor())).unwrap()
+    };
+    let settled = (0..4).fold(session.plan().unwrap(), |plan, _| next(&plan));
+    let again = next(&settled);
+    prop_assert_eq!(&again.included, &settled.included);
+    prop_assert_eq!(again.anchor(), settled.anchor());
+    Ok(())
+}
+
+/// Found by a full run: a window that is in by a pin alone left no start, so that every second plan found it anew and let
+/// the conversation pay for the pin.
+#[test]
+fn a_window_in_by_its_pins_alone_settles() {
+    let life = |pin, ttl| generate::Life { pin, ttl };
+    let line = |role, size, calls: &[&'static str], life| generate::Line {
+        role,
+        size,
+        calls: calls.to_vec(),
+        answers: None,
+        life,
+    };
+    let mut config = context_window::Config::default();
+    config.sections = context_window::Sections::shares(0, 471, 529);
+    config.conversation.low_mark = 1;
+    config.ttl.policy = context_window::TtlPolicy::Ask;
+    let mut session = Session {
+        system: Some(1),
+        focus: Some(45),
+        states: vec![24],
+        notes: Vec::new(),
+        lines: vec![
+            line(Role::User, 5, &[], life(None, None)),
+            line(Role::Assistant, 12, &["x"], life(None, None)),
+            line(
+                Role::Assistant,
+                2,
+                &[],
+                life(Some(context_window::Priority::High), Some(context_window::Ttl::NoneRemaining)),
+            ),
+        ],
+        rag: Vec::new(),
+        budget: 0,
+        config,
+        before: None,
+    };
+    for budget in 100..400 {
+        session.budget = budget;
+        settles(&session).unwrap();
     }
 }
 
