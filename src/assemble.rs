@@ -13,11 +13,14 @@ use crate::{
     reason::{ExcludedReason, HeldBy},
     select::{self, Selection, Window},
     tokens::{Certainty, TokenCount},
+    usage::{Margin, Report},
 };
 
 mod excluded;
 mod included;
 mod overflow;
+
+use included::Parts;
 
 /// What is known about a plan before anything is chosen.
 pub(crate) struct Frame<'a> {
@@ -29,6 +32,10 @@ pub(crate) struct Frame<'a> {
     pub(crate) budget_source: BudgetSource,
     /// Tools and priming.
     pub(crate) overhead: Vec<LedgerLine>,
+    /// How the provider's count follows from ours.
+    pub(crate) margin: Option<Margin>,
+    /// The last report, where it is not believed.
+    pub(crate) doubted: Option<Report>,
     pub(crate) placement: Placement,
 }
 
@@ -47,9 +54,11 @@ pub(crate) fn plan(
 ) -> Result<ContextPlan, Error> {
     let merged = select::merges_state(pool, scale, chosen);
     let parts = included::rows(pool, scale.results(), meter, chosen, frame.placement, merged)?;
-    let excluded = excluded::rows(pool, meter, chosen);
+    let excluded = excluded::rows(pool, meter, chosen)?;
     let mut overhead = frame.overhead.clone();
     overhead.extend(parts.overhead.iter().copied());
+    overhead.extend(joins(meter, &parts, &overhead)?);
+    overhead.extend(margin(frame, &parts, &overhead));
     overhead.retain(|line| line.tokens != 0);
     let total = total(&parts.rows, &overhead);
     let first_id = |unit| {
@@ -64,7 +73,7 @@ pub(crate) fn plan(
         Window::Cut { .. } => pool.live_id(),
     });
     let overflow = overflow::of(frame, total, &parts.rows, pool, scale, meter)?;
-    let mut notices = about_the_target(frame);
+    let mut notices = about_the_target(frame, meter);
     notices.extend(about_the_window(pool, chosen.window));
     notices.extend(about_the_results(pool, scale.results(), &parts));
     notices.extend(nothing_to_clear(pool, &excluded));
@@ -77,6 +86,7 @@ pub(crate) fn plan(
         limits: frame.limits,
         limits_source: frame.limits_source,
         budget_source: frame.budget_source,
+        margin: frame.margin,
         prompt_budget: frame.prompt_budget,
         overhead,
         sections: sections(budgets, &parts.rows, &excluded),
@@ -94,14 +104,38 @@ pub(crate) fn plan(
     })
 }
 
-fn total(rows: &[PlannedItem], overhead: &[LedgerLine]) -> TokenCount {
+/// What the prompt as a whole differs by from its pieces, where that is known only once it is rendered (rule N3).
+#[cfg(feature = "chat-template")]
+fn joins(meter: &Meter, parts: &Parts, overhead: &[LedgerLine]) -> Result<Option<LedgerLine>, Error> {
+    let Some(whole) = meter.whole(&parts.prompt)? else { return Ok(None) };
+    let pieces = sum(&parts.rows, overhead);
+    let tokens = i64::try_from(i128::from(whole) - pieces).unwrap_or(i64::MAX);
+    Ok(Some(LedgerLine { what: "joins", tokens, certainty: meter.counter().certainty() }))
+}
+
+#[cfg(not(feature = "chat-template"))]
+#[expect(clippy::unnecessary_wraps, reason = "with chat templates it can fail")]
+fn joins(_: &Meter, _: &Parts, _: &[LedgerLine]) -> Result<Option<LedgerLine>, Error> {
+    Ok(None)
+}
+
+/// What the provider is expected to count beside what is counted here (rule N6).
+fn margin(frame: &Frame<'_>, parts: &Parts, overhead: &[LedgerLine]) -> Option<LedgerLine> {
+    let counted = sum(&parts.rows, overhead);
+    let tokens = i64::try_from(frame.margin?.of(counted) - counted).unwrap_or(i64::MAX);
+    Some(LedgerLine { what: "margin", tokens, certainty: Certainty::Estimate })
+}
+
+fn sum(rows: &[PlannedItem], overhead: &[LedgerLine]) -> i128 {
     let items = rows.iter().map(|row| i128::from(row.tokens.n));
-    let lines = overhead.iter().map(|line| i128::from(line.tokens));
-    let sum: i128 = items.chain(lines).sum();
+    items.chain(overhead.iter().map(|line| i128::from(line.tokens))).sum()
+}
+
+fn total(rows: &[PlannedItem], overhead: &[LedgerLine]) -> TokenCount {
     let certainties = rows.iter().map(|row| row.tokens.certainty);
     let certainty = certainties.chain(overhead.iter().map(|line| line.certainty));
     TokenCount {
-        n: u64::try_from(sum.max(0)).unwrap_or(u64::MAX),
+        n: u64::try_from(sum(rows, overhead).max(0)).unwrap_or(u64::MAX),
         certainty: certainty.max().unwrap_or(Certainty::Exact),
     }
 }
@@ -123,7 +157,7 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
 }
 
 /// What the reader should know about model and limits.
-fn about_the_target(frame: &Frame<'_>) -> Vec<Notice> {
+fn about_the_target(frame: &Frame<'_>, meter: &Meter) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut say = |rule: &'static str, text: String| notices.push(Notice { rule, ids: Vec::new(), text });
     if frame.model.unknown {
@@ -135,12 +169,20 @@ fn about_the_target(frame: &Frame<'_>) -> Vec<Notice> {
         );
         say("B2", text + &near);
     }
-    if !matches!(frame.model.framing, Framing::OpenAiChat | Framing::Plain) {
-        say("N3", "priced in the form of OpenAI Chat: the model's own is not known here yet".into());
+    if !matches!(frame.model.framing, Framing::OpenAiChat | Framing::Plain) && !meter.is_rendered() {
+        let how = match frame.model.framing {
+            Framing::ChatTemplate => "its chat template was not given",
+            _ => "the model's own is not known here yet",
+        };
+        say("N3", format!("priced in the form of OpenAI Chat: {how}"));
     }
     let window = frame.limits.context_len.min(frame.limits.max_input.unwrap_or(u64::MAX));
     if frame.prompt_budget > window {
         say("B1", format!("the budget asked for is larger than the window of {} tokens", grouped(window)));
+    }
+    if let Some(Report { counted, reported, .. }) = frame.doubted {
+        let (counted, reported) = (grouped(counted), grouped(reported));
+        say("N6", format!("the last reply reported {reported} tokens of input where {counted} were counted: not believed"));
     }
     notices
 }
@@ -160,7 +202,7 @@ fn about_the_window(pool: &Pool<'_>, window: Window) -> Option<Notice> {
 }
 
 /// Results that are sent shorter than they are (rule S7).
-fn about_the_results(pool: &Pool<'_>, results: &Results, parts: &included::Parts) -> Vec<Notice> {
+fn about_the_results(pool: &Pool<'_>, results: &Results, parts: &Parts) -> Vec<Notice> {
     let boundary = results.boundary(pool);
     let from = boundary.map(|id| format!(" before {id}")).unwrap_or_default();
     let now = if results.has_moved() { "from now on " } else { "" };

@@ -30,6 +30,8 @@ pub struct Config {
     pub rag: RagOptions,
     /// What happens when a TTL is used up.
     pub ttl: TtlOptions,
+    /// How tokens are counted.
+    pub tokens: TokenOptions,
     /// When an application is warned.
     pub usage: UsageOptions,
     /// When a conversation is compacted.
@@ -334,6 +336,26 @@ pub enum TtlPolicy {
     Ask,
     /// It stays.
     Unlimited,
+}
+
+/// The table `[tokens]` (rules N5, N6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TokenOptions {
+    /// Whether what providers report teaches the margin of counters that estimate (default: true).
+    pub calibrate: bool,
+    /// Tokens of the provider's for 1000 that such a counter counts, until a report teaches better (default: 1000).
+    pub margin: u32,
+    /// Bytes of texts that recur from request to request whose counts are remembered (default: 8,388,608); 0 remembers
+    /// none. It changes speed, never a plan.
+    pub cache_bytes: u64,
+}
+
+impl Default for TokenOptions {
+    fn default() -> Self {
+        Self { calibrate: true, margin: 1_000, cache_bytes: 8 << 20 }
+    }
 }
 
 /// The table `[usage]` (rules U2, U3).

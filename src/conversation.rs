@@ -1,12 +1,12 @@
 //! The log: an append-only sequence of messages and events that owns what lives across turns.
 
 use crate::{
-    anchor::Anchor,
+    anchor::{Anchor, Target},
     error::{Error, Repr},
     item::{ItemId, PinnedItem, Priority, Section, Ttl},
     message::{Message, ToolCall},
     plan::ContextPlan,
-    usage::Usage,
+    usage::{Report, Usage},
 };
 use std::collections::BTreeMap;
 
@@ -31,8 +31,8 @@ pub struct Conversation {
     notes: Vec<Note>,
     pins: BTreeMap<u32, Priority>,
     lifetimes: BTreeMap<ItemId, Lifetime>,
-    /// The event that says what was sent last.
-    sent: Option<usize>,
+    /// The events that say what was sent.
+    sent: Vec<usize>,
 }
 
 /// A pinned note and its place in the log.
@@ -96,8 +96,10 @@ pub enum Event {
     },
     /// A prompt was sent and answered.
     Sent {
-        /// What the plan counted.
+        /// What the plan counted, without any margin.
         counted: u64,
+        /// What it counted with.
+        tokenizer: String,
         /// Where its window started, which documents it held, and what it was made for.
         anchor: Box<Anchor>,
         /// What the provider reported.
@@ -218,11 +220,12 @@ impl Conversation {
         usage: impl Into<Option<Usage>>,
     ) -> ItemId {
         self.note_event(Event::Sent {
-            counted: plan.total.n,
+            counted: plan.counted(),
+            tokenizer: plan.tokenizer.clone(),
             anchor: Box::new(plan.anchor()),
             usage: usage.into(),
         });
-        self.sent = Some(self.events.len() - 1);
+        self.sent.push(self.events.len() - 1);
         self.push(reply)
     }
 
@@ -246,10 +249,27 @@ impl Conversation {
         self.note_event(Event::TurnCompleted { fallen, asked });
     }
 
+    /// The newest reports on prompts for this target that were counted with this tokenizer, at most `most` of them, the
+    /// oldest first.
+    pub(crate) fn reports(&self, target: &Target, tokenizer: &str, most: usize) -> Vec<Report> {
+        let newest = self.sent.iter().rev().take(most).map(|at| &self.events[*at].1);
+        let of_target = newest.filter_map(|event| match event {
+            Event::Sent { counted, tokenizer: with, anchor, usage }
+                if with == tokenizer && anchor.target.as_ref() == Some(target) =>
+            {
+                usage.map(|usage| Report::new(*counted, usage))
+            }
+            _ => None,
+        });
+        let mut reports: Vec<Report> = of_target.collect();
+        reports.reverse();
+        reports
+    }
+
     /// What the last prompt that was sent left behind for the next (rule S5).
     #[must_use]
     pub fn anchor(&self) -> Option<&Anchor> {
-        match &self.events[self.sent?].1 {
+        match &self.events[*self.sent.last()?].1 {
             Event::Sent { anchor, .. } => Some(anchor),
             _ => None,
         }
@@ -430,7 +450,7 @@ mod tests {
         let usage = Usage::openai(11, 0, 3);
         assert_eq!(log.push_reply(&plan, Message::assistant("Well."), usage), "m1".into());
         let sent = log.entries().find_map(|entry| match entry {
-            Entry::Event(Event::Sent { counted, anchor, usage }) => Some((*counted, &**anchor, *usage)),
+            Entry::Event(Event::Sent { counted, anchor, usage, .. }) => Some((*counted, &**anchor, *usage)),
             _ => None,
         });
         assert_eq!(sent, Some((plan.total.n, &plan.anchor(), Some(usage))));

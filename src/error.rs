@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Count,
     /// A session, message or retrieved document cannot be used as it is.
     Input,
+    /// A chat template cannot be read, or refuses the messages.
+    Template,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -40,8 +42,10 @@ pub(crate) enum Repr {
     ConfigValue { place: String, detail: String, snippet: Snippet },
     #[error("{origin}: {detail}")]
     ConfigFile { origin: String, detail: String },
-    #[error("tokenizer `{name}` is not known here; expected one of: {known}")]
-    Tokenizer { name: String, known: String },
+    #[error("tokenizer `{name}` is not known here; expected one of: {known}{or_file}")]
+    Tokenizer { name: String, known: String, or_file: &'static str },
+    #[error("{origin}: {detail}")]
+    TokenizerFile { origin: String, detail: String },
     #[error("counter `{counter}` failed")]
     Count {
         counter: String,
@@ -58,6 +62,8 @@ pub(crate) enum Repr {
         "call `{call}` of message `{message}` has no result, and `conversation.repair` is \"reject\" (rule H2); push the result, or set repair to \"synthesize\" or \"drop\""
     )]
     MissingResult { message: ItemId, call: String },
+    #[error("chat template {origin}: {detail}")]
+    Template { origin: String, detail: String },
     #[error("{place}: {detail}")]
     Input { place: String, detail: String },
 }
@@ -69,7 +75,8 @@ impl Error {
         match *self.0 {
             Repr::NoBudget { .. } | Repr::NothingAsked => ErrorKind::Budget,
             Repr::Config { .. } | Repr::ConfigValue { .. } | Repr::ConfigFile { .. } => ErrorKind::Config,
-            Repr::Tokenizer { .. } | Repr::Count { .. } => ErrorKind::Count,
+            Repr::Tokenizer { .. } | Repr::TokenizerFile { .. } | Repr::Count { .. } => ErrorKind::Count,
+            Repr::Template { .. } => ErrorKind::Template,
             Repr::DuplicateId { .. }
             | Repr::UnknownId { .. }
             | Repr::Score { .. }

@@ -122,13 +122,15 @@ pub use anchor::{Anchor, Target};
 pub use config::{
     CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, Fill, LoadedConfig,
     ModelOptions, Placement, RagOptions, Repair, SectionOptions, Sections, ToolResults, TtlOptions,
-    TtlPolicy, UsageBase, UsageOptions,
+    TokenOptions, TtlPolicy, UsageBase, UsageOptions,
 };
 pub use conversation::{Conversation, Entry, Event};
 pub use error::{Error, ErrorKind};
 pub use item::{ItemId, PinnedItem, Priority, RagItem, Section, Source, Ttl};
 pub use manager::ContextWindowManager;
 pub use message::{Message, Part, Prompt, Role, Tool, ToolCall};
+#[cfg(feature = "chat-template")]
+pub use model::ChatTemplate;
 pub use model::{
     CacheKind, CacheRule, Counts, Framing, Limits, LimitsSource, Model, ModelEntry, Price, Registry,
     RequestLimits,
@@ -141,4 +143,4 @@ pub use reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule};
 pub use request::PlanRequest;
 pub use session::{Session, SessionFile};
 pub use tokens::{Certainty, TokenCount, TokenCounter};
-pub use usage::{Level, Usage};
+pub use usage::{Level, Margin, Report, Usage};

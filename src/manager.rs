@@ -1,7 +1,7 @@
 //! `build_plan`: one line a stage.
 
 use crate::{
-    anchor::{Anchor, Steady},
+    anchor::{Anchor, Steady, Target},
     assemble::{self, Frame},
     budget::{self, Budgets},
     candidates::{Pool, Results, Scale},
@@ -16,6 +16,7 @@ use crate::{
     select::{self, Purse},
     telemetry,
     tokens::{Certainty, TokenCount, TokenCounter},
+    usage::{Lesson, Margin},
 };
 
 /// Plans prompts for one model with one counter and one configuration.
@@ -62,7 +63,11 @@ impl ContextWindowManager {
     /// `ErrorKind::Config` for options out of range, `ErrorKind::Count` when the counter fails.
     pub fn new(model: Model, counter: TokenCounter, config: Config) -> Result<Self, Error> {
         config.validate()?;
-        let meter = Meter::new(counter, model.framing)?;
+        let counter = match config.tokens.cache_bytes {
+            bytes if bytes > 0 && !counter.remembers() => counter.remembering(bytes),
+            _ => counter,
+        };
+        let meter = Meter::new(counter, &model)?;
         let config_name = name_of(&config);
         Ok(Self { model, meter, config, config_name })
     }
@@ -119,6 +124,7 @@ impl ContextWindowManager {
         let asked = request.limits;
         let (limits, limits_source) = self.model.limits(asked, &self.config);
         let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
+        let lesson = self.lesson(request, limits.context_len); // N6
         Ok(Frame {
             model: &self.model,
             config: self.config_name.clone(),
@@ -127,8 +133,25 @@ impl ContextWindowManager {
             prompt_budget,
             budget_source,
             overhead: self.overhead(request.tools)?,
+            margin: self.margin(request, lesson),
+            doubted: lesson.doubted,
             placement: self.config.rag.placement,
         })
+    }
+
+    /// What the provider's reports on earlier prompts teach.
+    fn lesson(&self, request: &PlanRequest<'_>, window: u64) -> Lesson {
+        let target = Target::of(&self.model);
+        Lesson::learn(&request.log.reports(&target, self.meter.counter().name(), Lesson::REPORTS), window)
+    }
+
+    /// How the provider's count follows from ours: only for a counter that estimates is that a question.
+    fn margin(&self, request: &PlanRequest<'_>, lesson: Lesson) -> Option<Margin> {
+        let options = self.config.tokens;
+        let learnt = lesson.margin.filter(|_| options.calibrate);
+        let set = Some(Margin::per_mille(options.margin)).filter(|_| options.margin != 1_000);
+        let estimates = self.meter.counter().certainty() == Certainty::Estimate;
+        request.margin.or(learnt).or(set).filter(|_| estimates)
     }
 
     fn steady<'r>(&self, request: &'r PlanRequest<'_>, frame: &Frame<'_>) -> Steady<'r> {
@@ -162,14 +185,19 @@ impl ContextWindowManager {
             tokens: i64::try_from(count.n).unwrap_or(i64::MAX),
             certainty: count.certainty,
         };
-        let priming = TokenCount { n: self.meter.priming(), certainty: Certainty::Exact };
-        Ok(vec![line("tools", self.meter.tools(tools)?), line("reply_priming", priming)])
+        let framing = |n| TokenCount { n, certainty: Certainty::Exact };
+        Ok(vec![
+            line("tools", self.meter.tools(tools)?),
+            line("template", framing(self.meter.start())),
+            line("reply_priming", framing(self.meter.priming())),
+        ])
     }
 
     fn purse(&self, frame: &Frame<'_>, withheld: u64, pool: &Pool<'_>) -> Purse {
+        let budget = frame.margin.map_or(i128::from(frame.prompt_budget), |margin| margin.within(frame.prompt_budget));
         let spent: i128 = frame.overhead.iter().map(|line| i128::from(line.tokens)).sum();
         Purse {
-            budget: i128::from(frame.prompt_budget) - i128::from(withheld) - spent,
+            budget: budget - i128::from(withheld) - spent,
             block: self.meter.block(),
             reserved: pool.competing_documents().next().is_some(),
             merge: self.meter.saved_by_merging() * pool.states(),
@@ -197,12 +225,15 @@ impl Attempt {
     }
 }
 
+/// Keys that change no plan: which preset the values came from, and how much is remembered.
+const WITHOUT_EFFECT: [&str; 2] = ["preset", "tokens.cache_bytes"];
+
 /// `default`, or the first 16 digits of a hash over the options that differ from their defaults, as lines of TOML in the
 /// order of their keys (rule O4): a key that a later version adds changes no name.
 fn name_of(config: &Config) -> String {
     let default = Config::default().settings();
     let mut own = config.settings();
-    own.retain(|key, value| key != "preset" && default.get(key) != Some(value));
+    own.retain(|key, value| !WITHOUT_EFFECT.contains(&key.as_str()) && default.get(key) != Some(value));
     if own.is_empty() {
         return "default".into();
     }

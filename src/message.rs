@@ -354,6 +354,29 @@ impl Message {
         stub
     }
 
+    /// The same message with every text that is sent as `change` makes it.
+    #[cfg(feature = "chat-template")]
+    pub(crate) fn with_texts_changed(&self, change: &dyn Fn(&str) -> String) -> Self {
+        let mut message = self.clone();
+        let inner = message.inner_mut();
+        inner.text = change(&inner.text).into();
+        if let Some(extra) = inner.extra.as_deref_mut() {
+            for part in &mut extra.parts {
+                if let Part::Text(text) | Part::Opaque { json: text } = part {
+                    *text = change(text);
+                }
+            }
+            for call in &mut extra.calls {
+                call.name = change(&call.name);
+                call.arguments = change(&call.arguments);
+            }
+            for text in [&mut extra.name, &mut extra.reasoning].into_iter().flatten() {
+                *text = change(text).into();
+            }
+        }
+        message
+    }
+
     /// The text, or the parts that are text.
     pub(crate) fn plain_texts(&self) -> impl Iterator<Item = &str> {
         let parts = self.content_parts().iter().filter_map(|part| match part {

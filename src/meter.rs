@@ -4,12 +4,18 @@ use crate::{
     error::Error,
     item::RagItem,
     message::{Message, Role, Tool},
-    model::Framing,
+    model::{Framing, Model},
     tokens::{Certainty, TokenCount, TokenCounter, Weight},
     wording,
 };
+use std::sync::{Arc, Mutex, PoisonError};
 
+#[cfg(feature = "chat-template")]
+mod template;
 mod tools;
+
+#[cfg(feature = "chat-template")]
+use {crate::message::Prompt, template::Rendered};
 
 /// Tokens for a tool call beside its name and arguments: measured on the API's answers for function calls
 /// (openai-chat-tokens 0.2.8, read 2026-11-21).
@@ -23,31 +29,68 @@ const IMAGE_MOST: u64 = 85 + 8 * 170;
 
 const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
 
+/// What is counted around texts; tokens.
+#[derive(Debug, Clone, Copy, Default)]
+struct Frames {
+    /// A message without content, by role in the order of `ROLES`.
+    roles: [u64; ROLES.len()],
+    /// Before the first message.
+    start: u64,
+    /// After the last one, where the reply begins.
+    priming: u64,
+    /// A tool call.
+    call: u64,
+    /// A speaker's name.
+    name: u64,
+}
+
+impl Frames {
+    /// Of `OpenAI` Chat, or what a counter's own rule puts in its place.
+    fn of_openai(counter: &TokenCounter) -> Result<Self, Error> {
+        let mut roles = [0; ROLES.len()];
+        for (frame, role) in roles.iter_mut().zip(ROLES) {
+            *frame = match counter.per_message() {
+                Some(tokens) => tokens,
+                None => 3 + counter.count(role.name())?.n,
+            };
+        }
+        let priming = if counter.per_message().is_some() { 0 } else { 3 };
+        Ok(Self { roles, start: 0, priming, call: PER_CALL, name: PER_NAME })
+    }
+}
+
 /// Weighs what is sent to one target.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     counter: TokenCounter,
-    framing: Framing,
-    /// Tokens of a message without content, by role in the order of `ROLES`.
-    frames: [u64; ROLES.len()],
+    frames: Frames,
     /// The block around the documents: a message of its own, and the lines at both ends.
     block: u64,
-    tag: u32,
+    /// The tool definitions that were counted last: an application declares the same ones with every request.
+    tools: Arc<Mutex<Option<(Vec<Tool>, TokenCount)>>>,
+    #[cfg(feature = "chat-template")]
+    rendered: Option<Arc<Rendered>>,
 }
 
 impl Meter {
-    pub(crate) fn new(counter: TokenCounter, framing: Framing) -> Result<Self, Error> {
-        let mut frames = [0; ROLES.len()];
-        for (frame, role) in frames.iter_mut().zip(ROLES) {
-            *frame = match (counter.per_message(), framing) {
-                (_, Framing::Plain) => 0,
-                (Some(tokens), _) => tokens,
-                (None, _) => 3 + counter.count(role.name())?.n,
-            };
-        }
-        let tag = counter.tag() << 2 | u32::from(framing == Framing::Plain);
+    pub(crate) fn new(counter: TokenCounter, model: &Model) -> Result<Self, Error> {
+        #[cfg(feature = "chat-template")]
+        let rendered = model.template.as_ref().map(Rendered::new).transpose()?;
+        let frames = match model.framing {
+            Framing::Plain => Frames::default(),
+            #[cfg(feature = "chat-template")]
+            Framing::ChatTemplate if let Some(rendered) = &rendered => rendered.frames(&counter)?,
+            _ => Frames::of_openai(&counter)?,
+        };
         let lines = counter.count(wording::BLOCK_OPEN)?.n + counter.count(wording::BLOCK_CLOSE)?.n;
-        let mut meter = Self { counter, framing, frames, block: lines, tag };
+        let mut meter = Self {
+            counter,
+            frames,
+            block: lines,
+            tools: Arc::default(),
+            #[cfg(feature = "chat-template")]
+            rendered: rendered.map(Arc::new),
+        };
         meter.block += meter.role_frame(Role::User);
         Ok(meter)
     }
@@ -73,34 +116,32 @@ impl Meter {
 
     /// What is at most sent for so many messages of so many bytes in all (see [`bytes`]).
     pub(crate) fn bound(&self, bytes: u64, messages: u64) -> TokenCount {
-        let frame = self.frames.iter().max().copied().unwrap_or_default();
-        let proven = self.counter.certainty() == Certainty::Exact && self.counter.bounded_by_bytes();
+        let frame = self.frames.roles.iter().max().copied().unwrap_or_default();
+        let sure = self.counter.certainty() != Certainty::Estimate && !self.is_rendered();
+        let proven = self.counter.most(bytes).filter(|_| sure);
         TokenCount {
-            n: bytes.saturating_add(frame.saturating_mul(messages)),
-            certainty: if proven { Certainty::UpperBound } else { Certainty::Estimate },
+            n: proven.unwrap_or(bytes).saturating_add(frame.saturating_mul(messages)),
+            certainty: if proven.is_some() { Certainty::UpperBound } else { Certainty::Estimate },
         }
     }
 
-    /// A message as one of its own; the exact count is remembered beside it.
+    /// A message as one of its own; the exact count of its texts is remembered beside it.
     pub(crate) fn message(&self, message: &Message, limit: u64) -> Result<Weight, Error> {
-        if let Some(n) = message.remembered(self.tag) {
-            return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
+        let frame = self.frame(message);
+        let Some(limit) = limit.checked_sub(frame) else { return Ok(Weight::Over) };
+        let whole = |texts: u64| Weight::Exactly(texts.saturating_add(frame));
+        if let Some(n) = message.remembered(self.counter.tag()) {
+            return Ok(if n <= limit { whole(n) } else { Weight::Over });
         }
-        let mut sum = self.frame(message);
+        let mut sum: u64 = 0;
         for text in message.texts() {
-            if sum > limit {
-                return Ok(Weight::Over);
-            }
             match self.counter.count_to(text, limit - sum)? {
-                Weight::Exactly(n) => sum = sum.saturating_add(n),
+                Weight::Exactly(n) => sum += n,
                 Weight::Over => return Ok(Weight::Over),
             }
         }
-        if sum > limit {
-            return Ok(Weight::Over);
-        }
-        message.remember(self.tag, sum);
-        Ok(Weight::Exactly(sum))
+        message.remember(self.counter.tag(), sum);
+        Ok(whole(sum))
     }
 
     /// One document of the block, with its fence.
@@ -109,7 +150,7 @@ impl Meter {
         if self.counter.surely_over(&item.text, limit) {
             return Ok(Weight::Over);
         }
-        self.counter.count_to(&wording::document(item), limit)
+        self.counter.count_recurring_to(&wording::document(item), limit)
     }
 
     /// What the block around the documents costs, without any.
@@ -127,34 +168,70 @@ impl Meter {
         self.role_frame(Role::User)
     }
 
+    /// What stands before the first message.
+    pub(crate) fn start(&self) -> u64 {
+        self.frames.start
+    }
+
     /// What primes the reply.
     pub(crate) fn priming(&self) -> u64 {
-        match (self.framing, self.counter.per_message()) {
-            (Framing::Plain, _) | (_, Some(_)) => 0,
-            (_, None) => 3,
-        }
+        self.frames.priming
     }
 
     /// The tool definitions, all together.
     pub(crate) fn tools(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
+        if tools.is_empty() {
+            return Ok(self.counted(0));
+        }
+        // Whoever panicked here left a whole value behind.
+        let last = || self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, count)) = last().as_ref().filter(|(known, _)| known == tools) {
+            return Ok(*count);
+        }
+        let count = self.count_tools(tools)?;
+        *last() = Some((tools.to_vec(), count));
+        Ok(count)
+    }
+
+    #[cfg(feature = "chat-template")]
+    fn count_tools(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
+        match &self.rendered {
+            Some(rendered) => Ok(self.counted(rendered.tools(&self.counter, tools)?)),
+            None => tools::count(&self.counter, tools),
+        }
+    }
+
+    #[cfg(not(feature = "chat-template"))]
+    fn count_tools(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
         tools::count(&self.counter, tools)
     }
 
+    /// Whether what is sent is known only once it is rendered as a whole.
+    pub(crate) fn is_rendered(&self) -> bool {
+        #[cfg(feature = "chat-template")]
+        return self.rendered.is_some();
+        #[cfg(not(feature = "chat-template"))]
+        false
+    }
+
+    /// A whole prompt as rendered, where that is how it is sent (rule N3).
+    #[cfg(feature = "chat-template")]
+    pub(crate) fn whole(&self, prompt: &Prompt) -> Result<Option<u64>, Error> {
+        let Some(rendered) = &self.rendered else { return Ok(None) };
+        let images = prompt.messages.iter().flat_map(Message::images).map(image);
+        let images: u64 = images.sum();
+        Ok(Some(rendered.prompt(&self.counter, prompt)? + images))
+    }
+
     fn role_frame(&self, role: Role) -> u64 {
-        ROLES.iter().position(|known| *known == role).map_or(0, |at| self.frames[at])
+        ROLES.iter().position(|known| *known == role).map_or(0, |at| self.frames.roles[at])
     }
 
     /// Everything that is counted for a message beside its texts.
     fn frame(&self, message: &Message) -> u64 {
         let images: u64 = message.images().map(image).sum();
-        let extras = match self.framing {
-            Framing::Plain => 0,
-            _ => {
-                let name = message.speaker().map_or(0, |_| PER_NAME);
-                name + PER_CALL * message.tool_calls().len() as u64
-            }
-        };
-        self.role_frame(message.role()) + images + extras
+        let name = message.speaker().map_or(0, |_| self.frames.name);
+        self.role_frame(message.role()) + images + name + self.frames.call * message.tool_calls().len() as u64
     }
 }
 

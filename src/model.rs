@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 
 mod import;
 mod registry;
+#[cfg(feature = "chat-template")]
+mod template;
+
+#[cfg(feature = "chat-template")]
+pub use template::ChatTemplate;
 
 pub use registry::{Counts, ModelEntry, Registry};
 
@@ -32,6 +37,9 @@ pub struct Model {
     pub unknown: bool,
     /// For an unknown name, the known one that may have been meant.
     pub near: Option<String>,
+    /// The model's own chat template, where plans are to be priced by it.
+    #[cfg(feature = "chat-template")]
+    pub template: Option<ChatTemplate>,
 }
 
 /// What is counted around a message's own text.
@@ -48,7 +56,8 @@ pub enum Framing {
     Anthropic,
     /// Gemini. What it adds is not published: priced as `OpenAI` Chat, as an estimate.
     Gemini,
-    /// The model's own chat template, for models that are served by oneself: priced as `OpenAI` Chat, as an estimate.
+    /// The model's own chat template, for models that are served by oneself. Where the template itself is there
+    /// (`Model::with_template`), what is counted is what it renders; otherwise priced as `OpenAI` Chat, as an estimate.
     ChatTemplate,
     /// Nothing: texts are priced as they are. For completion models and for tests.
     Plain,
@@ -134,7 +143,18 @@ impl Model {
             estimated: false,
             unknown: false,
             near: None,
+            #[cfg(feature = "chat-template")]
+            template: None,
         }
+    }
+
+    /// The same model, priced and sent in the form of its own chat template.
+    #[cfg(feature = "chat-template")]
+    #[must_use]
+    pub fn with_template(mut self, template: ChatTemplate) -> Self {
+        self.framing = Framing::ChatTemplate;
+        self.template = Some(template);
+        self
     }
 
     /// The limits that hold for one request, and where they come from (rule B2).

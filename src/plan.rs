@@ -7,6 +7,7 @@ use crate::{
     model::{Limits, LimitsSource, RequestLimits},
     reason::{ExcludedReason, IncludedReason},
     tokens::{Certainty, TokenCount},
+    usage::Margin,
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -32,6 +33,8 @@ pub struct ContextPlan {
     pub limits_source: LimitsSource,
     /// What the prompt budget came from.
     pub budget_source: BudgetSource,
+    /// How the provider's count follows from ours, where that was learnt or set (rule N6).
+    pub margin: Option<Margin>,
     /// Tokens that the prompt may take.
     pub prompt_budget: u64,
     /// What is sent beside the items.
@@ -79,7 +82,9 @@ pub enum BudgetSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LedgerLine {
-    /// `tools`, `reply_priming`, `rag_block`, `merged` or `joins`.
+    /// `tools`, `template` (what a chat template puts before the first message), `reply_priming`, `rag_block`, `merged`,
+    /// `joins` (what pieces counted by themselves and the prompt as a whole differ by) or `margin` (what the provider is
+    /// expected to count beside that).
     pub what: &'static str,
     /// Tokens.
     pub tokens: i64,
@@ -282,6 +287,13 @@ impl ContextPlan {
             rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
             cleared_before: self.cleared_before.clone(),
         }
+    }
+
+    /// What was counted: the total without the margin.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        let margin = self.overhead.iter().find(|line| line.what == "margin").map_or(0, |line| line.tokens);
+        self.total.n.saturating_sub_signed(margin)
     }
 
     /// Tokens by which the prompt is over its budget; 0 when it fits.

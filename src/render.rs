@@ -3,6 +3,11 @@
 use crate::message::Prompt;
 
 mod openai;
+#[cfg(feature = "chat-template")]
+mod template;
+
+#[cfg(feature = "chat-template")]
+pub(crate) use template::Renderer;
 
 pub use openai::ChatBody;
 
@@ -24,4 +29,18 @@ pub use openai::ChatBody;
 /// ```
 pub fn openai(prompt: &impl AsRef<Prompt>) -> ChatBody<'_> {
     ChatBody::new(prompt.as_ref())
+}
+
+/// The prompt as the text that a model's own chat template makes of it, up to the beginning of the reply: what a server
+/// such as vLLM or llama.cpp hands to the tokenizer.
+///
+/// # Errors
+///
+/// `ErrorKind::Template` with the template's line and own words, when it cannot be read or refuses the messages.
+#[cfg(feature = "chat-template")]
+pub fn chat_template(
+    prompt: &impl AsRef<Prompt>,
+    template: &crate::model::ChatTemplate,
+) -> Result<String, crate::error::Error> {
+    template::render(prompt.as_ref(), template)
 }

@@ -6,6 +6,7 @@ use crate::{
     item::{ItemId, RagItem},
     message::Tool,
     model::RequestLimits,
+    usage::Margin,
 };
 
 /// One question to the planner: the conversation, and what this prompt brings with it.
@@ -20,6 +21,8 @@ pub struct PlanRequest<'a> {
     pub(crate) state: Vec<(ItemId, String)>,
     pub(crate) limits: RequestLimits,
     pub(crate) previous: Option<Anchor>,
+    pub(crate) margin: Option<Margin>,
+    pub(crate) counts_excluded: bool,
 }
 
 impl<'a> PlanRequest<'a> {
@@ -34,6 +37,8 @@ impl<'a> PlanRequest<'a> {
             state: Vec::new(),
             limits: RequestLimits::new(),
             previous: None,
+            margin: None,
+            counts_excluded: false,
         }
     }
 
@@ -74,6 +79,20 @@ impl<'a> PlanRequest<'a> {
     #[must_use]
     pub fn previous(mut self, anchor: Anchor) -> Self {
         self.previous = Some(anchor);
+        self
+    }
+
+    /// The margin of a counter that estimates, in place of what the conversation's reports teach (rule N6).
+    #[must_use]
+    pub fn margin(mut self, margin: Margin) -> Self {
+        self.margin = Some(margin);
+        self
+    }
+
+    /// Counts what is left out in full too, whatever it costs; otherwise such rows carry bounds (rules N4, N5).
+    #[must_use]
+    pub fn count_excluded(mut self) -> Self {
+        self.counts_excluded = true;
         self
     }
 

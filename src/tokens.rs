@@ -10,9 +10,20 @@ use std::{
     },
 };
 
+mod bounds;
+mod cache;
+#[cfg(feature = "chat-template")]
+mod control;
 mod estimate;
+#[cfg(feature = "hf")]
+mod huggingface;
 #[cfg(feature = "openai")]
 mod openai;
+
+use bounds::Bounds;
+use cache::ContentCache;
+#[cfg(feature = "chat-template")]
+pub(crate) use control::ControlTokens;
 
 /// How sure a number is (rule N4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -76,6 +87,8 @@ impl Weight {
 pub struct TokenCounter {
     inner: Arc<Inner>,
     certainty: Certainty,
+    bounds: Bounds,
+    cache: Option<Arc<ContentCache>>,
 }
 
 struct Inner {
@@ -91,12 +104,18 @@ type CountFn = dyn Fn(&str) -> Result<u64, Failure> + Send + Sync;
 enum Kind {
     #[cfg(feature = "openai")]
     OpenAi(openai::Encoding),
+    #[cfg(feature = "hf")]
+    HuggingFace(Box<huggingface::HuggingFace>),
     Estimate(estimate::CharsPerToken),
+    Bytes,
     Fn(Box<CountFn>),
 }
 
 /// More than any text has: what a counter of the caller's own may say of one.
 const MOST: u64 = 1 << 40;
+
+/// What else a tokenizer's name may be in this build.
+const OR_FILE: &str = if cfg!(feature = "hf") { ", or the path of a tokenizer.json" } else { "" };
 
 /// Tags below this one belong to the built-in counters.
 static NEXT_TAG: AtomicU32 = AtomicU32::new(8);
@@ -110,13 +129,15 @@ impl TokenCounter {
         "cl100k_base",
         "chars/4",
         "chars/3.5",
+        "bytes",
     ];
 
-    /// The counter of this name: `o200k_base`, `cl100k_base` (both with feature `openai`), `chars/4` or `chars/3.5`.
+    /// The counter of this name: `o200k_base`, `cl100k_base` (both with feature `openai`), `chars/4`, `chars/3.5`,
+    /// `bytes`, or, with feature `hf`, the path of a `tokenizer.json` or of the folder it is in.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Count` when the name is not known in this build.
+    /// `ErrorKind::Count` when the name is not known in this build, or the file cannot be used.
     pub fn named(name: &str) -> Result<Self, Error> {
         match name {
             #[cfg(feature = "openai")]
@@ -125,7 +146,10 @@ impl TokenCounter {
             "cl100k_base" => Ok(Self::cl100k_base()),
             "chars/4" => Ok(Self::chars_per_4()),
             "chars/3.5" => Ok(Self::chars_per_3_5()),
-            _ => Err(Error::new(Repr::Tokenizer { name: name.into(), known: Self::NAMES.join(", ") })),
+            "bytes" => Ok(Self::bytes()),
+            #[cfg(feature = "hf")]
+            _ if std::path::Path::new(name).exists() => Self::huggingface(std::path::Path::new(name)),
+            _ => Err(Error::new(Repr::Tokenizer { name: name.into(), known: Self::NAMES.join(", "), or_file: OR_FILE })),
         }
     }
 
@@ -155,6 +179,51 @@ impl TokenCounter {
         Self::build("chars/3.5", Kind::Estimate(estimate::THREE_AND_A_HALF), 4)
     }
 
+    /// An upper bound for byte-level vocabularies and those that fall back to bytes: a token for every byte. It counts
+    /// too much for English by about a factor of four, and never too little where no normaliser makes texts longer.
+    #[must_use]
+    pub fn bytes() -> Self {
+        Self::build("bytes", Kind::Bytes, 5)
+    }
+
+    /// The tokenizer of any model that comes with a `tokenizer.json`: the path of that file, or of the folder it is
+    /// in. Exact. The counter is named after the folder (or the file, where that is not called `tokenizer.json`), with
+    /// the first 8 digits of a hash of the file, so that plans tell two of them apart.
+    ///
+    /// ```no_run
+    /// let counter = context_window::TokenCounter::huggingface("models/qwen3".as_ref())?;
+    /// # Ok::<(), context_window::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` when the file cannot be read, is no tokenizer, or drops merges at random.
+    #[cfg(feature = "hf")]
+    pub fn huggingface(path: &std::path::Path) -> Result<Self, Error> {
+        let (name, json) = huggingface::read(path)?;
+        Self::from_huggingface_json(&name, &path.display().to_string(), &json)
+    }
+
+    /// The same from the bytes of a `tokenizer.json`; `name` stands for it in plans and errors.
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenCounter::huggingface`].
+    #[cfg(feature = "hf")]
+    pub fn huggingface_bytes(name: &str, json: &[u8]) -> Result<Self, Error> {
+        let json = std::str::from_utf8(json).map_err(|error| {
+            Error::new(Repr::TokenizerFile { origin: name.into(), detail: error.to_string() })
+        })?;
+        Self::from_huggingface_json(name, name, json)
+    }
+
+    #[cfg(feature = "hf")]
+    fn from_huggingface_json(name: &str, origin: &str, json: &str) -> Result<Self, Error> {
+        let tokenizer = huggingface::HuggingFace::new(json, origin)?;
+        let name = format!("{name}@{}", &blake3::hash(json.as_bytes()).to_hex()[..8]);
+        Ok(Self::build(&name, Kind::HuggingFace(Box::new(tokenizer)), next_tag()))
+    }
+
     /// A counter of the caller's own. Its counts are taken as exact; it has to be a function of the text alone. More than
     /// 2^40 tokens for one text read as 2^40, so that sums stay sums.
     ///
@@ -171,16 +240,40 @@ impl TokenCounter {
         count: impl Fn(&str) -> Result<u64, E> + Send + Sync + 'static,
     ) -> Self {
         let count = move |text: &str| count(text).map_err(Into::into);
-        let tag = NEXT_TAG.fetch_add(1, Ordering::Relaxed);
-        Self::build(name, Kind::Fn(Box::new(count)), tag)
+        Self::build(name, Kind::Fn(Box::new(count)), next_tag())
     }
 
     fn build(name: &str, kind: Kind, tag: u32) -> Self {
         let certainty = match kind {
             Kind::Estimate(_) => Certainty::Estimate,
+            Kind::Bytes => Certainty::UpperBound,
             _ => Certainty::Exact,
         };
-        Self { inner: Arc::new(Inner { name: name.into(), kind, tag }), certainty }
+        let bounds = kind.bounds();
+        Self { inner: Arc::new(Inner { name: name.into(), kind, tag }), certainty, bounds, cache: None }
+    }
+
+    /// States that no token of a counter of the caller's own covers more than so many bytes: texts that are over a limit
+    /// by their length alone are not counted then. What the built-in counters know of themselves stays.
+    #[must_use]
+    pub fn longest_token(mut self, bytes: u64) -> Self {
+        if let Kind::Fn(_) = self.inner.kind {
+            self.bounds.longest = Some(bytes.max(1));
+        }
+        self
+    }
+
+    /// Remembers the counts of texts that recur from request to request (documents and the like), up to about so many
+    /// bytes of text; 0 remembers nothing. Clones share what is remembered. It changes speed, never a plan. A manager
+    /// gives a counter without this the size that `tokens.cache_bytes` says.
+    #[must_use]
+    pub fn remembering(mut self, bytes: u64) -> Self {
+        self.cache = Some(Arc::new(ContentCache::new(bytes)));
+        self
+    }
+
+    pub(crate) fn remembers(&self) -> bool {
+        self.cache.is_some()
     }
 
     /// The same counter for a model whose own tokenizer is another one: its numbers are estimates.
@@ -211,19 +304,54 @@ impl TokenCounter {
         let n = match &self.inner.kind {
             #[cfg(feature = "openai")]
             Kind::OpenAi(encoding) => encoding.count(text),
+            #[cfg(feature = "hf")]
+            Kind::HuggingFace(tokenizer) => tokenizer.count(text).map_err(|source| self.failed(source))?,
             Kind::Estimate(rule) => rule.count(text),
-            Kind::Fn(count) => count(text)
-                .map_err(|source| Error::new(Repr::Count { counter: self.inner.name.clone(), source }))?
-                .min(MOST),
+            Kind::Bytes => text.len() as u64,
+            Kind::Fn(count) => count(text).map_err(|source| self.failed(source))?.min(MOST),
         };
         let certainty = self.certainty;
         Ok(TokenCount { n, certainty })
+    }
+
+    /// The control tokens of this counter; none where it knows of none.
+    #[cfg(feature = "chat-template")]
+    pub(crate) fn control_tokens(&self) -> Option<&ControlTokens> {
+        match &self.inner.kind {
+            #[cfg(feature = "hf")]
+            Kind::HuggingFace(tokenizer) => Some(tokenizer.control_tokens()),
+            _ => None,
+        }
+    }
+
+    /// The tokens of a prompt as a chat template renders it: its control tokens are meant. Where a `mark` is given, it
+    /// breaks those that are not, and is not counted itself (rule N2).
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenCounter::count`].
+    #[cfg(feature = "chat-template")]
+    pub(crate) fn count_rendered(&self, text: &str, mark: Option<char>) -> Result<u64, Error> {
+        match &self.inner.kind {
+            #[cfg(feature = "hf")]
+            Kind::HuggingFace(tokenizer) => {
+                tokenizer.count_rendered(text, mark).map_err(|source| self.failed(source))
+            }
+            _ => Ok(self.count(&mark.map_or_else(|| text.into(), |mark| text.replace(mark, "")))?.n),
+        }
+    }
+
+    fn failed(&self, source: Failure) -> Error {
+        Error::new(Repr::Count { counter: self.inner.name.clone(), source })
     }
 
     /// Counts, but reads no further than it takes to know that there are more than `limit` tokens (rule N5).
     pub(crate) fn count_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         if text.is_empty() {
             return Ok(Weight::Exactly(0));
+        }
+        if self.surely_over(text, limit) {
+            return Ok(Weight::Over);
         }
         let n = match &self.inner.kind {
             #[cfg(feature = "openai")]
@@ -233,13 +361,24 @@ impl TokenCounter {
         Ok(n.filter(|n| *n <= limit).map_or(Weight::Over, Weight::Exactly))
     }
 
-    /// Whether the bytes alone prove that a text has more than `limit` tokens, wherever it is put.
-    pub(crate) fn surely_over(&self, text: &str, limit: u64) -> bool {
-        match &self.inner.kind {
-            #[cfg(feature = "openai")]
-            Kind::OpenAi(_) => openai::surely_over(text, limit),
-            _ => false,
+    /// The same for a text that may come again with another request: counted once, remembered by content.
+    pub(crate) fn count_recurring_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
+        match &self.cache {
+            Some(cache) if !self.surely_over(text, limit) => {
+                cache.weigh(text, limit, || self.count_to(text, limit))
+            }
+            _ => self.count_to(text, limit),
         }
+    }
+
+    /// Whether the bytes alone prove that a text has more than `limit` tokens.
+    pub(crate) fn surely_over(&self, text: &str, limit: u64) -> bool {
+        self.bounds.surely_over(text, limit)
+    }
+
+    /// The most tokens of a text of so many bytes; none where nothing is proven.
+    pub(crate) fn most(&self, bytes: u64) -> Option<u64> {
+        self.bounds.most(bytes)
     }
 
     pub(crate) fn tag(&self) -> u32 {
@@ -262,11 +401,24 @@ impl TokenCounter {
             _ => false,
         }
     }
+}
 
-    /// Whether no count exceeds the bytes of its text.
-    pub(crate) fn bounded_by_bytes(&self) -> bool {
-        !matches!(self.inner.kind, Kind::Fn(_))
+impl Kind {
+    fn bounds(&self) -> Bounds {
+        match self {
+            #[cfg(feature = "openai")]
+            Self::OpenAi(_) => openai::BOUNDS,
+            #[cfg(feature = "hf")]
+            Self::HuggingFace(tokenizer) => tokenizer.bounds,
+            Self::Estimate(rule) => rule.bounds(),
+            Self::Bytes => Bounds { longest: Some(1), per_byte: Some(1), ..Bounds::default() },
+            Self::Fn(_) => Bounds::default(),
+        }
     }
+}
+
+fn next_tag() -> u32 {
+    NEXT_TAG.fetch_add(1, Ordering::Relaxed)
 }
 
 impl fmt::Debug for TokenCounter {

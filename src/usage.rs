@@ -6,6 +6,11 @@ use crate::{
 };
 use serde::Serialize;
 
+mod margin;
+
+pub(crate) use margin::Lesson;
+pub use margin::{Margin, Report};
+
 /// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

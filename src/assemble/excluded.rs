@@ -4,7 +4,8 @@
 use super::included::source_of;
 use crate::{
     candidates::{Pool, Unit},
-    item::{ItemId, Priority, Section, Source},
+    error::Error,
+    item::{ItemId, Priority, RagItem, Section, Source},
     meter::{self, Meter},
     plan::ExcludedItem,
     reason::{ExcludedReason, HeldBy, PolicyRule},
@@ -13,12 +14,53 @@ use crate::{
 };
 use std::{collections::BTreeMap, ops::Range};
 
-pub(super) fn rows(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
+/// # Errors
+///
+/// Where the request asks for exact counts of what is out, and the counter fails.
+pub(super) fn rows(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Result<Vec<ExcludedItem>, Error> {
     let mut rows = empty_texts(pool);
     rows.extend(notes(pool, meter, chosen));
     rows.extend(messages(pool, meter, chosen));
     rows.extend(documents(pool, meter, chosen));
-    rows
+    if pool.request().counts_excluded {
+        let documents = pool.documents().iter().zip(0..).filter(|(document, rank)| {
+            document.out.is_some() || chosen.passed_over.contains_key(&Unit::Document(*rank))
+        });
+        let mut documents = documents.map(|(_, rank)| pool.document(rank));
+        for row in &mut rows {
+            let document = if row.section == Section::Rag { documents.next() } else { None };
+            row.tokens = exactly(row, document, pool, meter)?;
+        }
+    }
+    Ok(rows)
+}
+
+/// What a row's items cost, each as a message of its own, whatever is proven by less (rule N4).
+fn exactly(
+    row: &ExcludedItem,
+    document: Option<&RagItem>,
+    pool: &Pool<'_>,
+    meter: &Meter,
+) -> Result<TokenCount, Error> {
+    if let Some(item) = document {
+        return Ok(meter.counted(meter.document(item, u64::MAX)?.in_full()));
+    }
+    let log = pool.log();
+    let note = log.notes().iter().find(|note| row.source == Some(Source::Pinned) && note.item.id == row.id);
+    let first = log.position_of(&row.id);
+    let messages = match (note, first) {
+        (Some(note), _) => std::slice::from_ref(&note.message),
+        (None, Some(first)) => &log.messages()[first as usize..][..row.count as usize],
+        // A system text or state with nothing in it.
+        (None, None) => return Ok(row.tokens),
+    };
+    let mut sum = meter.counted(0);
+    for message in messages {
+        let n = meter.message(message, u64::MAX)?.in_full();
+        let TokenCount { n, certainty } = meter.counted_message(message, n);
+        sum = TokenCount { n: sum.n.saturating_add(n), certainty: sum.certainty.max(certainty) };
+    }
+    Ok(sum)
 }
 
 /// System texts and state with nothing in them (rule H3).
@@ -94,7 +136,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
         n: room.saturating_add(1),
         certainty: match meter.counter().certainty() {
             Certainty::Exact => Certainty::AtLeast,
-            other => other,
+            _ => Certainty::Estimate,
         },
     })
 }

@@ -275,7 +275,7 @@ impl Writer<'_, '_> {
         text.push_str(wording::BLOCK_CLOSE);
         let block = Message::user(text);
         self.line("rag_block", i128::from(self.meter.block()));
-        if !self.meter.block_adds_up() {
+        if !self.meter.block_adds_up() && !self.meter.is_rendered() {
             let whole = i128::from(self.meter.message(&block, u64::MAX)?.in_full());
             self.line("joins", whole - i128::from(pieces));
         }

@@ -25,9 +25,16 @@ pub(super) fn of(
     if tokens == 0 {
         return Ok(None);
     }
+    // Items are counted here, the budget in the provider's tokens (rule N6).
+    let counted = |tokens: u64| match frame.margin {
+        Some(margin) if margin.per_mille < 1000 => {
+            u64::try_from((u128::from(tokens) * 1000).div_ceil(u128::from(margin.per_mille))).unwrap_or(u64::MAX)
+        }
+        _ => tokens,
+    };
     // With so much less, clips would do the rest (rule S7).
     let clips = scale.clips_could_save()?.min(tokens - 1);
-    let excess = tokens - clips;
+    let excess = counted(tokens - clips);
     let mut pins = Vec::new();
     // A user message that an undroppable exchange brings stays, whatever becomes of its own pin.
     let brought: BTreeSet<Unit> = pool.pins.iter().filter_map(|pin| pin.brings).collect();

@@ -81,7 +81,10 @@ impl ConfigLayers {
     ///
     /// `ErrorKind::Config` when it cannot be read as UTF-8.
     pub fn file(self, path: &Path) -> Result<Self, Error> {
-        Ok(self.text(&path.display().to_string(), file::text(path, MOST)?))
+        let origin = path.display().to_string();
+        let text = file::text(path, MOST, "options in TOML");
+        let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;
+        Ok(self.text(&origin, text))
     }
 
     /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word. `name` and

@@ -1,7 +1,7 @@
 //! What types cannot say: sums, ranges, and which number has to stay below which.
 
 use super::{
-    CompactionOptions, Config, ConversationOptions, DefaultModel, RagOptions, Sections, UsageOptions,
+    CompactionOptions, Config, ConversationOptions, DefaultModel, RagOptions, Sections, TokenOptions, UsageOptions,
 };
 use crate::item::Section;
 
@@ -27,6 +27,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     sections(&config.sections)?;
     conversation(config.conversation)?;
     rag(&config.rag)?;
+    tokens(config.tokens)?;
     usage(config.usage)?;
     compaction(config.compaction)
 }
@@ -73,6 +74,13 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
         Some((keys, _)) => fault(keys, 0, "a number of 1 or more, or no such key (rule S9)"),
         None => Ok(()),
     }
+}
+
+fn tokens(options: TokenOptions) -> Result<(), Fault> {
+    if (500..=2_000).contains(&options.margin) {
+        return Ok(());
+    }
+    fault(&["tokens.margin"], options.margin, "tokens of the provider's for 1000 counted here, 500 to 2000 (rule N6)")
 }
 
 fn usage(options: UsageOptions) -> Result<(), Fault> {

@@ -141,7 +141,10 @@ impl Registry {
     ///
     /// As [`Registry::from_toml`], and when the file cannot be read.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
-        Self::from_toml(&file::text(path, MOST)?, &path.display().to_string())
+        let origin = path.display().to_string();
+        let text = file::text(path, MOST, "models in TOML, written by hand or by `models import`");
+        let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;
+        Self::from_toml(&text, &origin)
     }
 
     /// These models over those of another registry: where both know a name, this one's entry holds.
@@ -188,7 +191,7 @@ impl Registry {
             framing: entry.framing,
             estimated: entry.is_estimated(),
             unknown: false,
-            near: None,
+            ..Model::custom(name)
         }
     }
 

@@ -10,6 +10,7 @@ use crate::{
     },
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::Certainty,
+    usage::Margin,
 };
 use serde::Serialize;
 
@@ -39,6 +40,8 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_input: Option<u64>,
     safety_buffer: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    margin: Option<Margin>,
     prompt_budget: u64,
     budget_source: BudgetSource,
     overhead: &'a [LedgerLine],
@@ -73,6 +76,7 @@ impl<'a> Wire<'a> {
             max_completion_tokens: limits.max_completion,
             max_input: limits.max_input,
             safety_buffer: limits.safety_buffer,
+            margin: plan.margin,
             prompt_budget: plan.prompt_budget,
             budget_source: plan.budget_source,
             overhead: &plan.overhead,

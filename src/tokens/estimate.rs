@@ -1,5 +1,7 @@
 //! Characters per token: rough, quick, and honest about it.
 
+use super::bounds::Bounds;
+
 /// Counts Unicode scalar values, in tenths so that 3.5 stays a whole number.
 pub(super) struct CharsPerToken {
     tenths: u64,
@@ -13,6 +15,12 @@ pub(super) const THREE_AND_A_HALF: CharsPerToken = CharsPerToken { tenths: 35, p
 impl CharsPerToken {
     pub(super) fn count(&self, text: &str) -> u64 {
         (text.chars().count() as u64 * 10).div_ceil(self.tenths)
+    }
+
+    /// A character is 1 to 4 bytes.
+    pub(super) fn bounds(&self) -> Bounds {
+        let longest = (self.tenths * 4).div_ceil(10);
+        Bounds { longest: Some(longest), composes: false, per_byte: Some(1) }
     }
 }
 

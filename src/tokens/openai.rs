@@ -1,10 +1,15 @@
 //! The `OpenAI` encodings, embedded: counting through `bpe-openai`, whose worst case is linear.
 
+use super::bounds::Bounds;
 use bpe_openai::Tokenizer;
 
 /// No token of either encoding is longer (128 spaces), so a text of more bytes than 128 a token is over any limit
 /// without being read.
 const LONGEST_TOKEN: u64 = 128;
+
+/// Neither encoding normalises, and each has a token for every byte.
+pub(super) const BOUNDS: Bounds =
+    Bounds { longest: Some(LONGEST_TOKEN), composes: false, per_byte: Some(1) };
 
 /// `bpe-openai` stops inside a piece that is over the limit, and its source leaves the proof of the last 10 tokens
 /// open; a little more room makes its "over" certain.
@@ -30,9 +35,6 @@ impl Encoding {
 
     /// `None` when there are more than `limit` tokens; a count above `limit` may come back too.
     pub(super) fn count_to(self, text: &str, limit: u64) -> Option<u64> {
-        if surely_over(text, limit) {
-            return None;
-        }
         if text.len() as u64 <= limit {
             return Some(self.count(text));
         }
@@ -41,10 +43,6 @@ impl Encoding {
         let count = tokenizer.count_till_limit(&tokenizer.normalize(text), stop);
         count.map(|n| n as u64)
     }
-}
-
-pub(super) fn surely_over(text: &str, limit: u64) -> bool {
-    (text.len() as u64).div_ceil(LONGEST_TOKEN) > limit
 }
 
 #[cfg(test)]

@@ -1,0 +1,142 @@
+//! A model's own chat template, as data. `render` makes text of it.
+
+use crate::{
+    error::{Error, Repr},
+    file,
+};
+use serde_json::Value;
+use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
+
+/// The largest file that is read for a template.
+const MOST_BYTES: u64 = 1 << 24;
+
+/// A chat template in Jinja, as models on Hugging Face bring it, with what it needs beside the messages.
+///
+/// Give it to [`crate::Model::with_template`]: plans are then priced by rendering it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ChatTemplate {
+    origin: Arc<str>,
+    source: Arc<str>,
+    variables: BTreeMap<String, Value>,
+    date: (u16, u8, u8),
+}
+
+impl ChatTemplate {
+    /// A template from its Jinja source. `origin` stands for it in errors.
+    #[must_use]
+    pub fn new(origin: &str, source: &str) -> Self {
+        Self { origin: origin.into(), source: source.into(), variables: BTreeMap::new(), date: (2025, 1, 1) }
+    }
+
+    /// The template in a model's folder: `chat_template.jinja`, or else the one named `default` (or the only one) in
+    /// `tokenizer_config.json`, whose `bos_token`, `eos_token` and the like become variables.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Template` when neither file is there, or they cannot be read.
+    pub fn from_folder(folder: &Path) -> Result<Self, Error> {
+        let own = folder.join("chat_template.jinja");
+        let config = folder.join("tokenizer_config.json");
+        let settings = if config.exists() { read_json(&config)? } else { Value::Null };
+        let (path, source) = match own.exists() {
+            true => (own.clone(), Some(read(&own, "a chat template")?)),
+            false => (config, in_settings(&settings).map(str::to_owned)),
+        };
+        let origin = path.display().to_string();
+        let Some(source) = source else {
+            return Err(fault(&origin, "no chat template; expected chat_template.jinja beside it, or `chat_template` in it"));
+        };
+        let mut template = Self::new(&origin, &source);
+        for (name, value) in settings.as_object().into_iter().flatten() {
+            let text = value.as_str().or_else(|| value.get("content").and_then(Value::as_str));
+            if let Some(text) = text.filter(|_| name.ends_with("_token")) {
+                template = template.variable(name, text);
+            }
+        }
+        Ok(template)
+    }
+
+    /// Sets a variable of the template: `enable_thinking`, `bos_token`, whatever it asks for.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets the day that templates which ask for today's date are told (default: 1 January 2025). There is no clock
+    /// here: the same plan has to come out tomorrow.
+    #[must_use]
+    pub fn date(mut self, year: u16, month: u8, day: u8) -> Self {
+        self.date = (year, month, day);
+        self
+    }
+
+    /// The Jinja source.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    pub(crate) fn variables(&self) -> &BTreeMap<String, Value> {
+        &self.variables
+    }
+
+    /// The day in a format of `strftime`: `%Y`, `%m`, `%d`, `%B` and `%b` are known.
+    pub(crate) fn day(&self, format: &str) -> String {
+        const MONTHS: [&str; 12] = [
+            "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+            "November", "December",
+        ];
+        let (year, month, day) = self.date;
+        let name = MONTHS[usize::from(month.clamp(1, 12)) - 1];
+        format
+            .replace("%Y", &format!("{year:04}"))
+            .replace("%m", &format!("{month:02}"))
+            .replace("%d", &format!("{day:02}"))
+            .replace("%B", name)
+            .replace("%b", &name[..3])
+    }
+}
+
+impl fmt::Debug for ChatTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatTemplate").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+/// The template in a `tokenizer_config.json`: a text, or a list of named ones.
+fn in_settings(settings: &Value) -> Option<&str> {
+    let given = settings.get("chat_template")?;
+    let list = given.as_array().map_or(&[][..], Vec::as_slice);
+    let named = |entry: &&Value| entry.get("name").and_then(Value::as_str) == Some("default");
+    let entry = list.iter().find(named).or_else(|| list.first().filter(|_| list.len() == 1));
+    given.as_str().or_else(|| entry?.get("template")?.as_str())
+}
+
+fn read(path: &Path, expected: &str) -> Result<String, Error> {
+    file::text(path, MOST_BYTES, expected).map_err(|detail| fault(&path.display().to_string(), &detail))
+}
+
+fn read_json(path: &Path) -> Result<Value, Error> {
+    let text = read(path, "JSON")?;
+    serde_json::from_str(&text).map_err(|error| fault(&path.display().to_string(), &error.to_string()))
+}
+
+fn fault(origin: &str, detail: &str) -> Error {
+    Error::new(Repr::Template { origin: origin.into(), detail: detail.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_told_as_asked() {
+        let template = ChatTemplate::new("t", "").date(2026, 7, 4);
+        assert_eq!(template.day("%d %b %Y, %B, %Y-%m-%d"), "04 Jul 2026, July, 2026-07-04");
+    }
+}

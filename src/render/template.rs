@@ -1,0 +1,268 @@
+//! A prompt as the text that a model's own chat template makes of it. The settings that make this equal to the
+//! reference (Python's Jinja as `transformers` sets it up) are listed in `docs/counting.md`.
+
+use crate::{
+    error::{Error, Repr},
+    message::{Message, Part, Prompt, Role, Tool},
+    model::ChatTemplate,
+};
+use minijinja::{
+    Environment, ErrorKind, Value,
+    syntax::SyntaxConfig,
+    value::{Kwargs, Serde},
+};
+use minijinja_contrib::pycompat::unknown_method_callback;
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use std::{collections::BTreeMap, io};
+
+/// What a template may do before it is stopped: far more than any prompt needs, far less than forever.
+const FUEL: u64 = 500_000_000;
+
+/// A template, compiled.
+#[derive(Debug)]
+pub(crate) struct Renderer {
+    environment: Environment<'static>,
+    origin: String,
+    variables: BTreeMap<String, serde_json::Value>,
+}
+
+/// What templates disagree about, in the order in which it is tried: whether the arguments of a call are an object or
+/// text, whether a message of calls alone has no content or empty content, and whether two messages of one role may
+/// follow each other.
+#[derive(Clone, Copy)]
+struct Shape {
+    arguments_as_text: bool,
+    empty_content: bool,
+    merged: bool,
+}
+
+impl Shape {
+    fn all() -> impl Iterator<Item = Self> {
+        let each = [false, true];
+        each.into_iter().flat_map(move |merged| {
+            each.into_iter().flat_map(move |arguments_as_text| {
+                each.map(|empty_content| Self { arguments_as_text, empty_content, merged })
+            })
+        })
+    }
+}
+
+impl Renderer {
+    pub(crate) fn new(template: &ChatTemplate) -> Result<Self, Error> {
+        let origin = template.origin().to_owned();
+        let fault = |error: minijinja::Error| refused(&origin, &error);
+        let mut environment = Environment::new();
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(fault)?);
+        environment.set_unknown_method_callback(unknown_method_callback);
+        environment.set_fuel(Some(FUEL));
+        environment.add_filter("tojson", to_json);
+        let raise = |message: String| Err::<Value, _>(minijinja::Error::new(ErrorKind::InvalidOperation, message));
+        environment.add_function("raise_exception", raise);
+        // A template that asks whether it may know the date is told no: it brings a date of its own then.
+        if !template.source().contains("strftime_now is defined") {
+            let day = template.clone();
+            environment.add_function("strftime_now", move |format: String| day.day(&format));
+        }
+        environment.add_template_owned("chat", without_marks(template.source())).map_err(fault)?;
+        Ok(Self { environment, origin, variables: template.variables().clone() })
+    }
+
+    /// The text of a prompt, with the beginning of the reply if `reply` says so.
+    pub(crate) fn render(&self, messages: &[Message], tools: &[Tool], reply: bool) -> Result<String, Error> {
+        let mut first = None;
+        for shape in Shape::all() {
+            match self.render_as(messages, tools, reply, shape) {
+                Ok(text) => return Ok(text),
+                Err(error) => drop(first.get_or_insert(error)),
+            }
+        }
+        let error = first.unwrap_or_else(|| minijinja::Error::new(ErrorKind::InvalidOperation, "no way to render"));
+        Err(refused(&self.origin, &error))
+    }
+
+    fn render_as(
+        &self,
+        messages: &[Message],
+        tools: &[Tool],
+        reply: bool,
+        shape: Shape,
+    ) -> Result<String, minijinja::Error> {
+        let mut context: BTreeMap<&str, Value> = BTreeMap::new();
+        for (name, value) in &self.variables {
+            context.insert(name, Value::from(Serde(value)));
+        }
+        let messages: Vec<Value> = in_turns(messages, shape).iter().map(|group| message(group, shape)).collect();
+        context.insert("messages", Value::from(messages));
+        context.insert("add_generation_prompt", Value::from(reply));
+        if !tools.is_empty() {
+            context.insert("tools", tools.iter().map(tool).collect());
+        }
+        self.environment.get_template("chat")?.render(Value::from(Serde(&context)))
+    }
+}
+
+fn refused(origin: &str, error: &minijinja::Error) -> Error {
+    let line = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
+    let detail = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+    Error::new(Repr::Template { origin: origin.into(), detail: format!("{line}{detail}") })
+}
+
+/// The source without the marks that tell a trainer what the model said; `transformers` knows them, Jinja does not.
+fn without_marks(source: &str) -> String {
+    let mut text = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(start) = rest.find("{%") {
+        let Some(length) = rest[start..].find("%}") else { break };
+        let (before, tag) = (&rest[..start], &rest[start..start + length + 2]);
+        let word = tag.trim_matches(|c: char| matches!(c, '{' | '}' | '%' | '-' | '+') || c.is_whitespace());
+        text.push_str(before);
+        match word {
+            "generation" => text.push_str(&tag.replace("generation", "if true")),
+            "endgeneration" => text.push_str(&tag.replace("endgeneration", "endif")),
+            _ => text.push_str(tag),
+        }
+        rest = &rest[start + length + 2..];
+    }
+    text.push_str(rest);
+    text
+}
+
+/// Messages that are sent as one: each by itself, or neighbours of one role together. Results never merge, nor do calls.
+fn in_turns(messages: &[Message], shape: Shape) -> Vec<&[Message]> {
+    let alone = |message: &Message| message.role() == Role::Tool || !message.tool_calls().is_empty();
+    let same = |a: &Message, b: &Message| shape.merged && role(a) == role(b) && !alone(a) && !alone(b);
+    messages.chunk_by(same).collect()
+}
+
+/// Templates know the system role by one name.
+fn role(message: &Message) -> &'static str {
+    match message.role() {
+        Role::Developer => Role::System.name(),
+        role => role.name(),
+    }
+}
+
+/// Text as text; a list of parts only where there is something else among them.
+fn content(group: &[Message], shape: Shape) -> Value {
+    let other = |part: &Part| !matches!(part, Part::Text(_));
+    if group.iter().any(|message| message.content_parts().iter().any(other)) {
+        return group.iter().flat_map(parts).collect();
+    }
+    let texts: Vec<&str> = group.iter().flat_map(Message::plain_texts).collect();
+    let calls = group.iter().any(|message| !message.tool_calls().is_empty());
+    if texts.is_empty() && calls && !shape.empty_content {
+        return Value::from(());
+    }
+    Value::from(texts.join("\n\n"))
+}
+
+fn parts(message: &Message) -> Vec<Value> {
+    let part = |part: &Part| match part {
+        Part::Text(text) => object([("type", Value::from("text")), ("text", Value::from(text.as_str()))]),
+        Part::Image { .. } => object([("type", Value::from("image"))]),
+        Part::Opaque { json } => from_json(json),
+    };
+    let own = Some(message.text()).filter(|text| !text.is_empty());
+    let own = own.map(|text| object([("type", Value::from("text")), ("text", Value::from(text))]));
+    own.into_iter().chain(message.content_parts().iter().map(part)).collect()
+}
+
+fn message(group: &[Message], shape: Shape) -> Value {
+    let [first, ..] = group else { return Value::UNDEFINED };
+    let mut fields = vec![("role", Value::from(role(first))), ("content", content(group, shape))];
+    if let Some(reasoning) = first.reasoning_text() {
+        fields.push(("reasoning_content", Value::from(reasoning)));
+    }
+    if let Some(name) = first.speaker() {
+        fields.push(("name", Value::from(name)));
+    }
+    let calls = first.tool_calls().iter().map(|call| {
+        let arguments = match from_json(&call.arguments) {
+            object if object.kind() == minijinja::value::ValueKind::Map && !shape.arguments_as_text => object,
+            _ => Value::from(call.arguments.as_str()),
+        };
+        let function = object([("name", Value::from(call.name.as_str())), ("arguments", arguments)]);
+        object([("type", Value::from("function")), ("id", Value::from(call.id.as_str())), ("function", function)])
+    });
+    let calls: Vec<Value> = calls.collect();
+    if !calls.is_empty() {
+        fields.push(("tool_calls", Value::from(calls)));
+    }
+    if let Some(id) = first.answers() {
+        fields.push(("tool_call_id", Value::from(id)));
+    }
+    object(fields)
+}
+
+fn tool(tool: &Tool) -> Value {
+    let mut fields = vec![
+        ("name", Value::from(tool.name.as_str())),
+        ("description", Value::from(tool.description.as_str())),
+    ];
+    if !tool.schema.trim().is_empty() {
+        fields.push(("parameters", from_json(&tool.schema)));
+    }
+    object([("type", Value::from("function")), ("function", object(fields))])
+}
+
+fn object<'k>(fields: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
+    fields.into_iter().collect()
+}
+
+/// JSON as a value, its keys in their order; text that is none stays text.
+fn from_json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}
+
+/// Python's `json.dumps(ensure_ascii=False)`: no escaping for HTML, a space after comma and colon.
+fn to_json(value: &Value, options: Kwargs) -> Result<Value, minijinja::Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    // Python's other options change nothing that templates rely on here.
+    let _: Option<Value> = options.get("ensure_ascii")?;
+    let _: Option<Value> = options.get("separators")?;
+    let _: Option<Value> = options.get("sort_keys")?;
+    options.assert_all_used()?;
+    let mut out = Vec::new();
+    let done = match indent {
+        Some(indent) => {
+            let indent = " ".repeat(indent.min(64));
+            let formatter = PrettyFormatter::with_indent(indent.as_bytes());
+            value.serialize(&mut Serializer::with_formatter(&mut out, formatter))
+        }
+        None => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)),
+    };
+    let fault = |detail: String| minijinja::Error::new(ErrorKind::BadSerialization, detail);
+    done.map_err(|error| fault(error.to_string()))?;
+    let text = String::from_utf8(out).map_err(|error| fault(error.to_string()))?;
+    Ok(Value::from_safe_string(text))
+}
+
+/// `", "` and `": "` between things.
+struct Spaced;
+
+impl Spaced {
+    fn comma<W: ?Sized + io::Write>(writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+}
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        Self::comma(writer, first)
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        Self::comma(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+/// The prompt as text, for `prompt` and `template`.
+pub(super) fn render(prompt: &Prompt, template: &ChatTemplate) -> Result<String, Error> {
+    Renderer::new(template)?.render(&prompt.messages, &prompt.tools, true)
+}

@@ -1,0 +1,76 @@
+//! What the bytes of a text prove about its tokens, before any of it is tokenised (rule N5). The proofs stand in
+//! `docs/counting.md`.
+
+/// Bounds of one vocabulary.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// Bytes that no token covers more of; none where that is not known.
+    pub(super) longest: Option<u64>,
+    /// Whether a normaliser composes characters first, so that only some bytes are sure to reach the vocabulary.
+    pub(super) composes: bool,
+    /// The most tokens that a byte can become; none where that is not known.
+    pub(super) per_byte: Option<u64>,
+}
+
+/// A composed character stands for at most 4 characters of at most 4 bytes each, and is a byte at least.
+const COMPOSED: u64 = 16;
+
+impl Bounds {
+    /// Whether the bytes alone prove more than `limit` tokens.
+    pub(super) fn surely_over(self, text: &str, limit: u64) -> bool {
+        let Some(longest) = self.longest else { return false };
+        let covered = limit.saturating_mul(longest);
+        let bytes = text.len() as u64;
+        if self.composes {
+            bytes > covered.saturating_mul(COMPOSED) || bytes > covered && plain_bytes(text, covered) > covered
+        } else {
+            bytes > covered
+        }
+    }
+
+    /// The most tokens of a text of so many bytes.
+    pub(super) fn most(self, bytes: u64) -> Option<u64> {
+        Some(self.per_byte?.saturating_mul(bytes))
+    }
+}
+
+/// Bytes that no normal form takes away: ASCII that nothing combines with. Counts until there are more than `enough`.
+fn plain_bytes(text: &str, enough: u64) -> u64 {
+    let mut sum = 0;
+    let bytes = text.as_bytes();
+    for start in (0..bytes.len()).step_by(4096) {
+        let end = (start + 4096).min(bytes.len());
+        let next = bytes[start + 1..].iter().chain(std::iter::once(&b' '));
+        sum += bytes[start..end].iter().zip(next).filter(|(a, b)| a.is_ascii() && b.is_ascii()).count() as u64;
+        if sum > enough {
+            break;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn over_is_said_only_where_it_is_proven() {
+        let bounds = Bounds { longest: Some(4), composes: false, per_byte: Some(1) };
+        assert!(!bounds.surely_over("abcdefgh", 2) && bounds.surely_over("abcdefghi", 2));
+        assert!(!bounds.surely_over("", 0) && bounds.surely_over("a", 0));
+        assert!(!bounds.surely_over("abc", u64::MAX));
+        assert_eq!(bounds.most(7), Some(7));
+        assert!(!Bounds::default().surely_over("a", 0) && Bounds::default().most(1).is_none());
+    }
+
+    #[test]
+    fn a_normal_form_takes_no_plain_ascii_away() {
+        let bounds = Bounds { longest: Some(4), composes: true, per_byte: Some(3) };
+        assert!(bounds.surely_over("abcdefghi", 2));
+        // The last letter before an accent may go into it.
+        assert!(!bounds.surely_over("abcdefgh\u{301}", 2));
+        let marks = "\u{1100}\u{1161}\u{11a8}".repeat(100);
+        assert!(!bounds.surely_over(&marks, 20) && bounds.surely_over(&marks, 14));
+        assert!(bounds.surely_over(&"a".repeat(10_000), 2_499) && !bounds.surely_over(&"a".repeat(10_000), 2_500));
+    }
+}

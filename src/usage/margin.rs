@@ -1,0 +1,208 @@
+//! What reports teach about a counter that only estimates (rule N6).
+
+use super::Usage;
+use serde::Serialize;
+
+/// How a provider's count follows from ours: `counted * per_mille / 1000 + offset`, rounded up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Margin {
+    /// The provider's tokens for 1000 of ours.
+    pub per_mille: u32,
+    /// What the provider counts beside that: tools or instructions that the plan does not know of. It may be negative.
+    pub offset: i64,
+    /// How many reports taught it; 0 where the configuration or the request set it.
+    pub reports: u32,
+}
+
+/// What one prompt was counted as here, and what its provider reported, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The plan's own count, without any margin.
+    pub counted: u64,
+    /// Input as reported, cached tokens among it.
+    pub reported: u64,
+}
+
+impl Report {
+    /// A plan's count and the provider's report on it.
+    #[must_use]
+    pub fn new(counted: u64, usage: Usage) -> Self {
+        let reported = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+        Self { counted, reported }
+    }
+
+    /// Half to twice the count: two tokenizers do not differ by more on the texts that are measured in
+    /// `docs/counting.md`.
+    fn is_near(self) -> bool {
+        self.reported >= self.counted / 2 && self.reported <= self.counted.saturating_mul(2)
+    }
+
+    /// Far from the count by the same amount as the report before: something else is sent with every prompt.
+    fn continues(self, last: Self) -> bool {
+        let expected = wide(last.reported) + wide(self.counted) - wide(last.counted);
+        let grown = (wide(self.counted) - wide(last.counted)).abs();
+        (wide(self.reported) - expected).abs() <= grown.max(wide(self.reported) / 8)
+    }
+}
+
+/// Tokens that counts have to lie apart before their difference says anything about a tokenizer.
+const APART: i128 = 1_000;
+
+/// What reports teach, and what is wrong with the last of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Lesson {
+    pub(crate) margin: Option<Margin>,
+    /// The last report, where it is not believed.
+    pub(crate) doubted: Option<Report>,
+}
+
+impl Lesson {
+    /// The newest reports that are looked at.
+    pub(crate) const REPORTS: usize = 16;
+
+    /// Learns from reports, the oldest first; `window` is the context length. Whole numbers only: the same log teaches
+    /// the same margin everywhere.
+    pub(crate) fn learn(reports: &[Report], window: u64) -> Self {
+        let possible = |report: &Report| report.reported > 0 && report.reported <= window && report.counted > 0;
+        let mut believed = Vec::new();
+        let (mut last, mut doubted) = (None, None);
+        for report in &reports[reports.len().saturating_sub(Self::REPORTS)..] {
+            doubted = Some(*report);
+            if !possible(report) {
+                continue;
+            }
+            let continues = last.is_some_and(|last| report.continues(last));
+            if continues && believed.last() != last.as_ref() {
+                believed.extend(last);
+            }
+            if continues || report.is_near() {
+                believed.push(*report);
+                doubted = None;
+            }
+            last = Some(*report);
+        }
+        Self { margin: Margin::through(&believed), doubted }
+    }
+}
+
+impl Margin {
+    /// So many tokens of the provider's for 1000 of ours, and nothing beside.
+    #[must_use]
+    pub fn per_mille(per_mille: u32) -> Self {
+        Self { per_mille, offset: 0, reports: 0 }
+    }
+
+    /// The line through the newest report and the one whose count is farthest from it; where none is far enough, the
+    /// newest report alone.
+    fn through(reports: &[Report]) -> Option<Self> {
+        let newest = *reports.last()?;
+        let count = reports.len() as u32;
+        let (counted, reported) = (wide(newest.counted), wide(newest.reported));
+        let far = |report: &Report| (wide(report.counted) - counted).abs();
+        // Of two that are equally far the older one.
+        let farthest = reports.iter().rev().max_by_key(|report| far(report)).filter(|report| far(report) >= APART);
+        let per_mille = match farthest {
+            Some(other) => {
+                let rise = (reported - wide(other.reported)) * 1000 / (counted - wide(other.counted));
+                rise.clamp(500, 2000)
+            }
+            None if newest.is_near() => reported * 1000 / counted,
+            None => 1000,
+        };
+        let offset = reported - rounded_up(counted * per_mille);
+        // A counter whose ratio alone explains the reports leaves no offset but what rounding makes.
+        let offset = if farthest.is_none() && newest.is_near() { offset.max(0) } else { offset };
+        Some(Self {
+            per_mille: u32::try_from(per_mille).ok()?,
+            offset: i64::try_from(offset).ok()?,
+            reports: count,
+        })
+    }
+
+    /// What the provider counts where we count so much.
+    pub(crate) fn of(self, counted: i128) -> i128 {
+        rounded_up(counted * i128::from(self.per_mille)) + i128::from(self.offset)
+    }
+
+    /// The most that we may count, so that the provider counts no more than `budget`.
+    pub(crate) fn within(self, budget: u64) -> i128 {
+        ((wide(budget) - i128::from(self.offset)) * 1000).div_euclid(i128::from(self.per_mille.max(1)))
+    }
+}
+
+/// Thousandths to whole ones.
+fn rounded_up(thousandths: i128) -> i128 {
+    -(-thousandths).div_euclid(1000)
+}
+
+fn wide(n: u64) -> i128 {
+    i128::from(n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn learn(reports: &[(u64, u64)], window: u64) -> Lesson {
+        let reports: Vec<Report> =
+            reports.iter().map(|(counted, reported)| Report { counted: *counted, reported: *reported }).collect();
+        Lesson::learn(&reports, window)
+    }
+
+    fn line(per_mille: u32, offset: i64, reports: u32) -> Option<Margin> {
+        Some(Margin { per_mille, offset, reports })
+    }
+
+    #[test]
+    fn one_report_is_a_ratio_and_two_far_ones_are_a_line() {
+        assert_eq!(learn(&[], 9_000).margin, None);
+        assert_eq!(learn(&[(1_000, 1_160)], 9_000).margin, line(1_160, 0, 1));
+        assert_eq!(learn(&[(1_000, 1_160), (1_500, 1_740)], 9_000).margin, line(1_160, 0, 2));
+        assert_eq!(learn(&[(1_000, 1_400), (3_000, 3_800)], 9_000).margin, line(1_200, 200, 2));
+        // The window was cut: the line is the same from the other side.
+        assert_eq!(learn(&[(3_000, 3_800), (1_000, 1_400)], 9_000).margin, line(1_200, 200, 2));
+    }
+
+    #[test]
+    fn behaviour_40_what_cannot_be_is_flagged_and_teaches_nothing() {
+        for (counted, reported) in [(1_000, 0), (1_000, 300_000), (1_000, 2_001), (1_000, 499), (0, 9)] {
+            let lesson = learn(&[(1_000, 1_100), (counted, reported)], 200_000);
+            assert_eq!(lesson.margin, line(1_100, 0, 1), "{reported}");
+            assert_eq!(lesson.doubted, Some(Report { counted, reported }));
+        }
+        assert_eq!(learn(&[(1_000, 0), (1_000, 1_100)], 200_000).doubted, None);
+    }
+
+    #[test]
+    fn tools_that_the_plan_does_not_know_are_believed_when_they_come_again() {
+        let first = learn(&[(500, 25_000)], 200_000);
+        assert!(first.margin.is_none() && first.doubted.is_some());
+        let second = learn(&[(500, 25_000), (700, 25_230)], 200_000);
+        assert_eq!((second.margin, second.doubted), (line(1_000, 24_530, 2), None));
+        let third = learn(&[(500, 25_000), (700, 25_230), (2_700, 27_400)], 200_000);
+        assert_eq!(third.margin, line(1_090, 24_457, 3));
+    }
+
+    proptest! {
+        #[test]
+        fn what_fits_here_fits_there(
+            per_mille in 1u32..5_000, offset in -50_000i64..50_000, budget in 0u64..1_000_000,
+        ) {
+            let margin = Margin { per_mille, offset, reports: 1 };
+            let most = margin.within(budget);
+            prop_assert!(margin.of(most) <= i128::from(budget));
+            prop_assert!(margin.of(most + 1) > i128::from(budget));
+        }
+
+        #[test]
+        fn no_report_breaks_it(reports in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40), window: u64) {
+            let lesson = learn(&reports, window);
+            if let Some(margin) = lesson.margin {
+                prop_assert!((500..=2_000).contains(&margin.per_mille));
+            }
+        }
+    }
+}
