@@ -164,9 +164,8 @@ fn about_the_target(frame: &Frame<'_>, meter: &Meter) -> Vec<Notice> {
         let name = &frame.model.name;
         let near =
             frame.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let text = format!(
-            "model `{name}` is not in the registry: its limits are the defaults, its counts estimates"
-        );
+        let counts = if frame.model.estimated { ", its counts estimates" } else { "" };
+        let text = format!("model `{name}` is not in the registry: its limits are the defaults{counts}");
         say("B2", text + &near);
     }
     if !matches!(frame.model.framing, Framing::OpenAiChat | Framing::Plain) && !meter.is_rendered() {

@@ -52,7 +52,7 @@ impl ContextWindowManager {
         let name = model.tokenizer.as_ref();
         let name = name.unwrap_or(&config.model.default.tokenizer);
         let counter = TokenCounter::named(name)?;
-        let counter = if model.unknown || model.estimated { counter.as_estimate() } else { counter };
+        let counter = if model.estimated { counter.as_estimate() } else { counter };
         Self::new(model, counter, config)
     }
 

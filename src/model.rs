@@ -31,9 +31,9 @@ pub struct Model {
     pub tokenizer: Option<String>,
     /// The wire form.
     pub framing: Framing,
-    /// Whether the tokenizer stands for one that is not built in: counts are estimates then.
+    /// Whether the tokenizer stands for one that is not built in, or for one that nobody knows: counts are estimates.
     pub estimated: bool,
-    /// Whether the name was looked for and is not in the registry: its counts are estimates then.
+    /// Whether the name was looked for and is not in the registry.
     pub unknown: bool,
     /// For an unknown name, the known one that may have been meant.
     pub near: Option<String>,
@@ -148,13 +148,12 @@ impl Model {
         }
     }
 
-    /// The same model, priced and sent in the form of its own chat template.
+    /// The same model, priced and sent in the form of its own chat template. Its tokenizer is taken for the model's own:
+    /// nothing is estimated then.
     #[cfg(feature = "chat-template")]
     #[must_use]
-    pub fn with_template(mut self, template: ChatTemplate) -> Self {
-        self.framing = Framing::ChatTemplate;
-        self.template = Some(template);
-        self
+    pub fn with_template(self, template: ChatTemplate) -> Self {
+        Self { framing: Framing::ChatTemplate, template: Some(template), estimated: false, ..self }
     }
 
     /// The limits that hold for one request, and where they come from (rule B2).

@@ -134,10 +134,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
     };
     weighed_against.map_or(bound, |room| TokenCount {
         n: room.saturating_add(1),
-        certainty: match meter.counter().certainty() {
-            Certainty::Exact => Certainty::AtLeast,
-            _ => Certainty::Estimate,
-        },
+        certainty: meter.counter().at_least(),
     })
 }
 

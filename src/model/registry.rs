@@ -179,7 +179,7 @@ impl Registry {
     pub fn model(&self, name: &str) -> Model {
         let Some(entry) = self.entry(name) else {
             let near = self.nearest(name).map(str::to_owned);
-            return Model { unknown: true, near, ..Model::custom(name) };
+            return Model { unknown: true, estimated: true, near, ..Model::custom(name) };
         };
         Model {
             name: name.into(),

@@ -99,7 +99,7 @@ impl Renderer {
         if !tools.is_empty() {
             context.insert("tools", tools.iter().map(tool).collect());
         }
-        self.environment.get_template("chat")?.render(Value::from(Serde(&context)))
+        self.environment.get_template("chat")?.render(Value::from_pairs(context))
     }
 }
 
@@ -208,7 +208,7 @@ fn tool(tool: &Tool) -> Value {
 }
 
 fn object<'k>(fields: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
-    fields.into_iter().collect()
+    Value::from_pairs(fields)
 }
 
 /// JSON as a value, its keys in their order; text that is none stays text.

@@ -5,3 +5,5 @@ pub mod data;
 pub mod generate;
 pub mod laws;
 pub mod recount;
+pub mod texts;
+pub mod tokenizers;

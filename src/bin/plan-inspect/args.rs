@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
-use context_window::{Config, ConfigLayers, LoadedConfig, Registry, RequestLimits, TokenCounter};
+use context_window::{Config, ConfigLayers, LoadedConfig, Registry, RequestLimits};
 use std::{
     env,
     ffi::OsString,
@@ -93,6 +93,9 @@ pub(crate) struct Plan {
     /// Write what the next prompt needs to begin as this one does (see --previous)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) save_anchor: Option<PathBuf>,
+    /// How sure the numbers of what is left out are: bounds cost nothing, exact ones are counted in full
+    #[arg(long, value_enum, default_value_t = CertaintyAsked::Bounds, value_name = "HOW", help_heading = "Output")]
+    pub(crate) certainty: CertaintyAsked,
     /// Exit with 1 when the plan is over its budget
     #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,
@@ -209,8 +212,8 @@ pub(crate) struct Target {
     /// The wire form the plan is priced in and printed as, whatever the model's own is
     #[arg(long, value_enum)]
     pub(crate) provider: Option<Provider>,
-    /// Count with this tokenizer
-    #[arg(long, value_name = "NAME", value_parser = TokenCounter::NAMES.to_vec())]
+    /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or its folder
+    #[arg(long, value_name = "NAME|PATH")]
     pub(crate) tokenizer: Option<String>,
 }
 
@@ -218,6 +221,8 @@ pub(crate) struct Target {
 pub(crate) enum Provider {
     /// OpenAI Chat Completions
     Openai,
+    /// The text of the model's own chat template, found in the folder that --tokenizer names
+    ChatTemplate,
 }
 
 #[derive(Debug, Args)]
@@ -295,12 +300,20 @@ impl Screen {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CertaintyAsked {
+    /// What is proven without counting
+    Bounds,
+    /// Counted in full
+    Exact,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A report for people
     Text,
     /// The plan as one JSON object
     Json,
-    /// The provider's request body: messages and tools
+    /// What is sent: the provider's request body (messages and tools), or the text of the chat template
     Messages,
 }
 

@@ -4,14 +4,14 @@
 
 use super::{print, save};
 use crate::{
-    args::{Format, Plan, Provider},
+    args::{CertaintyAsked, Format, Plan, Provider},
     input,
 };
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use context_window::{
-    Anchor, Config, ContextPlan, ContextWindowManager, Framing, ItemId, Model, Session, render, report,
+    Anchor, ChatTemplate, ContextPlan, ContextWindowManager, Framing, ItemId, Model, Session, render, report,
 };
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
     let config = args.options.config()?.config;
@@ -25,15 +25,20 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
     if let Some(path) = &args.previous {
         session.previous = Some(previous(path)?);
     }
-    let manager = manager(args, config, &session)?;
-    let limits = args.limits.over(session.limits);
-    let plan = manager.build_plan(&session.request().limits(limits))?;
+    let model = model(args, &session)?;
+    let manager = ContextWindowManager::configured(model.clone(), config)?;
+    let request = session.request().limits(args.limits.over(session.limits));
+    let request = if args.certainty == CertaintyAsked::Exact { request.count_excluded() } else { request };
+    let plan = manager.build_plan(&request)?;
     let text = match args.format {
         Format::Text => {
             report::text(&plan).width(args.screen.width()).colour(args.screen.colour()).to_string()
         }
         Format::Json => report::json(&plan) + "\n",
-        Format::Messages => serde_json::to_string_pretty(&render::openai(&plan))? + "\n",
+        Format::Messages => match &model.template {
+            Some(template) => render::chat_template(&plan, template)?,
+            None => serde_json::to_string_pretty(&render::openai(&plan))? + "\n",
+        },
     };
     if let Some(path) = &args.save_anchor {
         save(path, &(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
@@ -71,7 +76,7 @@ fn say_beside(plan: &ContextPlan) {
 }
 
 /// What an earlier run saved with `--save-anchor`.
-fn previous(path: &std::path::Path) -> Result<Anchor> {
+fn previous(path: &Path) -> Result<Anchor> {
     let (name, text) = input::text(path)?;
     let known: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&text);
     if !known.is_ok_and(|object| object.contains_key("window_start")) {
@@ -81,19 +86,33 @@ fn previous(path: &std::path::Path) -> Result<Anchor> {
     read.map_err(|error| anyhow::anyhow!("{name}: no anchor ({error}); expected what --save-anchor writes"))
 }
 
-/// The manager for the model that the flags name, or else the session; without either, the defaults.
-fn manager(args: &Plan, config: Config, session: &Session) -> Result<ContextWindowManager> {
+/// The model that the flags name, or else the session; without either, the defaults.
+fn model(args: &Plan, session: &Session) -> Result<Model> {
     let target = &args.target;
     let name = target.model.as_deref().or(session.model.as_deref());
     let mut model = match name {
         Some(name) => args.models.registry()?.model(name),
         None => Model::custom("default"),
     };
-    if let Some(Provider::Openai) = target.provider {
-        model.framing = Framing::OpenAiChat;
-    }
     if target.tokenizer.is_some() {
         model.tokenizer.clone_from(&target.tokenizer);
     }
-    Ok(ContextWindowManager::configured(model, config)?)
+    match target.provider {
+        Some(Provider::Openai) => model.framing = Framing::OpenAiChat,
+        Some(Provider::ChatTemplate) => model = with_its_template(model)?,
+        None => {}
+    }
+    Ok(model)
+}
+
+/// The model with the template in its tokenizer's folder: what is counted then is what is sent.
+fn with_its_template(model: Model) -> Result<Model> {
+    let folder = model.tokenizer.as_deref().map(Path::new).filter(|path| path.exists());
+    let folder = folder.map(|path| if path.is_dir() { path } else { path.parent().unwrap_or(path) });
+    let folder = folder.context(
+        "--provider chat-template: no template is known; expected --tokenizer with the model's folder, which holds \
+         tokenizer.json and chat_template.jinja or tokenizer_config.json",
+    )?;
+    let template = ChatTemplate::from_folder(folder)?;
+    Ok(model.with_template(template))
 }
