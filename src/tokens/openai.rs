@@ -1,13 +1,16 @@
-//! The `OpenAI` encodings, embedded. A text falls into pieces; a piece that is a token is one, any other is merged by
-//! `bpe`, whose worst case is linear; pieces that were counted before are remembered.
+//! The `OpenAI` encodings, embedded. A text falls into pieces; a piece that is a token is one, any other is merged, in
+//! time linear in its length; short pieces that were counted a moment ago are remembered.
 
 use super::bounds::Bounds;
 
 mod classes;
+mod hash;
 mod pieces;
 mod recent;
+mod vocabulary;
 
 use pieces::{Pattern, Pieces};
+use vocabulary::Vocabulary;
 
 /// No token of either encoding is longer (128 spaces), so a text of more bytes than 128 a token is over any limit
 /// without being read.
@@ -15,6 +18,9 @@ const LONGEST_TOKEN: u64 = 128;
 
 /// Neither encoding normalises, and each has a token for every byte.
 pub(super) const BOUNDS: Bounds = Bounds { longest: Some(LONGEST_TOKEN), composes: false, per_byte: Some(1) };
+
+static O200K: Vocabulary = Vocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.table")));
+static CL100K: Vocabulary = Vocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.table")));
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Encoding {
@@ -30,13 +36,11 @@ impl Encoding {
         }
     }
 
-    /// The tokens of one piece.
-    fn merge(self, piece: &[u8]) -> u64 {
-        let tokenizer = match self {
-            Self::O200k => bpe_openai::o200k_base(),
-            Self::Cl100k => bpe_openai::cl100k_base(),
-        };
-        tokenizer.bpe.count(piece) as u64
+    fn vocabulary(self) -> &'static Vocabulary {
+        match self {
+            Self::O200k => &O200K,
+            Self::Cl100k => &CL100K,
+        }
     }
 
     pub(super) fn count(self, text: &str) -> u64 {
@@ -46,10 +50,11 @@ impl Encoding {
     /// `None` when there are more than `limit` tokens: pieces are counted until there are.
     pub(super) fn count_to(self, text: &str, limit: u64) -> Option<u64> {
         let mut pieces = Pieces::new(text, self.pattern());
+        let vocabulary = self.vocabulary();
         let (mut sum, mut from) = (0, 0);
         recent::with(self, |recent| {
             while let Some(end) = pieces.next_end() {
-                sum += recent.count(text.as_bytes(), from..end, |piece| self.merge(piece));
+                sum += recent.count(text.as_bytes(), from..end, vocabulary);
                 if sum > limit {
                     return None;
                 }

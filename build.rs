@@ -1,0 +1,101 @@
+//! Writes the vocabularies of the `OpenAI` encodings as tables that need no loading: they are read where they lie in
+//! the program. The tokens come from the crate `bpe-openai`; what the tables mean is told in
+//! `src/tokens/openai/vocabulary.rs`.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/tokens/openai/hash.rs");
+    #[cfg(feature = "openai")]
+    tables::write();
+}
+
+#[cfg(feature = "openai")]
+#[path = "src/tokens/openai/hash.rs"]
+mod hash;
+
+#[cfg(feature = "openai")]
+mod tables {
+    use super::hash;
+    use std::{collections::HashMap, env, fs, path::Path};
+
+    /// No token.
+    const NONE: u32 = u32::MAX;
+
+    pub(super) fn write() {
+        let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
+        for (name, tokenizer) in
+            [("o200k_base", bpe_openai::o200k_base()), ("cl100k_base", bpe_openai::cl100k_base())]
+        {
+            let bpe = &tokenizer.bpe;
+            let tokens: Vec<&[u8]> = (0..bpe.num_tokens() as u32).map(|id| bpe.token_bytes(id)).collect();
+            let path = Path::new(&folder).join(format!("{name}.table"));
+            fs::write(path, table(&tokens)).expect("OUT_DIR can be written");
+        }
+    }
+
+    fn table(tokens: &[&[u8]]) -> Vec<u8> {
+        assert!(tokens.len() < 1 << 18, "18 bits hold every id and one more");
+        assert!(tokens.iter().take(256).all(|token| token.len() == 1), "the bytes come first");
+        let ids: HashMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, id)| (*token, id)).collect();
+        let splits: Vec<[u32; 2]> = tokens.iter().map(|token| split(token, &ids)).collect();
+        let whole = |id: u32| tokens[id as usize].len() == 1 || splits[id as usize][0] != NONE;
+        // For each token the longest shorter one it begins with, and a bit for whatever a token begins with.
+        let mut shorter = vec![NONE; tokens.len()];
+        let mut begins = vec![0u32; 1 << (hash::BEGINNING_BITS - 5)];
+        for (token, id) in tokens.iter().zip(0u32..).filter(|(_, id)| whole(*id)) {
+            for length in (1..=token.len()).rev() {
+                let bit = hash::beginning(hash::of(&token[..length]));
+                begins[bit / 32] |= 1 << (bit % 32);
+                if length < token.len() && shorter[id as usize] == NONE {
+                    let prefix = ids.get(&token[..length]).copied().filter(|prefix| whole(*prefix));
+                    shorter[id as usize] = prefix.unwrap_or(NONE);
+                }
+            }
+        }
+        let slots = slots(tokens);
+
+        let mut out = Vec::new();
+        let mut number = |n: u32| out.extend(n.to_le_bytes());
+        number(tokens.len() as u32);
+        number(slots.len().ilog2());
+        let mut end = 0;
+        for token in tokens {
+            number(end);
+            end += token.len() as u32;
+        }
+        number(end);
+        splits.iter().flatten().chain(&shorter).chain(&begins).chain(&slots).for_each(|n| number(*n));
+        tokens.iter().for_each(|token| out.extend(*token));
+        out
+    }
+
+    /// The two tokens that a token is merged from, last of all; none where merging its bytes makes something else of
+    /// them (or it is one byte).
+    fn split(token: &[u8], ids: &HashMap<&[u8], u32>) -> [u32; 2] {
+        let mut borders: Vec<usize> = (0..=token.len()).collect();
+        while borders.len() > 3 {
+            let rank = |at: &usize| ids.get(&token[borders[*at]..borders[at + 2]]).copied().unwrap_or(NONE);
+            let Some(least) = (0..borders.len() - 2).min_by_key(rank).filter(|at| rank(at) != NONE) else { break };
+            borders.remove(least + 1);
+        }
+        match borders[..] {
+            [from, middle, to] => [ids[&token[from..middle]], ids[&token[middle..to]]],
+            _ => [NONE, NONE],
+        }
+    }
+
+    /// Ids by hash: 14 bits of the hash to tell most others apart, and the id and one more; 0 is nobody.
+    fn slots(tokens: &[&[u8]]) -> Vec<u32> {
+        let size = (tokens.len() * 2).next_power_of_two();
+        let mut slots = vec![0u32; size];
+        for (token, id) in tokens.iter().zip(0u32..) {
+            let hash = hash::of(token);
+            let mut place = (hash >> (64 - size.ilog2())) as usize;
+            while slots[place] != 0 {
+                place = (place + 1) % size;
+            }
+            slots[place] = (hash as u32 & 0x3fff) << 18 | (id + 1);
+        }
+        slots
+    }
+}
