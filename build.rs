@@ -39,14 +39,15 @@ mod tables {
         let ids: HashMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, id)| (*token, id)).collect();
         let splits: Vec<[u32; 2]> = tokens.iter().map(|token| split(token, &ids)).collect();
         let whole = |id: u32| tokens[id as usize].len() == 1 || splits[id as usize][0] != NONE;
-        // For each token the longest shorter one it begins with, and a bit for whatever a token begins with.
+        // For each token the longest shorter one it begins with, and two bits for what a token
+        // begins with, and for what is one.
         let mut shorter = vec![NONE; tokens.len()];
-        let mut begins = vec![0u32; 1 << (hash::BEGINNING_BITS - 5)];
-        for (token, id) in tokens.iter().zip(0u32..).filter(|(_, id)| whole(*id)) {
+        let mut known = vec![0u32; 1 << (hash::KNOWN_BITS - 4)];
+        for (token, id) in tokens.iter().zip(0u32..) {
             for length in (1..=token.len()).rev() {
-                let bit = hash::beginning(hash::of(&token[..length]));
-                begins[bit / 32] |= 1 << (bit % 32);
-                if length < token.len() && shorter[id as usize] == NONE {
+                let place = hash::known(hash::of(&token[..length]));
+                known[place / 16] |= (if length == token.len() { 3 } else { 1 }) << (place % 16 * 2);
+                if length < token.len() && shorter[id as usize] == NONE && whole(id) {
                     let prefix = ids.get(&token[..length]).copied().filter(|prefix| whole(*prefix));
                     shorter[id as usize] = prefix.unwrap_or(NONE);
                 }
@@ -58,14 +59,19 @@ mod tables {
         let mut number = |n: u32| out.extend(n.to_le_bytes());
         number(tokens.len() as u32);
         number(slots.len().ilog2());
-        let mut end = 0;
-        for token in tokens {
-            number(end);
-            end += token.len() as u32;
+        // So that every entry lies in one line of the processor's cache.
+        (2..16).for_each(|_| number(0));
+        let mut start = 0;
+        for ((token, split), shorter) in tokens.iter().zip(&splits).zip(&shorter) {
+            assert!(start < 1 << 24 && token.len() < 1 << 8);
+            [start | (token.len() as u32) << 24, split[0], split[1], *shorter].map(&mut number);
+            start += token.len() as u32;
         }
-        number(end);
-        splits.iter().flatten().chain(&shorter).chain(&begins).chain(&slots).for_each(|n| number(*n));
+        known.iter().for_each(|n| number(*n));
+        slots.iter().for_each(|slot| out.extend(slot.to_le_bytes()));
         tokens.iter().for_each(|token| out.extend(*token));
+        // So that a whole word can be read anywhere.
+        out.extend([0; hash::STEP]);
         out
     }
 
@@ -84,17 +90,17 @@ mod tables {
         }
     }
 
-    /// Ids by hash: 14 bits of the hash to tell most others apart, and the id and one more; 0 is nobody.
-    fn slots(tokens: &[&[u8]]) -> Vec<u32> {
+    /// Tokens by hash: the first 12 bytes, how many they are (8 bits), and the id and one more (18 bits); 0 is nobody.
+    fn slots(tokens: &[&[u8]]) -> Vec<u128> {
         let size = (tokens.len() * 2).next_power_of_two();
-        let mut slots = vec![0u32; size];
+        let mut slots = vec![0u128; size];
         for (token, id) in tokens.iter().zip(0u32..) {
-            let hash = hash::of(token);
-            let mut place = (hash >> (64 - size.ilog2())) as usize;
+            let mut place = (hash::of(token) >> (64 - size.ilog2())) as usize;
             while slots[place] != 0 {
                 place = (place + 1) % size;
             }
-            slots[place] = (hash as u32 & 0x3fff) << 18 | (id + 1);
+            let first = hash::word(&token[..token.len().min(12)]);
+            slots[place] = first | (token.len() as u128) << 96 | u128::from(id + 1) << 104;
         }
         slots
     }

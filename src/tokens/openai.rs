@@ -19,8 +19,18 @@ const LONGEST_TOKEN: u64 = 128;
 /// Neither encoding normalises, and each has a token for every byte.
 pub(super) const BOUNDS: Bounds = Bounds { longest: Some(LONGEST_TOKEN), composes: false, per_byte: Some(1) };
 
-static O200K: Vocabulary = Vocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.table")));
-static CL100K: Vocabulary = Vocabulary::new(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.table")));
+/// A table that begins where a line of the processor's cache does.
+#[repr(align(64))]
+struct Aligned<T: ?Sized>(T);
+
+static O200K: Vocabulary = {
+    static TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.table")));
+    Vocabulary::new(&TABLE.0)
+};
+static CL100K: Vocabulary = {
+    static TABLE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.table")));
+    Vocabulary::new(&TABLE.0)
+};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Encoding {

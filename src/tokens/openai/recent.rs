@@ -9,8 +9,8 @@ use std::{cell::RefCell, ops::Range};
 
 /// Longer pieces are not kept: 15 bytes and a byte for length and count are two words.
 const LONGEST: usize = 15;
-/// A power of two: 256 kB an encoding and thread.
-const ENTRIES: usize = 1 << 14;
+/// A power of two: 512 kB an encoding and thread.
+const ENTRIES: usize = 1 << 15;
 
 /// A piece in its low 15 bytes; in its top byte the length and the count, 4 bits each. 0 is no piece.
 type Entry = u128;
@@ -53,12 +53,12 @@ impl Recent {
         if length > LONGEST {
             return vocabulary.count(text, piece, &mut self.scratch);
         }
-        let word = match text.get(piece.start..piece.start + 16) {
-            Some(bytes) => hash::word(bytes) & ((1 << (8 * length)) - 1),
+        let word = match text.get(piece.start..).and_then(|rest| rest.first_chunk()) {
+            Some(bytes) => u128::from_le_bytes(*bytes) & ((1 << (8 * length)) - 1),
             None => hash::word(&text[piece.clone()]),
         };
         let key = word | (length as u128) << 120;
-        let place = (hash::of_word(word, length) >> (64 - ENTRIES.ilog2())) as usize;
+        let place = (hash::of_short(word as u64 ^ (word >> 57) as u64, length) >> (64 - ENTRIES.ilog2())) as usize;
         let known = self.entries.get(place).copied().unwrap_or_default();
         if known & PIECE == key {
             return (known >> 124) as u64;

@@ -1,9 +1,10 @@
 //! A vocabulary as a table in the program: nothing is loaded, and only what is looked at is read from disk. Written by
 //! `build.rs`, which this file has to agree with.
 //!
-//! Numbers are 32 bits, little-endian: how many tokens; the bits of a slot's number; where each token's bytes start, and
-//! where the last ends; for each token the two it is merged from; the longest shorter token it begins with; bits by hash
-//! for everything that a token begins with; the slots, ids by hash. Then the bytes of all tokens.
+//! Numbers are 32 bits, little-endian: how many tokens, the bits of a slot's number, and 14 of no meaning; for each token
+//! where its bytes start (24 bits) and how many they are, the two it is merged from, and the longest shorter token it
+//! begins with; two bits by hash for what a token begins with and for what is one; the slots, 128 bits each: tokens by
+//! hash, with their first 12 bytes, their length (8 bits), and the id and one more (0 is nobody). Then the bytes of all tokens.
 
 use super::hash;
 use std::ops::Range;
@@ -11,35 +12,76 @@ use std::ops::Range;
 /// No token.
 const NONE: u32 = u32::MAX;
 
+/// So many bytes of a token are in its slot.
+const INLINE: usize = 12;
+
 /// No token is longer.
 const LONGEST: usize = super::LONGEST_TOKEN as usize;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vocabulary {
-    starts: &'static [u8],
-    splits: &'static [u8],
-    shorter: &'static [u8],
-    begins: &'static [u8],
+    tokens: &'static [u8],
+    known: &'static [u8],
     slots: &'static [u8],
     bytes: &'static [u8],
     slot_bits: u32,
 }
 
-/// The number at a place of a list.
+/// The low bytes of a word.
 #[inline]
-fn at(list: &[u8], place: usize) -> u32 {
-    match list.get(place * 4..place * 4 + 4) {
-        Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
-        _ => NONE,
+fn low(bytes: usize) -> u128 {
+    (1 << (8 * bytes)) - 1
+}
+
+/// The 16 bytes from a position on, where there are so many.
+#[inline]
+fn word_at(text: &[u8], from: usize) -> Option<u128> {
+    text.get(from..)?.first_chunk().map(|chunk| u128::from_le_bytes(*chunk))
+}
+
+/// What a text is looked for by.
+#[derive(Debug, Clone, Copy, Default)]
+struct Key {
+    hash: u64,
+    /// The first bytes, 16 at most.
+    first: u128,
+    length: usize,
+}
+
+impl Key {
+    /// Of `length` bytes from `from` on.
+    #[inline]
+    fn new(text: &[u8], from: usize, length: usize) -> Self {
+        if length <= hash::SHORT {
+            let word = short_word(text, from, length);
+            return Self { hash: hash::of_short(word, length), first: u128::from(word), length };
+        }
+        let first = first_word(text, from, length);
+        let hash = match length {
+            ..hash::STEP => hash::finish(0, first, length),
+            _ => hash::of(&text[from..from + length]),
+        };
+        Self { hash, first, length }
     }
 }
 
-/// The hash of `length` bytes from `from` on.
+/// The bytes of a short text.
 #[inline]
-fn hash_of(text: &[u8], from: usize, length: usize) -> u64 {
-    match text.get(from..from + 16) {
-        Some(bytes) if length < 16 => hash::of_word(hash::word(bytes) & ((1 << (8 * length)) - 1), length),
-        _ => hash::of(&text[from..from + length]),
+fn short_word(text: &[u8], from: usize, length: usize) -> u64 {
+    match text.get(from..).and_then(|rest| rest.first_chunk()) {
+        // A shift by all bits is none: nobody looks for no bytes.
+        Some(chunk) => u64::from_le_bytes(*chunk) & (u64::MAX >> ((64 - 8 * length) & 63)),
+        None => hash::word(&text[from..from + length]) as u64,
+    }
+}
+
+/// The first bytes of `length` from a position on, 16 at most.
+#[inline]
+fn first_word(text: &[u8], from: usize, length: usize) -> u128 {
+    match word_at(text, from) {
+        Some(word) if length < hash::STEP => word & low(length),
+        Some(word) => word,
+        None => hash::word(&text[from..from + length]),
     }
 }
 
@@ -48,6 +90,7 @@ fn hash_of(text: &[u8], from: usize, length: usize) -> u64 {
 pub(super) struct Scratch {
     path: Vec<u32>,
     dead: Vec<u64>,
+    met: Met,
 }
 
 impl Vocabulary {
@@ -57,12 +100,10 @@ impl Vocabulary {
             u32::from_le_bytes([a, b, c, d]) as usize
         }
         let (tokens, slot_bits) = (number(table, 0), number(table, 4));
-        let (starts, rest) = table.split_at(8).1.split_at(4 * (tokens + 1));
-        let (splits, rest) = rest.split_at(8 * tokens);
-        let (shorter, rest) = rest.split_at(4 * tokens);
-        let (begins, rest) = rest.split_at(1 << (hash::BEGINNING_BITS - 3));
-        let (slots, bytes) = rest.split_at(4 << slot_bits);
-        Self { starts, splits, shorter, begins, slots, bytes, slot_bits: slot_bits as u32 }
+        let (records, rest) = table.split_at(64).1.split_at(16 * tokens);
+        let (known, rest) = rest.split_at(1 << (hash::KNOWN_BITS - 2));
+        let (slots, bytes) = rest.split_at(16 << slot_bits);
+        Self { tokens: records, known, slots, bytes, slot_bits: slot_bits as u32 }
     }
 
     /// The tokens of a piece: one if it is a token, or what merging its bytes leaves.
@@ -76,68 +117,84 @@ impl Vocabulary {
     /// The token that `length` bytes from `from` on are, if they are one.
     #[inline]
     fn find(&self, text: &[u8], from: usize, length: usize) -> Option<u32> {
-        if length > LONGEST {
-            return None;
-        }
-        self.find_hashed(hash_of(text, from, length), &text[from..from + length])
+        let key = Key::new(text, from, length);
+        (length <= LONGEST).then(|| self.find_key(key, text, from)).flatten()
     }
 
     #[inline]
-    fn find_hashed(&self, hash: u64, bytes: &[u8]) -> Option<u32> {
+    fn find_key(&self, key: Key, text: &[u8], from: usize) -> Option<u32> {
+        let Key { hash, first, length } = key;
+        let wanted = first & low(INLINE) | (length as u128) << (8 * INLINE);
         let mask = (1 << self.slot_bits) - 1;
         let mut place = (hash >> (64 - self.slot_bits)) as usize;
         loop {
-            let slot = at(self.slots, place);
-            if slot == 0 {
-                return None;
-            }
-            let id = (slot & 0x3_ffff) - 1;
-            if slot >> 18 == hash as u32 & 0x3fff && self.bytes_of(id) == bytes {
-                return Some(id);
+            let slot = word_at(self.slots, place * 16).filter(|slot| *slot != 0)?;
+            if slot & low(INLINE + 1) == wanted {
+                let id = (slot >> (8 * (INLINE + 1))) as u32 - 1;
+                if length <= INLINE || self.bytes_of(id) == &text[from..from + length] {
+                    return Some(id);
+                }
             }
             place = (place + 1) & mask;
         }
     }
 
-    /// Whether some token may begin with what has this hash; where it says no, none does.
-    #[inline]
-    fn may_begin(&self, hash: u64) -> bool {
-        let bit = hash::beginning(hash);
-        self.begins.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
-    }
-
     fn bytes_of(&self, id: u32) -> &'static [u8] {
-        &self.bytes[at(self.starts, id as usize) as usize..at(self.starts, id as usize + 1) as usize]
+        let token = self.token(id);
+        &self.bytes[token.start()..token.start() + token.length()]
     }
 
-    fn length(&self, id: u32) -> usize {
-        (at(self.starts, id as usize + 1) - at(self.starts, id as usize)) as usize
+    #[inline]
+    fn token(&self, id: u32) -> Token {
+        Token(word_at(self.tokens, 16 * id as usize).unwrap_or_default())
+    }
+
+    /// Whether a token may begin with what has this hash, and whether it may be one; where this says no, it is so.
+    #[inline]
+    fn known(&self, hash: u64) -> (bool, bool) {
+        let place = hash::known(hash);
+        let bits = self.known.get(place / 4).map_or(3, |byte| byte >> (place % 4 * 2));
+        (bits & 1 == 1, bits & 2 == 2)
     }
 
     /// The longest token that the text has at a position and that merging can make.
     fn longest(&self, text: &[u8], from: usize, end: usize) -> Option<u32> {
-        let mut longest = None;
+        let (mut state, mut step) = (0, from);
+        let first = first_word(text, from, hash::STEP.min(end - from));
+        // What may be a token, the longest last; a longer one than these is rare enough to be looked for again.
+        let mut maybe = [Key::default(); 8];
+        let mut count = 0;
         for length in 1..=LONGEST.min(end - from) {
-            let hash = hash_of(text, from, length);
-            if !self.may_begin(hash) {
+            if from + length == step + hash::STEP {
+                state = hash::step(state, first_word(text, step, hash::STEP));
+                step += hash::STEP;
+            }
+            let key = if length <= hash::SHORT {
+                Key::new(text, from, length)
+            } else {
+                let tail = first_word(text, step, from + length - step);
+                let first = if length < hash::STEP { tail } else { first };
+                Key { hash: hash::finish(state, tail, length), first, length }
+            };
+            let (begins, is_one) = self.known(key.hash);
+            if !begins {
                 break;
             }
-            let found = self.find_hashed(hash, &text[from..from + length]);
-            longest = found.filter(|found| self.is_made(*found)).or(longest);
+            if is_one {
+                maybe[count % 8] = key;
+                count += 1;
+            }
         }
-        longest
-    }
-
-    /// Whether merging the token's own bytes makes it.
-    fn is_made(&self, id: u32) -> bool {
-        at(self.splits, 2 * id as usize) != NONE || self.length(id) == 1
+        let made = |key: Key| self.find_key(key, text, from).filter(|found| self.token(*found).is_made());
+        let newest = (count.saturating_sub(8)..count).rev().find_map(|at| made(maybe[at % 8]));
+        newest.or_else(|| (1..LONGEST.min(end - from)).rev().find_map(|length| made(Key::new(text, from, length))))
     }
 
     /// The tokens that merging leaves of a piece. A beginning of a text has one way only to be merged, so the way is
     /// looked for from the left, longest token first; an end from which no token goes on is never tried again. That
     /// makes it linear in the piece.
     fn merge(&self, text: &[u8], piece: Range<usize>, scratch: &mut Scratch) -> u64 {
-        let Scratch { path, dead } = scratch;
+        let Scratch { path, dead, met } = scratch;
         path.clear();
         dead.clear();
         dead.resize(piece.len() / 64 + 1, 0);
@@ -145,16 +202,17 @@ impl Vocabulary {
         let mut from = piece.start;
         let mut next = self.longest(text, from, piece.end);
         loop {
-            let goes_on = |token: u32, dead: &[u64]| {
-                let (word, mask) = bit(from + self.length(token));
-                dead[word] & mask == 0 && path.last().is_none_or(|last| self.may_meet(text, from, *last, token))
-            };
-            while let Some(token) = next.filter(|token| !goes_on(*token, dead)) {
-                next = Some(at(self.shorter, token as usize)).filter(|shorter| *shorter != NONE);
+            let last = path.last().copied();
+            while let Some(token) = next {
+                let (word, mask) = bit(from + self.token(token).length());
+                if dead[word] & mask == 0 && last.is_none_or(|last| self.may_meet(text, from, last, token, met)) {
+                    break;
+                }
+                next = self.token(token).shorter();
             }
             if let Some(token) = next {
                 path.push(token);
-                from += self.length(token);
+                from += self.token(token).length();
                 if from >= piece.end {
                     return path.len() as u64;
                 }
@@ -164,39 +222,113 @@ impl Vocabulary {
                 dead[word] |= mask;
                 // Every text can be merged, so there is always something to take back.
                 let Some(last) = path.pop() else { return piece.len() as u64 };
-                from -= self.length(last);
-                next = Some(at(self.shorter, last as usize)).filter(|shorter| *shorter != NONE);
+                from -= self.token(last).length();
+                next = self.token(last).shorter();
             }
         }
     }
 
     /// Whether two tokens can stand side by side, the border at `border`: whether no merge across it came before one of
     /// those that made them. Looked at backwards: what was merged last is taken apart, until two bytes are left.
-    fn may_meet(&self, text: &[u8], border: usize, mut left: u32, mut right: u32) -> bool {
+    fn may_meet(&self, text: &[u8], border: usize, left: u32, right: u32, met: &mut Met) -> bool {
+        met.or_ask(left, right, || self.meet(text, border, left, right))
+    }
+
+    fn meet(&self, text: &[u8], border: usize, mut left: u32, mut right: u32) -> bool {
         // Merges from this one on came too late to join the two.
         let mut too_late = NONE;
-        let (mut before, mut after) = (self.length(left), self.length(right));
+        let (mut before, mut after) = (self.token(left), self.token(right));
         loop {
-            let both = border - before..border + after;
-            let hash = hash_of(text, both.start, both.len());
-            // What is longer than any token has the hash of none that begins one, or is found to be none.
-            if self.may_begin(hash) && self.find_hashed(hash, &text[both]).is_some_and(|joined| joined < too_late) {
+            let from = border - before.length();
+            let key = Key::new(text, from, before.length() + after.length());
+            if self.known(key.hash).1 && self.find_key(key, text, from).is_some_and(|joined| joined < too_late) {
                 return false;
             }
-            if before == 1 && after == 1 {
+            if before.length() == 1 && after.length() == 1 {
                 return true;
             }
             // Of two merges into the same token the left one comes first.
             if left > right {
                 too_late = left;
-                left = at(self.splits, 2 * left as usize + 1);
-                before = self.length(left);
+                left = before.right();
+                before = self.token(left);
             } else {
                 too_late = right + 1;
-                right = at(self.splits, 2 * right as usize);
-                after = self.length(right);
+                right = after.left();
+                after = self.token(right);
             }
         }
+    }
+}
+
+/// What the table says of a token.
+#[derive(Clone, Copy)]
+struct Token(u128);
+
+impl Token {
+    /// Where its bytes start.
+    #[inline]
+    fn start(self) -> usize {
+        self.0 as usize & 0xff_ffff
+    }
+
+    /// How many they are.
+    #[inline]
+    fn length(self) -> usize {
+        self.0 as usize >> 24 & 0xff
+    }
+
+    /// The first of the two that it is merged from, and the second.
+    #[inline]
+    fn left(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    fn right(self) -> u32 {
+        (self.0 >> 64) as u32
+    }
+
+    /// The longest shorter token that it begins with.
+    #[inline]
+    fn shorter(self) -> Option<u32> {
+        Some((self.0 >> 96) as u32).filter(|shorter| *shorter != NONE)
+    }
+
+    /// Whether merging its own bytes makes it.
+    #[inline]
+    fn is_made(self) -> bool {
+        self.left() != NONE || self.length() == 1
+    }
+}
+
+/// Tokens that were met side by side a moment ago, and whether they may: what is not here is asked again.
+#[derive(Debug)]
+struct Met(Box<[u64]>);
+
+impl Met {
+    /// A power of two: 64 kB a thread and encoding.
+    const ENTRIES: usize = 1 << 13;
+
+    fn or_ask(&mut self, left: u32, right: u32, ask: impl FnOnce() -> bool) -> bool {
+        // 0 is no pair; the answer is the lowest bit.
+        let pair = (u64::from(left) << 32 | u64::from(right) << 2) + 2;
+        let place = (pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::ENTRIES.ilog2())) as usize;
+        match self.0.get_mut(place) {
+            Some(entry) if *entry & !1 == pair => *entry & 1 == 1,
+            Some(entry) => {
+                let answer = ask();
+                *entry = pair | u64::from(answer);
+                answer
+            }
+            None => ask(),
+        }
+    }
+}
+
+impl Default for Met {
+    fn default() -> Self {
+        Self(vec![0; Self::ENTRIES].into_boxed_slice())
     }
 }
 
