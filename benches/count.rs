@@ -152,7 +152,9 @@ fn main() {
         let (took, n) = seconds(|| counter.count_up_to(text, 8_000).unwrap().n);
         println!("{kind:<20}{:>12.1} us, {n}", took * 1e6);
     }
-    // A text that comes again with another request, through the cache of contents.
-    let remembering = TokenCounter::o200k_base().remembering(64 << 20);
-    drop(remembering);
+    println!("\nthe longest prefix of 8,000 tokens");
+    for (kind, text) in [("100 MB of prose", &prose[..100 << 20]), ("100 MB of one letter", &"a".repeat(100 << 20))] {
+        let (took, n) = seconds(|| counter.prefix_within(text, 8_000).unwrap().1.n);
+        println!("{kind:<20}{:>12.1} us, {n}", took * 1e6);
+    }
 }

@@ -339,6 +339,37 @@ impl TokenCounter {
         })
     }
 
+    /// A long beginning of the text that has no more than `limit` tokens by itself, and its tokens. It ends where a
+    /// character ends. With the `OpenAI` encodings no whole word more would fit; with others the place is found by
+    /// halving, so a little more might. Nothing is read that no `limit` tokens can cover (rule N5).
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenCounter::count`].
+    pub fn prefix_within<'t>(&self, text: &'t str, limit: u64) -> Result<(&'t str, TokenCount), Error> {
+        #[cfg(feature = "openai")]
+        if let Kind::OpenAi(encoding) = &self.inner.kind {
+            let (end, n) = encoding.beginning(text, limit);
+            return Ok((&text[..end], TokenCount { n, certainty: self.certainty }));
+        }
+        let most = self.bounds.longest.map_or(u64::MAX, |longest| limit.saturating_mul(longest));
+        let most = if self.bounds.composes { u64::MAX } else { most };
+        let mut over = text.floor_char_boundary(usize::try_from(most).unwrap_or(usize::MAX));
+        if let Weight::Exactly(n) = self.count_to(&text[..over], limit)? {
+            return Ok((&text[..over], TokenCount { n, certainty: self.certainty }));
+        }
+        let (mut end, mut tokens) = (0, 0);
+        while let middle = text.floor_char_boundary(end + (over - end) / 2)
+            && middle > end
+        {
+            match self.count_to(&text[..middle], limit)? {
+                Weight::Exactly(n) => (end, tokens) = (middle, n),
+                Weight::Over => over = middle,
+            }
+        }
+        Ok((&text[..end], TokenCount { n: tokens, certainty: self.certainty }))
+    }
+
     /// How sure it is that there are so many tokens or more, where counting stopped.
     pub(crate) fn at_least(&self) -> Certainty {
         match self.certainty {

@@ -162,18 +162,33 @@ fn behaviour(config: &Config) -> String {
             .map(|percent| config.compaction.brings_down_to(limits.context_len / 100 * percent, &limits));
         format!("{:?} {:?}", levels.collect::<Vec<_>>(), targets.collect::<Vec<_>>())
     });
-    // Roomy, tight, tight with a window from before, and less than the minimum.
+    // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after a report.
     format!(
-        "{}{}{}{}{levels:?}",
+        "{}{}{}{}{}{levels:?}",
         with(None, None),
         with(Some(700), None),
         with(Some(1400), Some("m0")),
-        with(Some(120), None)
+        with(Some(120), None),
+        estimates(config),
     )
 }
 
+/// What a counter that estimates comes to, before and after a report of half as much again.
+fn estimates(config: &Config) -> String {
+    let manager = match ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config.clone()) {
+        Ok(manager) => manager,
+        Err(error) => return error.to_string(),
+    };
+    let mut log = Conversation::from([Message::user("How long does a kettle last?")]);
+    let before = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    let usage = context_window::Usage::openai(before.counted() * 3 / 2, 0, 9);
+    log.push_reply(&before, Message::assistant("Ten years."), usage);
+    let after = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    format!("{} {}", before.total.n, after.total.n)
+}
+
 /// For each key, a value that is not its default.
-const OTHER_VALUES: [(&str, &str); 26] = [
+const OTHER_VALUES: [(&str, &str); 28] = [
     ("preset", "\"rag\""),
     ("model.default.context_len", "9000"),
     ("model.default.max_completion", "1000"),
@@ -197,6 +212,8 @@ const OTHER_VALUES: [(&str, &str); 26] = [
     ("rag.max_item_tokens", "40"),
     ("rag.max_source_tokens", "50"),
     ("ttl.policy", "\"unlimited\""),
+    ("tokens.calibrate", "false"),
+    ("tokens.margin", "1200"),
     ("usage.approaching", "60"),
     ("usage.at_limit", "90"),
     ("usage.base", "\"context\""),
@@ -215,7 +232,8 @@ const WITH: [(&str, &str, &str); 5] = [
 fn every_key_changes_something() {
     let mut values: BTreeMap<&str, &str> = OTHER_VALUES.into();
     values.extend([("compaction.percent", "70"), ("compaction.target", "20")]);
-    for key in LoadedConfig::keys() {
+    // How much is remembered changes speed only; `counts_in_plans` holds that.
+    for key in LoadedConfig::keys().filter(|key| *key != "tokens.cache_bytes") {
         let value = values.remove(key).unwrap_or_else(|| panic!("no test value for {key}"));
         let mut base: Vec<(&str, &str)> = vec![("conversation.clear_at_least", "50")];
         let mut pairs = vec![(key, value)];

@@ -123,6 +123,28 @@ fn counting_up_to_a_limit_is_counting() {
 }
 
 #[test]
+fn a_prefix_fits_and_a_word_more_would_not() {
+    for counter in counters() {
+        for (kind, text) in texts::of_every_kind().into_iter().chain(texts::hostile()) {
+            let whole = counter.count(&text).unwrap().n;
+            for limit in [0, 1, 2, 7, whole / 3, whole.saturating_sub(1), whole, whole + 1, u64::MAX] {
+                let (prefix, count) = counter.prefix_within(&text, limit).unwrap();
+                assert!(text.starts_with(prefix) && count.n <= limit, "{kind} within {limit}");
+                assert_eq!(counter.count(prefix).unwrap(), count, "{} on {kind} within {limit}", counter.name());
+                if limit >= whole {
+                    assert_eq!(prefix.len(), text.len(), "{} on {kind}", counter.name());
+                } else {
+                    // A token covers 128 bytes at most; what is left of the last word is less.
+                    let more = text.ceil_char_boundary((prefix.len() + 400).min(text.len()));
+                    let n = counter.count(&text[..more]).unwrap().n;
+                    assert!(n > limit, "{} on {kind}: {n} within {limit}", counter.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn an_upper_bound_never_counts_too_little() {
     let bytes = TokenCounter::bytes();
     let exact: Vec<TokenCounter> =

@@ -17,7 +17,7 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::{collections::BTreeMap, io};
 
 /// What a template may do before it is stopped: far more than any prompt needs, far less than forever.
-const FUEL: u64 = 500_000_000;
+const FUEL: u64 = 20_000_000;
 
 /// A template, compiled.
 #[derive(Debug)]
@@ -75,6 +75,8 @@ impl Renderer {
         for shape in Shape::all() {
             match self.render_as(messages, tools, reply, shape) {
                 Ok(text) => return Ok(text),
+                // What does not end for one shape does not end for another.
+                Err(error) if error.kind() == ErrorKind::OutOfFuel => return Err(refused(&self.origin, &error)),
                 Err(error) => drop(first.get_or_insert(error)),
             }
         }
@@ -105,7 +107,11 @@ impl Renderer {
 
 fn refused(origin: &str, error: &minijinja::Error) -> Error {
     let line = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
-    let detail = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+    let detail = match (error.kind(), error.detail()) {
+        (ErrorKind::OutOfFuel, _) => format!("does not end within {FUEL} steps"),
+        (_, Some(detail)) => detail.to_owned(),
+        (kind, None) => kind.to_string(),
+    };
     Error::new(Repr::Template { origin: origin.into(), detail: format!("{line}{detail}") })
 }
 

@@ -75,6 +75,40 @@ impl Encoding {
     }
 }
 
+impl Encoding {
+    /// A beginning of the text of no more than `limit` tokens, and how many it has: whole pieces, and of the first one
+    /// that does not fit its first tokens, back to the end of a character.
+    pub(super) fn beginning(self, text: &str, limit: u64) -> (usize, u64) {
+        let most = usize::try_from(limit.saturating_mul(LONGEST_TOKEN)).unwrap_or(usize::MAX);
+        let text = &text[..text.floor_char_boundary(most)];
+        let vocabulary = self.vocabulary();
+        let mut pieces = Pieces::new(text, self.pattern());
+        let (mut sum, mut from) = (0, 0);
+        recent::with(self, |recent| {
+            while let Some(end) = pieces.next_end() {
+                let tokens = recent.count(text.as_bytes(), from..end, vocabulary);
+                if sum + tokens > limit {
+                    let room = limit - sum;
+                    let bytes = vocabulary.beginning(text.as_bytes(), from..end, room, &mut recent.scratch);
+                    let mut cut = text.floor_char_boundary(from + bytes);
+                    // Less of a piece is mostly fewer tokens, and not always.
+                    while cut > from {
+                        let tokens = recent.count(text.as_bytes(), from..cut, vocabulary);
+                        if tokens <= room {
+                            return (cut, sum + tokens);
+                        }
+                        cut = text.floor_char_boundary(cut - 1);
+                    }
+                    return (from, sum);
+                }
+                sum += tokens;
+                from = end;
+            }
+            (from, sum)
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,7 +20,7 @@ const PIECE: u128 = !(0xf << 124);
 
 pub(super) struct Recent {
     entries: Box<[Entry]>,
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
 }
 
 thread_local! {

@@ -114,6 +114,13 @@ impl Vocabulary {
         }
     }
 
+    /// How many bytes the first `tokens` tokens of a piece are that is no token itself.
+    pub(super) fn beginning(&self, text: &[u8], piece: Range<usize>, tokens: u64, scratch: &mut Scratch) -> usize {
+        self.merge(text, piece, scratch);
+        let first = scratch.path.iter().take(usize::try_from(tokens).unwrap_or(usize::MAX));
+        first.map(|token| self.token(*token).length()).sum()
+    }
+
     /// The token that `length` bytes from `from` on are, if they are one.
     #[inline]
     fn find(&self, text: &[u8], from: usize, length: usize) -> Option<u32> {
