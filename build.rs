@@ -16,7 +16,7 @@ mod hash;
 #[cfg(feature = "openai")]
 mod tables {
     use super::hash;
-    use std::{collections::HashMap, env, fs, path::Path};
+    use std::{collections::BTreeMap, env, fs, path::Path};
 
     /// No token.
     const NONE: u32 = u32::MAX;
@@ -36,7 +36,7 @@ mod tables {
     fn table(tokens: &[&[u8]]) -> Vec<u8> {
         assert!(tokens.len() < 1 << 18, "18 bits hold every id and one more");
         assert!(tokens.iter().take(256).all(|token| token.len() == 1), "the bytes come first");
-        let ids: HashMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, id)| (*token, id)).collect();
+        let ids: BTreeMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, id)| (*token, id)).collect();
         let splits: Vec<[u32; 2]> = tokens.iter().map(|token| split(token, &ids)).collect();
         let whole = |id: u32| tokens[id as usize].len() == 1 || splits[id as usize][0] != NONE;
         // For each token the longest shorter one it begins with, and two bits for what a token
@@ -64,12 +64,14 @@ mod tables {
         let mut start = 0;
         for ((token, split), shorter) in tokens.iter().zip(&splits).zip(&shorter) {
             assert!(start < 1 << 24 && token.len() < 1 << 8);
-            [start | (token.len() as u32) << 24, split[0], split[1], *shorter].map(&mut number);
+            for field in [start | (token.len() as u32) << 24, split[0], split[1], *shorter] {
+                number(field);
+            }
             start += token.len() as u32;
         }
-        known.iter().for_each(|n| number(*n));
-        slots.iter().for_each(|slot| out.extend(slot.to_le_bytes()));
-        tokens.iter().for_each(|token| out.extend(*token));
+        known.into_iter().for_each(number);
+        out.extend(slots.iter().flat_map(|slot| slot.to_le_bytes()));
+        out.extend(tokens.iter().copied().flatten());
         // So that a whole word can be read anywhere.
         out.extend([0; hash::STEP]);
         out
@@ -77,11 +79,13 @@ mod tables {
 
     /// The two tokens that a token is merged from, last of all; none where merging its bytes makes something else of
     /// them (or it is one byte).
-    fn split(token: &[u8], ids: &HashMap<&[u8], u32>) -> [u32; 2] {
+    fn split(token: &[u8], ids: &BTreeMap<&[u8], u32>) -> [u32; 2] {
         let mut borders: Vec<usize> = (0..=token.len()).collect();
         while borders.len() > 3 {
             let rank = |at: &usize| ids.get(&token[borders[*at]..borders[at + 2]]).copied().unwrap_or(NONE);
-            let Some(least) = (0..borders.len() - 2).min_by_key(rank).filter(|at| rank(at) != NONE) else { break };
+            let Some(least) = (0..borders.len() - 2).min_by_key(rank).filter(|at| rank(at) != NONE) else {
+                break;
+            };
             borders.remove(least + 1);
         }
         match borders[..] {

@@ -1,6 +1,14 @@
 //! Counting against other crates, interleaved in one run: MB/s, and times the speed of tiktoken-rs. Counts have to be
 //! equal. `cargo bench --bench count`; real texts come in where `CONTEXT_WINDOW_DATA` names their folder.
-#![allow(clippy::pedantic, clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs, reason = "a bench")]
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    unreachable_pub,
+    missing_docs,
+    reason = "a bench"
+)]
 
 use context_window::{SessionFile, TokenCounter};
 use std::{hint::black_box, io::Read, time::Instant};
@@ -60,8 +68,14 @@ fn cut(mut text: String) -> String {
 }
 
 fn corpora() -> Vec<(String, String)> {
-    let real = [("prose (real)", "long_longmemeval"), ("agent log (real)", "conv_miniswe"), ("code (real)", "rag_cookcode"), ("chat, English and Chinese (real)", "long_memorybank")];
-    let mut all: Vec<(String, String)> = real.map(|(name, prefix)| (name.to_owned(), self::real(prefix))).into();
+    let real = [
+        ("prose (real)", "long_longmemeval"),
+        ("agent log (real)", "conv_miniswe"),
+        ("code (real)", "rag_cookcode"),
+        ("chat, English and Chinese (real)", "long_memorybank"),
+    ];
+    let mut all: Vec<(String, String)> =
+        real.map(|(name, prefix)| (name.to_owned(), self::real(prefix))).into();
     all.retain(|(_, text)| !text.is_empty());
     // Written texts repeat themselves: what they show is the speed once pieces are known.
     all.extend(texts::of_every_kind().into_iter().map(|(kind, text)| {
@@ -106,7 +120,11 @@ fn main() {
     println!("loading o200k_base: this crate {:.1} ms, then bpe-openai {:.1} ms", ours * 1e3, bpe * 1e3);
 
     let crates = crates();
-    println!("\n{:<36}{}", "MB/s (x tiktoken-rs)", crates.iter().map(|(name, _)| format!("{name:>22}")).collect::<String>());
+    println!(
+        "\n{:<36}{}",
+        "MB/s (x tiktoken-rs)",
+        crates.iter().map(|(name, _)| format!("{name:>22}")).collect::<String>()
+    );
     for (kind, text) in corpora().iter().filter(|(kind, _)| kind.contains(&only)) {
         // The first pass of each crate over a text it has not seen, then the best of five.
         let cold: Vec<f64> = crates.iter().map(|(_, count)| seconds(|| count(text)).0).collect();
@@ -134,7 +152,9 @@ fn main() {
     for (kind, text) in endless().iter().filter(|(kind, _)| kind.contains(&only)) {
         let cells: String = crates[1..]
             .iter()
-            .map(|(name, count)| format!("{:>16} {:>6.0}", name, text.len() as f64 / seconds(|| count(text)).0 / 1e6))
+            .map(|(name, count)| {
+                format!("{:>16} {:>6.0}", name, text.len() as f64 / seconds(|| count(text)).0 / 1e6)
+            })
             .collect();
         println!("{kind:<20}{cells}");
     }
@@ -153,7 +173,9 @@ fn main() {
         println!("{kind:<20}{:>12.1} us, {n}", took * 1e6);
     }
     println!("\nthe longest prefix of 8,000 tokens");
-    for (kind, text) in [("100 MB of prose", &prose[..100 << 20]), ("100 MB of one letter", &"a".repeat(100 << 20))] {
+    for (kind, text) in
+        [("100 MB of prose", &prose[..100 << 20]), ("100 MB of one letter", &"a".repeat(100 << 20))]
+    {
         let (took, n) = seconds(|| counter.prefix_within(text, 8_000).unwrap().1.n);
         println!("{kind:<20}{:>12.1} us, {n}", took * 1e6);
     }

@@ -181,7 +181,12 @@ fn about_the_target(frame: &Frame<'_>, meter: &Meter) -> Vec<Notice> {
     }
     if let Some(Report { counted, reported, .. }) = frame.doubted {
         let (counted, reported) = (grouped(counted), grouped(reported));
-        say("N6", format!("the last reply reported {reported} tokens of input where {counted} were counted: not believed"));
+        say(
+            "N6",
+            format!(
+                "the last reply reported {reported} tokens of input where {counted} were counted: not believed"
+            ),
+        );
     }
     notices
 }

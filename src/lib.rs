@@ -121,8 +121,8 @@ struct Readme;
 pub use anchor::{Anchor, Target};
 pub use config::{
     CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, Fill, LoadedConfig,
-    ModelOptions, Placement, RagOptions, Repair, SectionOptions, Sections, ToolResults, TtlOptions,
-    TokenOptions, TtlPolicy, UsageBase, UsageOptions,
+    ModelOptions, Placement, RagOptions, Repair, SectionOptions, Sections, TokenOptions, ToolResults,
+    TtlOptions, TtlPolicy, UsageBase, UsageOptions,
 };
 pub use conversation::{Conversation, Entry, Event};
 pub use error::{Error, ErrorKind};

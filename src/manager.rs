@@ -194,7 +194,8 @@ impl ContextWindowManager {
     }
 
     fn purse(&self, frame: &Frame<'_>, withheld: u64, pool: &Pool<'_>) -> Purse {
-        let budget = frame.margin.map_or(i128::from(frame.prompt_budget), |margin| margin.within(frame.prompt_budget));
+        let budget =
+            frame.margin.map_or(i128::from(frame.prompt_budget), |margin| margin.within(frame.prompt_budget));
         let spent: i128 = frame.overhead.iter().map(|line| i128::from(line.tokens)).sum();
         Purse {
             budget: budget - i128::from(withheld) - spent,

@@ -59,6 +59,9 @@ impl Frames {
     }
 }
 
+/// Tool definitions, and what they cost.
+type LastTools = Option<(Vec<Tool>, TokenCount)>;
+
 /// Weighs what is sent to one target.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
@@ -67,7 +70,7 @@ pub(crate) struct Meter {
     /// The block around the documents: a message of its own, and the lines at both ends.
     block: u64,
     /// The tool definitions that were counted last: an application declares the same ones with every request.
-    tools: Arc<Mutex<Option<(Vec<Tool>, TokenCount)>>>,
+    tools: Arc<Mutex<LastTools>>,
     #[cfg(feature = "chat-template")]
     rendered: Option<Arc<Rendered>>,
 }

@@ -149,7 +149,11 @@ impl TokenCounter {
             "bytes" => Ok(Self::bytes()),
             #[cfg(feature = "hf")]
             _ if std::path::Path::new(name).exists() => Self::huggingface(std::path::Path::new(name)),
-            _ => Err(Error::new(Repr::Tokenizer { name: name.into(), known: Self::NAMES.join(", "), or_file: OR_FILE })),
+            _ => Err(Error::new(Repr::Tokenizer {
+                name: name.into(),
+                known: Self::NAMES.join(", "),
+                or_file: OR_FILE,
+            })),
         }
     }
 

@@ -175,10 +175,11 @@ fn behaviour(config: &Config) -> String {
 
 /// What a counter that estimates comes to, before and after a report of half as much again.
 fn estimates(config: &Config) -> String {
-    let manager = match ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config.clone()) {
-        Ok(manager) => manager,
-        Err(error) => return error.to_string(),
-    };
+    let manager =
+        match ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config.clone()) {
+            Ok(manager) => manager,
+            Err(error) => return error.to_string(),
+        };
     let mut log = Conversation::from([Message::user("How long does a kettle last?")]);
     let before = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     let usage = context_window::Usage::openai(before.counted() * 3 / 2, 0, 9);

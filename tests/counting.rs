@@ -1,6 +1,13 @@
 //! Counts against references and against proven bounds (rules N1, N2, N4, N5).
 #![cfg(all(feature = "openai", feature = "hf"))]
-#![allow(clippy::pedantic, clippy::unwrap_used, clippy::print_stderr, unreachable_pub, missing_docs, reason = "a test")]
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod support;
 
@@ -116,7 +123,8 @@ fn counting_up_to_a_limit_is_counting() {
     for counter in counters() {
         for (_, text) in texts::of_every_kind().into_iter().chain(texts::hostile()) {
             let n = counter.count(&text).unwrap().n;
-            let near = (n.saturating_sub(40)..n + 3).chain([0, 1, 2, n / 2, n / 16, n / 128, n / 129, u64::MAX]);
+            let near =
+                (n.saturating_sub(40)..n + 3).chain([0, 1, 2, n / 2, n / 16, n / 128, n / 129, u64::MAX]);
             check_limits(&counter, &text, near);
         }
     }
@@ -130,7 +138,12 @@ fn a_prefix_fits_and_a_word_more_would_not() {
             for limit in [0, 1, 2, 7, whole / 3, whole.saturating_sub(1), whole, whole + 1, u64::MAX] {
                 let (prefix, count) = counter.prefix_within(&text, limit).unwrap();
                 assert!(text.starts_with(prefix) && count.n <= limit, "{kind} within {limit}");
-                assert_eq!(counter.count(prefix).unwrap(), count, "{} on {kind} within {limit}", counter.name());
+                assert_eq!(
+                    counter.count(prefix).unwrap(),
+                    count,
+                    "{} on {kind} within {limit}",
+                    counter.name()
+                );
                 if limit >= whole {
                     assert_eq!(prefix.len(), text.len(), "{} on {kind}", counter.name());
                 } else {

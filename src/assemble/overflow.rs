@@ -28,7 +28,8 @@ pub(super) fn of(
     // Items are counted here, the budget in the provider's tokens (rule N6).
     let counted = |tokens: u64| match frame.margin {
         Some(margin) if margin.per_mille < 1000 => {
-            u64::try_from((u128::from(tokens) * 1000).div_ceil(u128::from(margin.per_mille))).unwrap_or(u64::MAX)
+            u64::try_from((u128::from(tokens) * 1000).div_ceil(u128::from(margin.per_mille)))
+                .unwrap_or(u64::MAX)
         }
         _ => tokens,
     };

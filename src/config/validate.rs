@@ -1,7 +1,8 @@
 //! What types cannot say: sums, ranges, and which number has to stay below which.
 
 use super::{
-    CompactionOptions, Config, ConversationOptions, DefaultModel, RagOptions, Sections, TokenOptions, UsageOptions,
+    CompactionOptions, Config, ConversationOptions, DefaultModel, RagOptions, Sections, TokenOptions,
+    UsageOptions,
 };
 use crate::item::Section;
 
@@ -80,7 +81,11 @@ fn tokens(options: TokenOptions) -> Result<(), Fault> {
     if (500..=2_000).contains(&options.margin) {
         return Ok(());
     }
-    fault(&["tokens.margin"], options.margin, "tokens of the provider's for 1000 counted here, 500 to 2000 (rule N6)")
+    fault(
+        &["tokens.margin"],
+        options.margin,
+        "tokens of the provider's for 1000 counted here, 500 to 2000 (rule N6)",
+    )
 }
 
 fn usage(options: UsageOptions) -> Result<(), Fault> {

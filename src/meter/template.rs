@@ -99,7 +99,8 @@ fn as_text<'m>(
 ) -> (Option<char>, Cow<'m, [Message]>, Cow<'m, [Tool]>) {
     let of_tools = || tools.iter().flat_map(|tool| [&*tool.name, &*tool.description, &*tool.schema]);
     let texts = || messages.iter().flat_map(Message::texts).chain(of_tools());
-    let Some(control) = control.filter(|control| texts().any(|text| control.find(text).next().is_some())) else {
+    let Some(control) = control.filter(|control| texts().any(|text| control.find(text).next().is_some()))
+    else {
         return (None, messages.into(), tools.into());
     };
     // One that nobody used, of those that nobody else gives a meaning to.

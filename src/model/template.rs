@@ -38,13 +38,18 @@ impl ChatTemplate {
         let own = folder.join("chat_template.jinja");
         let config = folder.join("tokenizer_config.json");
         let settings = if config.exists() { read_json(&config)? } else { Value::Null };
-        let (path, source) = match own.exists() {
-            true => (own.clone(), Some(read(&own, "a chat template")?)),
-            false => (config, in_settings(&settings).map(str::to_owned)),
+        let (path, source) = if own.exists() {
+            let source = read(&own, "a chat template")?;
+            (own, Some(source))
+        } else {
+            (config, in_settings(&settings).map(str::to_owned))
         };
         let origin = path.display().to_string();
         let Some(source) = source else {
-            return Err(fault(&origin, "no chat template; expected chat_template.jinja beside it, or `chat_template` in it"));
+            return Err(fault(
+                &origin,
+                "no chat template; expected chat_template.jinja beside it, or `chat_template` in it",
+            ));
         };
         let mut template = Self::new(&origin, &source);
         for (name, value) in settings.as_object().into_iter().flatten() {
@@ -88,8 +93,18 @@ impl ChatTemplate {
     /// The day in a format of `strftime`: `%Y`, `%m`, `%d`, `%B` and `%b` are known.
     pub(crate) fn day(&self, format: &str) -> String {
         const MONTHS: [&str; 12] = [
-            "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-            "November", "December",
+            "January",
+            "February",
+            "March",
+            "April",
+            "May",
+            "June",
+            "July",
+            "August",
+            "September",
+            "October",
+            "November",
+            "December",
         ];
         let (year, month, day) = self.date;
         let name = MONTHS[usize::from(month.clamp(1, 12)) - 1];

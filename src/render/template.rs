@@ -58,7 +58,8 @@ impl Renderer {
         environment.set_unknown_method_callback(unknown_method_callback);
         environment.set_fuel(Some(FUEL));
         environment.add_filter("tojson", to_json);
-        let raise = |message: String| Err::<Value, _>(minijinja::Error::new(ErrorKind::InvalidOperation, message));
+        let raise =
+            |message: String| Err::<Value, _>(minijinja::Error::new(ErrorKind::InvalidOperation, message));
         environment.add_function("raise_exception", raise);
         // A template that asks whether it may know the date is told no: it brings a date of its own then.
         if !template.source().contains("strftime_now is defined") {
@@ -76,11 +77,14 @@ impl Renderer {
             match self.render_as(messages, tools, reply, shape) {
                 Ok(text) => return Ok(text),
                 // What does not end for one shape does not end for another.
-                Err(error) if error.kind() == ErrorKind::OutOfFuel => return Err(refused(&self.origin, &error)),
+                Err(error) if error.kind() == ErrorKind::OutOfFuel => {
+                    return Err(refused(&self.origin, &error));
+                }
                 Err(error) => drop(first.get_or_insert(error)),
             }
         }
-        let error = first.unwrap_or_else(|| minijinja::Error::new(ErrorKind::InvalidOperation, "no way to render"));
+        let error =
+            first.unwrap_or_else(|| minijinja::Error::new(ErrorKind::InvalidOperation, "no way to render"));
         Err(refused(&self.origin, &error))
     }
 
@@ -95,7 +99,8 @@ impl Renderer {
         for (name, value) in &self.variables {
             context.insert(name, Value::from(Serde(value)));
         }
-        let messages: Vec<Value> = in_turns(messages, shape).iter().map(|group| message(group, shape)).collect();
+        let messages: Vec<Value> =
+            in_turns(messages, shape).iter().map(|group| message(group, shape)).collect();
         context.insert("messages", Value::from(messages));
         context.insert("add_generation_prompt", Value::from(reply));
         if !tools.is_empty() {
@@ -190,7 +195,11 @@ fn message(group: &[Message], shape: Shape) -> Value {
             _ => Value::from(call.arguments.as_str()),
         };
         let function = object([("name", Value::from(call.name.as_str())), ("arguments", arguments)]);
-        object([("type", Value::from("function")), ("id", Value::from(call.id.as_str())), ("function", function)])
+        object([
+            ("type", Value::from("function")),
+            ("id", Value::from(call.id.as_str())),
+            ("function", function),
+        ])
     });
     let calls: Vec<Value> = calls.collect();
     if !calls.is_empty() {
@@ -223,6 +232,7 @@ fn from_json(text: &str) -> Value {
 }
 
 /// Python's `json.dumps(ensure_ascii=False)`: no escaping for HTML, a space after comma and colon.
+#[expect(clippy::needless_pass_by_value, reason = "the shape of a filter")]
 fn to_json(value: &Value, options: Kwargs) -> Result<Value, minijinja::Error> {
     let indent: Option<usize> = options.get("indent")?;
     // Python's other options change nothing that templates rely on here.

@@ -22,7 +22,8 @@ impl Bounds {
         let covered = limit.saturating_mul(longest);
         let bytes = text.len() as u64;
         if self.composes {
-            bytes > covered.saturating_mul(COMPOSED) || bytes > covered && plain_bytes(text, covered) > covered
+            bytes > covered.saturating_mul(COMPOSED)
+                || bytes > covered && plain_bytes(text, covered) > covered
         } else {
             bytes > covered
         }
@@ -41,7 +42,8 @@ fn plain_bytes(text: &str, enough: u64) -> u64 {
     for start in (0..bytes.len()).step_by(4096) {
         let end = (start + 4096).min(bytes.len());
         let next = bytes[start + 1..].iter().chain(std::iter::once(&b' '));
-        sum += bytes[start..end].iter().zip(next).filter(|(a, b)| a.is_ascii() && b.is_ascii()).count() as u64;
+        sum +=
+            bytes[start..end].iter().zip(next).filter(|(a, b)| a.is_ascii() && b.is_ascii()).count() as u64;
         if sum > enough {
             break;
         }
@@ -71,6 +73,8 @@ mod tests {
         assert!(!bounds.surely_over("abcdefgh\u{301}", 2));
         let marks = "\u{1100}\u{1161}\u{11a8}".repeat(100);
         assert!(!bounds.surely_over(&marks, 20) && bounds.surely_over(&marks, 14));
-        assert!(bounds.surely_over(&"a".repeat(10_000), 2_499) && !bounds.surely_over(&"a".repeat(10_000), 2_500));
+        assert!(
+            bounds.surely_over(&"a".repeat(10_000), 2_499) && !bounds.surely_over(&"a".repeat(10_000), 2_500)
+        );
     }
 }

@@ -65,7 +65,8 @@ impl Lesson {
     /// Learns from reports, the oldest first; `window` is the context length. Whole numbers only: the same log teaches
     /// the same margin everywhere.
     pub(crate) fn learn(reports: &[Report], window: u64) -> Self {
-        let possible = |report: &Report| report.reported > 0 && report.reported <= window && report.counted > 0;
+        let possible =
+            |report: &Report| report.reported > 0 && report.reported <= window && report.counted > 0;
         let mut believed = Vec::new();
         let (mut last, mut doubted) = (None, None);
         for report in &reports[reports.len().saturating_sub(Self::REPORTS)..] {
@@ -102,7 +103,8 @@ impl Margin {
         let (counted, reported) = (wide(newest.counted), wide(newest.reported));
         let far = |report: &Report| (wide(report.counted) - counted).abs();
         // Of two that are equally far the older one.
-        let farthest = reports.iter().rev().max_by_key(|report| far(report)).filter(|report| far(report) >= APART);
+        let farthest =
+            reports.iter().rev().max_by_key(|report| far(report)).filter(|report| far(report) >= APART);
         let per_mille = match farthest {
             Some(other) => {
                 let rise = (reported - wide(other.reported)) * 1000 / (counted - wide(other.counted));
@@ -147,11 +149,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn learn(reports: &[(u64, u64)], window: u64) -> Lesson {
-        let reports: Vec<Report> =
-            reports.iter().map(|(counted, reported)| Report { counted: *counted, reported: *reported }).collect();
+        let reports: Vec<Report> = reports
+            .iter()
+            .map(|(counted, reported)| Report { counted: *counted, reported: *reported })
+            .collect();
         Lesson::learn(&reports, window)
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "what it is compared with is an Option")]
     fn line(per_mille: u32, offset: i64, reports: u32) -> Option<Margin> {
         Some(Margin { per_mille, offset, reports })
     }

@@ -11,7 +11,9 @@ pub fn small() -> PathBuf {
 pub fn folders() -> Vec<PathBuf> {
     let mut all = vec![small()];
     let Some(given) = std::env::var_os("CONTEXT_WINDOW_TOKENIZERS").map(PathBuf::from) else {
-        eprintln!("\n*** SKIPPED: CONTEXT_WINDOW_TOKENIZERS is not set, so only the small tokenizer was compared ***\n");
+        eprintln!(
+            "\n*** SKIPPED: CONTEXT_WINDOW_TOKENIZERS is not set, so only the small tokenizer was compared ***\n"
+        );
         return all;
     };
     let mut found = Vec::new();

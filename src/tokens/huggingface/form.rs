@@ -68,14 +68,17 @@ impl Vocabulary {
         self.longest_in_characters = self.longest_in_characters.max(characters);
         self.characters += u32::from(characters == 1 && is_byte_letter(token));
         let raw = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
-        self.raw_bytes += u32::from(raw.is_some_and(|hex| hex.len() == 2 && u8::from_str_radix(hex, 16).is_ok()));
+        self.raw_bytes +=
+            u32::from(raw.is_some_and(|hex| hex.len() == 2 && u8::from_str_radix(hex, 16).is_ok()));
     }
 }
 
 /// Whether a character is one of the 256 that stand for bytes in byte-level vocabularies: the visible ones of Latin-1
 /// for themselves, the rest from U+0100 on.
 fn is_byte_letter(token: &str) -> bool {
-    token.chars().all(|c| matches!(c, '!'..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{ff}' | '\u{100}'..='\u{143}'))
+    token
+        .chars()
+        .all(|c| matches!(c, '!'..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{ff}' | '\u{100}'..='\u{143}'))
 }
 
 impl<'de> Deserialize<'de> for Vocabulary {
@@ -114,9 +117,9 @@ impl Form {
         let form: Self = serde_json::from_str(json)
             .map_err(|error| format!("{error}; expected a tokenizer.json of Hugging Face"))?;
         match form.model.dropout.filter(|dropout| *dropout > 0.0) {
-            Some(dropout) => {
-                Err(format!("its model drops merges at random (`dropout` {dropout}); counts would not repeat"))
-            }
+            Some(dropout) => Err(format!(
+                "its model drops merges at random (`dropout` {dropout}); counts would not repeat"
+            )),
             None => Ok(form),
         }
     }
@@ -145,7 +148,8 @@ impl Form {
         }
         let split = split(&self.pre_tokenizer)?;
         let normal = normal(&self.normalizer)?;
-        let added = self.added_tokens.iter().filter(|token| !token.special).map(|token| token.content.len() as u64);
+        let added =
+            self.added_tokens.iter().filter(|token| !token.special).map(|token| token.content.len() as u64);
         let longest = match (split.byte_level, model.byte_fallback) {
             (true, _) if model.vocab.characters == 256 => model.vocab.longest_in_characters,
             (false, Some(true)) if model.vocab.raw_bytes == 256 => model.vocab.longest_in_bytes,
@@ -173,15 +177,15 @@ fn split(value: &Value) -> Option<Split> {
     let flag = |key: &str, default| value.get(key).and_then(Value::as_bool).unwrap_or(default);
     match kind {
         None if value.is_null() => Some(Split { byte_level: false, prepends: false }),
-        Some("ByteLevel") => {
-            Some(Split { byte_level: true, prepends: flag("add_prefix_space", true) })
-        }
+        Some("ByteLevel") => Some(Split { byte_level: true, prepends: flag("add_prefix_space", true) }),
         Some("Metaspace") => Some(Split { byte_level: false, prepends: true }),
         Some("Digits") => Some(Split { byte_level: false, prepends: false }),
         Some("Split" | "Punctuation") => {
-            let pattern = value.get("pattern").and_then(|pattern| pattern.get("Regex")).and_then(Value::as_str);
+            let pattern =
+                value.get("pattern").and_then(|pattern| pattern.get("Regex")).and_then(Value::as_str);
             let keeps_all = flag("invert", false) && pattern == Some(O200K);
-            (text("behavior") != Some("Removed") || keeps_all).then_some(Split { byte_level: false, prepends: false })
+            (text("behavior") != Some("Removed") || keeps_all)
+                .then_some(Split { byte_level: false, prepends: false })
         }
         Some("Sequence") => {
             let mut all = Split { byte_level: false, prepends: false };

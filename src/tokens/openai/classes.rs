@@ -46,7 +46,7 @@ pub(super) struct Classes {
     ascii: [Class; 128],
     /// For each page of characters the place of its classes.
     places: Vec<u16>,
-    classes: Vec<Class>,
+    pages: Vec<Class>,
 }
 
 static CLASSES: LazyLock<Classes> = LazyLock::new(Classes::new);
@@ -63,18 +63,18 @@ impl Classes {
                 all[first as usize..=last as usize].fill(class);
             }
         }
-        let mut classes: Vec<Class> = Vec::new();
+        let mut pages: Vec<Class> = Vec::new();
         let places = all.chunks(PAGE).map(|page| {
-            let known = classes.chunks(PAGE).position(|known| known == page);
+            let known = pages.chunks(PAGE).position(|known| known == page);
             known.unwrap_or_else(|| {
-                classes.extend_from_slice(page);
-                classes.len() / PAGE - 1
+                pages.extend_from_slice(page);
+                pages.len() / PAGE - 1
             }) as u16
         });
         let places = places.collect();
         let mut ascii = [Other; 128];
         ascii.copy_from_slice(&all[..128]);
-        Self { ascii, places, classes }
+        Self { ascii, places, pages }
     }
 
     #[inline]
@@ -85,7 +85,7 @@ impl Classes {
     #[inline]
     pub(super) fn of(&self, c: char) -> Class {
         let page = usize::from(self.places[c as usize / PAGE]);
-        self.classes[page * PAGE + c as usize % PAGE]
+        self.pages[page * PAGE + c as usize % PAGE]
     }
 }
 
@@ -124,9 +124,10 @@ mod tests {
         for (c, class) in [('A', Upper), ('z', Lower), ('中', Letter), ('7', Number), ('\u{301}', Mark)] {
             assert_eq!(classes.of(c), class);
         }
-        assert_eq!([' ', '\u{85}', '\u{a0}', '\n', '\'', '\0'].map(|c| classes.of(c)), [
-            Blank, Blank, Blank, Newline, Other, Other
-        ]);
-        assert!(classes.classes.len() < 80_000, "{}", classes.classes.len());
+        assert_eq!(
+            [' ', '\u{85}', '\u{a0}', '\n', '\'', '\0'].map(|c| classes.of(c)),
+            [Blank, Blank, Blank, Newline, Other, Other]
+        );
+        assert!(classes.pages.len() < 80_000, "{}", classes.pages.len());
     }
 }

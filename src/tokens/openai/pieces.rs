@@ -34,7 +34,7 @@ impl<'t> Pieces<'t> {
             (Pattern::O200k, Upper | Lower | Letter) => self.word(self.at).unwrap_or(after),
             (Pattern::O200k, Mark) => self.marked(after),
             (Pattern::O200k, Other | Blank) => self.after_prefix(class, after, Self::word),
-            (Pattern::Cl100k, Upper | Lower | Letter) => self.letters(after).unwrap_or(after),
+            (Pattern::Cl100k, Upper | Lower | Letter) => self.letters(after),
             (Pattern::Cl100k, Other) if let Some(end) = self.contraction(self.at) => end,
             (Pattern::Cl100k, Other | Blank | Mark) => self.after_prefix(class, after, Self::letters_at),
             (_, Newline) => self.blanks(),
@@ -78,12 +78,20 @@ impl<'t> Pieces<'t> {
 
     /// A word after a character that may go before one; without a word, that character begins something else.
     #[inline]
-    fn after_prefix(&self, class: Class, after: usize, word: impl Fn(&Self, usize) -> Option<usize>) -> usize {
+    fn after_prefix(
+        &self,
+        class: Class,
+        after: usize,
+        word: impl Fn(&Self, usize) -> Option<usize>,
+    ) -> usize {
         if let Some(end) = word(self, after) {
             return end;
         }
         match class {
-            Blank if self.text.as_bytes()[self.at] == b' ' && matches!(self.class(after), Some((Other | Mark, _))) => {
+            Blank
+                if self.text.as_bytes()[self.at] == b' '
+                    && matches!(self.class(after), Some((Other | Mark, _))) =>
+            {
                 self.signs(after)
             }
             Blank => self.blanks(),
@@ -96,7 +104,8 @@ impl<'t> Pieces<'t> {
         let end = self.run(at, |class| matches!(class, Other | Mark));
         let bytes = self.text.as_bytes();
         let slash = self.pattern == Pattern::O200k;
-        let tail = bytes[end..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n') || slash && **byte == b'/');
+        let tail =
+            bytes[end..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n') || slash && **byte == b'/');
         end + tail.count()
     }
 
@@ -120,14 +129,14 @@ impl<'t> Pieces<'t> {
 
     fn letters_at(&self, at: usize) -> Option<usize> {
         match self.class(at) {
-            Some((Upper | Lower | Letter, after)) => self.letters(after),
+            Some((Upper | Lower | Letter, after)) => Some(self.letters(after)),
             _ => None,
         }
     }
 
     /// `\p{L}+`, after the first.
-    fn letters(&self, at: usize) -> Option<usize> {
-        Some(self.run(at, |class| matches!(class, Upper | Lower | Letter)))
+    fn letters(&self, at: usize) -> usize {
+        self.run(at, |class| matches!(class, Upper | Lower | Letter))
     }
 
     /// Capitals, then small letters, and a contraction: at least one letter. Letters that are neither, and marks, may
@@ -176,9 +185,8 @@ impl<'t> Pieces<'t> {
         let [b'\'', first, ..] = *rest else { return None };
         match (first.to_ascii_lowercase(), rest.get(2).map(u8::to_ascii_lowercase)) {
             (b's' | b't' | b'm' | b'd', _) => Some(at + 2),
-            (b'r' | b'v', Some(b'e')) | (b'l', Some(b'l')) => Some(at + 3),
-            // The long s is an s to whoever ignores case.
-            (0xc5, Some(0xbf)) => Some(at + 3),
+            // The long s, two bytes, is an s to whoever ignores case.
+            (b'r' | b'v', Some(b'e')) | (b'l', Some(b'l')) | (0xc5, Some(0xbf)) => Some(at + 3),
             _ => None,
         }
     }
@@ -203,14 +211,35 @@ mod tests {
     #[test]
     fn words_numbers_signs_and_blanks() {
         let text = "Hello  worldWide 12345 it's IT'S\n\n  x//\n\t!y 中ABC";
-        assert_eq!(pieces(Pattern::O200k, text), [
-            "Hello", " ", " world", "Wide", " ", "123", "45", " it's", " IT'S", "\n\n", " ", " x", "//\n", "\t", "!y",
-            " 中", "ABC"
-        ]);
-        assert_eq!(pieces(Pattern::Cl100k, text), [
-            "Hello", " ", " worldWide", " ", "123", "45", " it", "'s", " IT", "'S", "\n\n", " ", " x", "//\n", "\t",
-            "!y", " 中ABC"
-        ]);
+        assert_eq!(
+            pieces(Pattern::O200k, text),
+            [
+                "Hello", " ", " world", "Wide", " ", "123", "45", " it's", " IT'S", "\n\n", " ", " x",
+                "//\n", "\t", "!y", " 中", "ABC"
+            ]
+        );
+        assert_eq!(
+            pieces(Pattern::Cl100k, text),
+            [
+                "Hello",
+                " ",
+                " worldWide",
+                " ",
+                "123",
+                "45",
+                " it",
+                "'s",
+                " IT",
+                "'S",
+                "\n\n",
+                " ",
+                " x",
+                "//\n",
+                "\t",
+                "!y",
+                " 中ABC"
+            ]
+        );
     }
 
     /// The pattern itself, through a regex engine.

@@ -58,7 +58,8 @@ impl Recent {
             None => hash::word(&text[piece.clone()]),
         };
         let key = word | (length as u128) << 120;
-        let place = (hash::of_short(word as u64 ^ (word >> 57) as u64, length) >> (64 - ENTRIES.ilog2())) as usize;
+        let place =
+            (hash::of_short(word as u64 ^ (word >> 57) as u64, length) >> (64 - ENTRIES.ilog2())) as usize;
         let known = self.entries.get(place).copied().unwrap_or_default();
         if known & PIECE == key {
             return (known >> 124) as u64;
@@ -78,8 +79,10 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_what_was_counted() {
-        let text: Vec<u8> = (0..100_000u32).map(|n| b"etaoin s"[(n.wrapping_mul(2_654_435_761) >> 29) as usize]).collect();
-        let (mut recent, mut forgetful) = (Recent::new(), Recent { entries: Box::default(), scratch: Scratch::default() });
+        let text: Vec<u8> =
+            (0..100_000u32).map(|n| b"etaoin s"[(n.wrapping_mul(2_654_435_761) >> 29) as usize]).collect();
+        let (mut recent, mut forgetful) =
+            (Recent::new(), Recent { entries: Box::default(), scratch: Scratch::default() });
         let vocabulary = Encoding::O200k.vocabulary();
         for at in 0..text.len() - 20 {
             let piece = at..at + 1 + at % 15;

@@ -115,7 +115,13 @@ impl Vocabulary {
     }
 
     /// How many bytes the first `tokens` tokens of a piece are that is no token itself.
-    pub(super) fn beginning(&self, text: &[u8], piece: Range<usize>, tokens: u64, scratch: &mut Scratch) -> usize {
+    pub(super) fn beginning(
+        &self,
+        text: &[u8],
+        piece: Range<usize>,
+        tokens: u64,
+        scratch: &mut Scratch,
+    ) -> usize {
         self.merge(text, piece, scratch);
         let first = scratch.path.iter().take(usize::try_from(tokens).unwrap_or(usize::MAX));
         first.map(|token| self.token(*token).length()).sum()
@@ -194,7 +200,9 @@ impl Vocabulary {
         }
         let made = |key: Key| self.find_key(key, text, from).filter(|found| self.token(*found).is_made());
         let newest = (count.saturating_sub(8)..count).rev().find_map(|at| made(maybe[at % 8]));
-        newest.or_else(|| (1..LONGEST.min(end - from)).rev().find_map(|length| made(Key::new(text, from, length))))
+        newest.or_else(|| {
+            (1..LONGEST.min(end - from)).rev().find_map(|length| made(Key::new(text, from, length)))
+        })
     }
 
     /// The tokens that merging leaves of a piece. A beginning of a text has one way only to be merged, so the way is
@@ -212,7 +220,9 @@ impl Vocabulary {
             let last = path.last().copied();
             while let Some(token) = next {
                 let (word, mask) = bit(from + self.token(token).length());
-                if dead[word] & mask == 0 && last.is_none_or(|last| self.may_meet(text, from, last, token, met)) {
+                if dead[word] & mask == 0
+                    && last.is_none_or(|last| self.may_meet(text, from, last, token, met))
+                {
                     break;
                 }
                 next = self.token(token).shorter();
@@ -248,7 +258,9 @@ impl Vocabulary {
         loop {
             let from = border - before.length();
             let key = Key::new(text, from, before.length() + after.length());
-            if self.known(key.hash).1 && self.find_key(key, text, from).is_some_and(|joined| joined < too_late) {
+            if self.known(key.hash).1
+                && self.find_key(key, text, from).is_some_and(|joined| joined < too_late)
+            {
                 return false;
             }
             if before.length() == 1 && after.length() == 1 {
