@@ -44,6 +44,7 @@ pub(crate) enum Repr {
     ConfigFile { origin: String, detail: String },
     #[error("tokenizer `{name}` is not known here; expected one of: {known}{or_file}")]
     Tokenizer { name: String, known: String, or_file: &'static str },
+    #[cfg(feature = "hf")]
     #[error("{origin}: {detail}")]
     TokenizerFile { origin: String, detail: String },
     #[error("counter `{counter}` failed")]
@@ -62,6 +63,7 @@ pub(crate) enum Repr {
         "call `{call}` of message `{message}` has no result, and `conversation.repair` is \"reject\" (rule H2); push the result, or set repair to \"synthesize\" or \"drop\""
     )]
     MissingResult { message: ItemId, call: String },
+    #[cfg(feature = "chat-template")]
     #[error("chat template {origin}: {detail}")]
     Template { origin: String, detail: String },
     #[error("{place}: {detail}")]
@@ -75,7 +77,10 @@ impl Error {
         match *self.0 {
             Repr::NoBudget { .. } | Repr::NothingAsked => ErrorKind::Budget,
             Repr::Config { .. } | Repr::ConfigValue { .. } | Repr::ConfigFile { .. } => ErrorKind::Config,
-            Repr::Tokenizer { .. } | Repr::TokenizerFile { .. } | Repr::Count { .. } => ErrorKind::Count,
+            Repr::Tokenizer { .. } | Repr::Count { .. } => ErrorKind::Count,
+            #[cfg(feature = "hf")]
+            Repr::TokenizerFile { .. } => ErrorKind::Count,
+            #[cfg(feature = "chat-template")]
             Repr::Template { .. } => ErrorKind::Template,
             Repr::DuplicateId { .. }
             | Repr::UnknownId { .. }

@@ -210,10 +210,14 @@ impl Meter {
     }
 
     /// Whether what is sent is known only once it is rendered as a whole.
+    #[cfg(feature = "chat-template")]
     pub(crate) fn is_rendered(&self) -> bool {
-        #[cfg(feature = "chat-template")]
-        return self.rendered.is_some();
-        #[cfg(not(feature = "chat-template"))]
+        self.rendered.is_some()
+    }
+
+    #[cfg(not(feature = "chat-template"))]
+    #[expect(clippy::unused_self, reason = "with chat templates it depends")]
+    pub(crate) fn is_rendered(&self) -> bool {
         false
     }
 

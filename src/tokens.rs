@@ -251,7 +251,11 @@ impl TokenCounter {
         let certainty = match kind {
             Kind::Estimate(_) => Certainty::Estimate,
             Kind::Bytes => Certainty::UpperBound,
-            _ => Certainty::Exact,
+            #[cfg(feature = "openai")]
+            Kind::OpenAi(_) => Certainty::Exact,
+            #[cfg(feature = "hf")]
+            Kind::HuggingFace(_) => Certainty::Exact,
+            Kind::Fn(_) => Certainty::Exact,
         };
         let bounds = kind.bounds();
         Self { inner: Arc::new(Inner { name: name.into(), kind, tag }), certainty, bounds, cache: None }

@@ -345,7 +345,7 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
             // Near from the first report on, and exact once counts lie far enough apart to tell ratio and offset.
             let off = plan.total.n.abs_diff(reported(plan.counted()));
             assert!(off * 10 <= plan.total.n, "{off} of {}", plan.total.n);
-            assert!(off <= 3 || turn < 20, "{off} of {} at {turn}", plan.total.n);
+            assert!(off <= 3 || turn < 20, "{off} of {} at {turn}, {margin:?}", plan.total.n);
         }
         let usage = Usage::anthropic(reported(plan.counted()), 0, 0, 100);
         log.push_reply(

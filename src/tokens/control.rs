@@ -9,6 +9,7 @@ pub(crate) struct ControlTokens {
 }
 
 impl ControlTokens {
+    #[cfg(feature = "hf")]
     pub(super) fn new(tokens: impl Iterator<Item = String>) -> Self {
         let tokens: Vec<String> = tokens.filter(|token| !token.is_empty()).collect();
         let mut first: Vec<char> = tokens.iter().filter_map(|token| token.chars().next()).collect();
@@ -30,7 +31,7 @@ impl ControlTokens {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "hf"))]
 mod tests {
     use super::*;
 

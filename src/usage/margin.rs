@@ -48,7 +48,7 @@ impl Report {
 }
 
 /// Tokens that counts have to lie apart before their difference says anything about a tokenizer.
-const APART: i128 = 1_000;
+const APART: i128 = 500;
 
 /// What reports teach, and what is wrong with the last of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
