@@ -15,8 +15,8 @@ const ENVIRONMENT: &str = "CONTEXT_WINDOW_";
 /// The most bytes of a file of options.
 const MOST: u64 = 1 << 20;
 
-/// The tests' own variable, and the one that names the file to load: no options.
-const NOT_OPTIONS: [&str; 2] = ["DATA", "CONFIG"];
+/// The tests' own variables, and the one that names the file to load: no options.
+const NOT_OPTIONS: [&str; 3] = ["DATA", "TOKENIZERS", "CONFIG"];
 
 /// Collects options: defaults, then a preset, then whatever is added, each over what came before.
 ///
