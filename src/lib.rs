@@ -68,6 +68,9 @@
 //! which documents it held and which tool results were cleared, and the next plan goes on from there. Who keeps no
 //! conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::previous`].
 //!
+//! A model without a public tokenizer is counted by another one, and every number says so. Hand the provider's report to
+//! [`Conversation::push_reply`]: the next plan knows the [`Margin`] and keeps its budget in the provider's tokens.
+//!
 //! # What it promises
 //!
 //! - Planning reads and never writes; the same request gives the same bytes. No clock, no randomness, no hash order.
@@ -81,6 +84,7 @@
 //! - `docs/rules.md`: every rule with its id
 //! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`]: presets, files, variables and flags over them
 //! - [`Registry`] and `config/models.toml`: models by name
+//! - `docs/counting.md`: what counts prove, and what they were compared with
 //! - `docs/session.md`: session files; `docs/examples.md`: some of them, planned
 //! - [`report`]: a plan as text or JSON; [`render`]: the prompt as a provider's request body
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops

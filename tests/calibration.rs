@@ -4,8 +4,8 @@
 #![allow(clippy::pedantic, clippy::unwrap_used, clippy::print_stderr, missing_docs, reason = "a test")]
 
 use context_window::{
-    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, SessionFile, TokenCounter,
-    Usage,
+    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, SessionFile,
+    TokenCounter, Usage,
 };
 use serde_json::Value;
 use std::io::Read;
@@ -40,7 +40,12 @@ fn sessions(name: &str) -> Vec<Requests> {
             requests.push((file(messages, &request["tools"]), number(&request["usage"], "prompt")));
         }
         let empty = Vec::new();
-        let cuts: Vec<u64> = line["meta"]["compact_summary_at"].as_array().unwrap_or(&empty).iter().filter_map(Value::as_u64).collect();
+        let cuts: Vec<u64> = line["meta"]["compact_summary_at"]
+            .as_array()
+            .unwrap_or(&empty)
+            .iter()
+            .filter_map(Value::as_u64)
+            .collect();
         for usage in line["meta"]["usage"].as_array().unwrap_or(&empty) {
             let at = number(usage, "at");
             let from = cuts.iter().filter(|cut| **cut < at).max().copied().unwrap_or(0);
@@ -65,13 +70,15 @@ fn summary(mut errors: Vec<u64>) -> (u64, u64) {
 
 #[test]
 fn reports_bring_estimates_near() {
-    let mut table = String::from("| sessions | counter | requests | before: median, p95 | after: median, p95 |\n");
+    let mut table =
+        String::from("| sessions | counter | requests | before: median, p95 | after: median, p95 |\n");
     for name in ["conv_miniswe", "conv_claudecode", "replay_copilot"] {
         for counter in ["o200k_base", "chars/4"] {
             let (mut before, mut after) = (Vec::new(), Vec::new());
             for requests in sessions(name) {
                 let counter = TokenCounter::named(counter).unwrap().as_estimate();
-                let manager = ContextWindowManager::new(Model::custom("m"), counter, Config::default()).unwrap();
+                let manager =
+                    ContextWindowManager::new(Model::custom("m"), counter, Config::default()).unwrap();
                 // A log that has seen the reports of this session and nothing else.
                 let mut reported = Conversation::from([Message::user("-")]);
                 for (at, (file, tokens)) in requests.iter().enumerate() {
@@ -98,9 +105,15 @@ fn reports_bring_estimates_near() {
             let percent = |n: u64| format!("{}.{} %", n / 10, n % 10);
             table += &format!(
                 "| {name} | {counter} | {n} | {}, {} | {}, {} |\n",
-                percent(before.0), percent(before.1), percent(after.0), percent(after.1)
+                percent(before.0),
+                percent(before.1),
+                percent(after.0),
+                percent(after.1)
             );
-            assert!(after.0 * 10 <= before.0 && after.1 < before.1, "{name}, {counter}: {before:?} {after:?}");
+            assert!(
+                after.0 * 10 <= before.0 && after.1 < before.1,
+                "{name}, {counter}: {before:?} {after:?}"
+            );
         }
     }
     eprintln!("{table}");

@@ -364,6 +364,55 @@ fn limits_and_target_are_flags() {
 }
 
 #[test]
+fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
+    let folder = "tests/tokenizers/small";
+    let args = [EXAMPLE, "--budget", "700", "--tokenizer", folder, "--provider", "chat-template"];
+    let plan: Value = serde_json::from_str(&out(&[&args[..], &["--format", "json"]].concat())).unwrap();
+    assert_eq!(plan["certainty"], "exact");
+    assert!(plan["tokenizer"].as_str().unwrap().starts_with("small@"));
+    let sent = out(&[&args[..], &["--format", "messages"]].concat());
+    assert!(
+        sent.starts_with("<|endoftext|><|im_start|>system") && sent.ends_with("<|im_start|>assistant\n"),
+        "{sent}"
+    );
+    assert!(out(&args).contains("joins"), "{}", out(&args));
+    let of_the_readme = format!("plan-inspect {EXAMPLE} --tokenizer {folder} --provider chat-template");
+    assert!(std::fs::read_to_string("README.md").unwrap().contains(&of_the_readme));
+    insta::assert_snapshot!(fails(&[EXAMPLE, "--provider", "chat-template"]), @"plan-inspect: --provider chat-template: no template is known; expected --tokenizer with the model's folder, which holds tokenizer.json and chat_template.jinja or tokenizer_config.json");
+    let none = fails(&[EXAMPLE, "--provider", "chat-template", "--tokenizer", "examples"]);
+    assert!(
+        none.starts_with("plan-inspect: chat template examples/tokenizer_config.json: no chat template"),
+        "{none}"
+    );
+    let broken = fails(&[EXAMPLE, "--tokenizer", "examples/support-chat.json"]);
+    assert!(
+        broken.contains("examples/support-chat.json") && broken.contains("expected a tokenizer.json"),
+        "{broken}"
+    );
+}
+
+#[test]
+fn what_is_out_is_counted_when_asked() {
+    let rows = |args: &[&str]| -> Vec<Value> {
+        let args = [&[EXAMPLE, "--budget", "400", "--format", "json"], args].concat();
+        serde_json::from_str::<Value>(&out(&args)).unwrap()["excluded"].as_array().unwrap().clone()
+    };
+    let certainties = |rows: &[Value]| rows.iter().map(|row| row["certainty"].clone()).collect::<Vec<_>>();
+    assert_eq!(certainties(&rows(&[])), ["at_least", "at_least"]);
+    assert_eq!(certainties(&rows(&["--certainty", "exact"])), ["exact", "exact"]);
+    assert!(
+        rows(&["--certainty", "exact"])[0]["token_estimate"].as_u64()
+            > rows(&[])[0]["token_estimate"].as_u64()
+    );
+}
+
+#[test]
+fn a_margin_that_is_set_is_shown() {
+    let text = out(&[EXAMPLE, "--tokenizer", "chars/4", "--set", "tokens.margin=1250", "--budget", "800"]);
+    assert!(text.contains("(estimate, x 1.250 as set)") && text.contains("margin "), "{text}");
+}
+
+#[test]
 fn strict_turns_an_overflow_into_exit_code_1() {
     inspect(&[EXAMPLE, "--budget", "20"]).assert().code(0);
     let strict = inspect(&[EXAMPLE, "--budget", "20", "--strict"]).assert().code(1);

@@ -7,6 +7,7 @@ use crate::{
     plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, Remedy, SectionUse},
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::{Certainty, TokenCount},
+    usage::Margin,
 };
 use std::fmt::{self, Write as _};
 
@@ -70,8 +71,9 @@ impl Text<'_> {
         );
         let percent = u128::from(plan.total.n) * 100 / u128::from(plan.prompt_budget.max(1));
         self.page.title(f, &format!("{title}, {percent} %"))?;
+        let margin = plan.margin.map(|margin| format!(", {}", counted_there(margin))).unwrap_or_default();
         let limits = format!(
-            "{} · tokenizer {} ({}) · config {}",
+            "{} · tokenizer {} ({}{margin}) · config {}",
             plan.limits_source.name(),
             printable(&plan.tokenizer),
             plan.total.certainty.name(),
@@ -271,6 +273,21 @@ impl Text<'_> {
         }
         Ok(())
     }
+}
+
+/// How the provider's count follows from ours.
+fn counted_there(margin: Margin) -> String {
+    let offset = match margin.offset {
+        0 => String::new(),
+        offset if offset > 0 => format!(" + {}", signed(offset)),
+        offset => format!(" - {}", grouped(offset.unsigned_abs())),
+    };
+    let from = match margin.reports {
+        0 => "as set".to_owned(),
+        1 => "from 1 report".to_owned(),
+        reports => format!("from {reports} reports"),
+    };
+    format!("x {}.{:03}{offset} {from}", margin.per_mille / 1000, margin.per_mille % 1000)
 }
 
 fn speaker(item: &PlannedItem) -> &'static str {

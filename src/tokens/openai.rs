@@ -91,6 +91,9 @@ impl Encoding {
                     let room = limit - sum;
                     let bytes = vocabulary.beginning(text.as_bytes(), from..end, room, &mut recent.scratch);
                     let mut cut = text.floor_char_boundary(from + bytes);
+                    if cut == from + bytes {
+                        return (cut, limit);
+                    }
                     // Less of a piece is mostly fewer tokens, and not always.
                     while cut > from {
                         let tokens = recent.count(text.as_bytes(), from..cut, vocabulary);

@@ -189,7 +189,8 @@ impl Vocabulary {
                 let first = if length < hash::STEP { tail } else { first };
                 Key { hash: hash::finish(state, tail, length), first, length }
             };
-            let (begins, is_one) = self.known(key.hash);
+            // Every byte is a token and begins some.
+            let (begins, is_one) = if length == 1 { (true, true) } else { self.known(key.hash) };
             if !begins {
                 break;
             }
