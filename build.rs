@@ -38,7 +38,8 @@ mod tables {
         assert!(tokens.iter().take(256).all(|token| token.len() == 1), "the bytes come first");
         let ids: BTreeMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, id)| (*token, id)).collect();
         let splits: Vec<[u32; 2]> = tokens.iter().map(|token| split(token, &ids)).collect();
-        let whole = |id: u32| tokens[id as usize].len() == 1 || splits[id as usize][0] != NONE;
+        let made = |(token, split): (&&[u8], &[u32; 2])| token.len() == 1 || split[0] != NONE;
+        assert!(tokens.iter().zip(&splits).all(made), "merging a token's bytes makes the token");
         // For each token the longest shorter one it begins with, and two bits for what a token
         // begins with, and for what is one.
         let mut shorter = vec![NONE; tokens.len()];
@@ -47,9 +48,8 @@ mod tables {
             for length in (1..=token.len()).rev() {
                 let place = hash::known(hash::of(&token[..length]));
                 known[place / 16] |= (if length == token.len() { 3 } else { 1 }) << (place % 16 * 2);
-                if length < token.len() && shorter[id as usize] == NONE && whole(id) {
-                    let prefix = ids.get(&token[..length]).copied().filter(|prefix| whole(*prefix));
-                    shorter[id as usize] = prefix.unwrap_or(NONE);
+                if length < token.len() && shorter[id as usize] == NONE {
+                    shorter[id as usize] = ids.get(&token[..length]).copied().unwrap_or(NONE);
                 }
             }
         }

@@ -18,7 +18,7 @@ pub(crate) fn text(path: &Path, most: u64, expected: &str) -> Result<String, Str
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
-        format!("line {line}, byte {at}: is not UTF-8; expected {expected} in UTF-8")
+        format!("line {line}, byte {at}: is not UTF-8; expected UTF-8 text: {expected}")
     })?;
     // A byte order mark is no TOML, and some editors write one.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))

@@ -501,3 +501,19 @@ impl fmt::Debug for TokenCounter {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_begin_alike_are_remembered_apart() {
+        let counter = TokenCounter::chars_per_4().remembering(1 << 20);
+        for tail in 0..40 {
+            let text = format!("{}{}", "the same beginning ".repeat(30), "x".repeat(tail));
+            let expected = counter.count_to(&text, 10_000).unwrap();
+            assert_eq!(counter.count_recurring_to(&text, 10_000).unwrap(), expected);
+            assert_eq!(counter.count_recurring_to(&text, 10_000).unwrap(), expected);
+        }
+    }
+}

@@ -179,6 +179,9 @@ mod tests {
             assert_eq!(lesson.doubted, Some(Report { counted, reported }));
         }
         assert_eq!(learn(&[(1_000, 0), (1_000, 1_100)], 200_000).doubted, None);
+        // Near the count, and larger than the window all the same.
+        assert!(learn(&[(150_000, 250_000)], 200_000).doubted.is_some());
+        assert!(learn(&[(150_000, 200_000)], 200_000).doubted.is_none());
     }
 
     #[test]

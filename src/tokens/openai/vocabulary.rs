@@ -170,7 +170,8 @@ impl Vocabulary {
         (bits & 1 == 1, bits & 2 == 2)
     }
 
-    /// The longest token that the text has at a position and that merging can make.
+    /// The longest token that the text has at a position. Merging a token's own bytes makes it, whichever it is;
+    /// `build.rs` holds that.
     fn longest(&self, text: &[u8], from: usize, end: usize) -> Option<u32> {
         let (mut state, mut step) = (0, from);
         let first = first_word(text, from, hash::STEP.min(end - from));
@@ -199,10 +200,10 @@ impl Vocabulary {
                 count += 1;
             }
         }
-        let made = |key: Key| self.find_key(key, text, from).filter(|found| self.token(*found).is_made());
-        let newest = (count.saturating_sub(8)..count).rev().find_map(|at| made(maybe[at % 8]));
+        let found = |key: Key| self.find_key(key, text, from);
+        let newest = (count.saturating_sub(8)..count).rev().find_map(|at| found(maybe[at % 8]));
         newest.or_else(|| {
-            (1..LONGEST.min(end - from)).rev().find_map(|length| made(Key::new(text, from, length)))
+            (1..LONGEST.min(end - from)).rev().find_map(|length| found(Key::new(text, from, length)))
         })
     }
 
@@ -313,12 +314,6 @@ impl Token {
     #[inline]
     fn shorter(self) -> Option<u32> {
         Some((self.0 >> 96) as u32).filter(|shorter| *shorter != NONE)
-    }
-
-    /// Whether merging its own bytes makes it.
-    #[inline]
-    fn is_made(self) -> bool {
-        self.left() != NONE || self.length() == 1
     }
 }
 
