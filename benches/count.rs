@@ -14,7 +14,7 @@ use context_window::{SessionFile, TokenCounter};
 use std::{hint::black_box, io::Read, time::Instant};
 
 #[path = "../tests/support/texts.rs"]
-#[allow(dead_code)]
+#[expect(dead_code, reason = "hostile texts are made here, for their own sizes")]
 mod texts;
 
 type Count = Box<dyn Fn(&str) -> u64>;

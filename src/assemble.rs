@@ -57,10 +57,15 @@ pub(crate) fn plan(
     let excluded = excluded::rows(pool, meter, chosen)?;
     let mut overhead = frame.overhead.clone();
     overhead.extend(parts.overhead.iter().copied());
-    overhead.extend(joins(meter, &parts, &overhead)?);
-    overhead.extend(margin(frame, &parts, &overhead));
+    let whole = whole(meter, &parts)?;
+    overhead.extend(whole.map(|whole| joins(whole, &parts, &overhead)));
+    let counted = sum(&parts.rows, &overhead);
+    overhead.extend(margin(frame, counted));
     overhead.retain(|line| line.tokens != 0);
-    let total = total(&parts.rows, &overhead);
+    let mut total = total(&parts.rows, &overhead);
+    if let Some(whole) = whole {
+        total.certainty = whole.certainty;
+    }
     let first_id = |unit| {
         let first = pool.members(unit).first().copied();
         first.map(|position| pool.log().message_id(position))
@@ -72,7 +77,15 @@ pub(crate) fn plan(
         Window::Steady => pool.window_start.and_then(first_id),
         Window::Cut { .. } => pool.live_id(),
     });
-    let overflow = overflow::of(frame, total, &parts.rows, pool, scale, meter)?;
+    let overflow = overflow::of(
+        frame,
+        total,
+        u64::try_from(counted.max(0)).unwrap_or(u64::MAX),
+        &parts.rows,
+        pool,
+        scale,
+        meter,
+    )?;
     let mut notices = about_the_target(frame, meter);
     notices.extend(about_the_window(pool, chosen.window));
     notices.extend(about_the_results(pool, scale.results(), &parts));
@@ -104,24 +117,26 @@ pub(crate) fn plan(
     })
 }
 
-/// What the prompt as a whole differs by from its pieces, where that is known only once it is rendered (rule N3).
+/// The prompt as a whole, where it is counted as it is rendered (rule N3).
 #[cfg(feature = "chat-template")]
-fn joins(meter: &Meter, parts: &Parts, overhead: &[LedgerLine]) -> Result<Option<LedgerLine>, Error> {
-    let Some(whole) = meter.whole(&parts.prompt)? else { return Ok(None) };
-    let pieces = sum(&parts.rows, overhead);
-    let tokens = i64::try_from(i128::from(whole) - pieces).unwrap_or(i64::MAX);
-    Ok(Some(LedgerLine { what: "joins", tokens, certainty: meter.counter().certainty() }))
+fn whole(meter: &Meter, parts: &Parts) -> Result<Option<TokenCount>, Error> {
+    meter.whole(&parts.prompt)
 }
 
 #[cfg(not(feature = "chat-template"))]
 #[expect(clippy::unnecessary_wraps, reason = "with chat templates it can fail")]
-fn joins(_: &Meter, _: &Parts, _: &[LedgerLine]) -> Result<Option<LedgerLine>, Error> {
+fn whole(_: &Meter, _: &Parts) -> Result<Option<TokenCount>, Error> {
     Ok(None)
 }
 
+/// What the whole differs by from its pieces. The pieces are estimates then, and the whole is not.
+fn joins(whole: TokenCount, parts: &Parts, overhead: &[LedgerLine]) -> LedgerLine {
+    let tokens = i64::try_from(i128::from(whole.n) - sum(&parts.rows, overhead)).unwrap_or(i64::MAX);
+    LedgerLine { what: "joins", tokens, certainty: Certainty::Estimate }
+}
+
 /// What the provider is expected to count beside what is counted here (rule N6).
-fn margin(frame: &Frame<'_>, parts: &Parts, overhead: &[LedgerLine]) -> Option<LedgerLine> {
-    let counted = sum(&parts.rows, overhead);
+fn margin(frame: &Frame<'_>, counted: i128) -> Option<LedgerLine> {
     let tokens = i64::try_from(frame.margin?.of(counted) - counted).unwrap_or(i64::MAX);
     Some(LedgerLine { what: "margin", tokens, certainty: Certainty::Estimate })
 }

@@ -185,7 +185,8 @@ impl ContextWindowManager {
             tokens: i64::try_from(count.n).unwrap_or(i64::MAX),
             certainty: count.certainty,
         };
-        let framing = |n| TokenCount { n, certainty: Certainty::Exact };
+        let certainty = if self.meter.is_rendered() { Certainty::Estimate } else { Certainty::Exact };
+        let framing = |n| TokenCount { n, certainty };
         Ok(vec![
             line("tools", self.meter.tools(tools)?),
             line("template", framing(self.meter.start())),

@@ -102,25 +102,30 @@ impl Meter {
         &self.counter
     }
 
+    /// How sure a piece's number is that was counted in full: what a template puts around it is only learnt.
+    pub(crate) fn certainty(&self) -> Certainty {
+        if self.is_rendered() { Certainty::Estimate } else { self.counter.certainty() }
+    }
+
+    /// The same for one that was counted no further than to a limit.
+    pub(crate) fn at_least(&self) -> Certainty {
+        if self.is_rendered() { Certainty::Estimate } else { self.counter.at_least() }
+    }
+
     /// A number of this counter's that was counted in full.
     pub(crate) fn counted(&self, n: u64) -> TokenCount {
-        let certainty = self.counter.certainty();
-        TokenCount { n, certainty }
+        TokenCount { n, certainty: self.certainty() }
     }
 
     /// The same for a message: what is not text is counted at the most it can be.
     pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
-        let exact = self.counted(n);
-        let guessed =
-            message.images().any(|detail| image(detail) == IMAGE_MOST) || message.has_opaque_parts();
-        let certainty = if guessed { exact.certainty.max(Certainty::UpperBound) } else { exact.certainty };
-        TokenCount { n, certainty }
+        TokenCount { n, certainty: self.certainty().max(not_text(message)) }
     }
 
     /// What is at most sent for so many messages of so many bytes in all (see [`bytes`]).
     pub(crate) fn bound(&self, bytes: u64, messages: u64) -> TokenCount {
         let frame = self.frames.roles.iter().max().copied().unwrap_or_default();
-        let sure = self.counter.certainty() != Certainty::Estimate && !self.is_rendered();
+        let sure = self.certainty() != Certainty::Estimate;
         let proven = self.counter.most(bytes).filter(|_| sure);
         TokenCount {
             n: proven.unwrap_or(bytes).saturating_add(frame.saturating_mul(messages)),
@@ -223,11 +228,12 @@ impl Meter {
 
     /// A whole prompt as rendered, where that is how it is sent (rule N3).
     #[cfg(feature = "chat-template")]
-    pub(crate) fn whole(&self, prompt: &Prompt) -> Result<Option<u64>, Error> {
+    pub(crate) fn whole(&self, prompt: &Prompt) -> Result<Option<TokenCount>, Error> {
         let Some(rendered) = &self.rendered else { return Ok(None) };
-        let images = prompt.messages.iter().flat_map(Message::images).map(image);
-        let images: u64 = images.sum();
-        Ok(Some(rendered.prompt(&self.counter, prompt)? + images))
+        let images: u64 = prompt.messages.iter().flat_map(Message::images).map(image).sum();
+        let guessed = prompt.messages.iter().map(not_text).max().unwrap_or(Certainty::Exact);
+        let n = rendered.prompt(&self.counter, prompt)? + images;
+        Ok(Some(TokenCount { n, certainty: self.counter.certainty().max(guessed) }))
     }
 
     fn role_frame(&self, role: Role) -> u64 {
@@ -240,6 +246,12 @@ impl Meter {
         let name = message.speaker().map_or(0, |_| self.frames.name);
         self.role_frame(message.role()) + images + name + self.frames.call * message.tool_calls().len() as u64
     }
+}
+
+/// How sure the number of a message is for what is not text in it: that is counted at the most it can be.
+fn not_text(message: &Message) -> Certainty {
+    let guessed = message.images().any(|detail| image(detail) == IMAGE_MOST) || message.has_opaque_parts();
+    if guessed { Certainty::UpperBound } else { Certainty::Exact }
 }
 
 fn image(detail: Option<&str>) -> u64 {

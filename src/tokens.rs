@@ -360,8 +360,7 @@ impl TokenCounter {
             let (end, n) = encoding.beginning(text, limit);
             return Ok((&text[..end], TokenCount { n, certainty: self.certainty }));
         }
-        let most = self.bounds.longest.map_or(u64::MAX, |longest| limit.saturating_mul(longest));
-        let most = if self.bounds.composes { u64::MAX } else { most };
+        let most = self.bounds.covers(limit).unwrap_or(u64::MAX);
         let mut over = text.floor_char_boundary(usize::try_from(most).unwrap_or(usize::MAX));
         if let Weight::Exactly(n) = self.count_to(&text[..over], limit)? {
             return Ok((&text[..over], TokenCount { n, certainty: self.certainty }));
@@ -425,6 +424,11 @@ impl TokenCounter {
         if self.surely_over(text, limit) {
             return Ok(Weight::Over);
         }
+        self.count_unproven_to(text, limit)
+    }
+
+    /// The same where the bytes prove nothing.
+    fn count_unproven_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         let n = match &self.inner.kind {
             #[cfg(feature = "openai")]
             Kind::OpenAi(encoding) => encoding.count_to(text, limit),
@@ -436,10 +440,9 @@ impl TokenCounter {
     /// The same for a text that may come again with another request: counted once, remembered by content.
     pub(crate) fn count_recurring_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         match &self.cache {
-            Some(cache) if !self.surely_over(text, limit) => {
-                cache.weigh(text, limit, || self.count_to(text, limit))
-            }
-            _ => self.count_to(text, limit),
+            Some(_) if self.surely_over(text, limit) => Ok(Weight::Over),
+            Some(cache) => cache.weigh(text, limit, || self.count_unproven_to(text, limit)),
+            None => self.count_to(text, limit),
         }
     }
 

@@ -242,6 +242,8 @@ fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
             assert_eq!(plan.total.n, by_reference(&folder, &text), "{} at {budget}", folder.display());
             assert_eq!(i128::from(plan.total.n), ledger(&plan));
             assert_eq!(plan.total.certainty, Certainty::Exact);
+            // What a template puts around a message is learnt: only the whole is exact.
+            assert!(plan.included.iter().all(|item| item.tokens.certainty == Certainty::Estimate));
             assert!(plan.total.n <= budget || plan.overflow.is_some(), "{} at {budget}", folder.display());
             assert!(text.contains("And the Wren?"), "{}", folder.display());
             joined += plan.overhead.iter().filter(|line| line.what == "joins" && line.tokens != 0).count();

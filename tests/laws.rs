@@ -267,8 +267,11 @@ proptest! {
 
     /// S6: every change that an overflow names makes it fit, and the budget it asks for is exact to one token.
     #[test]
-    fn what_an_overflow_proposes_helps(mut session in generate::session(), tight in 1u64..200) {
+    fn what_an_overflow_proposes_helps(
+        mut session in generate::session(), tight in 1u64..200, margin in prop_oneof![Just(1_000u32), 500u32..=2_000],
+    ) {
         session.budget = tight;
+        session.config.tokens.margin = margin;
         let plan = session.plan().unwrap();
         let Some(overflow) = &plan.overflow else { return Ok(()) };
         prop_assert_eq!(overflow.tokens, plan.total.n - tight);

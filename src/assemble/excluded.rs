@@ -133,7 +133,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
         _ => None,
     };
     weighed_against
-        .map_or(bound, |room| TokenCount { n: room.saturating_add(1), certainty: meter.counter().at_least() })
+        .map_or(bound, |room| TokenCount { n: room.saturating_add(1), certainty: meter.at_least() })
 }
 
 /// Where a message that was looked at stands: in, or out for this reason at the cost of this section.

@@ -307,7 +307,7 @@ impl Writer<'_, '_> {
     }
 
     fn line(&mut self, what: &'static str, tokens: i128) {
-        let certainty = match self.meter.counter().certainty() {
+        let certainty = match self.meter.certainty() {
             Certainty::Exact => Certainty::Exact,
             _ => Certainty::Estimate,
         };

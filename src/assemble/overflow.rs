@@ -16,6 +16,7 @@ use std::{cmp::Reverse, collections::BTreeSet};
 pub(super) fn of(
     frame: &Frame<'_>,
     total: TokenCount,
+    counted: u64,
     rows: &[PlannedItem],
     pool: &Pool<'_>,
     scale: &Scale<'_>,
@@ -25,17 +26,19 @@ pub(super) fn of(
     if tokens == 0 {
         return Ok(None);
     }
-    // Items are counted here, the budget in the provider's tokens (rule N6).
-    let counted = |tokens: u64| match frame.margin {
-        Some(margin) if margin.per_mille < 1000 => {
-            u64::try_from((u128::from(tokens) * 1000).div_ceil(u128::from(margin.per_mille)))
-                .unwrap_or(u64::MAX)
-        }
-        _ => tokens,
+    // Items are counted here, the budget is in the provider's tokens (rule N6); without a margin the two are one.
+    let (needed, room) = match frame.margin {
+        Some(margin) => (counted, u64::try_from(margin.within(frame.prompt_budget)).unwrap_or(0)),
+        None => (total.n, frame.prompt_budget),
     };
+    let excess = needed.saturating_sub(room).max(1);
     // With so much less, clips would do the rest (rule S7).
-    let clips = scale.clips_could_save()?.min(tokens - 1);
-    let excess = counted(tokens - clips);
+    let clips = scale.clips_could_save()?.min(excess - 1);
+    let excess = excess - clips;
+    let to = match frame.margin {
+        Some(margin) => u64::try_from(margin.of(i128::from(needed - clips))).unwrap_or(u64::MAX),
+        None => needed - clips,
+    };
     let mut pins = Vec::new();
     // A user message that an undroppable exchange brings stays, whatever becomes of its own pin.
     let brought: BTreeSet<Unit> = pool.pins.iter().filter_map(|pin| pin.brings).collect();
@@ -54,7 +57,8 @@ pub(super) fn of(
             break;
         }
     }
-    let room = Room { total: total.n - clips, excess, limits: frame.limits, source: frame.budget_source };
+    let over = to.saturating_sub(frame.prompt_budget);
+    let room = Room { total: to, over, excess, limits: frame.limits, source: frame.budget_source };
     let minimum = rows.iter().map(|row| row.id.clone()).collect();
     Ok(Some(Overflow { tokens, minimum, remedies: remedies::find(&room, pins, shortened) }))
 }

@@ -8,7 +8,10 @@ use crate::{
 
 /// How far a minimum is over its budget, and what that budget came from; tokens.
 pub(crate) struct Room {
+    /// The budget that would do, and by how much that is more: in the provider's tokens.
     pub(crate) total: u64,
+    pub(crate) over: u64,
+    /// By how much items have to be less, as they are counted here.
     pub(crate) excess: u64,
     pub(crate) limits: Limits,
     pub(crate) source: BudgetSource,
@@ -29,7 +32,7 @@ pub(crate) fn find(room: &Room, mut pins: Vec<(ItemId, u64)>, longest: Option<It
 /// The completion may shrink where it is what the budget was reduced by, and nothing else is in the way.
 fn lower_completion(room: &Room) -> Option<Remedy> {
     let limits = room.limits;
-    let to = limits.max_completion.checked_sub(room.excess).filter(|to| *to > 0)?;
+    let to = limits.max_completion.checked_sub(room.over).filter(|to| *to > 0)?;
     let input = room.total.checked_add(limits.safety_buffer)?;
     let fits = limits.max_input.is_none_or(|most| input <= most);
     (room.source == BudgetSource::ContextLen && fits).then_some(Remedy::LowerCompletion { to })

@@ -40,10 +40,10 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_input: Option<u64>,
     safety_buffer: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    margin: Option<Margin>,
     prompt_budget: u64,
     budget_source: BudgetSource,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    margin: Option<Margin>,
     overhead: &'a [LedgerLine],
     sections: Sections,
     included: Vec<Included<'a>>,
@@ -76,9 +76,9 @@ impl<'a> Wire<'a> {
             max_completion_tokens: limits.max_completion,
             max_input: limits.max_input,
             safety_buffer: limits.safety_buffer,
-            margin: plan.margin,
             prompt_budget: plan.prompt_budget,
             budget_source: plan.budget_source,
+            margin: plan.margin,
             overhead: &plan.overhead,
             sections: Sections { system_pinned, conversation, rag },
             included: plan.included.iter().map(Included::new).collect(),

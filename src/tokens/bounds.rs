@@ -21,12 +21,14 @@ impl Bounds {
         let Some(longest) = self.longest else { return false };
         let covered = limit.saturating_mul(longest);
         let bytes = text.len() as u64;
-        if self.composes {
-            bytes > covered.saturating_mul(COMPOSED)
-                || bytes > covered && plain_bytes(text, covered) > covered
-        } else {
-            bytes > covered
-        }
+        self.covers(limit).is_some_and(|most| bytes > most)
+            || self.composes && bytes > covered && plain_bytes(text, covered) > covered
+    }
+
+    /// The most bytes of a text that so many tokens can cover.
+    pub(super) fn covers(self, tokens: u64) -> Option<u64> {
+        let composed = if self.composes { COMPOSED } else { 1 };
+        Some(self.longest?.saturating_mul(tokens).saturating_mul(composed))
     }
 
     /// The most tokens of a text of so many bytes.

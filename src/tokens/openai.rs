@@ -73,9 +73,7 @@ impl Encoding {
             Some(sum)
         })
     }
-}
 
-impl Encoding {
     /// A beginning of the text of no more than `limit` tokens, and how many it has: whole pieces, and of the first one
     /// that does not fit its first tokens, back to the end of a character.
     pub(super) fn beginning(self, text: &str, limit: u64) -> (usize, u64) {
@@ -86,10 +84,20 @@ impl Encoding {
         let (mut sum, mut from) = (0, 0);
         recent::with(self, |recent| {
             while let Some(end) = pieces.next_end() {
-                let tokens = recent.count(text.as_bytes(), from..end, vocabulary);
+                // What is longer than any token is merged once, for its count and for the cut.
+                let long = (end - from) as u64 > LONGEST_TOKEN;
+                let tokens = if long {
+                    vocabulary.merge(text.as_bytes(), from..end, &mut recent.scratch)
+                } else {
+                    recent.count(text.as_bytes(), from..end, vocabulary)
+                };
                 if sum + tokens > limit {
                     let room = limit - sum;
-                    let bytes = vocabulary.beginning(text.as_bytes(), from..end, room, &mut recent.scratch);
+                    if !long {
+                        vocabulary.merge(text.as_bytes(), from..end, &mut recent.scratch);
+                    }
+                    // The first tokens of a piece are what merging so many of its bytes leaves.
+                    let bytes = vocabulary.bytes_of_first(room, &recent.scratch);
                     let mut cut = text.floor_char_boundary(from + bytes);
                     if cut == from + bytes {
                         return (cut, limit);

@@ -89,10 +89,10 @@ impl Lesson {
 }
 
 impl Margin {
-    /// So many tokens of the provider's for 1000 of ours, and nothing beside.
+    /// So many tokens of the provider's for 1000 of ours, and nothing beside; 500 to 2000, nearest.
     #[must_use]
     pub fn per_mille(per_mille: u32) -> Self {
-        Self { per_mille, offset: 0, reports: 0 }
+        Self { per_mille: per_mille.clamp(500, 2000), offset: 0, reports: 0 }
     }
 
     /// The line through the newest report and the one whose count is farthest from it; where none is far enough, the

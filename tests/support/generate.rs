@@ -138,7 +138,9 @@ impl Session {
     }
 
     pub fn manager(&self) -> ContextWindowManager {
-        ContextWindowManager::new(Model::custom("test"), bytes(), self.config.clone()).unwrap()
+        // Only a counter that estimates has a margin.
+        let counter = if self.config.tokens.margin == 1_000 { bytes() } else { bytes().as_estimate() };
+        ContextWindowManager::new(Model::custom("test"), counter, self.config.clone()).unwrap()
     }
 
     pub fn plan(&self) -> Result<ContextPlan, Error> {

@@ -114,15 +114,8 @@ impl Vocabulary {
         }
     }
 
-    /// How many bytes the first `tokens` tokens of a piece are that is no token itself.
-    pub(super) fn beginning(
-        &self,
-        text: &[u8],
-        piece: Range<usize>,
-        tokens: u64,
-        scratch: &mut Scratch,
-    ) -> usize {
-        self.merge(text, piece, scratch);
+    /// How many bytes the first tokens are of the piece that was merged last.
+    pub(super) fn bytes_of_first(&self, tokens: u64, scratch: &Scratch) -> usize {
         let first = scratch.path.iter().take(usize::try_from(tokens).unwrap_or(usize::MAX));
         first.map(|token| self.token(*token).length()).sum()
     }
@@ -207,10 +200,10 @@ impl Vocabulary {
         })
     }
 
-    /// The tokens that merging leaves of a piece. A beginning of a text has one way only to be merged, so the way is
+    /// How many tokens merging leaves of a piece. A beginning of a text has one way only to be merged, so the way is
     /// looked for from the left, longest token first; an end from which no token goes on is never tried again. That
-    /// makes it linear in the piece.
-    fn merge(&self, text: &[u8], piece: Range<usize>, scratch: &mut Scratch) -> u64 {
+    /// makes it linear in the piece. The tokens themselves stay in `scratch`.
+    pub(super) fn merge(&self, text: &[u8], piece: Range<usize>, scratch: &mut Scratch) -> u64 {
         let Scratch { path, dead, met } = scratch;
         path.clear();
         dead.clear();
