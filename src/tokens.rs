@@ -1,7 +1,6 @@
 //! Text → tokens. One concrete counter type; no foreign type shows in it (rule N1).
 
 use crate::error::{Error, Repr};
-use serde::Serialize;
 use std::{
     fmt,
     sync::{
@@ -12,6 +11,7 @@ use std::{
 
 mod bounds;
 mod cache;
+mod certainty;
 #[cfg(feature = "chat-template")]
 mod control;
 mod estimate;
@@ -22,63 +22,10 @@ mod openai;
 
 use bounds::Bounds;
 use cache::ContentCache;
+pub(crate) use certainty::Weight;
+pub use certainty::{Certainty, TokenCount};
 #[cfg(feature = "chat-template")]
 pub(crate) use control::ControlTokens;
-
-/// How sure a number is (rule N4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Certainty {
-    /// The number itself.
-    Exact,
-    /// Counting stopped here: it is so much or more.
-    AtLeast,
-    /// It is so much or less.
-    UpperBound,
-    /// Nothing is proven about it.
-    Estimate,
-}
-
-impl Certainty {
-    /// The name in JSON and reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::AtLeast => "at_least",
-            Self::UpperBound => "upper_bound",
-            Self::Estimate => "estimate",
-        }
-    }
-}
-
-/// A number of tokens, and how sure it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-pub struct TokenCount {
-    /// Tokens.
-    pub n: u64,
-    /// How sure.
-    pub certainty: Certainty,
-}
-
-/// What counting up to a limit found: the count, or that it is over the limit. It is a function of text and limit
-/// only, never of what was counted before (rule O3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Weight {
-    Exactly(u64),
-    Over,
-}
-
-impl Weight {
-    /// The count; where nothing limits counting, nothing is over.
-    pub(crate) fn in_full(self) -> u64 {
-        match self {
-            Self::Exactly(n) => n,
-            Self::Over => u64::MAX,
-        }
-    }
-}
 
 /// Counts the tokens of plain text. Cheap to clone, shared between managers and threads.
 ///
