@@ -6,8 +6,9 @@ use crate::{
     config::Placement,
     error::Error,
     item::{ItemId, Section},
+    message::Framing,
     meter::Meter,
-    model::{Framing, Limits, LimitsSource, Model},
+    model::{Limits, LimitsSource, Model},
     plain::grouped,
     plan::{BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, PlannedItem, SectionUse},
     reason::{ExcludedReason, HeldBy},
@@ -19,6 +20,7 @@ use crate::{
 mod excluded;
 mod included;
 mod overflow;
+mod sent;
 
 use included::Parts;
 
@@ -53,7 +55,8 @@ pub(crate) fn plan(
     chosen: &Selection,
 ) -> Result<ContextPlan, Error> {
     let merged = select::merges_state(pool, scale, chosen);
-    let parts = included::rows(pool, scale.results(), meter, chosen, frame.placement, merged)?;
+    let mut parts = included::rows(pool, scale.results(), meter, chosen, frame.placement, merged)?;
+    sent::conform(&mut parts, pool, meter)?;
     let excluded = excluded::rows(pool, meter, chosen)?;
     let mut overhead = frame.overhead.clone();
     overhead.extend(parts.overhead.iter().copied());
@@ -183,12 +186,8 @@ fn about_the_target(frame: &Frame<'_>, meter: &Meter) -> Vec<Notice> {
         let text = format!("model `{name}` is not in the registry: its limits are the defaults{counts}");
         say("B2", text + &near);
     }
-    if !matches!(frame.model.framing, Framing::OpenAiChat | Framing::Plain) && !meter.is_rendered() {
-        let how = match frame.model.framing {
-            Framing::ChatTemplate => "its chat template was not given",
-            _ => "the model's own is not known here yet",
-        };
-        say("N3", format!("priced in the form of OpenAI Chat: {how}"));
+    if frame.model.framing == Framing::ChatTemplate && !meter.is_rendered() {
+        say("N3", "priced in the form of OpenAI Chat: its chat template was not given".into());
     }
     let window = frame.limits.context_len.min(frame.limits.max_input.unwrap_or(u64::MAX));
     if frame.prompt_budget > window {

@@ -10,6 +10,7 @@ use crate::{
     message::{Message, Role},
     meter::Meter,
     reason::{ExcludedReason, IncludedReason, PolicyRule},
+    recipient::Standing,
     repair,
     request::PlanRequest,
     wording,
@@ -72,6 +73,8 @@ pub(crate) struct Pool<'a> {
     pub(crate) window_start: Option<Unit>,
     /// Why the last prompt's window is not continued, where there was one.
     pub(crate) lost_window: Option<&'static str>,
+    /// State stands at the end of the prompt; otherwise before the live question (rule O1).
+    pub(crate) state_comes_last: bool,
     /// Results before this position were sent as stubs (rule S7).
     cleared_before: Option<u32>,
     /// The exchange whose results the conversation still waits for.
@@ -120,6 +123,7 @@ impl<'a> Pool<'a> {
             steady_documents,
             window_start: None,
             lost_window: steady.lost,
+            state_comes_last: meter.recipient().takes_state_last(),
             cleared_before: steady.cleared_before.and_then(|id| log.position_of(id)),
             expiry,
             system: Vec::new(),
@@ -171,6 +175,9 @@ impl<'a> Pool<'a> {
 
     /// Whether state would be merged into the live question if there were nothing but the minimum (rule O1).
     pub(crate) fn merges_in_the_minimum(&self) -> bool {
+        if !self.state_comes_last {
+            return false;
+        }
         let Some(Unit::Head(live)) = self.live_question() else { return false };
         let exchanges = self.log.turns().exchanges(live);
         let follows = |unit: Unit| matches!(unit, Unit::Exchange(at) if exchanges.contains(&at));
@@ -370,6 +377,22 @@ impl<'a> Pool<'a> {
             Unit::Exchange(at) => turns.exchange(at).members(),
             _ => Vec::new(),
         }
+    }
+
+    /// Where the messages of a unit stand: what a target takes of them depends on that.
+    pub(crate) fn standing(&self, unit: Unit) -> Standing {
+        let turn = match unit {
+            Unit::Head(turn) => turn,
+            Unit::Exchange(at) => self.log.turns().turn_of(at),
+            Unit::State(_) | Unit::Document(_) => return Standing::Live,
+            Unit::System(_) | Unit::Focus | Unit::Note(_) => return Standing::Head,
+        };
+        if Some(turn) == self.live_turn() { Standing::Live } else { Standing::Past }
+    }
+
+    /// The same for a message of the log.
+    pub(crate) fn standing_of(&self, position: u32) -> Standing {
+        self.unit_of(position).map_or(Standing::Head, |unit| self.standing(unit))
     }
 
     /// The user message that a pin brings, for a unit that is one.

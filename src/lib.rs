@@ -99,6 +99,7 @@ mod wording;
 mod tokens;
 mod model;
 mod anchor;
+mod recipient;
 pub mod render;
 mod meter;
 mod usage;
@@ -132,12 +133,12 @@ pub use conversation::{Conversation, Entry, Event};
 pub use error::{Error, ErrorKind};
 pub use item::{ItemId, PinnedItem, Priority, RagItem, Section, Source, Ttl};
 pub use manager::ContextWindowManager;
-pub use message::{Message, Part, Prompt, Role, Tool, ToolCall};
+pub use message::{Framing, Message, Part, Prompt, Reasoning, Role, Tool, ToolCall};
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;
 pub use model::{
-    CacheKind, CacheRule, Counts, Framing, Limits, LimitsSource, Model, ModelEntry, Price, Registry,
-    RequestLimits,
+    CacheKind, CacheRule, CallIds, Counts, Demands, KeptReasoning, Limits, LimitsSource, Model, ModelEntry,
+    Price, Registry, RequestLimits, SystemPlace,
 };
 pub use plan::{
     BudgetSource, ContextPlan, Decision, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,

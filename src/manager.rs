@@ -8,7 +8,7 @@ use crate::{
     config::Config,
     error::Error,
     item::Section,
-    message::Tool,
+    message::{Role, Tool},
     meter::Meter,
     model::Model,
     plan::{ContextPlan, LedgerLine},
@@ -102,8 +102,8 @@ impl ContextWindowManager {
         let pool = Pool::gather(request, &self.config, &self.meter, steady)?; // S1, S2, S8, S9, T1, T2, O5
         let mut attempt = self.attempt(frame, &pool, 0)?;
         for _ in 0..TRIES {
-            let Some(withheld) = attempt.joins_too_much() else { break };
-            attempt = self.attempt(frame, &pool, withheld)?; // N3: joins that are known only now
+            let Some(withheld) = attempt.too_much() else { break };
+            attempt = self.attempt(frame, &pool, withheld)?; // N3, H5: what is known only now
         }
         Ok(attempt)
     }
@@ -202,7 +202,7 @@ impl ContextWindowManager {
             budget: budget - i128::from(withheld) - spent,
             block: self.meter.block(),
             reserved: pool.competing_documents().next().is_some(),
-            merge: self.meter.saved_by_merging() * pool.states(),
+            merge: if pool.state_comes_last { self.meter.saved_by_merging(Role::User) * pool.states() } else { 0 },
             caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
         }
     }
@@ -219,11 +219,11 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// What to withhold next, where joins alone push a prompt over its budget that holds more than the minimum.
-    fn joins_too_much(&self) -> Option<u64> {
-        let joins = self.plan.overhead.iter().any(|line| line.what == "joins" && line.tokens > 0);
+    /// What to withhold next, where a prompt that holds more than the minimum is over its budget by what is known only
+    /// once it is put together: joins, and messages that the target demands (rules N3, H5).
+    fn too_much(&self) -> Option<u64> {
         let excess = self.plan.overflow_tokens();
-        (joins && excess > 0 && !self.minimal).then(|| self.withheld.saturating_add(excess))
+        (excess > 0 && !self.minimal).then(|| self.withheld.saturating_add(excess))
     }
 }
 

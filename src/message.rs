@@ -10,9 +10,14 @@ use std::{
     },
 };
 
+mod framing;
 mod prompt;
+mod reasoning;
 
+pub use framing::Framing;
+pub(crate) use prompt::{Mark, Wants};
 pub use prompt::{Prompt, Tool};
+pub use reasoning::Reasoning;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -57,7 +62,7 @@ pub struct Message(Arc<Inner>);
 
 struct Inner {
     role: Role,
-    text: Box<str>,
+    text: Arc<str>,
     extra: Option<Box<Extra>>,
     /// The last counter's exact count: its tag in the upper half, the tokens in the lower one; 0 is "not counted".
     memo: AtomicU64,
@@ -70,7 +75,7 @@ struct Extra {
     parts: Vec<Part>,
     calls: Vec<ToolCall>,
     answers: Option<Box<str>>,
-    reasoning: Option<Box<str>>,
+    reasoning: Vec<Reasoning>,
     stub: Stub,
 }
 
@@ -97,6 +102,14 @@ impl PartialEq for Stub {
     }
 }
 
+/// What a message says, who says it, and what it thought: all that a target may take in another form.
+pub(crate) struct Content {
+    pub(crate) text: Arc<str>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) name: Option<Box<str>>,
+    pub(crate) reasonings: Vec<Reasoning>,
+}
+
 /// A piece of a message whose content is a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -112,6 +125,8 @@ pub enum Part {
     },
     /// A part of a type this library does not know, kept as the JSON it came as (rule H6).
     Opaque {
+        /// The wire form it came in: no other one knows it.
+        framing: Framing,
         /// The whole part as JSON.
         json: String,
     },
@@ -126,13 +141,22 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments, as the model wrote them: usually JSON.
     pub arguments: String,
+    /// What proves the thought behind it, opaque (Gemini `thoughtSignature`).
+    pub signature: Option<String>,
 }
 
 impl ToolCall {
     /// A call with its id, function name and arguments.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
-        Self { id: id.into(), name: name.into(), arguments: arguments.into() }
+        Self { id: id.into(), name: name.into(), arguments: arguments.into(), signature: None }
+    }
+
+    /// Sets the signature that came with it.
+    #[must_use]
+    pub fn signed(mut self, signature: impl Into<String>) -> Self {
+        self.signature = Some(signature.into());
+        self
     }
 }
 
@@ -140,7 +164,7 @@ impl Message {
     fn with(role: Role, text: impl Into<String>) -> Self {
         Self(Arc::new(Inner {
             role,
-            text: text.into().into_boxed_str(),
+            text: text.into().into(),
             extra: None,
             memo: AtomicU64::new(0),
         }))
@@ -202,19 +226,19 @@ impl Message {
     #[must_use]
     pub fn parts(mut self, parts: impl IntoIterator<Item = Part>) -> Self {
         let mut all = Vec::new();
-        let text = std::mem::take(&mut self.inner_mut().text);
+        let text = std::mem::replace(&mut self.inner_mut().text, "".into());
         if !text.is_empty() {
-            all.push(Part::Text(text.into_string()));
+            all.push(Part::Text(text.as_ref().to_owned()));
         }
         all.extend(parts);
         self.edit(|extra| extra.parts = all)
     }
 
-    /// Sets the reasoning text that came with an assistant message.
+    /// Adds reasoning that came with an assistant message: plain text, or what a provider sealed.
     #[must_use]
-    pub fn reasoning(self, text: impl Into<String>) -> Self {
-        let text = text.into().into_boxed_str();
-        self.edit(|extra| extra.reasoning = Some(text))
+    pub fn reasoning(self, reasoning: impl Into<Reasoning>) -> Self {
+        let reasoning = reasoning.into();
+        self.edit(|extra| extra.reasoning.push(reasoning))
     }
 
     /// Who speaks.
@@ -262,14 +286,17 @@ impl Message {
         self.extra().and_then(|extra| extra.name.as_deref())
     }
 
-    /// The reasoning text.
+    /// The reasoning that came with it; only the assistant has any.
     #[must_use]
-    pub fn reasoning_text(&self) -> Option<&str> {
-        self.extra().and_then(|extra| extra.reasoning.as_deref())
+    pub fn reasonings(&self) -> &[Reasoning] {
+        match self.extra() {
+            Some(extra) if self.role() == Role::Assistant => &extra.reasoning,
+            _ => &[],
+        }
     }
 
-    /// Whether there is nothing in it: no text that is not blank, no call, reasoning, image or other part. A tool
-    /// result always counts as something.
+    /// Whether there is nothing in it: no text that is not blank, no call, image or other part. Reasoning alone is
+    /// nothing that any provider takes back; a tool result always counts as something.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let blank = |text: &str| text.trim().is_empty();
@@ -277,7 +304,6 @@ impl Message {
             && blank(self.text())
             && self.extra().is_none_or(|extra| {
                 self.tool_calls().is_empty()
-                    && extra.reasoning.as_deref().is_none_or(blank)
                     && extra.parts.iter().all(|part| matches!(part, Part::Text(text) if blank(text)))
             })
     }
@@ -286,11 +312,12 @@ impl Message {
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         let parts = self.content_parts().iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
-            Part::Opaque { json } => Some(json.as_str()),
+            Part::Opaque { json, .. } => Some(json.as_str()),
             Part::Image { .. } => None,
         });
         let calls = self.tool_calls().iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]);
-        [self.text()].into_iter().chain(parts).chain(self.reasoning_text()).chain(self.speaker()).chain(calls)
+        let reasonings = self.reasonings().iter().map(|reasoning| reasoning.text.as_str());
+        [self.text()].into_iter().chain(parts).chain(reasonings).chain(self.speaker()).chain(calls)
     }
 
     pub(crate) fn has_opaque_parts(&self) -> bool {
@@ -322,7 +349,7 @@ impl Message {
     /// The same message with another text and nothing else in its content (rule S7).
     pub(crate) fn saying(&self, text: String) -> Self {
         let mut message = self.clone();
-        message.inner_mut().text = text.into_boxed_str();
+        message.inner_mut().text = text.into();
         message.edit(|extra| extra.parts.clear())
     }
 
@@ -347,7 +374,7 @@ impl Message {
         inner.text = change(&inner.text).into();
         if let Some(extra) = inner.extra.as_deref_mut() {
             for part in &mut extra.parts {
-                if let Part::Text(text) | Part::Opaque { json: text } = part {
+                if let Part::Text(text) | Part::Opaque { json: text, .. } = part {
                     *text = change(text);
                 }
             }
@@ -355,11 +382,53 @@ impl Message {
                 call.name = change(&call.name);
                 call.arguments = change(&call.arguments);
             }
-            for text in [&mut extra.name, &mut extra.reasoning].into_iter().flatten() {
-                *text = change(text).into();
+            for reasoning in &mut extra.reasoning {
+                reasoning.text = change(&reasoning.text);
+            }
+            if let Some(name) = &mut extra.name {
+                *name = change(name).into();
             }
         }
         message
+    }
+
+    /// The text, shared.
+    pub(crate) fn shared_text(&self) -> Arc<str> {
+        Arc::clone(&self.0.text)
+    }
+
+    /// Its content as parts, text that is none as the first of them.
+    pub(crate) fn as_parts(&self) -> Vec<Part> {
+        let own = Some(self.text()).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into()));
+        own.into_iter().chain(self.content_parts().iter().cloned()).collect()
+    }
+
+    /// This message and the next one as one: its parts, then the other's, and the other's calls.
+    pub(crate) fn joined_with(&self, next: &Self) -> Self {
+        let parts: Vec<Part> = self.as_parts().into_iter().chain(next.as_parts()).collect();
+        let reasonings = self.reasonings().iter().chain(next.reasonings()).cloned().collect();
+        let name = self.speaker().filter(|name| next.speaker() == Some(name)).map(Into::into);
+        let calls = next.tool_calls().to_vec();
+        let joined = self.with_content(Content { text: "".into(), parts, name, reasonings });
+        joined.edit(|extra| extra.calls = calls)
+    }
+
+    /// The same message in another role.
+    pub(crate) fn in_role(&self, role: Role) -> Self {
+        let mut message = self.clone();
+        message.inner_mut().role = role;
+        message
+    }
+
+    /// The same message with this content and speaker, and this reasoning.
+    pub(crate) fn with_content(&self, content: Content) -> Self {
+        let mut message = self.clone();
+        message.inner_mut().text = content.text;
+        message.edit(|extra| {
+            extra.parts = content.parts;
+            extra.name = content.name;
+            extra.reasoning = content.reasonings;
+        })
     }
 
     /// The text, or the parts that are text.
@@ -409,15 +478,24 @@ impl Message {
                     field(3, url);
                     field(4, detail.as_deref().unwrap_or_default());
                 }
-                Part::Opaque { json } => field(5, json),
+                Part::Opaque { json, .. } => field(5, json),
             }
         }
         for call in self.tool_calls() {
             field(6, &call.id);
             field(7, &call.name);
             field(8, &call.arguments);
+            if let Some(signature) = &call.signature {
+                field(12, signature);
+            }
         }
-        for (tag, text) in [(9, self.answers()), (10, self.reasoning_text()), (11, self.speaker())] {
+        for reasoning in self.reasonings() {
+            field(10, &reasoning.text);
+            for text in [&reasoning.id, &reasoning.seal].into_iter().flatten() {
+                field(13, text);
+            }
+        }
+        for (tag, text) in [(9, self.answers()), (11, self.speaker())] {
             if let Some(text) = text {
                 field(tag, text);
             }

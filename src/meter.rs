@@ -3,12 +3,16 @@
 use crate::{
     error::Error,
     item::RagItem,
-    message::{Message, Role, Tool},
-    model::{Framing, Model},
-    tokens::{Certainty, TokenCount, TokenCounter, Weight},
+    message::{Framing, Message, Role, Tool},
+    model::{Form, Model},
+    recipient::{Recipient, Standing},
+    tokens::{self, Certainty, TokenCount, TokenCounter, Weight},
     wording,
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 #[cfg(feature = "chat-template")]
 mod template;
@@ -17,15 +21,13 @@ mod tools;
 #[cfg(feature = "chat-template")]
 use {crate::message::Prompt, template::Rendered};
 
-/// Tokens for a tool call beside its name and arguments: measured on the API's answers for function calls
-/// (openai-chat-tokens 0.2.8, read 2026-11-21).
-const PER_CALL: u64 = 3;
-/// Tokens for a name beside its text (cookbook, as for [`Framing::OpenAiChat`]).
-const PER_NAME: u64 = 1;
-/// Tokens of an image: 85 at low detail, otherwise 85 and 170 for each tile of 512 pixels after scaling to
-/// 2048 x 2048 and a short side of 768. Its size is not known here, so the most that can be stands for it: 8 tiles.
-const IMAGE_LOW: u64 = 85;
-const IMAGE_MOST: u64 = 85 + 8 * 170;
+/// The most that an image costs in any wire form: its size is not known here (figures: `config/models.toml`).
+const IMAGE_MOST: u64 = 1_600;
+/// The most that a wire form adds to a part, a call or a name, and that our own words add to a message.
+const FRAME_MOST: u64 = 3;
+const WORDS_MOST: u64 = 80;
+/// Bytes of sealed reasoning a token: what is sealed is not shown, and base64 is four bytes for three.
+const SEALED_BYTES: u64 = 4;
 
 const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
 
@@ -34,6 +36,8 @@ const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assis
 struct Frames {
     /// A message without content, by role in the order of `ROLES`.
     roles: [u64; ROLES.len()],
+    /// A part of a message's content; plain text is one.
+    part: u64,
     /// Before the first message.
     start: u64,
     /// After the last one, where the reply begins.
@@ -42,20 +46,30 @@ struct Frames {
     call: u64,
     /// A speaker's name.
     name: u64,
+    /// What declaring any tool adds.
+    tools: u64,
+    image: u64,
+    image_low: u64,
 }
 
 impl Frames {
-    /// Of `OpenAI` Chat, or what a counter's own rule puts in its place.
-    fn of_openai(counter: &TokenCounter) -> Result<Self, Error> {
+    /// Of a wire form, or what a counter's own rule puts in its place.
+    fn of(form: &Form, counter: &TokenCounter) -> Result<Self, Error> {
         let mut roles = [0; ROLES.len()];
         for (frame, role) in roles.iter_mut().zip(ROLES) {
             *frame = match counter.per_message() {
                 Some(tokens) => tokens,
-                None => 3 + counter.count(role.name())?.n,
+                None if form.role => form.message + counter.count(role.name())?.n,
+                None => form.message,
             };
         }
-        let priming = if counter.per_message().is_some() { 0 } else { 3 };
-        Ok(Self { roles, start: 0, priming, call: PER_CALL, name: PER_NAME })
+        let priming = if counter.per_message().is_some() { 0 } else { form.priming };
+        let Form { part, call, name, tools, image, image_low, .. } = *form;
+        Ok(Self { roles, part, start: 0, priming, call, name, tools, image, image_low })
+    }
+
+    fn image(&self, detail: Option<&str>) -> u64 {
+        if detail == Some("low") { self.image_low } else { self.image }
     }
 }
 
@@ -66,7 +80,11 @@ type LastTools = Option<(Vec<Tool>, TokenCount)>;
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     counter: TokenCounter,
+    recipient: Recipient,
     frames: Frames,
+    /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the live turn,
+    /// and elsewhere.
+    tags: [u32; 2],
     /// The block around the documents: a message of its own, and the lines at both ends.
     block: u64,
     /// The tool definitions that were counted last: an application declares the same ones with every request.
@@ -78,24 +96,34 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) fn new(counter: TokenCounter, model: &Model) -> Result<Self, Error> {
         #[cfg(feature = "chat-template")]
-        let rendered = model.template.as_ref().map(Rendered::new).transpose()?;
+        let rendered = model.template.as_ref();
+        #[cfg(feature = "chat-template")]
+        let rendered = rendered.map(|template| Rendered::new(template, &counter)).transpose()?;
+        let form = model.form();
         let frames = match model.framing {
-            Framing::Plain => Frames::default(),
             #[cfg(feature = "chat-template")]
-            Framing::ChatTemplate if let Some(rendered) = &rendered => rendered.frames(&counter)?,
-            _ => Frames::of_openai(&counter)?,
+            Framing::ChatTemplate if let Some(rendered) = &rendered => rendered.frames(&counter, &form)?,
+            Framing::Plain => Frames { image: form.image, image_low: form.image_low, ..Frames::default() },
+            _ => Frames::of(&form, &counter)?,
         };
         let lines = counter.count(wording::BLOCK_OPEN)?.n + counter.count(wording::BLOCK_CLOSE)?.n;
         let mut meter = Self {
             counter,
+            recipient: Recipient::of(model),
             frames,
+            tags: [tokens::next_tag(), tokens::next_tag()],
             block: lines,
             tools: Arc::default(),
             #[cfg(feature = "chat-template")]
             rendered: rendered.map(Arc::new),
         };
-        meter.block += meter.role_frame(Role::User);
+        meter.block += meter.role_frame(Role::User) + frames.part;
         Ok(meter)
+    }
+
+    /// Who the prompt is for.
+    pub(crate) fn recipient(&self) -> &Recipient {
+        &self.recipient
     }
 
     pub(crate) fn counter(&self) -> &TokenCounter {
@@ -119,12 +147,12 @@ impl Meter {
 
     /// The same for a message: what is not text is counted at the most it can be.
     pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
-        TokenCount { n, certainty: self.certainty().max(not_text(message)) }
+        TokenCount { n, certainty: self.certainty().max(self.not_text(message)) }
     }
 
     /// What is at most sent for so many messages of so many bytes in all (see [`bytes`]).
     pub(crate) fn bound(&self, bytes: u64, messages: u64) -> TokenCount {
-        let frame = self.frames.roles.iter().max().copied().unwrap_or_default();
+        let frame = self.frames.roles.iter().max().copied().unwrap_or_default() + self.frames.part;
         let sure = self.certainty() != Certainty::Estimate;
         let proven = self.counter.most(bytes).filter(|_| sure);
         TokenCount {
@@ -133,23 +161,35 @@ impl Meter {
         }
     }
 
-    /// A message as one of its own; the exact count of its texts is remembered beside it.
-    pub(crate) fn message(&self, message: &Message, limit: u64) -> Result<Weight, Error> {
-        let frame = self.frame(message);
+    /// A message as one of its own, as it is sent; the exact count of its texts is remembered beside it.
+    pub(crate) fn message(&self, message: &Message, standing: Standing, limit: u64) -> Result<Weight, Error> {
+        let sent = self.recipient.message(message, standing);
+        let tag = match (&sent, standing) {
+            (Cow::Borrowed(_), _) => self.counter.tag(),
+            (Cow::Owned(_), Standing::Live) => self.tags[0],
+            (Cow::Owned(_), _) => self.tags[1],
+        };
+        let frame = self.frame(&sent);
         let Some(limit) = limit.checked_sub(frame) else { return Ok(Weight::Over) };
         let whole = |texts: u64| Weight::Exactly(texts.saturating_add(frame));
-        if let Some(n) = message.remembered(self.counter.tag()) {
+        if let Some(n) = message.remembered(tag) {
             return Ok(if n <= limit { whole(n) } else { Weight::Over });
         }
         let mut sum: u64 = 0;
-        for text in message.texts() {
+        for text in sent.texts() {
             match self.counter.count_to(text, limit - sum)? {
                 Weight::Exactly(n) => sum += n,
                 Weight::Over => return Ok(Weight::Over),
             }
         }
-        message.remember(self.counter.tag(), sum);
+        message.remember(tag, sum);
         Ok(whole(sum))
+    }
+
+    /// What joining texts into one adds to the sum of their counts, or saves.
+    pub(crate) fn joins(&self, joined: &str, texts: impl Iterator<Item = u64>) -> Result<i128, Error> {
+        let whole = self.counter.count_recurring_to(joined, u64::MAX)?.in_full();
+        Ok(i128::from(whole) - texts.map(i128::from).sum::<i128>())
     }
 
     /// One document of the block, with its fence.
@@ -171,9 +211,14 @@ impl Meter {
         self.counter.adds_up_at_fences()
     }
 
-    /// Tokens saved by each part that joins another message in place of being one.
-    pub(crate) fn saved_by_merging(&self) -> u64 {
-        self.role_frame(Role::User)
+    /// Tokens saved by each message of this role that joins another one in place of standing by itself.
+    pub(crate) fn saved_by_merging(&self, role: Role) -> u64 {
+        self.role_frame(role)
+    }
+
+    /// What stands around a message of one text.
+    pub(crate) fn around_one_text(&self, role: Role) -> u64 {
+        self.role_frame(role) + self.frames.part
     }
 
     /// What stands before the first message.
@@ -205,13 +250,18 @@ impl Meter {
     fn count_tools(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
         match &self.rendered {
             Some(rendered) => Ok(self.counted(rendered.tools(&self.counter, tools)?)),
-            None => tools::count(&self.counter, tools),
+            None => self.count_tools_by_formula(tools),
         }
     }
 
     #[cfg(not(feature = "chat-template"))]
     fn count_tools(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
-        tools::count(&self.counter, tools)
+        self.count_tools_by_formula(tools)
+    }
+
+    fn count_tools_by_formula(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
+        let TokenCount { n, certainty } = tools::count(&self.counter, tools)?;
+        Ok(TokenCount { n: n + self.frames.tools, certainty })
     }
 
     /// Whether what is sent is known only once it is rendered as a whole.
@@ -226,12 +276,21 @@ impl Meter {
         false
     }
 
+    /// Breaks what names a control token in a prompt that is rendered (rule N2).
+    #[cfg(feature = "chat-template")]
+    pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
+        if let Some(rendered) = &self.rendered {
+            rendered.neutral(prompt);
+        }
+    }
+
     /// A whole prompt as rendered, where that is how it is sent (rule N3).
     #[cfg(feature = "chat-template")]
     pub(crate) fn whole(&self, prompt: &Prompt) -> Result<Option<TokenCount>, Error> {
         let Some(rendered) = &self.rendered else { return Ok(None) };
-        let images: u64 = prompt.messages.iter().flat_map(Message::images).map(image).sum();
-        let guessed = prompt.messages.iter().map(not_text).max().unwrap_or(Certainty::Exact);
+        let images = prompt.messages.iter().flat_map(Message::images);
+        let images: u64 = images.map(|detail| self.frames.image(detail)).sum();
+        let guessed = prompt.messages.iter().map(|message| self.not_text(message)).max().unwrap_or(Certainty::Exact);
         let n = rendered.prompt(&self.counter, prompt)? + images;
         Ok(Some(TokenCount { n, certainty: self.counter.certainty().max(guessed) }))
     }
@@ -242,31 +301,53 @@ impl Meter {
 
     /// Everything that is counted for a message beside its texts.
     fn frame(&self, message: &Message) -> u64 {
-        let images: u64 = message.images().map(image).sum();
+        let images: u64 = message.images().map(|detail| self.frames.image(detail)).sum();
         let name = message.speaker().map_or(0, |_| self.frames.name);
-        self.role_frame(message.role()) + images + name + self.frames.call * message.tool_calls().len() as u64
+        let parts = u64::from(!message.text().is_empty()) + message.content_parts().len() as u64;
+        let calls = message.tool_calls().len() as u64;
+        self.role_frame(message.role())
+            + self.frames.part * parts
+            + images
+            + name
+            + self.frames.call * calls
+            + sealed(message)
+    }
+
+    /// How sure the number of a message is for what is not text in it: that is counted at the most it can be, or guessed.
+    fn not_text(&self, message: &Message) -> Certainty {
+        let large = |detail| self.frames.image(detail) > self.frames.image_low;
+        if sealed(message) > 0 {
+            Certainty::Estimate
+        } else if message.images().any(large) || message.has_opaque_parts() {
+            Certainty::UpperBound
+        } else {
+            Certainty::Exact
+        }
     }
 }
 
-/// How sure the number of a message is for what is not text in it: that is counted at the most it can be.
-fn not_text(message: &Message) -> Certainty {
-    let guessed = message.images().any(|detail| image(detail) == IMAGE_MOST) || message.has_opaque_parts();
-    if guessed { Certainty::UpperBound } else { Certainty::Exact }
+/// Tokens of reasoning that is not shown.
+fn sealed(message: &Message) -> u64 {
+    let hidden = message.reasonings().iter().filter(|reasoning| reasoning.text.is_empty());
+    let bytes = hidden.map(|reasoning| reasoning.seal.as_ref().map_or(0, |seal| seal.len() as u64));
+    bytes.map(|bytes| bytes.div_ceil(SEALED_BYTES)).sum()
 }
 
-fn image(detail: Option<&str>) -> u64 {
-    match detail {
-        Some("low") => IMAGE_LOW,
-        _ => IMAGE_MOST,
-    }
-}
-
-/// Bytes that bound the tokens of a message without its frame: texts, and room for names, calls and images.
+/// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
+/// for parts, names, calls, images and our own words.
 pub(crate) fn bytes(message: &Message) -> u64 {
-    let texts: u64 = message.texts().map(|text| text.len() as u64).sum();
-    let images: u64 = message.images().map(image).sum();
-    let name = message.speaker().map_or(0, |_| PER_NAME);
-    texts + images + name + PER_CALL * message.tool_calls().len() as u64
+    let (parts, images) = (message.content_parts().len() as u64, message.images().count() as u64);
+    let noted = message.role().instructs() && !message.is_empty();
+    let silent = message.role() == Role::Tool && message.text().trim().is_empty();
+    let named = if message.has_opaque_parts() { parts } else { images };
+    let framed = parts + u64::from(message.speaker().is_some()) + message.tool_calls().len() as u64;
+    let words = u64::from(noted) + u64::from(silent) + named;
+    text_bytes(message) + images * IMAGE_MOST + framed * FRAME_MOST + words * WORDS_MOST
+}
+
+/// The same for a note: what its texts are.
+pub(crate) fn text_bytes(message: &Message) -> u64 {
+    message.texts().map(|text| text.len() as u64).sum::<u64>() + sealed(message)
 }
 
 /// The same bound for a document with its fence.
@@ -274,4 +355,23 @@ pub(crate) fn document_bytes(item: &RagItem) -> u64 {
     // Escapes at worst lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
     let origin = item.origin.as_deref().map_or(0, str::len);
     (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_wire_form_adds_more_than_bounds_say() {
+        use Framing::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
+        for framing in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
+            let form = Form::of(framing);
+            assert!(form.image <= IMAGE_MOST && form.image_low <= IMAGE_MOST && form.image > 0, "{framing:?}");
+            assert!([form.part, form.call, form.name].iter().all(|frame| *frame <= FRAME_MOST), "{framing:?}");
+        }
+        let longest = wording::left_out_part(&"x".repeat(100));
+        assert!([longest.len(), wording::LEFT_OUT_IMAGE.len(), wording::system_note("").len()]
+            .iter()
+            .all(|length| *length as u64 <= WORDS_MOST));
+    }
 }

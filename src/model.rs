@@ -1,8 +1,9 @@
 //! Models: limits, tokenizer and framing by name, from `config/models.toml`.
 
-use crate::{config::Config, error::Error};
+use crate::{config::Config, error::Error, message::Framing};
 use serde::{Deserialize, Serialize};
 
+mod demands;
 mod import;
 mod registry;
 #[cfg(feature = "chat-template")]
@@ -11,6 +12,8 @@ mod template;
 #[cfg(feature = "chat-template")]
 pub use template::ChatTemplate;
 
+pub use demands::{CallIds, Demands, KeptReasoning, SystemPlace};
+pub(crate) use demands::{Accepts, Form};
 pub use registry::{Counts, ModelEntry, Registry};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire form it is priced in.
@@ -31,6 +34,10 @@ pub struct Model {
     pub tokenizer: Option<String>,
     /// The wire form.
     pub framing: Framing,
+    /// What the model demands beyond what its wire form and its provider do.
+    pub demands: Demands,
+    /// How its provider caches prompts, where that is known.
+    pub cache: Option<CacheRule>,
     /// Whether the tokenizer stands for one that is not built in, or for one that nobody knows: counts are estimates.
     pub estimated: bool,
     /// Whether the name was looked for and is not in the registry.
@@ -40,27 +47,6 @@ pub struct Model {
     /// The model's own chat template, where plans are to be priced by it.
     #[cfg(feature = "chat-template")]
     pub template: Option<ChatTemplate>,
-}
-
-/// What is counted around a message's own text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Framing {
-    /// `OpenAI` Chat Completions, by the published formula: 3 tokens a message and its role, 1 a name, 3 for the
-    /// reply's priming (cookbook, "How to count tokens with tiktoken", read 2026-11-21).
-    #[default]
-    #[serde(rename = "openai_chat")]
-    OpenAiChat,
-    /// Anthropic Messages. What it adds is not published: priced as `OpenAI` Chat, as an estimate.
-    Anthropic,
-    /// Gemini. What it adds is not published: priced as `OpenAI` Chat, as an estimate.
-    Gemini,
-    /// The model's own chat template, for models that are served by oneself. Where the template itself is there
-    /// (`Model::with_template`), what is counted is what it renders; otherwise priced as `OpenAI` Chat, as an estimate.
-    ChatTemplate,
-    /// Nothing: texts are priced as they are. For completion models and for tests.
-    Plain,
 }
 
 /// How a provider caches the beginnings of prompts, as data for what a turn costs.
@@ -140,6 +126,8 @@ impl Model {
             max_output: None,
             tokenizer: None,
             framing: Framing::OpenAiChat,
+            demands: Demands::default(),
+            cache: None,
             estimated: false,
             unknown: false,
             near: None,
@@ -148,12 +136,31 @@ impl Model {
         }
     }
 
+    /// The same model, priced and sent in this wire form. What a wire form adds is published for `OpenAI` Chat only: in
+    /// another one counts are estimates.
+    #[must_use]
+    pub fn in_form(self, framing: Framing) -> Self {
+        let published = matches!(framing, Framing::OpenAiChat | Framing::Plain);
+        Self { framing, estimated: self.estimated || !published, ..self }
+    }
+
     /// The same model, priced and sent in the form of its own chat template. Its tokenizer is taken for the model's own:
     /// nothing is estimated then.
     #[cfg(feature = "chat-template")]
     #[must_use]
     pub fn with_template(self, template: ChatTemplate) -> Self {
         Self { framing: Framing::ChatTemplate, template: Some(template), estimated: false, ..self }
+    }
+
+    /// What is counted around texts in the model's wire form.
+    pub(crate) fn form(&self) -> Form {
+        Form::of(self.framing)
+    }
+
+    /// What the model takes: as its wire form has it, its provider, and the model itself.
+    pub(crate) fn accepts(&self) -> Accepts {
+        let provider = registry::provider_demands(&self.provider, self.framing);
+        self.demands.over(provider).over(self.form().demands).decided()
     }
 
     /// The limits that hold for one request, and where they come from (rule B2).

@@ -1,15 +1,29 @@
-//! Neutral messages → a provider's wire form. Repairs and wording are done before; nothing is decided here.
+//! Neutral messages → a provider's wire form.
+//!
+//! A plan's messages are made for its own target and rendered as they are. Rendered for another one, or from a
+//! [`Prompt`] of one's own, they are first brought into a form that every model behind that wire form takes (rules H3 to
+//! H7): that can add messages, and the count of the plan is not the count of such a prompt.
 
-use crate::message::Prompt;
+use crate::{
+    message::{Framing, Prompt},
+    recipient::conformed,
+};
 
+mod anthropic;
+mod gemini;
+mod json;
 mod openai;
+mod responses;
 #[cfg(feature = "chat-template")]
 mod template;
 
 #[cfg(feature = "chat-template")]
 pub(crate) use template::Renderer;
 
+pub use anthropic::{AnthropicBody, CacheLife};
+pub use gemini::GeminiBody;
 pub use openai::ChatBody;
+pub use responses::ResponsesBody;
 
 /// The prompt as a body of `OpenAI` Chat Completions: `messages` and `tools`, without the model's parameters.
 ///
@@ -28,7 +42,40 @@ pub use openai::ChatBody;
 /// # }
 /// ```
 pub fn openai(prompt: &impl AsRef<Prompt>) -> ChatBody<'_> {
-    ChatBody::new(prompt.as_ref())
+    ChatBody { prompt: conformed(prompt.as_ref(), Framing::OpenAiChat), marked: false }
+}
+
+/// The prompt as a body of `OpenAI` Responses: `input` and `tools`, without the model's parameters.
+pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> ResponsesBody<'_> {
+    ResponsesBody { prompt: conformed(prompt.as_ref(), Framing::OpenAiResponses), marked: false }
+}
+
+/// The prompt as a body of Anthropic Messages: `system`, `messages` and `tools`, without the model's parameters.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # #[cfg(feature = "openai")] {
+/// let manager = ContextWindowManager::for_model("claude-sonnet-4-5")?;
+/// let log = Conversation::from([Message::system("Be brief."), Message::user("Hello")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// let body = serde_json::to_string(&render::anthropic(&plan)).unwrap();
+/// assert_eq!(
+///     body,
+///     r#"{"system":[{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"Hello"}]}]}"#
+/// );
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+pub fn anthropic(prompt: &impl AsRef<Prompt>) -> AnthropicBody<'_> {
+    AnthropicBody { prompt: conformed(prompt.as_ref(), Framing::Anthropic), marked: None }
+}
+
+/// The prompt as a body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters.
+pub fn gemini(prompt: &impl AsRef<Prompt>) -> GeminiBody<'_> {
+    GeminiBody { prompt: conformed(prompt.as_ref(), Framing::Gemini) }
 }
 
 /// The prompt as the text that a model's own chat template makes of it, up to the beginning of the reply: what a server

@@ -342,20 +342,17 @@ impl TokenCounter {
         }
     }
 
-    /// The tokens of a prompt as a chat template renders it: its control tokens are meant. Where a `mark` is given, it
-    /// breaks those that are not, and is not counted itself (rule N2).
+    /// The tokens of a prompt as a chat template renders it: its control tokens are meant (rule N2).
     ///
     /// # Errors
     ///
     /// As [`TokenCounter::count`].
     #[cfg(feature = "chat-template")]
-    pub(crate) fn count_rendered(&self, text: &str, mark: Option<char>) -> Result<u64, Error> {
+    pub(crate) fn count_rendered(&self, text: &str) -> Result<u64, Error> {
         match &self.inner.kind {
             #[cfg(feature = "hf")]
-            Kind::HuggingFace(tokenizer) => {
-                tokenizer.count_rendered(text, mark).map_err(|source| self.failed(source))
-            }
-            _ => Ok(self.count(&mark.map_or_else(|| text.into(), |mark| text.replace(mark, "")))?.n),
+            Kind::HuggingFace(tokenizer) => tokenizer.count_rendered(text).map_err(|source| self.failed(source)),
+            _ => Ok(self.count(text)?.n),
         }
     }
 
@@ -439,7 +436,8 @@ impl Kind {
     }
 }
 
-fn next_tag() -> u32 {
+/// A mark under which exact counts are remembered beside messages.
+pub(crate) fn next_tag() -> u32 {
     NEXT_TAG.fetch_add(1, Ordering::Relaxed)
 }
 

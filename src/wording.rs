@@ -63,6 +63,52 @@ pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<St
     (tail > head && clipped.len() < whole).then_some(clipped)
 }
 
+/// A later system message where a target has one place for instructions (rule H4): a note of the user role.
+pub(crate) fn system_note(body: &str) -> String {
+    let mut text = String::with_capacity(body.len() + 40);
+    text.push_str("<system_note>\n");
+    push_fenced(&mut text, body, "system_note");
+    text.push_str("</system_note>");
+    text
+}
+
+/// What stands before a conversation whose kept part begins with the assistant (rule H5).
+pub(crate) const LEAD: &str = "[The conversation goes on from here.]";
+
+/// What stands after an assistant message that a target does not take as the last one (rule H5).
+pub(crate) const GO_ON: &str = "Continue.";
+
+/// What the assistant says between results and a user message where a target wants that (rule H5).
+pub(crate) const BRIDGE: &str = "Understood.";
+
+/// A call where a template knows none.
+#[cfg(feature = "chat-template")]
+pub(crate) fn call_as_text(call: &ToolCall) -> String {
+    format!("[Call {} of {}: {}]", call.id, call.name, call.arguments)
+}
+
+/// A result where a template knows none.
+#[cfg(feature = "chat-template")]
+pub(crate) fn result_as_text<'t>(id: &str, texts: impl Iterator<Item = &'t str>) -> String {
+    let texts: Vec<&str> = texts.collect();
+    let mut text = format!("<result call=\"{}\">\n", attribute(id));
+    push_fenced(&mut text, &texts.join("\n"), "result");
+    text.push_str("</result>");
+    text
+}
+
+/// What an empty result says where it may not be empty (rule H3).
+pub(crate) const EMPTY_RESULT: &str = "[empty]";
+
+/// What stands for an image that a target does not take at this place (rule H6).
+pub(crate) const LEFT_OUT_IMAGE: &str = "[An image is left out here.]";
+
+/// What stands for a part that a target does not take (rule H6).
+pub(crate) fn left_out_part(kind: &str) -> String {
+    let kind: String = kind.chars().filter(|c| c.is_alphanumeric() || "_-.".contains(*c)).take(40).collect();
+    format!("[A part of type {kind} is left out here.]")
+}
+
 fn attribute(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('"', "&quot;")

@@ -6,9 +6,11 @@ use crate::{
     candidates::{Pool, Unit},
     error::Error,
     item::{ItemId, Priority, RagItem, Section, Source},
+    message::Message,
     meter::{self, Meter},
     plan::ExcludedItem,
     reason::{ExcludedReason, HeldBy, PolicyRule},
+    recipient::Standing,
     select::Selection,
     tokens::{Certainty, TokenCount},
 };
@@ -48,15 +50,18 @@ fn exactly(
     let log = pool.log();
     let note = log.notes().iter().find(|note| row.source == Some(Source::Pinned) && note.item.id == row.id);
     let first = log.position_of(&row.id);
-    let messages = match (note, first) {
-        (Some(note), _) => std::slice::from_ref(&note.message),
-        (None, Some(first)) => &log.messages()[first as usize..][..row.count as usize],
+    let messages: Vec<(&Message, Standing)> = match (note, first) {
+        (Some(note), _) => vec![(&note.message, Standing::Head)],
+        (None, Some(first)) => {
+            let run = first..first + u32::try_from(row.count).unwrap_or(u32::MAX);
+            run.map(|position| (log.message(position), pool.standing_of(position))).collect()
+        }
         // A system text or state with nothing in it.
         (None, None) => return Ok(row.tokens),
     };
     let mut sum = meter.counted(0);
-    for message in messages {
-        let n = meter.message(message, u64::MAX)?.in_full();
+    for (message, standing) in messages {
+        let n = meter.message(message, standing, u64::MAX)?.in_full();
         let TokenCount { n, certainty } = meter.counted_message(message, n);
         sum = TokenCount { n: sum.n.saturating_add(n), certainty: sum.certainty.max(certainty) };
     }
@@ -84,7 +89,7 @@ fn notes(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem
     let out = notes.filter_map(|(note, at)| {
         let unit = Unit::Note(at);
         let reason = pool.dead_pins.get(&unit).or_else(|| chosen.fallen.get(&unit))?;
-        let bound = meter.bound(meter::bytes(&note.message), 1);
+        let bound = meter.bound(meter::text_bytes(&note.message), 1);
         Some(ExcludedItem {
             id: note.item.id.clone(),
             last_id: None,

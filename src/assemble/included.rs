@@ -10,6 +10,7 @@ use crate::{
     meter::Meter,
     plan::{LedgerLine, Notice, PlannedItem},
     reason::IncludedReason,
+    recipient::Standing,
     repair::{self, Piece},
     select::Selection,
     tokens::Certainty,
@@ -31,7 +32,20 @@ pub(super) struct Parts {
     /// Results that are sent without their middle.
     pub(super) clipped: Vec<ItemId>,
     /// Ids that repairs made up.
-    made_up: Vec<ItemId>,
+    pub(super) made_up: Vec<ItemId>,
+    /// For each message of the prompt, its first row.
+    pub(super) first_rows: Vec<usize>,
+    /// What the target takes otherwise than it is.
+    pub(super) changed: Changed,
+}
+
+/// Messages that are sent otherwise than they are, by what is different (rules H4, H6, H7).
+#[derive(Default)]
+pub(super) struct Changed {
+    pub(super) fenced: Vec<ItemId>,
+    pub(super) parts: Vec<ItemId>,
+    pub(super) names: Vec<ItemId>,
+    pub(super) reasoning: Vec<ItemId>,
 }
 
 pub(super) fn rows(
@@ -49,13 +63,15 @@ pub(super) fn rows(
         chosen,
         parts: Parts {
             rows: Vec::new(),
-            prompt: Prompt { messages: Vec::new(), tools: pool.request().tools.to_vec() },
+            prompt: Prompt { tools: pool.request().tools.to_vec(), ..Prompt::default() },
             overhead: Vec::new(),
             notices: Vec::new(),
             asked: BTreeSet::new(),
             cleared: Vec::new(),
             clipped: Vec::new(),
             made_up: Vec::new(),
+            first_rows: Vec::new(),
+            changed: Changed::default(),
         },
     };
     let question = super::question(pool);
@@ -67,15 +83,17 @@ pub(super) fn rows(
         if question == Some(unit) && placement == Placement::BeforeQuestion {
             writer.block()?;
         }
+        if question == Some(unit) && !pool.state_comes_last {
+            writer.state()?;
+        }
         writer.unit(unit)?;
         if question == Some(unit) && merged {
             writer.merge_state()?;
         }
     }
-    if !merged {
+    if !merged && (pool.state_comes_last || question.is_none()) {
         writer.state()?;
     }
-    pool.check_ids(&writer.parts.made_up)?;
     Ok(writer.parts)
 }
 
@@ -227,7 +245,21 @@ impl Writer<'_, '_> {
         message: Message,
     ) -> Result<(), Error> {
         let kept = self.chosen.kept[&unit];
-        let tokens = self.meter.message(&message, u64::MAX)?.in_full();
+        let standing = self.pool.standing(unit);
+        let tokens = self.meter.message(&message, standing, u64::MAX)?.in_full();
+        let recipient = self.meter.recipient();
+        let changes = recipient.changes(&message, standing);
+        let changed = &mut self.parts.changed;
+        for (list, is) in [
+            (&mut changed.fenced, changes.fenced),
+            (&mut changed.parts, changes.parts),
+            (&mut changed.names, changes.name),
+            (&mut changed.reasoning, changes.reasoning),
+        ] {
+            list.extend(is.then(|| id.clone()));
+        }
+        let message = recipient.message(&message, standing).into_owned();
+        self.parts.first_rows.push(self.parts.rows.len());
         self.parts.prompt.messages.push(message.clone());
         self.parts.rows.push(PlannedItem {
             ttl: self.pool.ttl_of(&id),
@@ -248,6 +280,7 @@ impl Writer<'_, '_> {
         if !self.chosen.has_documents() {
             return Ok(());
         }
+        self.parts.first_rows.push(self.parts.rows.len());
         let mut text = String::from(wording::BLOCK_OPEN);
         let mut pieces = self.meter.block();
         for (unit, kept) in self.chosen.kept.range(Unit::Document(0)..) {
@@ -276,7 +309,7 @@ impl Writer<'_, '_> {
         let block = Message::user(text);
         self.line("rag_block", i128::from(self.meter.block()));
         if !self.meter.block_adds_up() && !self.meter.is_rendered() {
-            let whole = i128::from(self.meter.message(&block, u64::MAX)?.in_full());
+            let whole = i128::from(self.meter.message(&block, Standing::Live, u64::MAX)?.in_full());
             self.line("joins", whole - i128::from(pieces));
         }
         self.parts.prompt.messages.push(block);
@@ -294,28 +327,36 @@ impl Writer<'_, '_> {
         let Some(question) = self.parts.prompt.messages.pop() else {
             return Ok(());
         };
-        self.state()?;
+        self.state()?; // rows and messages; the messages become parts
         let rows = self.parts.rows.len() - self.pool.states() as usize;
         let texts = self.parts.rows[rows..].iter().map(|row| row.body.text().to_owned());
         let merged = question.with_texts(texts);
         let messages = &mut self.parts.prompt.messages;
         messages.truncate(messages.len() - self.pool.states() as usize);
         messages.push(merged);
-        let saved = self.meter.saved_by_merging() * self.pool.states();
+        self.parts.first_rows.truncate(self.parts.prompt.messages.len());
+        let saved = self.meter.saved_by_merging(Role::User) * self.pool.states();
         self.line("merged", -i128::from(saved));
         Ok(())
     }
 
     fn line(&mut self, what: &'static str, tokens: i128) {
-        let certainty = match self.meter.certainty() {
+        self.parts.line(self.meter, what, tokens);
+    }
+}
+
+impl Parts {
+    /// Adds to a line of the overhead.
+    pub(super) fn line(&mut self, meter: &Meter, what: &'static str, tokens: i128) {
+        let certainty = match meter.certainty() {
             Certainty::Exact => Certainty::Exact,
             _ => Certainty::Estimate,
         };
-        self.parts.overhead.push(LedgerLine {
-            what,
-            tokens: i64::try_from(tokens).unwrap_or(i64::MAX),
-            certainty,
-        });
+        let tokens = i64::try_from(tokens).unwrap_or(i64::MAX);
+        match self.overhead.iter_mut().find(|line| line.what == what) {
+            Some(line) => line.tokens = line.tokens.saturating_add(tokens),
+            None => self.overhead.push(LedgerLine { what, tokens, certainty }),
+        }
     }
 }
 

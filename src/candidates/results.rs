@@ -7,6 +7,7 @@ use crate::{
     error::Error,
     item::ItemId,
     message::{Message, Role},
+    recipient::Standing,
     tokens::Weight,
     wording,
 };
@@ -115,9 +116,9 @@ impl Scale<'_> {
 
     /// What a stub saves, and what the result was found to cost: neither further than `wanted` matters.
     fn saved(&self, position: u32, stub: &Message, wanted: u64) -> Result<(u64, u64), Error> {
-        let stub = self.meter().message(stub, u64::MAX)?.in_full();
+        let stub = self.meter().message(stub, Standing::Past, u64::MAX)?.in_full();
         let limit = stub.saturating_add(wanted);
-        Ok(match self.meter().message(self.pool().log.message(position), limit)? {
+        Ok(match self.meter().message(self.pool().log.message(position), Standing::Past, limit)? {
             Weight::Exactly(tokens) => (tokens.saturating_sub(stub), tokens),
             Weight::Over => (wanted, limit),
         })

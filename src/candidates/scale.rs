@@ -1,7 +1,10 @@
 //! Sizes on demand (rule N5). The fields are private: who holds a scale can weigh, and cannot read.
 
 use super::{Pool, Results, Unit};
-use crate::{error::Error, expiry::Fate, meter::Meter, reason::ExcludedReason, repair, tokens::Weight};
+use crate::{
+    error::Error, expiry::Fate, message::Message, meter::Meter, reason::ExcludedReason, recipient::Standing,
+    repair, tokens::Weight,
+};
 use std::{borrow::Cow, cell::RefCell, collections::BTreeMap, ops::Range};
 
 /// Weighs the candidates of one pool, each no further than asked for and never twice.
@@ -100,32 +103,28 @@ impl<'a> Scale<'a> {
     fn count(&self, unit: Unit, limit: u64) -> Result<Weight, Error> {
         let (pool, meter) = (self.pool, self.meter);
         match unit {
-            Unit::System(at) => meter.message(&pool.system(at).1, limit),
-            Unit::State(at) => meter.message(&pool.state(at).1, limit),
+            Unit::System(at) => meter.message(&pool.system(at).1, Standing::Head, limit),
+            Unit::State(at) => meter.message(&pool.state(at).1, Standing::Live, limit),
             Unit::Focus => match pool.focus() {
-                Some((_, focus)) => meter.message(focus, limit),
+                Some((_, focus)) => meter.message(focus, Standing::Head, limit),
                 None => Ok(Weight::Exactly(0)),
             },
-            Unit::Note(at) => meter.message(&pool.log.notes()[at as usize].message, limit),
+            Unit::Note(at) => meter.message(&pool.log.notes()[at as usize].message, Standing::Head, limit),
             Unit::Document(rank) => meter.document(pool.document(rank), limit),
-            Unit::Head(_) => self.sum(pool.members(unit), &[], limit),
+            Unit::Head(_) => self.sum(unit, &[], limit),
             Unit::Exchange(at) => {
                 let made_up = repair::synthetic_results(pool.log, pool.log.turns().exchange(at));
-                self.sum(pool.members(unit), &made_up, limit)
+                self.sum(unit, &made_up, limit)
             }
         }
     }
 
-    fn sum(
-        &self,
-        members: Vec<u32>,
-        made_up: &[crate::message::Message],
-        limit: u64,
-    ) -> Result<Weight, Error> {
+    fn sum(&self, unit: Unit, made_up: &[Message], limit: u64) -> Result<Weight, Error> {
         let mut sum = 0;
-        let members = members.into_iter().map(|at| self.results.as_sent(self.pool, at));
+        let standing = self.pool.standing(unit);
+        let members = self.pool.members(unit).into_iter().map(|at| self.results.as_sent(self.pool, at));
         for message in members.chain(made_up.iter().map(Cow::Borrowed)) {
-            match self.meter.message(&message, limit - sum)? {
+            match self.meter.message(&message, standing, limit - sum)? {
                 Weight::Exactly(n) => sum += n,
                 Weight::Over => return Ok(Weight::Over),
             }

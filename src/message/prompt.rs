@@ -1,6 +1,6 @@
 //! What is sent: messages, and the tools declared beside them.
 
-use super::Message;
+use super::{Framing, Message};
 
 /// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +26,44 @@ impl Tool {
 pub struct Prompt {
     pub(crate) messages: Vec<Message>,
     pub(crate) tools: Vec<Tool>,
+    /// The wire form whose demands the messages meet; none where they are as they came.
+    pub(crate) framing: Option<Framing>,
+    /// What the target wants said beside the messages.
+    pub(crate) wants: Wants,
+    /// Where a cache breakpoint pays, in prompt order.
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// What a target wants on the wire that is no part of any message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Wants {
+    /// A signature on the first call of each step of the current turn (Gemini 3).
+    pub(crate) signed_calls: bool,
+    /// Reasoning on every assistant message of a prompt with tools, if only an empty one.
+    pub(crate) reasoning: bool,
+    /// Marks of cache breakpoints are understood.
+    pub(crate) breakpoints: bool,
+}
+
+/// The end of a part of the prompt that the next one begins with too: a message, and which of its parts, from 0; text
+/// that is no part counts as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Mark {
+    pub(crate) message: usize,
+    pub(crate) part: usize,
 }
 
 impl Prompt {
+    /// A prompt of one's own, to be rendered: no plan stands behind it, and the renderer makes it valid for its target.
+    #[must_use]
+    pub fn new(messages: impl IntoIterator<Item = Message>, tools: impl IntoIterator<Item = Tool>) -> Self {
+        Self {
+            messages: messages.into_iter().collect(),
+            tools: tools.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     /// The messages, in the order in which they are sent.
     #[must_use]
     pub fn messages(&self) -> &[Message] {

@@ -5,11 +5,10 @@ use super::{Frames, ROLES};
 use crate::{
     error::Error,
     message::{Message, Prompt, Role, Tool, ToolCall},
-    model::ChatTemplate,
+    model::{ChatTemplate, Form},
     render::Renderer,
-    tokens::{ControlTokens, TokenCounter},
+    tokens::TokenCounter,
 };
-use std::borrow::Cow;
 
 /// Tokens around a message where the template would not render the prompt that shows them.
 const USUAL: u64 = 4;
@@ -20,8 +19,14 @@ pub(super) struct Rendered {
 }
 
 impl Rendered {
-    pub(super) fn new(template: &ChatTemplate) -> Result<Self, Error> {
-        Ok(Self { renderer: Renderer::new(template)? })
+    /// The template, and what content must not name: its own markers, and the control tokens of the counter.
+    pub(super) fn new(template: &ChatTemplate, counter: &TokenCounter) -> Result<Self, Error> {
+        Ok(Self { renderer: Renderer::new(template, counter.control_tokens())? })
+    }
+
+    /// The prompt with texts that name no control token: what is sent, and counted.
+    pub(super) fn neutral(&self, prompt: &mut Prompt) {
+        self.renderer.neutralise(prompt);
     }
 
     /// What stands around messages of each role, calls and the reply.
@@ -29,7 +34,7 @@ impl Rendered {
     /// # Errors
     ///
     /// When the template renders not even one user message, or the counter fails.
-    pub(super) fn frames(&self, counter: &TokenCounter) -> Result<Frames, Error> {
+    pub(super) fn frames(&self, counter: &TokenCounter, form: &Form) -> Result<Frames, Error> {
         const TEXT: &str = "a";
         let text = counter.count(TEXT)?.n;
         let size = |messages: &[Message], reply| self.size(counter, messages, &[], reply);
@@ -62,7 +67,9 @@ impl Rendered {
             start: one.saturating_sub(role(Role::User) + text),
             priming: primed.saturating_sub(one),
             call: between(called, Some(one)).map_or(USUAL, |tokens| tokens.saturating_sub(spelt)),
-            name: 0,
+            image: form.image,
+            image_low: form.image_low,
+            ..Frames::default()
         })
     }
 
@@ -85,47 +92,7 @@ impl Rendered {
         tools: &[Tool],
         reply: bool,
     ) -> Result<u64, Error> {
-        let (mark, messages, tools) = as_text(counter.control_tokens(), messages, tools);
-        let text = self.renderer.render(&messages, &tools, reply)?;
-        counter.count_rendered(&text, mark)
+        let text = self.renderer.render(messages, tools, reply)?;
+        counter.count_rendered(&text)
     }
-}
-
-/// Messages and tools whose texts name no control token, and the mark that breaks those they do name (rule N2).
-fn as_text<'m>(
-    control: Option<&ControlTokens>,
-    messages: &'m [Message],
-    tools: &'m [Tool],
-) -> (Option<char>, Cow<'m, [Message]>, Cow<'m, [Tool]>) {
-    let of_tools = || tools.iter().flat_map(|tool| [&*tool.name, &*tool.description, &*tool.schema]);
-    let texts = || messages.iter().flat_map(Message::texts).chain(of_tools());
-    let Some(control) = control.filter(|control| texts().any(|text| control.find(text).next().is_some()))
-    else {
-        return (None, messages.into(), tools.into());
-    };
-    // One that nobody used, of those that nobody else gives a meaning to.
-    let unused = |mark: &char| !texts().any(|text| text.contains(*mark));
-    let mark = ('\u{f0000}'..='\u{ffffd}').find(unused).unwrap_or('\u{ffffd}');
-    let broken = |text: &str| broken(text, control, mark);
-    let messages = messages.iter().map(|message| message.with_texts_changed(&broken)).collect();
-    let tools = tools.iter().map(|tool| Tool {
-        name: broken(&tool.name),
-        description: broken(&tool.description),
-        schema: broken(&tool.schema),
-    });
-    (Some(mark), messages, tools.collect())
-}
-
-/// The text with a mark after the first character of every control token that it names.
-fn broken(text: &str, control: &ControlTokens, mark: char) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    let mut from = 0;
-    for (at, _) in control.find(text) {
-        let inside = at + text[at..].chars().next().map_or(0, char::len_utf8);
-        out.push_str(&text[from..inside]);
-        out.push(mark);
-        from = inside;
-    }
-    out.push_str(&text[from..]);
-    out
 }

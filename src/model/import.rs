@@ -1,6 +1,6 @@
 //! Public catalogues → a registry. The shapes of `LiteLLM`'s price file, of models.dev, and of a list of flat entries.
 
-use super::{CacheKind, CacheRule, Counts, Framing, ModelEntry, Price, Registry};
+use super::{CacheKind, CacheRule, Counts, Demands, Framing, ModelEntry, Price, Registry};
 use crate::error::Error;
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -301,6 +301,7 @@ fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str
         tokenizer: Some(tokenizer.into()),
         counts,
         framing: framing(&provider),
+        demands: Demands::default(),
         cache: cache(&provider, &name, price),
         price,
         source: sources.join("; "),

@@ -1,12 +1,15 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
-use super::{CacheRule, Framing, Model, Price};
+use super::{
+    CacheRule, Demands, Framing, Model, Price,
+    demands::{Form, ProviderDemands},
+};
 use crate::{
     error::{Error, Repr, Snippet},
     file, plain,
 };
 use serde::{Deserialize, Serialize};
-use std::{path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
 /// The most bytes of a registry file: all models of both public catalogues take half a megabyte.
 const MOST: u64 = 16 << 20;
@@ -42,6 +45,9 @@ pub struct ModelEntry {
     /// The wire form it is spoken to in.
     #[serde(default)]
     pub framing: Framing,
+    /// What it demands beyond what its wire form and its provider do.
+    #[serde(default, skip_serializing_if = "Demands::is_none")]
+    pub demands: Demands,
     /// How its provider caches prompts, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheRule>,
@@ -84,16 +90,43 @@ pub struct Registry {
     model: Vec<ModelEntry>,
 }
 
-/// The form of a registry file, with the place of each entry for errors.
+/// The form of a registry file, with the place of each entry for errors. Wire forms and providers are told in the file
+/// that is built in.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
+    framing: BTreeMap<Framing, Form>,
+    #[serde(default)]
+    provider: BTreeMap<String, ProviderDemands>,
+    #[serde(default)]
     model: Vec<toml::Spanned<ModelEntry>>,
 }
 
-static BUILT_IN: LazyLock<Result<Registry, Error>> =
-    LazyLock::new(|| Registry::from_toml(include_str!("../../config/models.toml"), "config/models.toml"));
+/// The file that is built in: models, wire forms, and what providers demand.
+struct BuiltIn {
+    registry: Registry,
+    framing: BTreeMap<Framing, Form>,
+    provider: BTreeMap<String, ProviderDemands>,
+}
+
+static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
+    let (registry, file) = Registry::read(include_str!("../../config/models.toml"), "config/models.toml")?;
+    Ok(BuiltIn { registry, framing: file.framing, provider: file.provider })
+});
+
+/// What is counted around texts in a wire form.
+pub(super) fn form(framing: Framing) -> Form {
+    let built_in = BUILT_IN.as_ref().ok();
+    built_in.and_then(|file| file.framing.get(&framing)).copied().unwrap_or_default()
+}
+
+/// What a provider's models demand in a wire form.
+pub(super) fn provider_demands(provider: &str, framing: Framing) -> Demands {
+    let built_in = BUILT_IN.as_ref().ok();
+    let entry = built_in.and_then(|file| file.provider.get(provider));
+    entry.filter(|entry| entry.framing == framing).map(|entry| entry.demands).unwrap_or_default()
+}
 
 impl Registry {
     /// The models that this crate knows.
@@ -102,7 +135,7 @@ impl Registry {
     ///
     /// `ErrorKind::Config` when the file built into the crate cannot be read, which a test rules out.
     pub fn built_in() -> Result<&'static Self, Error> {
-        BUILT_IN.as_ref().map_err(|error| {
+        BUILT_IN.as_ref().map(|file| &file.registry).map_err(|error| {
             let (origin, detail) = ("config/models.toml".into(), error.to_string());
             Error::new(Repr::ConfigFile { origin, detail })
         })
@@ -115,15 +148,24 @@ impl Registry {
     /// `ErrorKind::Config` with line, column, caret and what is allowed: for TOML that cannot be read, unknown keys,
     /// names used twice and figures that cannot be.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
+        let (registry, file) = Self::read(text, origin)?;
+        if file.framing.is_empty() && file.provider.is_empty() {
+            return Ok(registry);
+        }
+        let detail = "[framing] and [provider] are built in; expected [[model]], with `demands` where it has its own";
+        Err(Error::new(Repr::ConfigFile { origin: origin.into(), detail: detail.into() }))
+    }
+
+    fn read(text: &str, origin: &str) -> Result<(Self, File), Error> {
         let fault = |detail: String, span: std::ops::Range<usize>| {
             let snippet = Snippet::of(text, span);
             let place = format!("{origin}:{}:{}", snippet.line, snippet.column);
             Error::new(Repr::ConfigValue { place, detail, snippet })
         };
-        let file: File = toml::from_str(text)
+        let mut file: File = toml::from_str(text)
             .map_err(|error| fault(plain::words(error.message()), error.span().unwrap_or_default()))?;
         let mut registry = Self::default();
-        for entry in file.model {
+        for entry in std::mem::take(&mut file.model) {
             let span = entry.span();
             let entry = entry.into_inner();
             let wrong = entry.fault().or_else(|| registry.clash(&entry));
@@ -132,7 +174,7 @@ impl Registry {
             }
             registry.model.push(entry);
         }
-        Ok(registry)
+        Ok((registry, file))
     }
 
     /// Reads a registry file from disk.
@@ -189,6 +231,8 @@ impl Registry {
             max_output: entry.max_output,
             tokenizer: entry.tokenizer.clone(),
             framing: entry.framing,
+            demands: entry.demands,
+            cache: entry.cache,
             estimated: entry.is_estimated(),
             unknown: false,
             ..Model::custom(name)

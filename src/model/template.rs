@@ -18,6 +18,8 @@ pub struct ChatTemplate {
     origin: Arc<str>,
     source: Arc<str>,
     variables: BTreeMap<String, Value>,
+    /// Control tokens that its tokenizer's settings name.
+    control: Vec<String>,
     date: (u16, u8, u8),
 }
 
@@ -25,7 +27,8 @@ impl ChatTemplate {
     /// A template from its Jinja source. `origin` stands for it in errors.
     #[must_use]
     pub fn new(origin: &str, source: &str) -> Self {
-        Self { origin: origin.into(), source: source.into(), variables: BTreeMap::new(), date: (2025, 1, 1) }
+        let (origin, source) = (origin.into(), source.into());
+        Self { origin, source, variables: BTreeMap::new(), control: Vec::new(), date: (2025, 1, 1) }
     }
 
     /// The template in a model's folder: `chat_template.jinja`, or else the one named `default` (or the only one) in
@@ -52,6 +55,10 @@ impl ChatTemplate {
             ));
         };
         let mut template = Self::new(&origin, &source);
+        let added = settings.get("added_tokens_decoder").and_then(Value::as_object);
+        let special = |token: &&Value| token.get("special") == Some(&Value::Bool(true));
+        let content = |token: &Value| token.get("content").and_then(Value::as_str).map(str::to_owned);
+        template.control.extend(added.into_iter().flat_map(|added| added.values()).filter(special).filter_map(content));
         for (name, value) in settings.as_object().into_iter().flatten() {
             let text = value.as_str().or_else(|| value.get("content").and_then(Value::as_str));
             if let Some(text) = text.filter(|_| name.ends_with("_token")) {
@@ -90,6 +97,20 @@ impl ChatTemplate {
         &self.variables
     }
 
+    /// What content must not name, or the model would obey it: the control tokens of the tokenizer's settings, the
+    /// template's own `_token` variables, and whatever in its source looks like a marker: `<|im_start|>`, `[INST]`,
+    /// `<tool_call>`.
+    pub(crate) fn markers(&self) -> Vec<String> {
+        let variables = self.variables.iter().filter(|(name, _)| name.ends_with("_token"));
+        let variables = variables.filter_map(|(_, value)| value.as_str().map(str::to_owned));
+        let mut markers: Vec<String> =
+            self.control.iter().cloned().chain(variables).chain(marks_in(&self.source)).collect();
+        markers.retain(|marker| marker.chars().count() > 2 && !marker.chars().all(char::is_whitespace));
+        markers.sort_unstable();
+        markers.dedup();
+        markers
+    }
+
     /// The day in a format of `strftime`: `%Y`, `%m`, `%d`, `%B` and `%b` are known.
     pub(crate) fn day(&self, format: &str) -> String {
         const MONTHS: [&str; 12] = [
@@ -123,6 +144,23 @@ impl fmt::Debug for ChatTemplate {
     }
 }
 
+/// What looks like a marker in a template's source: up to 40 characters without white space, quotes or braces between
+/// angle brackets, or capital letters between square ones.
+fn marks_in(source: &str) -> impl Iterator<Item = String> {
+    let marker = |(at, open): (usize, &str)| {
+        let close = if open == "<" { '>' } else { ']' };
+        let length = source[at..].chars().take(42).position(|c| c == close)?;
+        let inside: String = source[at..].chars().skip(1).take(length - 1).collect();
+        let spelt = |c: char| match open {
+            "<" => !c.is_whitespace() && !"'\"{}<>=()".contains(c),
+            _ => c.is_ascii_uppercase() || c == '_' || c == '/',
+        };
+        let sound = inside.chars().count() > 1 && inside.chars().all(spelt);
+        sound.then(|| format!("{open}{inside}{close}"))
+    };
+    source.match_indices(['<', '[']).filter_map(marker)
+}
+
 /// The template in a `tokenizer_config.json`: a text, or a list of named ones.
 fn in_settings(settings: &Value) -> Option<&str> {
     let given = settings.get("chat_template")?;
@@ -148,6 +186,14 @@ fn fault(origin: &str, detail: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_looks_like_a_marker_is_one() {
+        let source = "{% if a < b and c > d %}<|im_start|>{{ x[0] }}[INST] <<SYS>> <tool_call>\n</s> x['a'] [ok]<a b>";
+        let template = ChatTemplate::new("t", source).variable("eos_token", "<eos>").variable("date", "<x>");
+        assert_eq!(template.markers(), ["</s>", "<<SYS>", "<SYS>", "<eos>", "<tool_call>", "<|im_start|>", "[INST]"]
+            .into_iter().filter(|marker| *marker != "<<SYS>").collect::<Vec<_>>());
+    }
 
     #[test]
     fn a_day_is_told_as_asked() {

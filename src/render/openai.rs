@@ -1,37 +1,67 @@
 //! `OpenAI` Chat Completions, request side.
 
+use super::json::opaque;
 use crate::message::{Message, Part, Prompt, Role, Tool, ToolCall};
 use serde::{
     Serialize, Serializer,
     ser::{SerializeMap, SerializeSeq},
 };
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
-/// A request body of `OpenAI` Chat Completions, without the model's parameters. It serialises; that is all.
-#[derive(Debug, Serialize)]
+/// A request body of `OpenAI` Chat Completions: `messages` and `tools`, without the model's parameters.
+#[derive(Debug)]
 pub struct ChatBody<'a> {
-    messages: Vec<Wire<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
+    pub(super) prompt: Cow<'a, Prompt>,
+    pub(super) marked: bool,
 }
 
-impl<'a> ChatBody<'a> {
-    pub(super) fn new(prompt: &'a Prompt) -> Self {
-        Self {
-            messages: prompt.messages.iter().map(Wire::new).collect(),
-            tools: prompt.tools.iter().map(WireTool).collect(),
+impl ChatBody<'_> {
+    /// Marks cache breakpoints at the end of the stable parts, on models that know them (GPT-5.6 and later); elsewhere it
+    /// changes nothing.
+    #[must_use]
+    pub fn breakpoints(mut self) -> Self {
+        self.marked = self.prompt.wants.breakpoints;
+        self
+    }
+
+    pub(super) fn messages(&self) -> Vec<Wire<'_>> {
+        let prompt = &*self.prompt;
+        let calls = prompt.messages.iter().any(|message| !message.tool_calls().is_empty());
+        let fills = prompt.wants.reasoning && (calls || !prompt.tools.is_empty());
+        let marked = |at: usize| {
+            let marks = prompt.marks.iter().filter(|mark| self.marked && mark.message == at);
+            marks.map(|mark| mark.part).collect()
+        };
+        let messages = prompt.messages.iter().enumerate();
+        messages.map(|(at, message)| Wire::new(message, marked(at), fills)).collect()
+    }
+
+    pub(super) fn tools(&self) -> Vec<WireTool<'_>> {
+        self.prompt.tools.iter().map(WireTool).collect()
+    }
+}
+
+impl Serialize for ChatBody<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let tools = self.tools();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("messages", &self.messages())?;
+        if !tools.is_empty() {
+            map.serialize_entry("tools", &tools)?;
         }
+        map.end()
     }
 }
 
 #[derive(Debug, Serialize)]
-struct Wire<'a> {
+pub(super) struct Wire<'a> {
     role: Role,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     content: Content<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<&'a str>,
+    reasoning_content: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<WireCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,12 +69,18 @@ struct Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    fn new(message: &'a Message) -> Self {
+    /// `fills`: the assistant's reasoning is sent even where there is none.
+    fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
+        let thoughts: Vec<&str> =
+            message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
+        let fills = fills && message.role() == Role::Assistant;
+        // Marks are not taken in what the assistant said.
+        let marked = if message.role() == Role::Assistant { Vec::new() } else { marked };
         Self {
             role: message.role(),
             name: message.speaker(),
-            content: Content(message),
-            reasoning_content: message.reasoning_text(),
+            content: Content { message, marked },
+            reasoning_content: (fills || !thoughts.is_empty()).then(|| thoughts.join("\n\n")),
             tool_calls: message.tool_calls().iter().map(WireCall).collect(),
             tool_call_id: message.answers(),
         }
@@ -53,47 +89,71 @@ impl<'a> Wire<'a> {
 
 /// Text, a list of parts, or null beside tool calls.
 #[derive(Debug)]
-struct Content<'a>(&'a Message);
+struct Content<'a> {
+    message: &'a Message,
+    /// Parts after which a breakpoint is marked.
+    marked: Vec<usize>,
+}
 
 impl Serialize for Content<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let parts = self.0.content_parts();
+        let parts = self.message.content_parts();
+        let text = self.message.text();
         if !parts.is_empty() {
             let mut list = serializer.serialize_seq(Some(parts.len()))?;
-            for part in parts {
-                list.serialize_element(&WirePart(part))?;
+            for (at, part) in parts.iter().enumerate() {
+                list.serialize_element(&WirePart { part, marked: self.marked.contains(&at) })?;
             }
             list.end()
-        } else if self.0.text().is_empty() && !self.0.tool_calls().is_empty() {
+        } else if !self.marked.is_empty() && !text.is_empty() {
+            let part = Part::Text(text.into());
+            [WirePart { part: &part, marked: true }].serialize(serializer)
+        } else if text.is_empty() && !self.message.tool_calls().is_empty() {
             serializer.serialize_none()
         } else {
-            serializer.serialize_str(self.0.text())
+            serializer.serialize_str(text)
         }
     }
 }
 
-struct WirePart<'a>(&'a Part);
+struct WirePart<'a> {
+    part: &'a Part,
+    marked: bool,
+}
+
+/// A breakpoint as `OpenAI` writes it (SDK 3.54.0, read 2026-11-22).
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Breakpoint {
+    mode: &'static str,
+}
+
+pub(super) const BREAKPOINT: Breakpoint = Breakpoint { mode: "explicit" };
 
 impl Serialize for WirePart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mark = |map: &mut S::SerializeMap| match self.marked {
+            true => map.serialize_entry("prompt_cache_breakpoint", &BREAKPOINT),
+            false => Ok(()),
+        };
         let text = |serializer: S, text: &str| {
-            let mut map = serializer.serialize_map(Some(2))?;
+            let mut map = serializer.serialize_map(None)?;
             map.serialize_entry("type", "text")?;
             map.serialize_entry("text", text)?;
+            mark(&mut map)?;
             map.end()
         };
-        match self.0 {
+        match self.part {
             Part::Text(body) => text(serializer, body),
             Part::Image { url, detail } => {
-                let mut map = serializer.serialize_map(Some(2))?;
+                let mut map = serializer.serialize_map(None)?;
                 map.serialize_entry("type", "image_url")?;
                 map.serialize_entry("image_url", &Image { url, detail: detail.as_deref() })?;
+                mark(&mut map)?;
                 map.end()
             }
-            // A part that is not JSON after all can only be sent as text.
-            Part::Opaque { json } => match serde_json::from_str::<&RawValue>(json) {
+            Part::Opaque { json, .. } => match opaque(json) {
                 Ok(raw) => raw.serialize(serializer),
-                Err(_) => text(serializer, json),
+                Err(json) => text(serializer, json),
             },
         }
     }
@@ -125,7 +185,7 @@ impl Serialize for WireCall<'_> {
 }
 
 #[derive(Debug)]
-struct WireTool<'a>(&'a Tool);
+pub(super) struct WireTool<'a>(&'a Tool);
 
 impl Serialize for WireTool<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

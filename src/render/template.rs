@@ -3,8 +3,11 @@
 
 use crate::{
     error::{Error, Repr},
-    message::{Message, Part, Prompt, Role, Tool},
+    message::{Framing, Message, Part, Prompt, Role, Tool},
     model::ChatTemplate,
+    recipient::{self, Recipient},
+    tokens::ControlTokens,
+    wording,
 };
 use minijinja::{
     Environment, ErrorKind, Value,
@@ -14,7 +17,7 @@ use minijinja::{
 use minijinja_contrib::pycompat::unknown_method_callback;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
-use std::{collections::BTreeMap, io};
+use std::{borrow::Cow, collections::BTreeMap, io};
 
 /// What a template may do before it is stopped: far more than any prompt needs, far less than forever.
 const FUEL: u64 = 20_000_000;
@@ -25,31 +28,34 @@ pub(crate) struct Renderer {
     environment: Environment<'static>,
     origin: String,
     variables: BTreeMap<String, serde_json::Value>,
+    control: ControlTokens,
 }
 
 /// What templates disagree about, in the order in which it is tried: whether the arguments of a call are an object or
-/// text, whether a message of calls alone has no content or empty content, and whether two messages of one role may
-/// follow each other.
+/// text, whether a message of calls alone has no content or empty content, whether there is a system role, and whether
+/// there are calls and results at all.
 #[derive(Clone, Copy)]
 struct Shape {
     arguments_as_text: bool,
     empty_content: bool,
-    merged: bool,
+    system_in_user: bool,
+    calls_as_text: bool,
 }
 
 impl Shape {
     fn all() -> impl Iterator<Item = Self> {
-        let each = [false, true];
-        each.into_iter().flat_map(move |merged| {
-            each.into_iter().flat_map(move |arguments_as_text| {
-                each.map(|empty_content| Self { arguments_as_text, empty_content, merged })
-            })
+        (0..16u8).map(|bits| Self {
+            empty_content: bits & 1 > 0,
+            arguments_as_text: bits & 2 > 0,
+            system_in_user: bits & 4 > 0,
+            calls_as_text: bits & 8 > 0,
         })
     }
 }
 
 impl Renderer {
-    pub(crate) fn new(template: &ChatTemplate) -> Result<Self, Error> {
+    /// Compiles a template. Content is kept from naming its markers, and `control` tokens of a tokenizer.
+    pub(crate) fn new(template: &ChatTemplate, control: Option<&ControlTokens>) -> Result<Self, Error> {
         let origin = template.origin().to_owned();
         let fault = |error: minijinja::Error| refused(&origin, &error);
         let mut environment = Environment::new();
@@ -67,7 +73,25 @@ impl Renderer {
             environment.add_function("strftime_now", move |format: String| day.day(&format));
         }
         environment.add_template_owned("chat", without_marks(template.source())).map_err(fault)?;
-        Ok(Self { environment, origin, variables: template.variables().clone() })
+        let known = control.cloned().unwrap_or_default();
+        let control = known.and(template.markers().into_iter());
+        Ok(Self { environment, origin, variables: template.variables().clone(), control })
+    }
+
+    /// Breaks every control token and marker that the texts of a prompt name: the template would obey it.
+    pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
+        let broken = |text: &str| self.control.broken(text).into_owned();
+        let names = |text: &str| self.control.find(text).next().is_some();
+        for message in &mut prompt.messages {
+            if message.texts().any(names) {
+                *message = message.with_texts_changed(&broken);
+            }
+        }
+        for tool in &mut prompt.tools {
+            for text in [&mut tool.name, &mut tool.description, &mut tool.schema] {
+                *text = broken(text);
+            }
+        }
     }
 
     /// The text of a prompt, with the beginning of the reply if `reply` says so.
@@ -100,7 +124,7 @@ impl Renderer {
             context.insert(name, Value::from(Serde(value)));
         }
         let messages: Vec<Value> =
-            in_turns(messages, shape).iter().map(|group| message(group, shape)).collect();
+            in_shape(messages, shape).iter().map(|message| wire(message, shape)).collect();
         context.insert("messages", Value::from(messages));
         context.insert("add_generation_prompt", Value::from(reply));
         if !tools.is_empty() {
@@ -140,11 +164,36 @@ fn without_marks(source: &str) -> String {
     text
 }
 
-/// Messages that are sent as one: each by itself, or neighbours of one role together. Results never merge, nor do calls.
-fn in_turns(messages: &[Message], shape: Shape) -> Vec<&[Message]> {
-    let alone = |message: &Message| message.role() == Role::Tool || !message.tool_calls().is_empty();
-    let same = |a: &Message, b: &Message| shape.merged && role(a) == role(b) && !alone(a) && !alone(b);
-    messages.chunk_by(same).collect()
+/// The messages as a template of this shape knows them.
+fn in_shape(messages: &[Message], shape: Shape) -> Cow<'_, [Message]> {
+    let mut messages = Cow::Borrowed(messages);
+    if shape.calls_as_text {
+        let texts: Vec<Message> = messages.iter().map(as_text).collect();
+        messages = Recipient::unknown(Framing::ChatTemplate).sequence(texts).messages.into();
+    }
+    if shape.system_in_user
+        && let [first, second, rest @ ..] = &*messages
+        && first.role().instructs()
+        && second.role() == Role::User
+    {
+        let mut all = vec![Message::user(first.text()).joined_with(second)];
+        all.extend_from_slice(rest);
+        messages = all.into();
+    }
+    messages
+}
+
+/// Calls and results as text, for templates that know neither.
+fn as_text(message: &Message) -> Message {
+    if let Some(id) = message.answers() {
+        return Message::user(wording::result_as_text(id, message.plain_texts()));
+    }
+    if message.tool_calls().is_empty() {
+        return message.clone();
+    }
+    let calls = message.tool_calls().iter().map(wording::call_as_text);
+    let texts: Vec<String> = message.plain_texts().map(str::to_owned).chain(calls).collect();
+    Message::assistant(texts.join("\n"))
 }
 
 /// Templates know the system role by one name.
@@ -156,40 +205,36 @@ fn role(message: &Message) -> &'static str {
 }
 
 /// Text as text; a list of parts only where there is something else among them.
-fn content(group: &[Message], shape: Shape) -> Value {
-    let other = |part: &Part| !matches!(part, Part::Text(_));
-    if group.iter().any(|message| message.content_parts().iter().any(other)) {
-        return group.iter().flat_map(parts).collect();
+fn content(message: &Message, shape: Shape) -> Value {
+    if message.content_parts().iter().any(|part| !matches!(part, Part::Text(_))) {
+        return parts(message);
     }
-    let texts: Vec<&str> = group.iter().flat_map(Message::plain_texts).collect();
-    let calls = group.iter().any(|message| !message.tool_calls().is_empty());
-    if texts.is_empty() && calls && !shape.empty_content {
+    let texts: Vec<&str> = message.plain_texts().collect();
+    if texts.is_empty() && !message.tool_calls().is_empty() && !shape.empty_content {
         return Value::from(());
     }
     Value::from(texts.join("\n\n"))
 }
 
-fn parts(message: &Message) -> Vec<Value> {
+fn parts(message: &Message) -> Value {
     let part = |part: &Part| match part {
         Part::Text(text) => object([("type", Value::from("text")), ("text", Value::from(text.as_str()))]),
         Part::Image { .. } => object([("type", Value::from("image"))]),
-        Part::Opaque { json } => from_json(json),
+        Part::Opaque { json, .. } => from_json(json),
     };
-    let own = Some(message.text()).filter(|text| !text.is_empty());
-    let own = own.map(|text| object([("type", Value::from("text")), ("text", Value::from(text))]));
-    own.into_iter().chain(message.content_parts().iter().map(part)).collect()
+    message.as_parts().iter().map(part).collect()
 }
 
-fn message(group: &[Message], shape: Shape) -> Value {
-    let [first, ..] = group else { return Value::UNDEFINED };
-    let mut fields = vec![("role", Value::from(role(first))), ("content", content(group, shape))];
-    if let Some(reasoning) = first.reasoning_text() {
-        fields.push(("reasoning_content", Value::from(reasoning)));
+fn wire(message: &Message, shape: Shape) -> Value {
+    let mut fields = vec![("role", Value::from(role(message))), ("content", content(message, shape))];
+    let thoughts: Vec<&str> = message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
+    if !thoughts.is_empty() {
+        fields.push(("reasoning_content", Value::from(thoughts.join("\n"))));
     }
-    if let Some(name) = first.speaker() {
+    if let Some(name) = message.speaker() {
         fields.push(("name", Value::from(name)));
     }
-    let calls = first.tool_calls().iter().map(|call| {
+    let calls = message.tool_calls().iter().map(|call| {
         let arguments = match from_json(&call.arguments) {
             object if object.kind() == minijinja::value::ValueKind::Map && !shape.arguments_as_text => object,
             _ => Value::from(call.arguments.as_str()),
@@ -205,7 +250,7 @@ fn message(group: &[Message], shape: Shape) -> Value {
     if !calls.is_empty() {
         fields.push(("tool_calls", Value::from(calls)));
     }
-    if let Some(id) = first.answers() {
+    if let Some(id) = message.answers() {
         fields.push(("tool_call_id", Value::from(id)));
     }
     object(fields)
@@ -280,5 +325,8 @@ impl Formatter for Spaced {
 
 /// The prompt as text, for `prompt` and `template`.
 pub(super) fn render(prompt: &Prompt, template: &ChatTemplate) -> Result<String, Error> {
-    Renderer::new(template)?.render(&prompt.messages, &prompt.tools, true)
+    let renderer = Renderer::new(template, None)?;
+    let mut prompt = recipient::conformed(prompt, Framing::ChatTemplate).into_owned();
+    renderer.neutralise(&mut prompt);
+    renderer.render(&prompt.messages, &prompt.tools, true)
 }

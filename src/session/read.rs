@@ -5,7 +5,7 @@ use crate::{
     conversation::Conversation,
     error::{Error, Repr},
     item::{ItemId, PinnedItem, RagItem},
-    message::{Message, Part, Role, Tool, ToolCall},
+    message::{Framing, Message, Part, Role, Tool, ToolCall},
     plain,
 };
 use serde::de::DeserializeOwned;
@@ -321,7 +321,7 @@ fn part(raw: &RawValue) -> Result<Part, String> {
                 }
             })
         }
-        _ => Ok(Part::Opaque { json: json.into() }),
+        _ => Ok(Part::Opaque { framing: Framing::OpenAiChat, json: json.into() }),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The control tokens of a vocabulary, and where a text names one.
 
+use std::borrow::Cow;
+
 /// Control tokens by their text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ControlTokens {
@@ -9,13 +11,20 @@ pub(crate) struct ControlTokens {
 }
 
 impl ControlTokens {
-    #[cfg(feature = "hf")]
-    pub(super) fn new(tokens: impl Iterator<Item = String>) -> Self {
-        let tokens: Vec<String> = tokens.filter(|token| !token.is_empty()).collect();
+    pub(crate) fn new(tokens: impl Iterator<Item = String>) -> Self {
+        let tokens: Vec<String> = tokens.filter(|token| !token.is_empty() && !token.contains(BREAK)).collect();
         let mut first: Vec<char> = tokens.iter().filter_map(|token| token.chars().next()).collect();
         first.sort_unstable();
         first.dedup();
         Self { tokens, first }
+    }
+
+    /// These and others.
+    pub(crate) fn and(&self, others: impl Iterator<Item = String>) -> Self {
+        let mut all: Vec<String> = self.tokens.iter().cloned().chain(others).collect();
+        all.sort_unstable();
+        all.dedup();
+        Self::new(all.into_iter())
     }
 
     /// Where a text names control tokens, and the bytes of each: from left to right, the longest first, none inside
@@ -31,7 +40,33 @@ impl ControlTokens {
     }
 }
 
-#[cfg(all(test, feature = "hf"))]
+/// What stands inside a control token that content names, so that it is none: a space without width.
+const BREAK: char = '\u{200b}';
+
+impl ControlTokens {
+    /// The text, with every control token that it names broken after its first character (rule N2).
+    pub(crate) fn broken<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.find(text).next().is_none() {
+            return text.into();
+        }
+        let mut out = String::with_capacity(text.len() + 16);
+        let mut from = 0;
+        for (at, _) in self.find(text) {
+            let inside = at + text[at..].chars().next().map_or(0, char::len_utf8);
+            out.push_str(&text[from..inside]);
+            out.push(BREAK);
+            from = inside;
+        }
+        out.push_str(&text[from..]);
+        // A token inside another one may be whole still, where it does not begin with the same character.
+        match self.broken(&out) {
+            Cow::Owned(again) => again.into(),
+            Cow::Borrowed(_) => out.into(),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -40,6 +75,9 @@ mod tests {
         let control = ControlTokens::new(["<a>", "<a><b>", "b>", "é|"].map(String::from).into_iter());
         let found: Vec<_> = control.find("x<a><b>é|<a>< b>").collect();
         assert_eq!(found, [(1, 6), (7, 3), (10, 3), (15, 2)]);
+        let broken = control.broken("x<a><b>é|").into_owned();
+        assert!(control.find(&broken).next().is_none(), "{broken:?}");
+        assert_eq!(broken.replace(BREAK, ""), "x<a><b>é|");
         assert_eq!(ControlTokens::default().find("<a>").count(), 0);
     }
 }

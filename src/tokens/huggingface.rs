@@ -59,18 +59,10 @@ impl HuggingFace {
         self.encode(text, &self.plain)
     }
 
-    /// The tokens of text whose control tokens are meant, but for those that a `mark` stands in; it is not counted.
+    /// The tokens of text whose control tokens are meant.
     #[cfg(feature = "chat-template")]
-    pub(super) fn count_rendered(&self, text: &str, mark: Option<char>) -> Result<u64, super::Failure> {
-        let Some(mark) = mark else { return self.encode(text, &self.with_control) };
-        // Control tokens are cut out before anything else is done to a text, so what is between them counts by itself.
-        let between = |range: std::ops::Range<usize>| self.count(&text[range].replace(mark, ""));
-        let (mut sum, mut from) = (0, 0);
-        for (at, length) in self.control.find(text) {
-            sum += between(from..at)? + 1;
-            from = at + length;
-        }
-        Ok(sum + between(from..text.len())?)
+    pub(super) fn count_rendered(&self, text: &str) -> Result<u64, super::Failure> {
+        self.encode(text, &self.with_control)
     }
 
     #[cfg(feature = "chat-template")]

@@ -221,6 +221,12 @@ pub(crate) struct Target {
 pub(crate) enum Provider {
     /// OpenAI Chat Completions
     Openai,
+    /// OpenAI Responses
+    OpenaiResponses,
+    /// Anthropic Messages
+    Anthropic,
+    /// Gemini generateContent
+    Gemini,
     /// The text of the model's own chat template, found in the folder that --tokenizer names
     ChatTemplate,
 }

@@ -35,10 +35,7 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
             report::text(&plan).width(args.screen.width()).colour(args.screen.colour()).to_string()
         }
         Format::Json => report::json(&plan) + "\n",
-        Format::Messages => match &model.template {
-            Some(template) => render::chat_template(&plan, template)?,
-            None => serde_json::to_string_pretty(&render::openai(&plan))? + "\n",
-        },
+        Format::Messages => messages(&plan, &model)?,
     };
     if let Some(path) = &args.save_anchor {
         save(path, &(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
@@ -49,6 +46,20 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
         say_beside(&plan);
     }
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
+}
+
+/// What is sent: the body of the model's wire form, or the text of its own chat template.
+fn messages(plan: &ContextPlan, model: &Model) -> Result<String> {
+    if let Some(template) = &model.template {
+        return Ok(render::chat_template(plan, template)?);
+    }
+    let body = match model.framing {
+        Framing::OpenAiResponses => serde_json::to_string_pretty(&render::openai_responses(plan)),
+        Framing::Anthropic => serde_json::to_string_pretty(&render::anthropic(plan)),
+        Framing::Gemini => serde_json::to_string_pretty(&render::gemini(plan)),
+        _ => serde_json::to_string_pretty(&render::openai(plan)),
+    };
+    Ok(body? + "\n")
 }
 
 /// Keys of the session that are not read, where one that is may have been meant.
@@ -97,11 +108,14 @@ fn model(args: &Plan, session: &Session) -> Result<Model> {
     if target.tokenizer.is_some() {
         model.tokenizer.clone_from(&target.tokenizer);
     }
-    match target.provider {
-        Some(Provider::Openai) => model.framing = Framing::OpenAiChat,
-        Some(Provider::ChatTemplate) => model = with_its_template(model)?,
-        None => {}
-    }
+    let model = match target.provider {
+        Some(Provider::Openai) => model.in_form(Framing::OpenAiChat),
+        Some(Provider::OpenaiResponses) => model.in_form(Framing::OpenAiResponses),
+        Some(Provider::Anthropic) => model.in_form(Framing::Anthropic),
+        Some(Provider::Gemini) => model.in_form(Framing::Gemini),
+        Some(Provider::ChatTemplate) => return with_its_template(model),
+        None => model,
+    };
     Ok(model)
 }
 

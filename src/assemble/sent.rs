@@ -1,0 +1,124 @@
+//! The messages as the target takes them (rules H4 to H7), and what that adds or saves (rule N3).
+
+use super::included::Parts;
+use crate::{
+    candidates::Pool,
+    error::Error,
+    item::{ItemId, Priority, Section, Source},
+    message::{Message, Role},
+    meter::Meter,
+    plan::{Notice, PlannedItem},
+    reason::IncludedReason,
+    recipient::Standing,
+    wording,
+};
+
+/// Adds what the target demands, brings the messages into their last form, and says what was done.
+///
+/// # Errors
+///
+/// A made-up id that is taken (rule O5), and counters that fail.
+pub(super) fn conform(parts: &mut Parts, pool: &Pool<'_>, meter: &Meter) -> Result<(), Error> {
+    supply(parts, meter)?;
+    pool.check_ids(&parts.made_up)?;
+    let given = std::mem::take(&mut parts.prompt.messages);
+    let conformed = meter.recipient().sequence(given);
+    for role in &conformed.merged {
+        parts.line(meter, "merged", -i128::from(meter.saved_by_merging(*role)));
+    }
+    if conformed.joined > 0
+        && let Some(joined) = conformed.messages.first()
+    {
+        let rows: u64 = parts.rows[..conformed.joined].iter().map(|row| row.tokens.n).sum();
+        let apart = rows.saturating_sub(meter.around_one_text(Role::System));
+        let tokens = meter.joins(joined.text(), std::iter::once(apart))?;
+        parts.line(meter, "joins", tokens);
+    }
+    if let Some((whole, trimmed)) = &conformed.begun {
+        let tokens = |message: &Message| meter.message(message, Standing::Live, u64::MAX);
+        let saved = i128::from(tokens(trimmed)?.in_full()) - i128::from(tokens(whole)?.in_full());
+        parts.line(meter, "joins", saved);
+    }
+    parts.prompt.messages = conformed.messages;
+    parts.prompt.framing = Some(meter.recipient().framing());
+    parts.prompt.wants = meter.recipient().wants();
+    #[cfg(feature = "chat-template")]
+    meter.neutralise(&mut parts.prompt);
+    let notices = about_the_messages(parts);
+    parts.notices.extend(notices);
+    Ok(())
+}
+
+/// Messages that nobody wrote and the target demands (rule H5).
+fn supply(parts: &mut Parts, meter: &Meter) -> Result<(), Error> {
+    let recipient = meter.recipient();
+    if recipient.wants_lead(&parts.prompt.messages) {
+        let head = parts.prompt.messages.iter().take_while(|message| message.role().instructs()).count();
+        let text = "a message of the user is sent before it: the target begins with one";
+        insert(parts, meter, head, "synth:lead", Message::user(wording::LEAD), text)?;
+    }
+    let mut at = 1;
+    while at < parts.prompt.messages.len() {
+        let messages = &parts.prompt.messages;
+        if recipient.wants_bridge(messages.get(at - 1), &messages[at]) {
+            let id = format!("synth:bridge:{}", parts.rows[parts.first_rows[at]].id);
+            let text = "a message of the assistant is sent before it: the target takes no user right after results";
+            insert(parts, meter, at, &id, Message::assistant(wording::BRIDGE), text)?;
+            at += 1;
+        }
+        at += 1;
+    }
+    if recipient.wants_more(&parts.prompt.messages) {
+        let text = "a message of the user is sent last: the target does not end with the assistant";
+        let end = parts.prompt.messages.len();
+        insert(parts, meter, end, "synth:continue", Message::user(wording::GO_ON), text)?;
+    }
+    Ok(())
+}
+
+/// A made-up message before the one at this place, its row, and the notice.
+fn insert(
+    parts: &mut Parts,
+    meter: &Meter,
+    at: usize,
+    id: &str,
+    message: Message,
+    text: &str,
+) -> Result<(), Error> {
+    let row = parts.first_rows.get(at).copied().unwrap_or(parts.rows.len());
+    let tokens = meter.message(&message, Standing::Live, u64::MAX)?.in_full();
+    let id = ItemId::from(id);
+    parts.made_up.push(id.clone());
+    parts.notices.push(Notice { rule: "H5", ids: vec![id.clone()], text: text.into() });
+    parts.prompt.messages.insert(at, message.clone());
+    parts.first_rows[at..].iter_mut().for_each(|first| *first += 1);
+    parts.first_rows.insert(at, row);
+    parts.rows.insert(
+        row,
+        PlannedItem {
+            id,
+            source: Source::Synthetic,
+            section: Section::Conversation,
+            role: Some(message.role()),
+            priority: Priority::Normal,
+            ttl: None,
+            reason: IncludedReason::Required,
+            tokens: meter.counted(tokens),
+            body: message,
+        },
+    );
+    Ok(())
+}
+
+/// What is sent otherwise than it is.
+fn about_the_messages(parts: &Parts) -> Vec<Notice> {
+    let changed = &parts.changed;
+    let notices = [
+        ("H4", &changed.fenced, "sent as a note: the target takes instructions in one place only"),
+        ("H6", &changed.parts, "a part that the target does not take here is named in its place"),
+        ("H7", &changed.names, "its speaker's name is not sent as it is: the target does not take it"),
+        ("H7", &changed.reasoning, "its reasoning is not sent back: the target has no use for it here"),
+    ];
+    let said = notices.into_iter().filter(|(_, ids, _)| !ids.is_empty());
+    said.map(|(rule, ids, text)| Notice { rule, ids: ids.clone(), text: text.into() }).collect()
+}

@@ -1,0 +1,51 @@
+//! What a model thought before it spoke.
+
+use super::Framing;
+
+/// A piece of reasoning that came with an assistant message, and what its provider needs to take it back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reasoning {
+    /// The text, or a summary of it; empty where the provider shows none.
+    pub text: String,
+    /// Its id, where the provider gave one (`OpenAI` Responses).
+    pub id: Option<String>,
+    /// What proves or holds it, opaque: a signature (Anthropic `thinking`), the encrypted whole (Anthropic
+    /// `redacted_thinking`, `OpenAI` Responses).
+    pub seal: Option<String>,
+    /// The wire form it came in. Sealed reasoning is sent in that form or not at all.
+    pub framing: Option<Framing>,
+}
+
+impl Reasoning {
+    /// Plain text, as compatible servers return it in `reasoning_content`.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Reasoning with what proves or holds it, in the wire form it came in.
+    #[must_use]
+    pub fn sealed(framing: Framing, text: impl Into<String>, seal: impl Into<String>) -> Self {
+        Self { text: text.into(), seal: Some(seal.into()), framing: Some(framing), ..Self::default() }
+    }
+
+    /// Sets the id that the provider gave.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+}
+
+impl From<&str> for Reasoning {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Reasoning {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}

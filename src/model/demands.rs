@@ -1,0 +1,155 @@
+//! What a target demands of the prompts it is sent, as data: `[framing]`, `[provider]` and `demands` of a model in
+//! `config/models.toml`.
+
+use crate::message::Framing;
+use serde::{Deserialize, Serialize};
+
+/// Where a target takes instructions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemPlace {
+    /// As messages, at any place and as many as there are.
+    #[default]
+    Anywhere,
+    /// As one message, before all others.
+    Leading,
+    /// In a field of their own beside the messages.
+    Apart,
+}
+
+/// Which reasoning is sent back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptReasoning {
+    /// None: the target has no field for it, or refuses it.
+    Never,
+    /// That of the live turn, where the target needs it to go on.
+    Live,
+    /// All of it.
+    #[default]
+    Always,
+}
+
+/// Which ids of calls a target takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallIds {
+    /// Any text.
+    #[default]
+    Any,
+    /// Letters, digits, `_` and `-`, each id once in a prompt.
+    Word,
+    /// Exactly nine letters and digits, each id once in a prompt.
+    Nine,
+}
+
+macro_rules! demands {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty = $free:expr,)*) => {
+        /// What a target demands beyond what its wire form does; what is unset is as the wire form, or the provider, has it.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        #[non_exhaustive]
+        pub struct Demands {
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$kind>,)*
+        }
+
+        impl Demands {
+            /// These demands, and those of `other` where these say nothing.
+            #[must_use]
+            pub(crate) fn over(self, other: Self) -> Self {
+                Self { $($name: self.$name.or(other.$name),)* }
+            }
+
+            /// Every demand decided; what nobody says is not demanded.
+            pub(crate) fn decided(self) -> Accepts {
+                Accepts { $($name: self.$name.unwrap_or($free),)* }
+            }
+        }
+
+        /// What one target accepts, every question answered.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) struct Accepts {
+            $($(#[$doc])* pub(crate) $name: $kind,)*
+        }
+    };
+}
+
+demands! {
+    /// Where instructions stand.
+    system: SystemPlace = SystemPlace::Anywhere,
+    /// Whether a system message may stand between others where a wire form has a place apart for them: after a user
+    /// message, last or before an assistant message.
+    inner_system: bool = false,
+    /// Whether the developer role is known; otherwise it is sent as the system role.
+    developer: bool = true,
+    /// Whether the first message has to be the user's.
+    user_first: bool = false,
+    /// Whether the last message must not be the assistant's.
+    user_last: bool = false,
+    /// Whether neighbours of one role have to be one message.
+    alternates: bool = false,
+    /// Whether a user message may follow tool results.
+    user_after_results: bool = true,
+    /// Whether a message may name its speaker.
+    names: bool = true,
+    /// Whether the result of a tool may be empty.
+    empty_results: bool = true,
+    /// Which ids of calls are taken.
+    call_ids: CallIds = CallIds::Any,
+    /// Which reasoning is sent back.
+    reasoning: KeptReasoning = KeptReasoning::Always,
+    /// Whether an assistant message of a prompt with tools has to bear reasoning, an empty one where it has none.
+    fills_reasoning: bool = false,
+    /// Whether the first call of each step of the current turn has to bear a signature (Gemini 3).
+    signed_calls: bool = false,
+    /// Whether cache breakpoints may be marked in the prompt.
+    breakpoints: bool = false,
+}
+
+impl Demands {
+    /// Whether nothing is set.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a wire form counts around texts, in tokens, and what it demands: one `[framing.NAME]`.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Form {
+    /// A message, beside its role's name and its parts.
+    pub(crate) message: u64,
+    /// Whether the role's name is counted.
+    pub(crate) role: bool,
+    /// Each part of a message's content; a plain text is one part.
+    pub(crate) part: u64,
+    /// A speaker's name, beside its text.
+    pub(crate) name: u64,
+    /// A call, beside its name and arguments.
+    pub(crate) call: u64,
+    /// Where the reply begins.
+    pub(crate) priming: u64,
+    /// What declaring any tool adds.
+    pub(crate) tools: u64,
+    /// The most that an image costs.
+    pub(crate) image: u64,
+    /// An image at low detail.
+    pub(crate) image_low: u64,
+    pub(crate) demands: Demands,
+}
+
+impl Form {
+    /// The figures and demands of a wire form.
+    pub(crate) fn of(framing: Framing) -> Self {
+        super::registry::form(framing)
+    }
+}
+
+/// What the models of one provider demand in one wire form: one `[provider.NAME]`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProviderDemands {
+    pub(crate) framing: Framing,
+    pub(crate) demands: Demands,
+}

@@ -1,0 +1,124 @@
+//! Who a prompt is for: what one target takes, and messages made so that it takes them (rules H3 to H7). Sound messages
+//! come back as they are.
+
+use crate::{
+    message::{Framing, Message, Prompt, Role, Wants},
+    model::{Accepts, Form, Model, SystemPlace},
+};
+
+mod call_ids;
+mod content;
+mod sequence;
+
+pub(crate) use content::inline_image;
+
+/// One target: its wire form, and what it accepts in it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recipient {
+    framing: Framing,
+    accepts: Accepts,
+}
+
+/// Where a message stands: what a target takes of it depends on that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// In the prompt's head: system texts, focus hint, notes.
+    Head,
+    /// In an earlier turn.
+    Past,
+    /// In the live turn.
+    Live,
+}
+
+impl Recipient {
+    pub(crate) fn of(model: &Model) -> Self {
+        Self { framing: model.framing, accepts: model.accepts() }
+    }
+
+    /// A target of this wire form of which nothing else is known.
+    pub(crate) fn unknown(framing: Framing) -> Self {
+        let form = Form::of(framing);
+        Self { framing, accepts: form.demands.decided() }
+    }
+
+    pub(crate) fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    pub(crate) fn wants(&self) -> Wants {
+        Wants {
+            signed_calls: self.accepts.signed_calls,
+            reasoning: self.accepts.fills_reasoning,
+            breakpoints: self.accepts.breakpoints,
+        }
+    }
+
+    /// Whether state may stand at the end, after whatever follows the live question (rule O1).
+    pub(crate) fn takes_state_last(&self) -> bool {
+        self.accepts.user_after_results
+    }
+
+    /// Whether a prompt of these messages has to begin with a made-up one of the user (rule H5).
+    pub(crate) fn wants_lead(&self, messages: &[Message]) -> bool {
+        let first = messages.iter().find(|message| !message.role().instructs());
+        self.accepts.user_first && !messages.is_empty() && first.is_none_or(|first| first.role() != Role::User)
+    }
+
+    /// Whether a message of the user, coming after another one, needs one of the assistant between (rule H5).
+    pub(crate) fn wants_bridge(&self, before: Option<&Message>, message: &Message) -> bool {
+        !self.accepts.user_after_results
+            && message.role() == Role::User
+            && before.is_some_and(|before| before.role() == Role::Tool)
+    }
+
+    /// Whether it has to end with one.
+    pub(crate) fn wants_more(&self, messages: &[Message]) -> bool {
+        self.accepts.user_last && messages.last().is_some_and(|last| last.role() == Role::Assistant)
+    }
+}
+
+/// The prompt as any target of this wire form takes it; as it is, where it was made for one.
+pub(crate) fn conformed(prompt: &Prompt, framing: Framing) -> std::borrow::Cow<'_, Prompt> {
+    use std::borrow::Cow;
+    if prompt.framing == Some(framing) {
+        return Cow::Borrowed(prompt);
+    }
+    let recipient = Recipient::unknown(framing);
+    let standings = standings(&prompt.messages);
+    let each = prompt.messages.iter().zip(standings);
+    let messages = each.map(|(message, standing)| recipient.message(message, standing).into_owned()).collect();
+    let conformed = recipient.sequence(messages);
+    let marks = prompt.marks.iter().filter_map(|mark| conformed.places.get(mark.message).copied()).collect();
+    Cow::Owned(Prompt {
+        messages: conformed.messages,
+        tools: prompt.tools.clone(),
+        framing: Some(framing),
+        wants: recipient.wants(),
+        marks,
+    })
+}
+
+/// Where each message of a prompt stands, as far as that can be seen: the turn that the last assistant message belongs to
+/// is taken for the live one.
+fn standings(messages: &[Message]) -> Vec<Standing> {
+    let head = messages.iter().take_while(|message| message.role().instructs()).count();
+    let live = live_from(messages);
+    let standing = |at: usize| match at {
+        at if at < head => Standing::Head,
+        at if at < live => Standing::Past,
+        _ => Standing::Live,
+    };
+    (0..messages.len()).map(standing).collect()
+}
+
+/// The user message before the last one of the assistant, or the first message of all.
+pub(crate) fn live_from(messages: &[Message]) -> usize {
+    let of = |role: Role| move |message: &Message| message.role() == role;
+    let last = messages.iter().rposition(of(Role::Assistant)).unwrap_or(messages.len());
+    messages[..last].iter().rposition(of(Role::User)).unwrap_or(0)
+}
+
+/// Whether instructions have one place only.
+fn has_one_place(accepts: &Accepts) -> bool {
+    accepts.system != SystemPlace::Anywhere
+}

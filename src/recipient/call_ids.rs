@@ -1,0 +1,78 @@
+//! Ids of calls in the letters that a target takes. Each id is a function of those before it in the prompt.
+
+use crate::{
+    message::{Message, ToolCall},
+    model::CallIds,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The longest id that is taken where letters matter (openclaw#117789).
+const MOST: usize = 64;
+
+/// Gives calls, and the results right after them, ids that the target takes; those it takes stay as they are.
+pub(super) fn fit(messages: &mut [Message], ids: CallIds) {
+    if messages.iter().all(|message| message.tool_calls().is_empty()) {
+        return;
+    }
+    let mut taken = BTreeSet::new();
+    let mut current: BTreeMap<String, String> = BTreeMap::new();
+    for message in messages {
+        let calls = message.tool_calls();
+        if !calls.is_empty() {
+            current = named(calls, ids, &mut taken);
+            if calls.iter().any(|call| current[&call.id] != call.id) {
+                let sent = calls.iter().map(|call| current[&call.id].clone()).collect();
+                *message = message.with_call_ids(sent);
+            }
+        } else if let Some(id) = message.answers().and_then(|id| current.get(id))
+            && message.answers() != Some(id)
+        {
+            *message = message.answering(id);
+        }
+    }
+}
+
+/// The ids of one message's calls as they are sent.
+fn named(calls: &[ToolCall], ids: CallIds, taken: &mut BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut named = BTreeMap::new();
+    for call in calls {
+        let fitting = spelt(&call.id, ids);
+        let mut id = fitting.clone();
+        let mut nth = 2u64;
+        // Any text may be used again by a later message; where each id is one, a number makes the next one.
+        while ids != CallIds::Any && taken.contains(&id) {
+            id = match ids {
+                CallIds::Nine => nine(&format!("{}#{nth}", call.id)),
+                _ => format!("{fitting}_{nth}"),
+            };
+            nth += 1;
+        }
+        taken.insert(id.clone());
+        named.insert(call.id.clone(), id);
+    }
+    named
+}
+
+/// The id in the letters that are taken.
+fn spelt(id: &str, ids: CallIds) -> String {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    match ids {
+        _ if id.is_empty() && ids != CallIds::Nine => "call".into(),
+        CallIds::Any => id.into(),
+        CallIds::Word => {
+            let spelt: String = id.chars().map(|c| if word(c) { c } else { '_' }).collect();
+            if spelt.len() <= MOST { spelt } else { format!("{}_{}", &spelt[..MOST - 17], &hash(id)[..16]) }
+        }
+        CallIds::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => id.into(),
+        CallIds::Nine => nine(id),
+    }
+}
+
+/// Nine letters and digits that stand for a longer id.
+fn nine(id: &str) -> String {
+    hash(id)[..9].into()
+}
+
+fn hash(id: &str) -> String {
+    blake3::hash(id.as_bytes()).to_hex().to_string()
+}

@@ -1,0 +1,243 @@
+//! One message as a target takes it: its role, content, speaker and reasoning.
+
+use super::{Recipient, Standing, has_one_place};
+use crate::{
+    message::{Content, Framing, Message, Part, Reasoning, Role},
+    model::KeptReasoning,
+    wording,
+};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// What is sent otherwise than it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// A later system message became a note (rule H4).
+    pub(crate) fenced: bool,
+    /// The developer role became the system role.
+    renamed_role: bool,
+    /// Parts are left out or stand for others (rule H6).
+    pub(crate) parts: bool,
+    /// Blank text beside something else is left out.
+    blanks: bool,
+    /// Who speaks is not said, or said in other letters (rule H7).
+    pub(crate) name: bool,
+    /// Reasoning is left out (rule H7).
+    pub(crate) reasoning: bool,
+    /// An empty result says so (rule H3).
+    empty_result: bool,
+    /// Texts are one text where the wire form has no list for them.
+    joined: bool,
+}
+
+impl Recipient {
+    /// The message as this target takes it, itself where that is as it is.
+    pub(crate) fn message<'m>(&self, message: &'m Message, standing: Standing) -> Cow<'m, Message> {
+        let changes = self.changes(message, standing);
+        if changes == Changes::default() {
+            return Cow::Borrowed(message);
+        }
+        let (text, parts) = if changes.fenced {
+            let texts: Vec<&str> = message.plain_texts().collect();
+            (wording::system_note(&texts.join("\n\n")).into(), Vec::new())
+        } else if changes.empty_result {
+            (wording::EMPTY_RESULT.into(), Vec::new())
+        } else if changes.joined {
+            let parts = self.parts_of(message);
+            let texts = parts.iter().filter_map(|part| match part {
+                Part::Text(text) => Some(text.as_str()),
+                Part::Image { .. } | Part::Opaque { .. } => None,
+            });
+            let texts: Vec<&str> = Some(message.text()).filter(|text| !text.is_empty()).into_iter().chain(texts).collect();
+            (texts.join("\n\n").into(), Vec::new())
+        } else if changes.parts || changes.blanks {
+            (self.text_of(message), self.parts_of(message))
+        } else {
+            (message.shared_text(), message.content_parts().to_vec())
+        };
+        let name = message.speaker().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
+        let reasonings = message.reasonings().iter().filter(|reasoning| self.takes_back(reasoning, standing));
+        let reasonings = reasonings.cloned().collect();
+        let sent = message.with_content(Content { text, parts, name, reasonings });
+        Cow::Owned(match self.role_of(message, changes) {
+            role if role == message.role() => sent,
+            role => sent.in_role(role),
+        })
+    }
+
+    /// What of a message this target takes otherwise than it is.
+    pub(crate) fn changes(&self, message: &Message, standing: Standing) -> Changes {
+        if self.framing == Framing::Plain {
+            return Changes::default();
+        }
+        let accepts = &self.accepts;
+        let role = message.role();
+        let fenced = role.instructs() && standing != Standing::Head && has_one_place(accepts);
+        let name = message.speaker().is_some_and(|name| self.name_of(role, name).as_deref() != Some(name));
+        let blank = |text: &str| text.trim().is_empty();
+        let strips = !matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate);
+        let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
+        let empty = role == Role::Tool
+            && blank(message.text())
+            && message.content_parts().iter().all(blank_part);
+        Changes {
+            fenced,
+            renamed_role: role == Role::Developer && !accepts.developer && !fenced,
+            parts: !fenced && message.content_parts().iter().any(|part| self.instead(role, part, message).is_some()),
+            blanks: !empty && strips && {
+                let text = message.text();
+                (!text.is_empty() && blank(text)) || message.content_parts().iter().any(blank_part)
+            },
+            name,
+            reasoning: message.reasonings().iter().any(|reasoning| !self.takes_back(reasoning, standing)),
+            empty_result: empty && !accepts.empty_results,
+            joined: self.joins_texts(role) && !message.content_parts().is_empty(),
+        }
+    }
+
+    fn role_of(&self, message: &Message, changes: Changes) -> Role {
+        match message.role() {
+            // Whether it may stand as a system message there is known only among its neighbours.
+            role if changes.fenced => {
+                if self.accepts.inner_system && role.instructs() { Role::System } else { Role::User }
+            }
+            Role::Developer if changes.renamed_role => Role::System,
+            role => role,
+        }
+    }
+
+    /// Whether content of this role is one text: what the assistant said in a body of Responses, a result of Gemini.
+    fn joins_texts(&self, role: Role) -> bool {
+        matches!((self.framing, role), (Framing::OpenAiResponses, Role::Assistant) | (Framing::Gemini, Role::Tool))
+    }
+
+    /// The plain text, without what is blank.
+    fn text_of(&self, message: &Message) -> std::sync::Arc<str> {
+        if message.text().trim().is_empty() { "".into() } else { message.shared_text() }
+    }
+
+    fn parts_of(&self, message: &Message) -> Vec<Part> {
+        let strips = !matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate);
+        let keeps = |part: &&Part| !strips || !matches!(part, Part::Text(text) if text.trim().is_empty());
+        let sent = |part: &Part| self.instead(message.role(), part, message).unwrap_or_else(|| part.clone());
+        message.content_parts().iter().filter(keeps).map(sent).collect()
+    }
+
+    /// The speaker's name as this target takes it; none where it takes none. `OpenAI` takes no white space and none of
+    /// `<|\/>`, and 64 characters.
+    fn name_of<'n>(&self, role: Role, name: &'n str) -> Option<Cow<'n, str>> {
+        if !self.accepts.names || role == Role::Tool || name.is_empty() {
+            return None;
+        }
+        let refused = |c: char| c.is_whitespace() || "<|\\/>".contains(c);
+        let long = name.chars().count() > 64;
+        if self.framing != Framing::OpenAiChat || !long && !name.contains(refused) {
+            return Some(name.into());
+        }
+        Some(name.chars().take(64).map(|c| if refused(c) { '_' } else { c }).collect::<String>().into())
+    }
+
+    /// Whether reasoning goes back: in the form it came in, while the target has use for it.
+    fn takes_back(&self, reasoning: &Reasoning, standing: Standing) -> bool {
+        let now = match self.accepts.reasoning {
+            KeptReasoning::Never => false,
+            KeptReasoning::Live => standing == Standing::Live,
+            KeptReasoning::Always => true,
+        };
+        let sealed = reasoning.seal.is_some() && reasoning.framing == Some(self.framing);
+        let something = !reasoning.text.trim().is_empty();
+        now && match self.framing {
+            // A piece without its seal is refused, and so is an item without its id.
+            Framing::Anthropic => sealed,
+            Framing::OpenAiResponses => sealed && reasoning.id.is_some(),
+            Framing::Gemini => false,
+            _ => something && reasoning.seal.is_none(),
+        }
+    }
+
+    /// What stands for a part that this target does not take in a message of this role.
+    fn instead(&self, role: Role, part: &Part, message: &Message) -> Option<Part> {
+        let text = |text: String| Some(Part::Text(text));
+        match part {
+            Part::Text(_) => None,
+            Part::Image { url, .. } if self.takes_image(role, url) => None,
+            Part::Image { .. } => text(wording::LEFT_OUT_IMAGE.into()),
+            Part::Opaque { framing, json } => {
+                let value: Value = serde_json::from_str(json).unwrap_or_default();
+                let taken = *framing == self.framing && value.is_object();
+                if taken && self.takes_opaque(role, &value, message) {
+                    return None;
+                }
+                let field = |key: &str| value.get(key).and_then(Value::as_str);
+                if let Some(refusal) = field("refusal").filter(|said| !said.trim().is_empty()) {
+                    return text(refusal.into());
+                }
+                let kind = field("type").unwrap_or("unknown");
+                text(wording::left_out_part(kind))
+            }
+        }
+    }
+
+    fn takes_image(&self, role: Role, url: &str) -> bool {
+        let here = match self.framing {
+            Framing::Plain => true,
+            Framing::Anthropic | Framing::OpenAiResponses => matches!(role, Role::User | Role::Tool),
+            _ => role == Role::User,
+        };
+        let inline = url.starts_with("data:");
+        here && match self.framing {
+            Framing::Anthropic | Framing::Gemini if inline => inline_image(url).is_some(),
+            Framing::Anthropic | Framing::Gemini => {
+                ["https://", "http://"].iter().any(|scheme| url.starts_with(scheme))
+            }
+            Framing::OpenAiChat | Framing::OpenAiResponses => !url.trim().is_empty(),
+            _ => true,
+        }
+    }
+
+    fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
+        let kind = value.get("type").and_then(Value::as_str);
+        match (self.framing, role) {
+            (Framing::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
+            (Framing::OpenAiChat | Framing::OpenAiResponses | Framing::ChatTemplate, role) => role == Role::User,
+            (Framing::Anthropic, Role::Assistant) => server_tool_is_whole(value, message),
+            (Framing::Anthropic, role) => matches!(role, Role::User | Role::Tool),
+            (Framing::Gemini, role) => matches!(role, Role::User | Role::Assistant),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a block of the provider's own tools has its other half in the same message, the call before the result. A
+/// block that is no half is whole.
+fn server_tool_is_whole(value: &Value, message: &Message) -> bool {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let is_call = text(value, "type").is_some_and(|kind| kind.ends_with("tool_use"));
+    let (own, other, id) = match (is_call, text(value, "tool_use_id")) {
+        (true, _) => ("id", "tool_use_id", text(value, "id")),
+        (false, Some(id)) => ("tool_use_id", "id", Some(id)),
+        (false, None) => return true,
+    };
+    let Some(id) = id else { return false };
+    let others = message.content_parts().iter().filter_map(|part| match part {
+        Part::Opaque { json, .. } => serde_json::from_str::<Value>(json).ok(),
+        Part::Text(_) | Part::Image { .. } => None,
+    });
+    let others: Vec<Value> = others.collect();
+    let at = |key: &str| others.iter().position(|block| text(block, key).as_ref() == Some(&id));
+    match (at(own), at(other)) {
+        (Some(here), Some(there)) => (here < there) == is_call,
+        _ => false,
+    }
+}
+
+/// Media type and base64 data of an image in a data URL, where both are what providers take.
+pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
+    const KINDS: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    let kind = head.strip_suffix(";base64")?;
+    let body = data.trim_end_matches('=');
+    let padded = data.len().is_multiple_of(4) && data.len() - body.len() <= 2;
+    let sound = !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
+    (KINDS.contains(&kind) && padded && sound).then_some((kind, data))
+}

@@ -1,0 +1,143 @@
+//! All messages of a prompt as a target takes them: instructions in their place, the user first and last, neighbours of
+//! one role as one message, ids of calls (rules H4 to H6).
+
+use super::{Recipient, call_ids, has_one_place};
+use crate::{
+    message::{Content, Framing, Mark, Message, Part, Role},
+    model::SystemPlace,
+    wording,
+};
+
+/// The messages as they are sent, and what that made of the given ones.
+#[derive(Debug)]
+pub(crate) struct Conformed {
+    pub(crate) messages: Vec<Message>,
+    /// Where each given message stands now: the end of it.
+    pub(crate) places: Vec<Mark>,
+    /// The roles of the messages that became part of another one.
+    pub(crate) merged: Vec<Role>,
+    /// How many instructions became one text; 0 where none did.
+    pub(crate) joined: usize,
+    /// The last message as it was and as it is sent, where the target does not take all of it there.
+    pub(crate) begun: Option<(Message, Message)>,
+}
+
+impl Recipient {
+    /// The messages in the order and number in which this target takes them. What it takes comes back as it is.
+    pub(crate) fn sequence(&self, messages: Vec<Message>) -> Conformed {
+        let mut sent = Sent { recipient: self, done: Conformed::empty(messages.len()) };
+        if self.framing == Framing::Plain {
+            messages.into_iter().for_each(|message| sent.push(message, true));
+            return sent.done;
+        }
+        let lead = self.wants_lead(&messages);
+        let head = messages.iter().take_while(|message| message.role().instructs()).count();
+        let mut messages = messages.into_iter();
+        let instructions: Vec<Message> = messages.by_ref().take(head).collect();
+        sent.instructions(instructions);
+        if lead {
+            sent.push(Message::user(wording::LEAD), false);
+        }
+        let mut messages = messages.peekable();
+        while let Some(message) = messages.next() {
+            let message = sent.in_its_place(message, messages.peek());
+            if self.wants_bridge(sent.done.messages.last(), &message) {
+                sent.push(Message::assistant(wording::BRIDGE), false);
+            }
+            sent.push(message, true);
+        }
+        sent.end();
+        call_ids::fit(&mut sent.done.messages, self.accepts.call_ids);
+        sent.done
+    }
+}
+
+struct Sent<'a> {
+    recipient: &'a Recipient,
+    done: Conformed,
+}
+
+impl Conformed {
+    fn empty(capacity: usize) -> Self {
+        let messages = Vec::with_capacity(capacity);
+        Self { messages, places: Vec::with_capacity(capacity), merged: Vec::new(), joined: 0, begun: None }
+    }
+}
+
+impl Sent<'_> {
+    /// The head: one text where there is one message for it.
+    fn instructions(&mut self, instructions: Vec<Message>) {
+        if self.recipient.accepts.system != SystemPlace::Leading || instructions.len() < 2 {
+            instructions.into_iter().for_each(|message| self.push(message, true));
+            return;
+        }
+        let texts: Vec<&str> = instructions.iter().flat_map(Message::plain_texts).collect();
+        self.done.joined = instructions.len();
+        self.done.messages.push(Message::system(texts.join("\n\n")));
+        self.done.places.extend(instructions.iter().map(|_| Mark { message: 0, part: 0 }));
+    }
+
+    /// A later system message stands as one only after a user message, last or before the assistant.
+    fn in_its_place(&self, message: Message, next: Option<&Message>) -> Message {
+        if !message.role().instructs() || !has_one_place(&self.recipient.accepts) {
+            return message;
+        }
+        let before = self.done.messages.last().map(Message::role);
+        let after = next.map(Message::role);
+        let stands = self.recipient.accepts.inner_system
+            && matches!(before, Some(Role::User | Role::Tool))
+            && matches!(after, None | Some(Role::Assistant));
+        if stands { message } else { message.in_role(Role::User) }
+    }
+
+    fn push(&mut self, message: Message, given: bool) {
+        let merges = self.recipient.accepts.alternates && self.done.messages.last().is_some_and(|last| {
+            last.role() == message.role()
+                && matches!(message.role(), Role::User | Role::Assistant)
+                && last.tool_calls().is_empty()
+        });
+        if merges && let Some(last) = self.done.messages.pop() {
+            self.done.merged.push(message.role());
+            self.done.messages.push(last.joined_with(&message));
+        } else {
+            self.done.messages.push(message);
+        }
+        if given {
+            let last = self.done.messages.last().map_or(0, |last| last.content_parts().len().saturating_sub(1));
+            self.done.places.push(Mark { message: self.done.messages.len() - 1, part: last });
+        }
+    }
+
+    /// What may not be last is followed by a message of the user; what may is without what the provider refuses there.
+    fn end(&mut self) {
+        if self.recipient.wants_more(&self.done.messages) {
+            self.push(Message::user(wording::GO_ON), false);
+        } else if self.recipient.framing == Framing::Anthropic
+            && let Some(last) = self.done.messages.last_mut()
+            && let Some(begun) = begun_reply(last)
+        {
+            self.done.begun = Some((std::mem::replace(last, begun.clone()), begun));
+        }
+    }
+}
+
+/// An assistant message that the model is to go on with: no white space at its end, and no reasoning. None where it has
+/// neither.
+fn begun_reply(message: &Message) -> Option<Message> {
+    let trimmed = |text: &str| text.trim_end().len() == text.len();
+    let last_text = match message.content_parts().last() {
+        Some(Part::Text(text)) => trimmed(text),
+        Some(_) => true,
+        None => trimmed(message.text()),
+    };
+    if message.role() != Role::Assistant || last_text && message.reasonings().is_empty() {
+        return None;
+    }
+    let mut parts = message.content_parts().to_vec();
+    if let Some(Part::Text(text)) = parts.last_mut() {
+        text.truncate(text.trim_end().len());
+    }
+    let text = if parts.is_empty() { message.text().trim_end().into() } else { message.shared_text() };
+    let name = message.speaker().map(Into::into);
+    Some(message.with_content(Content { text, parts, name, reasonings: Vec::new() }))
+}

@@ -1,0 +1,59 @@
+//! JSON that is carried as it came, and what every wire form makes of it.
+
+use crate::message::{Part, Tool};
+use serde::Serialize;
+use serde_json::{
+    Map, Value,
+    value::{RawValue, to_raw_value},
+};
+use std::borrow::Cow;
+
+/// JSON as text.
+pub(super) type Raw<'a> = Cow<'a, RawValue>;
+
+/// A text that should hold a JSON object, as one: itself, or where it holds none, an object with the text in it. An empty
+/// one is an empty object.
+pub(super) fn object(text: &str) -> Raw<'_> {
+    let known: Result<Map<String, Value>, _> = serde_json::from_str(text);
+    match (known, serde_json::from_str::<&RawValue>(text.trim())) {
+        (Ok(_), Ok(raw)) => Cow::Borrowed(raw),
+        _ if text.trim().is_empty() => raw(&Map::new()),
+        _ => {
+            #[derive(Serialize)]
+            struct Text<'t> {
+                text: &'t str,
+            }
+            raw(&Text { text })
+        }
+    }
+}
+
+/// The schema of a tool's parameters, as a schema of an object.
+pub(super) fn schema(tool: &Tool) -> Raw<'_> {
+    const TYPE: &str = r#""type":"object""#;
+    let text = tool.schema.trim();
+    let known: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    let with_type = match text.strip_prefix('{').filter(|_| !known.is_empty()) {
+        Some(_) if known.contains_key("type") => text.to_owned(),
+        Some(rest) => format!("{{{TYPE},{rest}"),
+        None => format!(r#"{{{TYPE},"properties":{{}}}}"#),
+    };
+    RawValue::from_string(with_type).map_or_else(|_| raw(&Map::new()), Cow::Owned)
+}
+
+/// A part of the target's own form, or its JSON as text where that is none.
+pub(super) fn opaque(json: &str) -> Result<&RawValue, &str> {
+    serde_json::from_str(json).map_err(|_| json)
+}
+
+/// Whether a part is an image, and how it is named.
+pub(super) fn image(part: &Part) -> Option<(&str, Option<&str>)> {
+    match part {
+        Part::Image { url, detail } => Some((url, detail.as_deref())),
+        Part::Text(_) | Part::Opaque { .. } => None,
+    }
+}
+
+fn raw<T: Serialize>(value: &T) -> Raw<'static> {
+    Cow::Owned(to_raw_value(value).unwrap_or_default())
+}

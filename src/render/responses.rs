@@ -1,0 +1,175 @@
+//! `OpenAI` Responses, request side: every message, call, result and piece of reasoning is an item of its own.
+
+use super::{
+    json::{Raw, image, opaque, schema},
+    openai::{BREAKPOINT, Breakpoint},
+};
+use crate::message::{Message, Part, Prompt, Reasoning, Role, Tool};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions stand in `input`,
+/// at their place, as messages of the system or developer role.
+#[derive(Debug)]
+pub struct ResponsesBody<'a> {
+    pub(super) prompt: Cow<'a, Prompt>,
+    pub(super) marked: bool,
+}
+
+impl ResponsesBody<'_> {
+    /// Marks cache breakpoints at the end of the stable parts, on models that know them (GPT-5.6 and later); elsewhere it
+    /// changes nothing.
+    #[must_use]
+    pub fn breakpoints(mut self) -> Self {
+        self.marked = self.prompt.wants.breakpoints;
+        self
+    }
+
+    fn items(&self) -> Vec<Item<'_>> {
+        let mut items = Vec::new();
+        for (at, message) in self.prompt.messages.iter().enumerate() {
+            let marks = self.prompt.marks.iter().filter(|mark| self.marked && mark.message == at);
+            let marked: Vec<usize> = marks.map(|mark| mark.part).collect();
+            items.extend(message.reasonings().iter().map(reasoning));
+            let answer = message.answers().filter(|_| message.role() == Role::Tool);
+            if let Some(call_id) = answer {
+                items.push(Item::FunctionCallOutput { call_id, output: content(message, &marked) });
+            } else if !message.text().is_empty() || !message.content_parts().is_empty() {
+                items.push(Item::Message { role: message.role(), content: content(message, &marked) });
+            }
+            items.extend(message.tool_calls().iter().map(|call| Item::FunctionCall {
+                call_id: &call.id,
+                name: &call.name,
+                arguments: &call.arguments,
+            }));
+        }
+        items
+    }
+}
+
+impl Serialize for ResponsesBody<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let tools: Vec<WireTool<'_>> = self.prompt.tools.iter().map(WireTool::new).collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("input", &self.items())?;
+        if !tools.is_empty() {
+            map.serialize_entry("tools", &tools)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: Role,
+        content: Content<'a>,
+    },
+    Reasoning {
+        id: &'a str,
+        summary: Vec<WirePart<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        encrypted_content: Option<&'a str>,
+    },
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: &'a str,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Content<'a>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Parts(Vec<WirePart<'a>>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum WirePart<'a> {
+    Text {
+        r#type: &'static str,
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        prompt_cache_breakpoint: Option<Breakpoint>,
+    },
+    Image {
+        r#type: &'static str,
+        image_url: &'a str,
+        detail: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        prompt_cache_breakpoint: Option<Breakpoint>,
+    },
+    Opaque(&'a RawValue),
+}
+
+fn reasoning(reasoning: &Reasoning) -> Item<'_> {
+    let summary = Some(reasoning.text.as_str()).filter(|text| !text.is_empty()).map(|text| WirePart::Text {
+        r#type: "summary_text",
+        text,
+        prompt_cache_breakpoint: None,
+    });
+    Item::Reasoning {
+        id: reasoning.id.as_deref().unwrap_or_default(),
+        summary: summary.into_iter().collect(),
+        encrypted_content: reasoning.seal.as_deref(),
+    }
+}
+
+/// What the assistant said is one text; whatever else is a list where it has parts or a mark.
+fn content<'a>(message: &'a Message, marked: &[usize]) -> Content<'a> {
+    let (text, parts) = (message.text(), message.content_parts());
+    let takes_marks = message.role() != Role::Assistant;
+    let mark = |at: usize| (takes_marks && marked.contains(&at)).then_some(BREAKPOINT);
+    let wire_text = |text: &'a str, at: usize| WirePart::Text {
+        r#type: "input_text",
+        text,
+        prompt_cache_breakpoint: mark(at),
+    };
+    if parts.is_empty() {
+        let is_marked = mark(0).is_some() && !text.is_empty();
+        return if is_marked { Content::Parts(vec![wire_text(text, 0)]) } else { Content::Text(text) };
+    }
+    let wire = |(at, part): (usize, &'a Part)| match part {
+        Part::Text(text) => wire_text(text, at),
+        Part::Opaque { json, .. } => match opaque(json) {
+            Ok(raw) => WirePart::Opaque(raw),
+            Err(json) => wire_text(json, at),
+        },
+        Part::Image { .. } => {
+            let (image_url, detail) = image(part).unwrap_or_default();
+            let detail = detail.filter(|detail| ["low", "high", "original"].contains(detail)).unwrap_or("auto");
+            WirePart::Image { r#type: "input_image", image_url, detail, prompt_cache_breakpoint: mark(at) }
+        }
+    };
+    Content::Parts(parts.iter().enumerate().map(wire).collect())
+}
+
+#[derive(Debug, Serialize)]
+struct WireTool<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: Raw<'a>,
+    strict: bool,
+}
+
+impl<'a> WireTool<'a> {
+    fn new(tool: &'a Tool) -> Self {
+        Self {
+            r#type: "function",
+            name: &tool.name,
+            description: &tool.description,
+            parameters: schema(tool),
+            strict: false,
+        }
+    }
+}
