@@ -56,7 +56,7 @@ pub(crate) fn plan(
 ) -> Result<ContextPlan, Error> {
     let merged = select::merges_state(pool, scale, chosen);
     let mut parts = included::rows(pool, scale.results(), meter, chosen, frame.placement, merged)?;
-    sent::conform(&mut parts, pool, meter)?;
+    sent::conform(&mut parts, pool, meter, frame)?;
     let excluded = excluded::rows(pool, meter, chosen)?;
     let mut overhead = frame.overhead.clone();
     overhead.extend(parts.overhead.iter().copied());

@@ -202,7 +202,11 @@ impl ContextWindowManager {
             budget: budget - i128::from(withheld) - spent,
             block: self.meter.block(),
             reserved: pool.competing_documents().next().is_some(),
-            merge: if pool.state_comes_last { self.meter.saved_by_merging(Role::User) * pool.states() } else { 0 },
+            merge: if pool.state_comes_last {
+                self.meter.saved_by_merging(Role::User) * pool.states()
+            } else {
+                0
+            },
             caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
         }
     }
@@ -223,7 +227,9 @@ impl Attempt {
     /// once it is put together: joins, and messages that the target demands (rules N3, H5).
     fn too_much(&self) -> Option<u64> {
         let excess = self.plan.overflow_tokens();
-        (excess > 0 && !self.minimal).then(|| self.withheld.saturating_add(excess))
+        let supplied: u64 =
+            self.plan.included.iter().filter(|row| row.is_demanded()).map(|row| row.tokens.n).sum();
+        (excess > 0 && !self.minimal).then(|| self.withheld.saturating_add(excess).max(supplied))
     }
 }
 

@@ -162,12 +162,7 @@ impl ToolCall {
 
 impl Message {
     fn with(role: Role, text: impl Into<String>) -> Self {
-        Self(Arc::new(Inner {
-            role,
-            text: text.into().into(),
-            extra: None,
-            memo: AtomicU64::new(0),
-        }))
+        Self(Arc::new(Inner { role, text: text.into().into(), extra: None, memo: AtomicU64::new(0) }))
     }
 
     /// A message of any role; see also the shorter [`Message::user`] and its siblings.

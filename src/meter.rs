@@ -46,6 +46,8 @@ struct Frames {
     call: u64,
     /// A speaker's name.
     name: u64,
+    /// A message of calls alone is none.
+    calls_apart: bool,
     /// What declaring any tool adds.
     tools: u64,
     image: u64,
@@ -64,8 +66,8 @@ impl Frames {
             };
         }
         let priming = if counter.per_message().is_some() { 0 } else { form.priming };
-        let Form { part, call, name, tools, image, image_low, .. } = *form;
-        Ok(Self { roles, part, start: 0, priming, call, name, tools, image, image_low })
+        let Form { part, call, calls_apart, name, tools, image, image_low, .. } = *form;
+        Ok(Self { roles, part, start: 0, priming, call, calls_apart, name, tools, image, image_low })
     }
 
     fn image(&self, detail: Option<&str>) -> u64 {
@@ -290,7 +292,8 @@ impl Meter {
         let Some(rendered) = &self.rendered else { return Ok(None) };
         let images = prompt.messages.iter().flat_map(Message::images);
         let images: u64 = images.map(|detail| self.frames.image(detail)).sum();
-        let guessed = prompt.messages.iter().map(|message| self.not_text(message)).max().unwrap_or(Certainty::Exact);
+        let guessed =
+            prompt.messages.iter().map(|message| self.not_text(message)).max().unwrap_or(Certainty::Exact);
         let n = rendered.prompt(&self.counter, prompt)? + images;
         Ok(Some(TokenCount { n, certainty: self.counter.certainty().max(guessed) }))
     }
@@ -305,12 +308,9 @@ impl Meter {
         let name = message.speaker().map_or(0, |_| self.frames.name);
         let parts = u64::from(!message.text().is_empty()) + message.content_parts().len() as u64;
         let calls = message.tool_calls().len() as u64;
-        self.role_frame(message.role())
-            + self.frames.part * parts
-            + images
-            + name
-            + self.frames.call * calls
-            + sealed(message)
+        let is_none = self.frames.calls_apart && parts == 0 && message.role() == Role::Assistant;
+        let own = if is_none { 0 } else { self.role_frame(message.role()) };
+        own + self.frames.part * parts + images + name + self.frames.call * calls + sealed(message)
     }
 
     /// How sure the number of a message is for what is not text in it: that is counted at the most it can be, or guessed.
@@ -366,12 +366,20 @@ mod tests {
         use Framing::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
         for framing in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
             let form = Form::of(framing);
-            assert!(form.image <= IMAGE_MOST && form.image_low <= IMAGE_MOST && form.image > 0, "{framing:?}");
-            assert!([form.part, form.call, form.name].iter().all(|frame| *frame <= FRAME_MOST), "{framing:?}");
+            assert!(
+                form.image <= IMAGE_MOST && form.image_low <= IMAGE_MOST && form.image > 0,
+                "{framing:?}"
+            );
+            assert!(
+                [form.part, form.call, form.name].iter().all(|frame| *frame <= FRAME_MOST),
+                "{framing:?}"
+            );
         }
         let longest = wording::left_out_part(&"x".repeat(100));
-        assert!([longest.len(), wording::LEFT_OUT_IMAGE.len(), wording::system_note("").len()]
-            .iter()
-            .all(|length| *length as u64 <= WORDS_MOST));
+        assert!(
+            [longest.len(), wording::LEFT_OUT_IMAGE.len(), wording::system_note("").len()]
+                .iter()
+                .all(|length| *length as u64 <= WORDS_MOST)
+        );
     }
 }

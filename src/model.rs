@@ -12,8 +12,8 @@ mod template;
 #[cfg(feature = "chat-template")]
 pub use template::ChatTemplate;
 
-pub use demands::{CallIds, Demands, KeptReasoning, SystemPlace};
 pub(crate) use demands::{Accepts, Form};
+pub use demands::{CallIds, Demands, KeptReasoning, SystemPlace};
 pub use registry::{Counts, ModelEntry, Registry};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire form it is priced in.

@@ -136,6 +136,13 @@ pub struct PlannedItem {
 }
 
 impl PlannedItem {
+    /// Whether it is there because the target demands it (rule H5).
+    pub(crate) fn is_demanded(&self) -> bool {
+        let id = self.id.as_str();
+        self.source == Source::Synthetic
+            && (["synth:lead", "synth:continue"].contains(&id) || id.starts_with("synth:bridge:"))
+    }
+
     /// A hash of what is sent for this item (blake3, 32 hexadecimal digits), computed when asked for.
     #[must_use]
     pub fn hash(&self) -> String {

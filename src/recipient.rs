@@ -61,7 +61,9 @@ impl Recipient {
     /// Whether a prompt of these messages has to begin with a made-up one of the user (rule H5).
     pub(crate) fn wants_lead(&self, messages: &[Message]) -> bool {
         let first = messages.iter().find(|message| !message.role().instructs());
-        self.accepts.user_first && !messages.is_empty() && first.is_none_or(|first| first.role() != Role::User)
+        self.accepts.user_first
+            && !messages.is_empty()
+            && first.is_none_or(|first| first.role() != Role::User)
     }
 
     /// Whether a message of the user, coming after another one, needs one of the assistant between (rule H5).
@@ -80,13 +82,16 @@ impl Recipient {
 /// The prompt as any target of this wire form takes it; as it is, where it was made for one.
 pub(crate) fn conformed(prompt: &Prompt, framing: Framing) -> std::borrow::Cow<'_, Prompt> {
     use std::borrow::Cow;
-    if prompt.framing == Some(framing) {
+    // A server that applies the model's template is spoken to in the form of OpenAI Chat.
+    let by_a_server = prompt.framing == Some(Framing::ChatTemplate) && framing == Framing::OpenAiChat;
+    if prompt.framing == Some(framing) || by_a_server {
         return Cow::Borrowed(prompt);
     }
     let recipient = Recipient::unknown(framing);
     let standings = standings(&prompt.messages);
     let each = prompt.messages.iter().zip(standings);
-    let messages = each.map(|(message, standing)| recipient.message(message, standing).into_owned()).collect();
+    let messages =
+        each.map(|(message, standing)| recipient.message(message, standing).into_owned()).collect();
     let conformed = recipient.sequence(messages);
     let marks = prompt.marks.iter().filter_map(|mark| conformed.places.get(mark.message).copied()).collect();
     Cow::Owned(Prompt {
@@ -112,7 +117,7 @@ fn standings(messages: &[Message]) -> Vec<Standing> {
 }
 
 /// The user message before the last one of the assistant, or the first message of all.
-pub(crate) fn live_from(messages: &[Message]) -> usize {
+fn live_from(messages: &[Message]) -> usize {
     let of = |role: Role| move |message: &Message| message.role() == role;
     let last = messages.iter().rposition(of(Role::Assistant)).unwrap_or(messages.len());
     messages[..last].iter().rposition(of(Role::User)).unwrap_or(0)

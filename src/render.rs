@@ -5,7 +5,7 @@
 //! H7): that can add messages, and the count of the plan is not the count of such a prompt.
 
 use crate::{
-    message::{Framing, Prompt},
+    message::{Framing, Mark, Prompt, Role},
     recipient::conformed,
 };
 
@@ -76,6 +76,21 @@ pub fn anthropic(prompt: &impl AsRef<Prompt>) -> AnthropicBody<'_> {
 /// The prompt as a body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters.
 pub fn gemini(prompt: &impl AsRef<Prompt>) -> GeminiBody<'_> {
     GeminiBody { prompt: conformed(prompt.as_ref(), Framing::Gemini) }
+}
+
+/// The parts of a message after which a breakpoint is marked. What the assistant said takes none: the one before it bears
+/// the mark then.
+fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
+    let said = |at: usize| prompt.messages[at].role() == Role::Assistant;
+    let eligible = |mark: &Mark| match mark.message {
+        own if !said(own) => Some(*mark),
+        own => {
+            let message = (0..own).rev().find(|before| !said(*before))?;
+            Some(Mark { message, part: prompt.messages[message].content_parts().len().saturating_sub(1) })
+        }
+    };
+    let marks = prompt.marks.iter().filter_map(eligible);
+    marks.filter(|mark| mark.message == at).map(|mark| mark.part).collect()
 }
 
 /// The prompt as the text that a model's own chat template makes of it, up to the beginning of the reply: what a server

@@ -11,7 +11,10 @@ use crate::{
 };
 use serde_json::value::RawValue;
 
+mod anthropic;
+mod gemini;
 mod read;
+mod responses;
 mod wire;
 
 /// One session: a conversation, and what its next prompt brings with it.

@@ -351,7 +351,9 @@ impl TokenCounter {
     pub(crate) fn count_rendered(&self, text: &str) -> Result<u64, Error> {
         match &self.inner.kind {
             #[cfg(feature = "hf")]
-            Kind::HuggingFace(tokenizer) => tokenizer.count_rendered(text).map_err(|source| self.failed(source)),
+            Kind::HuggingFace(tokenizer) => {
+                tokenizer.count_rendered(text).map_err(|source| self.failed(source))
+            }
             _ => Ok(self.count(text)?.n),
         }
     }

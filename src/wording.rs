@@ -65,6 +65,19 @@ pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<St
 
 /// A later system message where a target has one place for instructions (rule H4): a note of the user role.
 pub(crate) fn system_note(body: &str) -> String {
+    if is_system_note(body) {
+        return body.into();
+    }
+    fenced_note(body)
+}
+
+/// Whether a text is such a note already, whole.
+pub(crate) fn is_system_note(text: &str) -> bool {
+    let inside = text.strip_prefix("<system_note>\n").and_then(|rest| rest.strip_suffix("\n</system_note>"));
+    inside.is_some_and(|inside| fenced_note(inside) == text)
+}
+
+fn fenced_note(body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 40);
     text.push_str("<system_note>\n");
     push_fenced(&mut text, body, "system_note");

@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     expiry::Fate,
     item::{ItemId, Priority, Section, Source, Ttl},
-    message::{Message, Prompt, Role},
+    message::{Mark, Message, Prompt, Role},
     meter::Meter,
     plan::{LedgerLine, Notice, PlannedItem},
     reason::IncludedReason,
@@ -37,6 +37,9 @@ pub(super) struct Parts {
     pub(super) first_rows: Vec<usize>,
     /// What the target takes otherwise than it is.
     pub(super) changed: Changed,
+    /// The ends of what the next prompt begins with too: of the lasting head, of the earlier turns, of the live turn
+    /// without state. Places among the messages as they are before they are brought into the target's form.
+    pub(super) stable: Vec<Mark>,
 }
 
 /// Messages that are sent otherwise than they are, by what is different (rules H4, H6, H7).
@@ -72,6 +75,7 @@ pub(super) fn rows(
             made_up: Vec::new(),
             first_rows: Vec::new(),
             changed: Changed::default(),
+            stable: Vec::new(),
         },
     };
     let question = super::question(pool);
@@ -80,6 +84,9 @@ pub(super) fn rows(
         writer.block()?;
     }
     for unit in writer.conversation() {
+        if question == Some(unit) {
+            writer.mark();
+        }
         if question == Some(unit) && placement == Placement::BeforeQuestion {
             writer.block()?;
         }
@@ -88,8 +95,12 @@ pub(super) fn rows(
         }
         writer.unit(unit)?;
         if question == Some(unit) && merged {
+            writer.mark();
             writer.merge_state()?;
         }
+    }
+    if !merged {
+        writer.mark();
     }
     if !merged && (pool.state_comes_last || question.is_none()) {
         writer.state()?;
@@ -125,10 +136,31 @@ impl Writer<'_, '_> {
         let system = self.pool.required_system.iter().copied();
         let units: Vec<Unit> = system
             .filter(|unit| !matches!(unit, Unit::State(_)))
-            .chain(lasting.into_iter().chain(fleeting).map(Unit::Note))
+            .chain(lasting.into_iter().chain(fleeting.iter().copied()).map(Unit::Note))
             .filter(|unit| self.chosen.has(*unit))
             .collect();
-        units.into_iter().try_for_each(|unit| self.unit(unit))
+        let fleeting = |unit: &Unit| matches!(unit, Unit::Note(at) if fleeting.contains(at));
+        let lasts = units.iter().take_while(|unit| !fleeting(unit)).count();
+        for (at, unit) in units.into_iter().enumerate() {
+            if at == lasts {
+                self.mark();
+            }
+            self.unit(unit)?;
+        }
+        if self.parts.stable.is_empty() {
+            self.mark();
+        }
+        Ok(())
+    }
+
+    /// The end of what was written last is one that the next prompt has too.
+    fn mark(&mut self) {
+        let messages = &self.parts.prompt.messages;
+        let end = messages.last().map(|last| Mark {
+            message: messages.len() - 1,
+            part: last.content_parts().len().saturating_sub(1),
+        });
+        self.parts.stable.extend(end.filter(|end| self.parts.stable.last() != Some(end)));
     }
 
     /// The kept messages of the conversation in log order.

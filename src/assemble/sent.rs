@@ -1,11 +1,11 @@
 //! The messages as the target takes them (rules H4 to H7), and what that adds or saves (rule N3).
 
-use super::included::Parts;
+use super::{Frame, included::Parts};
 use crate::{
     candidates::Pool,
     error::Error,
     item::{ItemId, Priority, Section, Source},
-    message::{Message, Role},
+    message::{Mark, Message, Role},
     meter::Meter,
     plan::{Notice, PlannedItem},
     reason::IncludedReason,
@@ -18,10 +18,18 @@ use crate::{
 /// # Errors
 ///
 /// A made-up id that is taken (rule O5), and counters that fail.
-pub(super) fn conform(parts: &mut Parts, pool: &Pool<'_>, meter: &Meter) -> Result<(), Error> {
+pub(super) fn conform(
+    parts: &mut Parts,
+    pool: &Pool<'_>,
+    meter: &Meter,
+    frame: &Frame<'_>,
+) -> Result<(), Error> {
     supply(parts, meter)?;
     pool.check_ids(&parts.made_up)?;
+    let stable = long_enough(parts, frame);
     let given = std::mem::take(&mut parts.prompt.messages);
+    let ends: Vec<usize> =
+        given.iter().map(|message| message.content_parts().len().saturating_sub(1)).collect();
     let conformed = meter.recipient().sequence(given);
     for role in &conformed.merged {
         parts.line(meter, "merged", -i128::from(meter.saved_by_merging(*role)));
@@ -34,11 +42,24 @@ pub(super) fn conform(parts: &mut Parts, pool: &Pool<'_>, meter: &Meter) -> Resu
         let tokens = meter.joins(joined.text(), std::iter::once(apart))?;
         parts.line(meter, "joins", tokens);
     }
+    for message in conformed.messages.iter().filter(|message| meter.recipient().joins_thoughts(message)) {
+        let texts: Vec<&str> = message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
+        let apart: Result<Vec<u64>, Error> =
+            texts.iter().map(|text| Ok(meter.counter().count(text)?.n)).collect();
+        let tokens = meter.joins(&texts.join("\n\n"), apart?.into_iter())?;
+        parts.line(meter, "joins", tokens);
+    }
     if let Some((whole, trimmed)) = &conformed.begun {
         let tokens = |message: &Message| meter.message(message, Standing::Live, u64::MAX);
         let saved = i128::from(tokens(trimmed)?.in_full()) - i128::from(tokens(whole)?.in_full());
         parts.line(meter, "joins", saved);
     }
+    let now = |mark: &Mark| {
+        let end = conformed.places[mark.message];
+        Mark { part: end.part.saturating_sub(ends[mark.message] - mark.part.min(ends[mark.message])), ..end }
+    };
+    parts.prompt.marks = stable.iter().map(now).collect();
+    parts.prompt.marks.dedup();
     parts.prompt.messages = conformed.messages;
     parts.prompt.framing = Some(meter.recipient().framing());
     parts.prompt.wants = meter.recipient().wants();
@@ -47,6 +68,32 @@ pub(super) fn conform(parts: &mut Parts, pool: &Pool<'_>, meter: &Meter) -> Resu
     let notices = about_the_messages(parts);
     parts.notices.extend(notices);
     Ok(())
+}
+
+/// How many positions back a provider looks for what an earlier request wrote, less some that a mark itself takes
+/// (Anthropic: 20).
+const LOOKBACK: usize = 18;
+
+/// The stable ends that are long enough for the model's cache, and one between where the live turn is so long that the
+/// last of them would not be found from the next request.
+fn long_enough(parts: &Parts, frame: &Frame<'_>) -> Vec<Mark> {
+    let least = frame.model.cache.and_then(|cache| cache.min_tokens).unwrap_or_default();
+    let messages = &parts.prompt.messages;
+    let tools: i128 = frame.overhead.iter().map(|line| i128::from(line.tokens)).sum();
+    let long = |mark: &Mark| {
+        let rows = parts.first_rows.get(mark.message + 1).copied().unwrap_or(parts.rows.len());
+        let tokens: u64 = parts.rows[..rows].iter().map(|row| row.tokens.n).sum();
+        i128::from(tokens) + tools >= i128::from(least)
+    };
+    let mut marks: Vec<Mark> = parts.stable.iter().filter(|mark| long(mark)).copied().collect();
+    if let [.., before, last] = marks[..]
+        && last.message - before.message > LOOKBACK
+    {
+        let between = last.message - LOOKBACK;
+        let part = messages[between].content_parts().len().saturating_sub(1);
+        marks.insert(marks.len() - 1, Mark { message: between, part });
+    }
+    marks
 }
 
 /// Messages that nobody wrote and the target demands (rule H5).
@@ -62,7 +109,8 @@ fn supply(parts: &mut Parts, meter: &Meter) -> Result<(), Error> {
         let messages = &parts.prompt.messages;
         if recipient.wants_bridge(messages.get(at - 1), &messages[at]) {
             let id = format!("synth:bridge:{}", parts.rows[parts.first_rows[at]].id);
-            let text = "a message of the assistant is sent before it: the target takes no user right after results";
+            let text =
+                "a message of the assistant is sent before it: the target takes no user right after results";
             insert(parts, meter, at, &id, Message::assistant(wording::BRIDGE), text)?;
             at += 1;
         }
@@ -93,6 +141,7 @@ fn insert(
     parts.prompt.messages.insert(at, message.clone());
     parts.first_rows[at..].iter_mut().for_each(|first| *first += 1);
     parts.first_rows.insert(at, row);
+    parts.stable.iter_mut().filter(|mark| mark.message >= at).for_each(|mark| mark.message += 1);
     parts.rows.insert(
         row,
         PlannedItem {

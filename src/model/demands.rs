@@ -128,6 +128,8 @@ pub(crate) struct Form {
     pub(crate) name: u64,
     /// A call, beside its name and arguments.
     pub(crate) call: u64,
+    /// Whether a call is an item of its own, so that a message of calls alone is none.
+    pub(crate) calls_apart: bool,
     /// Where the reply begins.
     pub(crate) priming: u64,
     /// What declaring any tool adds.

@@ -9,7 +9,7 @@ use crate::{
     file, plain,
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, ops::Range, path::Path, sync::LazyLock};
 
 /// The most bytes of a registry file: all models of both public catalogues take half a megabyte.
 const MOST: u64 = 16 << 20;
@@ -90,20 +90,23 @@ pub struct Registry {
     model: Vec<ModelEntry>,
 }
 
-/// The form of a registry file, with the place of each entry for errors. Wire forms and providers are told in the file
-/// that is built in.
+/// The form of a registry file, with the place of each entry for errors.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    framing: BTreeMap<Framing, Form>,
-    #[serde(default)]
-    provider: BTreeMap<String, ProviderDemands>,
-    #[serde(default)]
     model: Vec<toml::Spanned<ModelEntry>>,
 }
 
-/// The file that is built in: models, wire forms, and what providers demand.
+/// The form of the file that is built in: models, wire forms, and what providers demand.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BuiltInFile {
+    framing: BTreeMap<Framing, Form>,
+    provider: BTreeMap<String, ProviderDemands>,
+    model: Vec<toml::Spanned<ModelEntry>>,
+}
+
 struct BuiltIn {
     registry: Registry,
     framing: BTreeMap<Framing, Form>,
@@ -111,9 +114,22 @@ struct BuiltIn {
 }
 
 static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
-    let (registry, file) = Registry::read(include_str!("../../config/models.toml"), "config/models.toml")?;
-    Ok(BuiltIn { registry, framing: file.framing, provider: file.provider })
+    let (text, origin) = (include_str!("../../config/models.toml"), "config/models.toml");
+    let file: BuiltInFile = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
+    let BuiltInFile { framing, provider, model } = file;
+    Ok(BuiltIn { registry: Registry::of(model, text, origin)?, framing, provider })
 });
+
+/// What is wrong in the text of a registry file, and where.
+fn fault(text: &str, origin: &str, detail: String, span: Range<usize>) -> Error {
+    let snippet = Snippet::of(text, span);
+    let place = format!("{origin}:{}:{}", snippet.line, snippet.column);
+    Error::new(Repr::ConfigValue { place, detail, snippet })
+}
+
+fn unreadable(text: &str, origin: &str, error: &toml::de::Error) -> Error {
+    fault(text, origin, plain::words(error.message()), error.span().unwrap_or_default())
+}
 
 /// What is counted around texts in a wire form.
 pub(super) fn form(framing: Framing) -> Form {
@@ -148,33 +164,23 @@ impl Registry {
     /// `ErrorKind::Config` with line, column, caret and what is allowed: for TOML that cannot be read, unknown keys,
     /// names used twice and figures that cannot be.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
-        let (registry, file) = Self::read(text, origin)?;
-        if file.framing.is_empty() && file.provider.is_empty() {
-            return Ok(registry);
-        }
-        let detail = "[framing] and [provider] are built in; expected [[model]], with `demands` where it has its own";
-        Err(Error::new(Repr::ConfigFile { origin: origin.into(), detail: detail.into() }))
+        let file: File = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
+        Self::of(file.model, text, origin)
     }
 
-    fn read(text: &str, origin: &str) -> Result<(Self, File), Error> {
-        let fault = |detail: String, span: std::ops::Range<usize>| {
-            let snippet = Snippet::of(text, span);
-            let place = format!("{origin}:{}:{}", snippet.line, snippet.column);
-            Error::new(Repr::ConfigValue { place, detail, snippet })
-        };
-        let mut file: File = toml::from_str(text)
-            .map_err(|error| fault(plain::words(error.message()), error.span().unwrap_or_default()))?;
+    /// The registry of these entries of a text.
+    fn of(entries: Vec<toml::Spanned<ModelEntry>>, text: &str, origin: &str) -> Result<Self, Error> {
         let mut registry = Self::default();
-        for entry in std::mem::take(&mut file.model) {
+        for entry in entries {
             let span = entry.span();
             let entry = entry.into_inner();
             let wrong = entry.fault().or_else(|| registry.clash(&entry));
             if let Some(detail) = wrong {
-                return Err(fault(format!("model `{}`: {detail}", entry.name), span));
+                return Err(fault(text, origin, format!("model `{}`: {detail}", entry.name), span));
             }
             registry.model.push(entry);
         }
-        Ok((registry, file))
+        Ok(registry)
     }
 
     /// Reads a registry file from disk.

@@ -58,7 +58,9 @@ impl ChatTemplate {
         let added = settings.get("added_tokens_decoder").and_then(Value::as_object);
         let special = |token: &&Value| token.get("special") == Some(&Value::Bool(true));
         let content = |token: &Value| token.get("content").and_then(Value::as_str).map(str::to_owned);
-        template.control.extend(added.into_iter().flat_map(|added| added.values()).filter(special).filter_map(content));
+        template
+            .control
+            .extend(added.into_iter().flat_map(|added| added.values()).filter(special).filter_map(content));
         for (name, value) in settings.as_object().into_iter().flatten() {
             let text = value.as_str().or_else(|| value.get("content").and_then(Value::as_str));
             if let Some(text) = text.filter(|_| name.ends_with("_token")) {
@@ -189,10 +191,16 @@ mod tests {
 
     #[test]
     fn what_looks_like_a_marker_is_one() {
-        let source = "{% if a < b and c > d %}<|im_start|>{{ x[0] }}[INST] <<SYS>> <tool_call>\n</s> x['a'] [ok]<a b>";
+        let source =
+            "{% if a < b and c > d %}<|im_start|>{{ x[0] }}[INST] <<SYS>> <tool_call>\n</s> x['a'] [ok]<a b>";
         let template = ChatTemplate::new("t", source).variable("eos_token", "<eos>").variable("date", "<x>");
-        assert_eq!(template.markers(), ["</s>", "<<SYS>", "<SYS>", "<eos>", "<tool_call>", "<|im_start|>", "[INST]"]
-            .into_iter().filter(|marker| *marker != "<<SYS>").collect::<Vec<_>>());
+        assert_eq!(
+            template.markers(),
+            ["</s>", "<<SYS>", "<SYS>", "<eos>", "<tool_call>", "<|im_start|>", "[INST]"]
+                .into_iter()
+                .filter(|marker| *marker != "<<SYS>")
+                .collect::<Vec<_>>()
+        );
     }
 
     #[test]

@@ -43,7 +43,10 @@ fn named(calls: &[ToolCall], ids: CallIds, taken: &mut BTreeSet<String>) -> BTre
         while ids != CallIds::Any && taken.contains(&id) {
             id = match ids {
                 CallIds::Nine => nine(&format!("{}#{nth}", call.id)),
-                _ => format!("{fitting}_{nth}"),
+                _ => {
+                    let suffix = format!("_{nth}");
+                    fitting[..fitting.len().min(MOST - suffix.len())].to_owned() + &suffix
+                }
             };
             nth += 1;
         }

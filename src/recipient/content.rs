@@ -2,7 +2,7 @@
 
 use super::{Recipient, Standing, has_one_place};
 use crate::{
-    message::{Content, Framing, Message, Part, Reasoning, Role},
+    message::{Content, Framing, Message, Part, Reasoning, Role, ToolCall},
     model::KeptReasoning,
     wording,
 };
@@ -26,6 +26,10 @@ pub(crate) struct Changes {
     pub(crate) reasoning: bool,
     /// An empty result says so (rule H3).
     empty_result: bool,
+    /// Arguments that are no JSON object are put into one (rule H6).
+    arguments: bool,
+    /// Thoughts are one text where the wire form has one field for them.
+    thoughts: bool,
     /// Texts are one text where the wire form has no list for them.
     joined: bool,
 }
@@ -38,18 +42,11 @@ impl Recipient {
             return Cow::Borrowed(message);
         }
         let (text, parts) = if changes.fenced {
-            let texts: Vec<&str> = message.plain_texts().collect();
-            (wording::system_note(&texts.join("\n\n")).into(), Vec::new())
+            (wording::system_note(&self.one_text(message)).into(), Vec::new())
         } else if changes.empty_result {
             (wording::EMPTY_RESULT.into(), Vec::new())
         } else if changes.joined {
-            let parts = self.parts_of(message);
-            let texts = parts.iter().filter_map(|part| match part {
-                Part::Text(text) => Some(text.as_str()),
-                Part::Image { .. } | Part::Opaque { .. } => None,
-            });
-            let texts: Vec<&str> = Some(message.text()).filter(|text| !text.is_empty()).into_iter().chain(texts).collect();
-            (texts.join("\n\n").into(), Vec::new())
+            (self.one_text(message).into(), Vec::new())
         } else if changes.parts || changes.blanks {
             (self.text_of(message), self.parts_of(message))
         } else {
@@ -57,8 +54,17 @@ impl Recipient {
         };
         let name = message.speaker().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
         let reasonings = message.reasonings().iter().filter(|reasoning| self.takes_back(reasoning, standing));
-        let reasonings = reasonings.cloned().collect();
-        let sent = message.with_content(Content { text, parts, name, reasonings });
+        let mut reasonings: Vec<Reasoning> = reasonings.cloned().collect();
+        if changes.thoughts && reasonings.len() > 1 {
+            let texts: Vec<&str> = reasonings.iter().map(|reasoning| reasoning.text.as_str()).collect();
+            reasonings = vec![Reasoning::text(texts.join("\n\n"))];
+        }
+        let mut sent = message.with_content(Content { text, parts, name, reasonings });
+        if changes.arguments {
+            let calls = message.tool_calls().iter();
+            let call = |call: &ToolCall| ToolCall { arguments: in_object(&call.arguments), ..call.clone() };
+            sent = sent.calls(calls.map(call));
+        }
         Cow::Owned(match self.role_of(message, changes) {
             role if role == message.role() => sent,
             role => sent.in_role(role),
@@ -72,18 +78,22 @@ impl Recipient {
         }
         let accepts = &self.accepts;
         let role = message.role();
-        let fenced = role.instructs() && standing != Standing::Head && has_one_place(accepts);
+        let mut texts = message.plain_texts();
+        let only = |_: &&str| message.content_parts().iter().all(|part| matches!(part, Part::Text(_)));
+        let only_text = texts.next().filter(|_| texts.next().is_none()).filter(only);
+        let noted = || accepts.inner_system && only_text.is_some_and(wording::is_system_note);
+        let fenced = role.instructs() && standing != Standing::Head && has_one_place(accepts) && !noted();
         let name = message.speaker().is_some_and(|name| self.name_of(role, name).as_deref() != Some(name));
         let blank = |text: &str| text.trim().is_empty();
         let strips = !matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate);
         let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
-        let empty = role == Role::Tool
-            && blank(message.text())
-            && message.content_parts().iter().all(blank_part);
+        let empty =
+            role == Role::Tool && blank(message.text()) && message.content_parts().iter().all(blank_part);
         Changes {
             fenced,
             renamed_role: role == Role::Developer && !accepts.developer && !fenced,
-            parts: !fenced && message.content_parts().iter().any(|part| self.instead(role, part, message).is_some()),
+            parts: !fenced
+                && message.content_parts().iter().any(|part| self.instead(role, part, message).is_some()),
             blanks: !empty && strips && {
                 let text = message.text();
                 (!text.is_empty() && blank(text)) || message.content_parts().iter().any(blank_part)
@@ -91,6 +101,9 @@ impl Recipient {
             name,
             reasoning: message.reasonings().iter().any(|reasoning| !self.takes_back(reasoning, standing)),
             empty_result: empty && !accepts.empty_results,
+            arguments: self.wants_objects()
+                && message.tool_calls().iter().any(|call| !is_object(&call.arguments)),
+            thoughts: self.joins_thoughts(message),
             joined: self.joins_texts(role) && !message.content_parts().is_empty(),
         }
     }
@@ -99,16 +112,44 @@ impl Recipient {
         match message.role() {
             // Whether it may stand as a system message there is known only among its neighbours.
             role if changes.fenced => {
-                if self.accepts.inner_system && role.instructs() { Role::System } else { Role::User }
+                if self.accepts.inner_system && role.instructs() {
+                    Role::System
+                } else {
+                    Role::User
+                }
             }
             Role::Developer if changes.renamed_role => Role::System,
             role => role,
         }
     }
 
+    /// Whether a message bears several thoughts where the wire form has one field for them.
+    pub(crate) fn joins_thoughts(&self, message: &Message) -> bool {
+        message.reasonings().len() > 1 && matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate)
+    }
+
+    /// The content as one text, with what stands for parts that are none.
+    fn one_text(&self, message: &Message) -> String {
+        let parts = self.parts_of(message);
+        let texts = parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Image { .. } | Part::Opaque { .. } => None,
+        });
+        let own = Some(message.text()).filter(|text| !text.is_empty());
+        own.into_iter().chain(texts).collect::<Vec<&str>>().join("\n\n")
+    }
+
+    /// Whether the arguments of a call are JSON objects on the wire, not texts.
+    fn wants_objects(&self) -> bool {
+        matches!(self.framing, Framing::Anthropic | Framing::Gemini)
+    }
+
     /// Whether content of this role is one text: what the assistant said in a body of Responses, a result of Gemini.
     fn joins_texts(&self, role: Role) -> bool {
-        matches!((self.framing, role), (Framing::OpenAiResponses, Role::Assistant) | (Framing::Gemini, Role::Tool))
+        matches!(
+            (self.framing, role),
+            (Framing::OpenAiResponses, Role::Assistant) | (Framing::Gemini, Role::Tool)
+        )
     }
 
     /// The plain text, without what is blank.
@@ -184,14 +225,10 @@ impl Recipient {
             Framing::Anthropic | Framing::OpenAiResponses => matches!(role, Role::User | Role::Tool),
             _ => role == Role::User,
         };
-        let inline = url.starts_with("data:");
         here && match self.framing {
-            Framing::Anthropic | Framing::Gemini if inline => inline_image(url).is_some(),
-            Framing::Anthropic | Framing::Gemini => {
-                ["https://", "http://"].iter().any(|scheme| url.starts_with(scheme))
-            }
-            Framing::OpenAiChat | Framing::OpenAiResponses => !url.trim().is_empty(),
-            _ => true,
+            Framing::Plain => true,
+            _ if url.starts_with("data:") => inline_image(url).is_some(),
+            _ => ["https://", "http://"].iter().any(|scheme| url.starts_with(scheme)),
         }
     }
 
@@ -199,24 +236,46 @@ impl Recipient {
         let kind = value.get("type").and_then(Value::as_str);
         match (self.framing, role) {
             (Framing::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
-            (Framing::OpenAiChat | Framing::OpenAiResponses | Framing::ChatTemplate, role) => role == Role::User,
+            (Framing::OpenAiChat | Framing::OpenAiResponses | Framing::ChatTemplate, role) => {
+                role == Role::User && kind != Some("refusal")
+            }
             (Framing::Anthropic, Role::Assistant) => server_tool_is_whole(value, message),
-            (Framing::Anthropic, role) => matches!(role, Role::User | Role::Tool),
+            (Framing::Anthropic, Role::User | Role::Tool) => !is_half(kind),
             (Framing::Gemini, role) => matches!(role, Role::User | Role::Assistant),
             _ => false,
         }
     }
 }
 
-/// Whether a block of the provider's own tools has its other half in the same message, the call before the result. A
-/// block that is no half is whole.
+/// Whether a text is a JSON object.
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<Value>(text).is_ok()
+}
+
+/// Arguments as a JSON object: nothing as an empty one, what is none as the text in one.
+fn in_object(text: &str) -> String {
+    if is_object(text) {
+        return text.into();
+    }
+    let text = Some(text).filter(|text| !text.trim().is_empty());
+    let pairs = text.map(|text| format!("\"text\":{}", Value::from(text)));
+    format!("{{{}}}", pairs.unwrap_or_default())
+}
+
+/// Whether a block is the call or the result of one of the provider's own tools.
+fn is_half(kind: Option<&str>) -> bool {
+    kind.is_some_and(|kind| kind.ends_with("tool_use") || kind.ends_with("tool_result"))
+}
+
+/// Whether a block of the provider's own tools has its other half in the same message, the call before the result: the
+/// assistant says nothing else that is not known here.
 fn server_tool_is_whole(value: &Value, message: &Message) -> bool {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let is_call = text(value, "type").is_some_and(|kind| kind.ends_with("tool_use"));
     let (own, other, id) = match (is_call, text(value, "tool_use_id")) {
         (true, _) => ("id", "tool_use_id", text(value, "id")),
         (false, Some(id)) => ("tool_use_id", "id", Some(id)),
-        (false, None) => return true,
+        (false, None) => return false,
     };
     let Some(id) = id else { return false };
     let others = message.content_parts().iter().filter_map(|part| match part {
@@ -238,6 +297,7 @@ pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
     let kind = head.strip_suffix(";base64")?;
     let body = data.trim_end_matches('=');
     let padded = data.len().is_multiple_of(4) && data.len() - body.len() <= 2;
-    let sound = !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
+    let sound =
+        !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
     (KINDS.contains(&kind) && padded && sound).then_some((kind, data))
 }

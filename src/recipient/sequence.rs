@@ -91,11 +91,12 @@ impl Sent<'_> {
     }
 
     fn push(&mut self, message: Message, given: bool) {
-        let merges = self.recipient.accepts.alternates && self.done.messages.last().is_some_and(|last| {
-            last.role() == message.role()
-                && matches!(message.role(), Role::User | Role::Assistant)
-                && last.tool_calls().is_empty()
-        });
+        let merges = self.recipient.accepts.alternates
+            && self.done.messages.last().is_some_and(|last| {
+                last.role() == message.role()
+                    && matches!(message.role(), Role::User | Role::Assistant)
+                    && last.tool_calls().is_empty()
+            });
         if merges && let Some(last) = self.done.messages.pop() {
             self.done.merged.push(message.role());
             self.done.messages.push(last.joined_with(&message));
@@ -103,7 +104,8 @@ impl Sent<'_> {
             self.done.messages.push(message);
         }
         if given {
-            let last = self.done.messages.last().map_or(0, |last| last.content_parts().len().saturating_sub(1));
+            let last =
+                self.done.messages.last().map_or(0, |last| last.content_parts().len().saturating_sub(1));
             self.done.places.push(Mark { message: self.done.messages.len() - 1, part: last });
         }
     }

@@ -3,7 +3,7 @@
 use super::json::{Raw, object, opaque, schema};
 use crate::{
     message::{Message, Part, Prompt, Role, Tool, ToolCall},
-    recipient::{inline_image, live_from},
+    recipient::inline_image,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
@@ -29,7 +29,7 @@ impl GeminiBody<'_> {
     fn contents(&self) -> Vec<Content<'_>> {
         let messages = &self.prompt.messages;
         let head = messages.iter().take_while(|message| message.role().instructs()).count();
-        let live = live_from(messages);
+        let live = current_turn(messages);
         let mut contents: Vec<Content<'_>> = Vec::new();
         let mut at = head;
         while let Some(message) = messages.get(at) {
@@ -139,6 +139,13 @@ struct Output<'a> {
     output: &'a str,
 }
 
+/// Where the current turn begins: at the last content of the user that holds no results, which is a content of its own.
+fn current_turn(messages: &[Message]) -> usize {
+    let after_results = |at: usize| at > 0 && messages[at - 1].role() == Role::Tool;
+    let begins = |at: &usize| messages[*at].role() == Role::User && !after_results(*at);
+    (0..messages.len()).rev().find(begins).unwrap_or(0)
+}
+
 fn parts(message: &Message) -> impl Iterator<Item = WirePart<'_>> {
     let own = Some(message.text()).filter(|text| !text.is_empty()).map(|text| WirePart::Text { text });
     let part = |part| match part {
@@ -177,7 +184,9 @@ fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<WirePa
     let answer = |call: &'a ToolCall| {
         let result = results.iter().find(|result| result.answers() == Some(&call.id))?;
         let output = result.plain_texts().next().unwrap_or_default();
-        Some(WirePart::Response { function_response: Response { name: &call.name, response: Output { output } } })
+        Some(WirePart::Response {
+            function_response: Response { name: &call.name, response: Output { output } },
+        })
     };
     calls.iter().filter_map(answer).collect()
 }

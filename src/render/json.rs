@@ -11,21 +11,10 @@ use std::borrow::Cow;
 /// JSON as text.
 pub(super) type Raw<'a> = Cow<'a, RawValue>;
 
-/// A text that should hold a JSON object, as one: itself, or where it holds none, an object with the text in it. An empty
-/// one is an empty object.
+/// A text that holds a JSON object.
 pub(super) fn object(text: &str) -> Raw<'_> {
-    let known: Result<Map<String, Value>, _> = serde_json::from_str(text);
-    match (known, serde_json::from_str::<&RawValue>(text.trim())) {
-        (Ok(_), Ok(raw)) => Cow::Borrowed(raw),
-        _ if text.trim().is_empty() => raw(&Map::new()),
-        _ => {
-            #[derive(Serialize)]
-            struct Text<'t> {
-                text: &'t str,
-            }
-            raw(&Text { text })
-        }
-    }
+    let known: Result<&RawValue, _> = serde_json::from_str(text.trim());
+    known.map_or_else(|_| raw(&Map::new()), Cow::Borrowed)
 }
 
 /// The schema of a tool's parameters, as a schema of an object.

@@ -1,6 +1,6 @@
 //! `OpenAI` Chat Completions, request side.
 
-use super::json::opaque;
+use super::{json::opaque, marked_in_requests};
 use crate::message::{Message, Part, Prompt, Role, Tool, ToolCall};
 use serde::{
     Serialize, Serializer,
@@ -29,10 +29,7 @@ impl ChatBody<'_> {
         let prompt = &*self.prompt;
         let calls = prompt.messages.iter().any(|message| !message.tool_calls().is_empty());
         let fills = prompt.wants.reasoning && (calls || !prompt.tools.is_empty());
-        let marked = |at: usize| {
-            let marks = prompt.marks.iter().filter(|mark| self.marked && mark.message == at);
-            marks.map(|mark| mark.part).collect()
-        };
+        let marked = |at: usize| if self.marked { marked_in_requests(prompt, at) } else { Vec::new() };
         let messages = prompt.messages.iter().enumerate();
         messages.map(|(at, message)| Wire::new(message, marked(at), fills)).collect()
     }
@@ -74,8 +71,6 @@ impl<'a> Wire<'a> {
         let thoughts: Vec<&str> =
             message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
         let fills = fills && message.role() == Role::Assistant;
-        // Marks are not taken in what the assistant said.
-        let marked = if message.role() == Role::Assistant { Vec::new() } else { marked };
         Self {
             role: message.role(),
             name: message.speaker(),
@@ -200,7 +195,9 @@ impl Serialize for WireTool<'_> {
         let function = Function {
             name: &self.0.name,
             description: &self.0.description,
-            parameters: serde_json::from_str(&self.0.schema).ok(),
+            parameters: serde_json::from_str(&self.0.schema)
+                .ok()
+                .filter(|schema: &&RawValue| schema.get().starts_with('{')),
         };
         let mut map = serializer.serialize_map(Some(2))?;
         map.serialize_entry("type", "function")?;

@@ -2,6 +2,7 @@
 
 use super::{
     json::{Raw, image, opaque, schema},
+    marked_in_requests,
     openai::{BREAKPOINT, Breakpoint},
 };
 use crate::message::{Message, Part, Prompt, Reasoning, Role, Tool};
@@ -29,8 +30,7 @@ impl ResponsesBody<'_> {
     fn items(&self) -> Vec<Item<'_>> {
         let mut items = Vec::new();
         for (at, message) in self.prompt.messages.iter().enumerate() {
-            let marks = self.prompt.marks.iter().filter(|mark| self.marked && mark.message == at);
-            let marked: Vec<usize> = marks.map(|mark| mark.part).collect();
+            let marked = if self.marked { marked_in_requests(&self.prompt, at) } else { Vec::new() };
             items.extend(message.reasonings().iter().map(reasoning));
             let answer = message.answers().filter(|_| message.role() == Role::Tool);
             if let Some(call_id) = answer {
@@ -126,8 +126,7 @@ fn reasoning(reasoning: &Reasoning) -> Item<'_> {
 /// What the assistant said is one text; whatever else is a list where it has parts or a mark.
 fn content<'a>(message: &'a Message, marked: &[usize]) -> Content<'a> {
     let (text, parts) = (message.text(), message.content_parts());
-    let takes_marks = message.role() != Role::Assistant;
-    let mark = |at: usize| (takes_marks && marked.contains(&at)).then_some(BREAKPOINT);
+    let mark = |at: usize| marked.contains(&at).then_some(BREAKPOINT);
     let wire_text = |text: &'a str, at: usize| WirePart::Text {
         r#type: "input_text",
         text,
@@ -145,7 +144,8 @@ fn content<'a>(message: &'a Message, marked: &[usize]) -> Content<'a> {
         },
         Part::Image { .. } => {
             let (image_url, detail) = image(part).unwrap_or_default();
-            let detail = detail.filter(|detail| ["low", "high", "original"].contains(detail)).unwrap_or("auto");
+            let detail =
+                detail.filter(|detail| ["low", "high", "original"].contains(detail)).unwrap_or("auto");
             WirePart::Image { r#type: "input_image", image_url, detail, prompt_cache_breakpoint: mark(at) }
         }
     };

@@ -99,7 +99,8 @@ impl Purse {
 
 /// Whether state is merged into the live question: while nothing follows it (rule O1).
 pub(crate) fn merges_state(pool: &Pool<'_>, scale: &Scale<'_>, chosen: &Selection) -> bool {
-    let (Some(Unit::Head(live)), true) = (pool.live_question(), pool.states() > 0 && pool.state_comes_last) else {
+    let (Some(Unit::Head(live)), true) = (pool.live_question(), pool.states() > 0 && pool.state_comes_last)
+    else {
         return false;
     };
     let exchanges = scale.exchanges(live);

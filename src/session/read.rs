@@ -1,6 +1,6 @@
 //! Wire shapes → a [`Session`].
 
-use super::{Session, wire};
+use super::{Session, anthropic, gemini, responses, wire};
 use crate::{
     conversation::Conversation,
     error::{Error, Repr},
@@ -19,7 +19,7 @@ pub(super) fn id(text: &str) -> Option<String> {
 }
 
 /// The keys of a session that are read.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 20] = [
     "id",
     "model",
     "limits",
@@ -30,6 +30,11 @@ const KEYS: [&str; 15] = [
     "state",
     "pinned",
     "messages",
+    "contents",
+    "systemInstruction",
+    "system_instruction",
+    "input",
+    "instructions",
     "rag",
     "passages",
     "query",
@@ -38,7 +43,7 @@ const KEYS: [&str; 15] = [
 ];
 
 /// What others call the same.
-const OTHER_NAMES: [(&str, &str); 16] = [
+const OTHER_NAMES: [(&str, &str); 15] = [
     ("documents", "rag"),
     ("docs", "rag"),
     ("context", "rag"),
@@ -47,7 +52,6 @@ const OTHER_NAMES: [(&str, &str); 16] = [
     ("retrieved", "rag"),
     ("results", "rag"),
     ("question", "query"),
-    ("instructions", "system"),
     ("system_prompt", "system"),
     ("conversation", "messages"),
     ("history", "messages"),
@@ -77,10 +81,18 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
     let keys: wire::Keys = serde_json::from_str(text).unwrap_or_default();
     let unread: Vec<String> = keys.0.into_iter().filter(|key| !KEYS.contains(&key.as_str())).collect();
     let mut reader = Reader { place, log: Conversation::new(), legacy: BTreeMap::new(), unnamed: Vec::new() };
-    reader.head(session.system, session.pinned.unwrap_or_default())?;
-    let messages = session.messages.unwrap_or_default();
-    for (position, message) in messages.into_iter().enumerate() {
-        reader.message(position, message)?;
+    let instruction = session.system_instruction.as_ref().map(gemini::texts);
+    let texts = session.instructions.into_iter().chain(instruction.into_iter().flatten()).collect();
+    reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
+    match (session.messages, session.contents, session.input) {
+        (Some(messages), ..) => {
+            for (position, message) in messages.into_iter().enumerate() {
+                reader.message(position, message)?;
+            }
+        }
+        (None, Some(contents), _) => reader.all("contents", gemini::messages(contents))?,
+        (None, None, Some(input)) => reader.all("input", responses::messages(input))?,
+        (None, None, None) => {}
     }
     reader.query(session.query);
     let log = reader.log;
@@ -154,12 +166,18 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// System texts and pinned notes, which stand before the messages.
-    fn head(&mut self, system: Option<wire::System>, notes: Vec<wire::Note>) -> Result<(), Error> {
-        let texts = match system {
+    fn head(
+        &mut self,
+        system: Option<wire::System>,
+        instructions: Vec<String>,
+        notes: Vec<wire::Note>,
+    ) -> Result<(), Error> {
+        let mut texts = match system {
             None => Vec::new(),
             Some(wire::System::One(text)) => vec![wire::Text { id: None, text }],
             Some(wire::System::Many(texts)) => texts,
         };
+        texts.extend(instructions.into_iter().map(|text| wire::Text { id: None, text }));
         for (id, text) in named(texts, "s") {
             self.log.push_system(id, text);
         }
@@ -182,19 +200,31 @@ impl Reader<'_> {
     fn message(&mut self, position: usize, wire: wire::Message) -> Result<(), Error> {
         let (pinned, ttl) = (wire.pinned.unwrap_or_default(), wire.ttl);
         let (priority, asked) = (wire.priority.unwrap_or_default(), wire.ttl_asked.unwrap_or_default());
-        let message = self.neutral(position, wire)?;
-        let id = self.log.push(message);
-        self.log.check_ids(std::iter::empty())?;
-        if pinned {
-            self.log.pin_message(&id, priority)?;
-        }
-        if let Some(ttl) = ttl {
-            self.log.restore_ttl(id, ttl, asked)?;
+        for message in self.neutral(position, wire)? {
+            let id = self.log.push(message);
+            self.log.check_ids(std::iter::empty())?;
+            if pinned {
+                self.log.pin_message(&id, priority)?;
+            }
+            if let Some(ttl) = ttl {
+                self.log.restore_ttl(id, ttl, asked)?;
+            }
         }
         Ok(())
     }
 
-    fn neutral(&mut self, position: usize, wire: wire::Message) -> Result<Message, Error> {
+    /// The messages that were read from another provider's list.
+    fn all(&mut self, key: &str, messages: Result<Vec<Message>, (usize, String)>) -> Result<(), Error> {
+        let fault =
+            |(at, detail): (usize, String)| self.place.fault(&format!("{key}[{at}]"), &plain::words(&detail));
+        for message in messages.map_err(fault)? {
+            self.log.push(message);
+        }
+        self.log.check_ids(std::iter::empty())
+    }
+
+    /// A message of the wire as messages of the log: more than one where results stand in what the user says.
+    fn neutral(&mut self, position: usize, wire: wire::Message) -> Result<Vec<Message>, Error> {
         let role = match wire.role {
             wire::Role::System => Role::System,
             wire::Role::Developer => Role::Developer,
@@ -202,30 +232,36 @@ impl Reader<'_> {
             wire::Role::Assistant => Role::Assistant,
             wire::Role::Tool | wire::Role::Function => Role::Tool,
         };
-        let (text, parts) = match wire.content {
+        let (text, pieces) = match wire.content {
             wire::Content::Null => (String::new(), None),
             wire::Content::Text(text) => (text, None),
-            wire::Content::Parts(parts) => (String::new(), Some(parts)),
+            wire::Content::Parts(parts) => (String::new(), Some(self.pieces(position, &parts)?)),
         };
         let answers = match wire.role {
             wire::Role::Tool => wire.tool_call_id.map(wire::Name::into_text).or_else(|| self.unnamed_call()),
             wire::Role::Function => Some(self.legacy_call(wire.name.as_deref())),
             _ => None,
         };
-        let mut message = match answers {
-            Some(id) => Message::tool(id, text),
-            None => Message::new(role, text),
+        let (mut results, mut message) = match (answers, pieces) {
+            (Some(id), None) => (Vec::new(), Message::tool(id, text)),
+            (Some(id), Some(pieces)) => {
+                let parts = pieces.into_iter().filter_map(anthropic::Piece::into_part);
+                (Vec::new(), Message::tool(id, text).parts(parts))
+            }
+            (None, None) => (Vec::new(), Message::new(role, text)),
+            (None, Some(pieces)) => {
+                let nested = |content| self.nested(position, content);
+                let mut all = anthropic::apart(role, pieces, &nested)?;
+                let last = all.pop().unwrap_or_else(|| Message::new(role, ""));
+                (all, last)
+            }
         };
         if let Some(id) = wire.id {
-            message = message.id(id.into_text());
-        }
-        if let Some(parts) = parts {
-            let parts = parts.iter().enumerate();
-            let key = |at| format!("messages[{position}].content[{at}]");
-            let parts: Result<Vec<Part>, Error> = parts
-                .map(|(at, raw)| part(raw).map_err(|detail| self.place.fault(&key(at), &detail)))
-                .collect();
-            message = message.parts(parts?);
+            let id = id.into_text();
+            match results.first_mut() {
+                Some(first) => *first = first.clone().id(id),
+                None => message = message.id(id),
+            }
         }
         if let Some(name) = wire.name.filter(|_| wire.role != wire::Role::Function) {
             message = message.name(name);
@@ -234,7 +270,29 @@ impl Reader<'_> {
             message = message.reasoning(reasoning);
         }
         let calls = self.calls(position, wire.tool_calls.unwrap_or_default(), wire.function_call);
-        Ok(if calls.is_empty() { message } else { message.calls(calls) })
+        let calls: Vec<ToolCall> = message.tool_calls().iter().cloned().chain(calls).collect();
+        results.push(if calls.is_empty() { message } else { message.calls(calls) });
+        Ok(results)
+    }
+
+    fn pieces(&self, position: usize, parts: &[Box<RawValue>]) -> Result<Vec<anthropic::Piece>, Error> {
+        let key = |at| format!("messages[{position}].content[{at}]");
+        let piece = |(at, raw): (usize, &Box<RawValue>)| {
+            piece(raw).map_err(|detail| self.place.fault(&key(at), &detail))
+        };
+        parts.iter().enumerate().map(piece).collect()
+    }
+
+    /// What a result holds.
+    fn nested(&self, position: usize, content: wire::Content) -> Result<Message, Error> {
+        Ok(match content {
+            wire::Content::Null => Message::user(""),
+            wire::Content::Text(text) => Message::user(text),
+            wire::Content::Parts(parts) => {
+                let pieces = self.pieces(position, &parts)?;
+                Message::user("").parts(pieces.into_iter().filter_map(anthropic::Piece::into_part))
+            }
+        })
     }
 
     fn calls(
@@ -301,17 +359,20 @@ fn arguments(raw: Option<&RawValue>) -> String {
     serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.into())
 }
 
-fn part(raw: &RawValue) -> Result<Part, String> {
+fn piece(raw: &RawValue) -> Result<anthropic::Piece, String> {
     let json = raw.get();
     if let Ok(text) = serde_json::from_str::<String>(json) {
-        return Ok(Part::Text(text));
+        return Ok(anthropic::Piece::Part(Part::Text(text)));
     }
     let kind: wire::PartType =
         serde_json::from_str(json).map_err(|_| "expected a part: a text or an object".to_owned())?;
-    match kind.kind.as_deref() {
+    if let Some(piece) = anthropic::piece(json, kind.kind.as_deref()) {
+        return piece.map_err(|error| without_place(&error));
+    }
+    let part = match kind.kind.as_deref() {
         Some("text" | "image_url") => {
             let known = serde_json::from_str(json).map_err(|error| without_place(&error))?;
-            Ok(match known {
+            match known {
                 wire::Part::Text { text } => Part::Text(text),
                 wire::Part::ImageUrl { image_url: wire::ImageUrl::Bare(url) } => {
                     Part::Image { url, detail: None }
@@ -319,10 +380,11 @@ fn part(raw: &RawValue) -> Result<Part, String> {
                 wire::Part::ImageUrl { image_url: wire::ImageUrl::Full { url, detail } } => {
                     Part::Image { url, detail }
                 }
-            })
+            }
         }
-        _ => Ok(Part::Opaque { framing: Framing::OpenAiChat, json: json.into() }),
-    }
+        _ => Part::Opaque { framing: Framing::OpenAiChat, json: json.into() },
+    };
+    Ok(anthropic::Piece::Part(part))
 }
 
 fn document(passage: wire::Passage) -> RagItem {
@@ -347,10 +409,16 @@ fn tools(tools: Vec<wire::Tool>, functions: Vec<wire::Function>) -> Result<Vec<T
         Tool::new(function.name, function.description.unwrap_or_default(), schema(function.parameters))
     };
     let bare = |tool: wire::Tool| {
-        let (description, parameters) = (tool.description, tool.parameters);
+        let (description, parameters) = (tool.description, tool.parameters.or(tool.input_schema));
         tool.name.map(|name| wire::Function { name, description, parameters })
     };
-    let wrapped = |mut tool: wire::Tool| tool.function.take().or_else(|| bare(tool));
-    let wrapped = tools.into_iter().enumerate().map(|(at, tool)| wrapped(tool).ok_or(at));
-    wrapped.chain(functions.into_iter().map(Ok)).map(|function| function.map(full)).collect()
+    let mut all = Vec::new();
+    for (at, mut tool) in tools.into_iter().enumerate() {
+        match tool.declarations.take() {
+            Some(declarations) => all.extend(declarations.into_iter().map(gemini::Declaration::tool)),
+            None => all.push(full(tool.function.take().or_else(|| bare(tool)).ok_or(at)?)),
+        }
+    }
+    all.extend(functions.into_iter().map(full));
+    Ok(all)
 }

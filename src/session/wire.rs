@@ -1,5 +1,6 @@
 //! The shapes of a session file. Unknown fields are ignored; what is known has to have its type.
 
+use super::gemini;
 use crate::{
     anchor::Anchor,
     item::{Priority, Ttl},
@@ -26,6 +27,13 @@ pub(super) struct Session {
     pub(super) state: Option<Vec<Text>>,
     pub(super) pinned: Option<Vec<Note>>,
     pub(super) messages: Option<Vec<Message>>,
+    /// The messages of Gemini, and its system text.
+    pub(super) contents: Option<Vec<gemini::Content>>,
+    #[serde(rename = "systemInstruction", alias = "system_instruction")]
+    pub(super) system_instruction: Option<gemini::Content>,
+    /// The messages of `OpenAI` Responses, and its system text.
+    pub(super) input: Option<Content>,
+    pub(super) instructions: Option<String>,
     pub(super) rag: Option<Vec<Passage>>,
     /// Another spelling of `rag`.
     pub(super) passages: Option<Vec<Passage>>,
@@ -94,6 +102,11 @@ pub(super) struct Tool {
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
     pub(super) parameters: Option<Box<RawValue>>,
+    /// Anthropic's name for the parameters.
+    pub(super) input_schema: Option<Box<RawValue>>,
+    /// Gemini has all functions in one tool.
+    #[serde(rename = "functionDeclarations", alias = "function_declarations")]
+    pub(super) declarations: Option<Vec<gemini::Declaration>>,
 }
 
 #[derive(Deserialize)]

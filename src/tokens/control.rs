@@ -12,7 +12,8 @@ pub(crate) struct ControlTokens {
 
 impl ControlTokens {
     pub(crate) fn new(tokens: impl Iterator<Item = String>) -> Self {
-        let tokens: Vec<String> = tokens.filter(|token| !token.is_empty() && !token.contains(BREAK)).collect();
+        let tokens: Vec<String> =
+            tokens.filter(|token| !token.is_empty() && !token.contains(BREAK)).collect();
         let mut first: Vec<char> = tokens.iter().filter_map(|token| token.chars().next()).collect();
         first.sort_unstable();
         first.dedup();

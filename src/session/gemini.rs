@@ -1,0 +1,179 @@
+//! The `contents` of Gemini, as messages. Calls without ids get them, and results are theirs in order.
+
+use super::wire::Name;
+use crate::message::{Framing, Message, Part, Reasoning, Role, Tool, ToolCall};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+#[derive(Deserialize)]
+#[serde(expecting = "a content: an object with parts")]
+pub(super) struct Content {
+    role: Option<String>,
+    #[serde(default)]
+    parts: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WirePart {
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+    #[serde(alias = "thought_signature")]
+    thought_signature: Option<String>,
+    #[serde(alias = "inline_data")]
+    inline_data: Option<Inline>,
+    #[serde(alias = "file_data")]
+    file_data: Option<File>,
+    #[serde(alias = "function_call")]
+    function_call: Option<Call>,
+    #[serde(alias = "function_response")]
+    function_response: Option<Response>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Inline {
+    #[serde(alias = "mime_type")]
+    mime_type: String,
+    data: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    #[serde(alias = "file_uri")]
+    file_uri: String,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    id: Option<Name>,
+    #[serde(default)]
+    name: String,
+    args: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    id: Option<Name>,
+    #[serde(default)]
+    name: String,
+    response: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Declaration {
+    name: String,
+    description: Option<String>,
+    parameters: Option<Box<RawValue>>,
+    #[serde(alias = "parameters_json_schema")]
+    parameters_json_schema: Option<Box<RawValue>>,
+}
+
+impl Declaration {
+    pub(super) fn tool(self) -> Tool {
+        let schema = self.parameters_json_schema.or(self.parameters);
+        let schema = schema.map(|schema| schema.get().to_owned()).unwrap_or_default();
+        Tool::new(self.name, self.description.unwrap_or_default(), schema)
+    }
+}
+
+/// The texts of a system instruction.
+pub(super) fn texts(content: &Content) -> Vec<String> {
+    let part = |raw: &RawValue| serde_json::from_str::<WirePart>(raw.get()).ok()?.text;
+    content.parts.iter().filter_map(|raw| part(raw)).collect()
+}
+
+/// The messages of the contents; an error names the content and what was expected.
+pub(super) fn messages(contents: Vec<Content>) -> Result<Vec<Message>, (usize, String)> {
+    let mut messages = Vec::new();
+    // Calls without a result yet: name and id.
+    let mut open: Vec<(String, String)> = Vec::new();
+    for (at, content) in contents.into_iter().enumerate() {
+        let role = match content.role.as_deref() {
+            Some("model") => Role::Assistant,
+            Some("user" | "function") | None => Role::User,
+            Some("system") => Role::System,
+            Some(other) => return Err((at, format!("role `{other}`; expected user or model"))),
+        };
+        let mut said = Said::default();
+        for raw in &content.parts {
+            said.part(raw.get(), at, &mut open).map_err(|detail| (at, detail))?;
+        }
+        messages.extend(said.messages(role));
+    }
+    Ok(messages)
+}
+
+#[derive(Default)]
+struct Said {
+    parts: Vec<Part>,
+    reasonings: Vec<Reasoning>,
+    calls: Vec<ToolCall>,
+    results: Vec<Message>,
+}
+
+impl Said {
+    fn part(&mut self, json: &str, at: usize, open: &mut Vec<(String, String)>) -> Result<(), String> {
+        let part: WirePart = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        match part {
+            WirePart { text: Some(text), thought: true, .. } => {
+                let mut reasoning = Reasoning::text(text);
+                reasoning.framing = Some(Framing::Gemini);
+                self.reasonings.push(reasoning);
+            }
+            WirePart { text: Some(text), .. } => self.parts.push(Part::Text(text)),
+            WirePart { inline_data: Some(Inline { mime_type, data }), .. } => {
+                let url = format!("data:{mime_type};base64,{data}");
+                self.parts.push(Part::Image { url, detail: None });
+            }
+            WirePart { file_data: Some(File { file_uri: url }), .. } => {
+                self.parts.push(Part::Image { url, detail: None });
+            }
+            WirePart { function_call: Some(Call { id, name, args }), thought_signature, .. } => {
+                let made_up = || format!("call_{at}_{}", self.calls.len());
+                let id = id.map_or_else(made_up, Name::into_text);
+                open.push((name.clone(), id.clone()));
+                let arguments = args.map_or_else(|| "{}".into(), |args| args.get().to_owned());
+                let mut call = ToolCall::new(id, name, arguments);
+                call.signature = thought_signature;
+                self.calls.push(call);
+            }
+            WirePart { function_response: Some(Response { id, name, response }), .. } => {
+                let id = id.map(Name::into_text);
+                let is =
+                    |(called, call): &(String, String)| id.as_ref().map_or(*called == name, |id| id == call);
+                let answered = open.iter().position(is).map(|at| open.remove(at).1);
+                let id = id.or(answered).unwrap_or_else(|| format!("call_of_{name}"));
+                self.results.push(Message::tool(id, output(response.as_deref())));
+            }
+            WirePart { .. } => {
+                self.parts.push(Part::Opaque { framing: Framing::Gemini, json: json.into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The results, each one by itself, and then the rest, if there is any.
+    fn messages(self, role: Role) -> Vec<Message> {
+        let Self { parts, reasonings, calls, results } = self;
+        let mut messages = results;
+        let rest = !(parts.is_empty() && calls.is_empty() && reasonings.is_empty());
+        if rest || messages.is_empty() {
+            let message =
+                reasonings.into_iter().fold(Message::new(role, "").parts(parts), Message::reasoning);
+            messages.push(if calls.is_empty() { message } else { message.calls(calls) });
+        }
+        messages
+    }
+}
+
+/// What a function gave back: its `output` where that is a text and all there is, else the JSON.
+fn output(response: Option<&RawValue>) -> String {
+    let Some(raw) = response else { return String::new() };
+    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let only = value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("output"));
+    only.and_then(Value::as_str).map_or_else(|| raw.get().to_owned(), str::to_owned)
+}

@@ -1,0 +1,172 @@
+//! The `input` of `OpenAI` Responses, as messages: calls and reasoning belong to what the assistant says.
+
+use super::wire::{Content, Name};
+use crate::message::{Framing, Message, Part, Reasoning, Role, ToolCall};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// Every field of every item that is read.
+#[derive(Deserialize)]
+struct Item {
+    r#type: Option<String>,
+    role: Option<Speaker>,
+    content: Option<Content>,
+    id: Option<String>,
+    summary: Option<Vec<Text>>,
+    encrypted_content: Option<String>,
+    call_id: Option<Name>,
+    name: Option<String>,
+    arguments: Option<String>,
+    output: Option<Content>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Speaker {
+    System,
+    Developer,
+    User,
+    Assistant,
+}
+
+impl Speaker {
+    fn role(self) -> Role {
+        match self {
+            Self::System => Role::System,
+            Self::Developer => Role::Developer,
+            Self::User => Role::User,
+            Self::Assistant => Role::Assistant,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Text {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct WirePart {
+    r#type: Option<String>,
+    text: Option<String>,
+    image_url: Option<String>,
+    detail: Option<String>,
+    refusal: Option<String>,
+}
+
+/// The messages of the items; an error names the item and what was expected.
+pub(super) fn messages(input: Content) -> Result<Vec<Message>, (usize, String)> {
+    let items = match input {
+        Content::Null => return Ok(Vec::new()),
+        Content::Text(text) => return Ok(vec![Message::user(text)]),
+        Content::Parts(items) => items,
+    };
+    let mut log = Log::default();
+    for (at, raw) in items.iter().enumerate() {
+        let item: Item = serde_json::from_str(raw.get()).map_err(|error| (at, error.to_string()))?;
+        log.item(item, raw.get()).map_err(|detail| (at, detail))?;
+    }
+    log.end();
+    Ok(log.messages)
+}
+
+#[derive(Default)]
+struct Log {
+    messages: Vec<Message>,
+    /// What the assistant is saying: reasoning, then content, then calls.
+    open: Option<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    reasonings: Vec<Reasoning>,
+    said: Option<Message>,
+    calls: Vec<ToolCall>,
+}
+
+impl Log {
+    fn item(&mut self, item: Item, json: &str) -> Result<(), String> {
+        match (item.r#type.as_deref(), item.role.map(Speaker::role)) {
+            (Some("message") | None, Some(Role::Assistant)) => {
+                let said = message(Role::Assistant, item.content)?;
+                if self.open.as_ref().is_some_and(|open| open.said.is_some() || !open.calls.is_empty()) {
+                    self.end();
+                }
+                self.open.get_or_insert_default().said = Some(said);
+            }
+            (Some("message") | None, Some(role)) => {
+                self.end();
+                self.messages.push(message(role, item.content)?);
+            }
+            (Some("reasoning"), _) => {
+                if self.open.as_ref().is_some_and(|open| open.said.is_some() || !open.calls.is_empty()) {
+                    self.end();
+                }
+                let summary: Vec<String> = item.summary.into_iter().flatten().map(|part| part.text).collect();
+                let (text, id) = (summary.join("\n\n"), item.id.unwrap_or_default());
+                let reasoning = match item.encrypted_content {
+                    Some(seal) => Reasoning::sealed(Framing::OpenAiResponses, text, seal).id(id),
+                    None => Reasoning::text(text),
+                };
+                self.open.get_or_insert_default().reasonings.push(reasoning);
+            }
+            (Some("function_call"), _) => {
+                let id = item
+                    .call_id
+                    .or(item.id.map(Name::Text))
+                    .map(Name::into_text)
+                    .ok_or("expected a call_id")?;
+                let name = item.name.ok_or("expected a name")?;
+                let call = ToolCall::new(id, name, item.arguments.unwrap_or_default());
+                self.open.get_or_insert_default().calls.push(call);
+            }
+            (Some("function_call_output"), _) => {
+                self.end();
+                let id = item.call_id.ok_or("expected a call_id")?.into_text();
+                let said = message(Role::User, item.output)?;
+                let result = Message::tool(id, said.text());
+                let parts = said.content_parts();
+                self.messages.push(if parts.is_empty() { result } else { result.parts(parts.to_vec()) });
+            }
+            // Another kind of item is carried as a part of what the assistant says.
+            (Some(_), _) => {
+                let part = Part::Opaque { framing: Framing::OpenAiResponses, json: json.into() };
+                self.end();
+                self.messages.push(Message::assistant("").parts([part]));
+            }
+            (None, None) => return Err("expected an item: an object with a type or a role".into()),
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        let Some(Open { reasonings, said, calls }) = self.open.take() else { return };
+        let said = said.unwrap_or_else(|| Message::assistant(""));
+        let message = reasonings.into_iter().fold(said, Message::reasoning);
+        self.messages.push(if calls.is_empty() { message } else { message.calls(calls) });
+    }
+}
+
+fn message(role: Role, content: Option<Content>) -> Result<Message, String> {
+    let parts = match content {
+        None | Some(Content::Null) => return Ok(Message::new(role, "")),
+        Some(Content::Text(text)) => return Ok(Message::new(role, text)),
+        Some(Content::Parts(parts)) => parts,
+    };
+    let part = |raw: &RawValue| {
+        let part: WirePart = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+        let kind = part.r#type.as_deref().unwrap_or("text");
+        let is_text = kind.ends_with("text") || kind == "refusal";
+        Ok(match part {
+            WirePart { text: Some(text), .. } | WirePart { refusal: Some(text), .. } if is_text => {
+                Part::Text(text)
+            }
+            WirePart { image_url: Some(url), detail, .. } => {
+                Part::Image { url, detail: detail.filter(|detail| detail != "auto") }
+            }
+            _ => Part::Opaque { framing: Framing::OpenAiResponses, json: raw.get().into() },
+        })
+    };
+    let parts: Result<Vec<Part>, String> = parts.iter().map(|raw| part(raw)).collect();
+    Ok(Message::new(role, "").parts(parts?))
+}

@@ -1,0 +1,136 @@
+//! The targets, what their rules are, and the bodies that are sent to them.
+
+use crate::rules::{Form, Target};
+use context_window::{Config, ContextPlan, Framing, Model, ToolResults, render};
+use serde_json::{Value, json};
+use std::{cell::RefCell, collections::BTreeMap, fs::File, io::Write, path::PathBuf};
+
+/// One target.
+pub struct Goal {
+    pub name: &'static str,
+    pub model: Model,
+    pub config: Config,
+    pub rules: Target,
+    /// Whether breakpoints are asked for.
+    pub marked: bool,
+    /// Whether the ledger is recounted from the body.
+    pub adds_up: bool,
+}
+
+impl Goal {
+    /// What is sent.
+    pub fn body(&self, plan: &ContextPlan) -> Value {
+        self.render(plan, self.marked)
+    }
+
+    /// The same without breakpoints: a block that was new is an earlier turn for the next prompt, and marked as such.
+    pub fn unmarked(&self, plan: &ContextPlan) -> Value {
+        self.render(plan, false)
+    }
+
+    fn render(&self, plan: &ContextPlan, marked: bool) -> Value {
+        let value = match (self.rules.form, marked) {
+            (Form::OpenAiChat, true) => serde_json::to_value(render::openai(plan).breakpoints()),
+            (Form::OpenAiChat | Form::ChatTemplate, _) => serde_json::to_value(render::openai(plan)),
+            (Form::OpenAiResponses, true) => {
+                serde_json::to_value(render::openai_responses(plan).breakpoints())
+            }
+            (Form::OpenAiResponses, false) => serde_json::to_value(render::openai_responses(plan)),
+            (Form::Anthropic, true) => {
+                serde_json::to_value(render::anthropic(plan).breakpoints(render::CacheLife::OneHour))
+            }
+            (Form::Anthropic, false) => serde_json::to_value(render::anthropic(plan)),
+            (Form::Gemini, _) => serde_json::to_value(render::gemini(plan)),
+        };
+        value.unwrap()
+    }
+}
+
+pub fn goals() -> Vec<Goal> {
+    let goal = |name, model: &str, rules: Target| Goal {
+        name,
+        model: Model::named(model).unwrap(),
+        config: Config::default(),
+        rules,
+        marked: false,
+        adds_up: true,
+    };
+    let chat = Target::new(Form::OpenAiChat);
+    let mut compatible = goal("a strict compatible server", "gpt-4o", chat.clone());
+    compatible.model.provider = "acme".into();
+    let mut cleared =
+        goal("openai", "gpt-4o", Target { many_system: true, developer_role: true, ..chat.clone() });
+    cleared.config.conversation.tool_results = ToolResults::Clip;
+    let template = Target { reasoning_content: true, ..Target::new(Form::ChatTemplate) };
+    let anthropic = Target::new(Form::Anthropic);
+    let gemini = Target::new(Form::Gemini);
+    let responses = Target::new(Form::OpenAiResponses);
+    let mut in_responses = goal("responses", "gpt-5", responses.clone());
+    in_responses.model = in_responses.model.in_form(Framing::OpenAiResponses);
+    let mut marked = goal("responses, marked", "gpt-5.6", Target { breakpoints: true, ..responses });
+    marked.model = marked.model.in_form(Framing::OpenAiResponses);
+    marked.model.cache = None;
+    let mut marked_chat = goal(
+        "openai, marked",
+        "gpt-5.6",
+        Target { many_system: true, developer_role: true, breakpoints: true, ..chat.clone() },
+    );
+    marked_chat.model.cache = None;
+    let mut sonnet = goal(
+        "claude, prefill",
+        "claude-sonnet-4-5",
+        Target { trailing_assistant: true, ..anthropic.clone() },
+    );
+    sonnet.model.cache = None;
+    let opus =
+        goal("claude, system inside", "claude-opus-5", Target { system_inside: true, ..anthropic.clone() });
+    let mut reasons = chat.clone();
+    reasons.reasoning_content = true;
+    vec![
+        cleared,
+        compatible,
+        goal("mistral", "mistral-large-latest", chat),
+        goal("deepseek", "deepseek-reasoner", reasons),
+        in_responses,
+        Goal { marked: true, ..marked },
+        Goal { marked: true, ..marked_chat },
+        Goal { marked: true, ..sonnet },
+        opus,
+        goal("claude", "claude-sonnet-5", anthropic),
+        goal("gemini", "gemini-2.5-pro", gemini.clone()),
+        goal("gemini 3", "gemini-3-pro-preview", Target { thought_signatures: true, ..gemini }),
+        goal("a chat template", "llama-3.1-8b-instruct", template),
+    ]
+}
+
+/// Writes a body for other programs to judge, where a folder for them is named.
+pub fn write(goal: &Goal, body: &Value) {
+    thread_local!(static FILES: RefCell<BTreeMap<&'static str, (File, u32)>> = RefCell::default());
+    let Some(folder) = std::env::var_os("CONTEXT_WINDOW_BODIES").map(PathBuf::from) else { return };
+    let provider = match goal.rules.form {
+        Form::OpenAiChat => "openai",
+        Form::OpenAiResponses => "openai-responses",
+        Form::Anthropic => "anthropic",
+        Form::Gemini => "gemini",
+        Form::ChatTemplate => return,
+    };
+    // Servers that speak the form with fields of their own are not what the provider's own types describe.
+    if goal.rules.reasoning_content {
+        return;
+    }
+    FILES.with_borrow_mut(|files| {
+        let (file, lines) = files.entry(goal.name).or_insert_with(|| {
+            std::fs::create_dir_all(&folder).unwrap();
+            let thread = format!("{:?}", std::thread::current().id());
+            let thread: String = thread.chars().filter(char::is_ascii_digit).collect();
+            let name = goal.name.replace([' ', ','], "-");
+            (File::create(folder.join(format!("{name}-{thread}.jsonl"))).unwrap(), 0)
+        });
+        // So many of each are enough for the types of a form.
+        if *lines < 1_500 {
+            *lines += 1;
+            let line = json!({ "provider": provider, "name": goal.name, "body": body });
+            writeln!(file, "{line}").unwrap();
+        }
+    });
+}

@@ -1,0 +1,154 @@
+//! The ledger against the body: what is sent is counted again from its JSON, by the figures that config/models.toml states.
+
+use crate::{body::Goal, rules::Form};
+use context_window::{ContextPlan, TokenCounter};
+use serde_json::Value;
+
+/// Figures of a wire form, as its documentation or ours states them.
+struct Figures {
+    message: u64,
+    role: bool,
+    part: u64,
+    name: u64,
+    call: u64,
+    priming: u64,
+    image: u64,
+}
+
+pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCounter) -> Result<(), String> {
+    let figures = match goal.rules.form {
+        Form::OpenAiChat | Form::ChatTemplate => {
+            Figures { message: 3, role: true, part: 0, name: 1, call: 3, priming: 3, image: 1_445 }
+        }
+        Form::OpenAiResponses => {
+            Figures { message: 3, role: true, part: 0, name: 0, call: 3, priming: 3, image: 1_445 }
+        }
+        Form::Anthropic => {
+            Figures { message: 0, role: false, part: 2, name: 0, call: 2, priming: 3, image: 1_600 }
+        }
+        Form::Gemini => {
+            Figures { message: 0, role: false, part: 0, name: 0, call: 3, priming: 1, image: 1_120 }
+        }
+    };
+    let sum = Sum { figures, counter };
+    let sent = match goal.rules.form {
+        Form::OpenAiChat | Form::ChatTemplate => sum.chat(body),
+        Form::OpenAiResponses => sum.responses(body),
+        Form::Anthropic => sum.anthropic(body),
+        Form::Gemini => sum.gemini(body),
+    };
+    let tools: i64 = plan.overhead.iter().filter(|line| line.what == "tools").map(|line| line.tokens).sum();
+    let recounted = sent as i64 + sum.figures.priming as i64 + tools;
+    if recounted == plan.total.n as i64 {
+        return Ok(());
+    }
+    let lines: Vec<String> =
+        plan.overhead.iter().map(|line| format!("{} {}", line.what, line.tokens)).collect();
+    let rows: Vec<String> = plan.included.iter().map(|row| format!("{} {}", row.id, row.tokens.n)).collect();
+    Err(format!(
+        "N3: the body counts {recounted}, the plan says {}\n{lines:?}\n{rows:?}\n{body:#}",
+        plan.total.n
+    ))
+}
+
+struct Sum {
+    figures: Figures,
+    counter: TokenCounter,
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+impl Sum {
+    fn text(&self, text: &Value) -> u64 {
+        self.counter.count(text.as_str().unwrap_or_default()).unwrap().n
+    }
+
+    fn json(&self, value: &Value) -> u64 {
+        self.counter.count(&value.to_string()).unwrap().n
+    }
+
+    fn message(&self, role: &str) -> u64 {
+        let role = if self.figures.role { self.counter.count(role).unwrap().n } else { 0 };
+        self.figures.message + role
+    }
+
+    /// A plain text, or a list of parts.
+    fn content(&self, content: &Value) -> u64 {
+        match content {
+            Value::Array(parts) => parts.iter().map(|part| self.figures.part + self.part(part)).sum(),
+            Value::String(text) if text.is_empty() => 0,
+            text => self.figures.part + self.text(text),
+        }
+    }
+
+    fn part(&self, part: &Value) -> u64 {
+        match part["type"].as_str() {
+            Some("text" | "input_text" | "summary_text") => self.text(&part["text"]),
+            Some("image_url" | "input_image" | "image") => self.figures.image,
+            _ if part.get("text").is_some() => self.text(&part["text"]),
+            _ if part.get("inlineData").is_some() || part.get("fileData").is_some() => self.figures.image,
+            _ => self.json(part),
+        }
+    }
+
+    fn call(&self, name: &Value, arguments: u64) -> u64 {
+        self.figures.call + self.text(name) + arguments
+    }
+
+    fn chat(&self, body: &Value) -> u64 {
+        let message = |message: &Value| {
+            let calls = list(message, "tool_calls").iter().map(|call| &call["function"]);
+            let calls: u64 = calls.map(|call| self.call(&call["name"], self.text(&call["arguments"]))).sum();
+            let name = message.get("name").map_or(0, |name| self.figures.name + self.text(name));
+            self.message(message["role"].as_str().unwrap())
+                + self.content(&message["content"])
+                + self.text(&message["reasoning_content"])
+                + name
+                + calls
+        };
+        list(body, "messages").iter().map(message).sum()
+    }
+
+    fn responses(&self, body: &Value) -> u64 {
+        let item = |item: &Value| match item["type"].as_str().unwrap() {
+            "message" => self.message(item["role"].as_str().unwrap()) + self.content(&item["content"]),
+            "function_call_output" => self.message("tool") + self.content(&item["output"]),
+            "function_call" => self.call(&item["name"], self.text(&item["arguments"])),
+            _ => match list(item, "summary") {
+                [] => (item["encrypted_content"].as_str().unwrap().len() as u64).div_ceil(4),
+                texts => texts.iter().map(|text| self.part(text)).sum(),
+            },
+        };
+        list(body, "input").iter().map(item).sum()
+    }
+
+    fn anthropic(&self, body: &Value) -> u64 {
+        let block = |block: &Value| match block["type"].as_str().unwrap() {
+            "tool_use" => self.call(&block["name"], self.json(&block["input"])),
+            "tool_result" => self.content(&block["content"]),
+            "thinking" => self.text(&block["thinking"]),
+            "redacted_thinking" => (block["data"].as_str().unwrap().len() as u64).div_ceil(4),
+            _ => self.figures.part + self.part(block),
+        };
+        let blocks = |message: &Value| list(message, "content").iter().map(block).sum::<u64>();
+        let messages: u64 = list(body, "messages").iter().map(blocks).sum();
+        list(body, "system").iter().map(block).sum::<u64>() + messages
+    }
+
+    fn gemini(&self, body: &Value) -> u64 {
+        let part = |part: &Value| {
+            if let Some(call) = part.get("functionCall") {
+                self.call(&call["name"], self.json(&call["args"]))
+            } else if let Some(answer) = part.get("functionResponse") {
+                self.text(&answer["response"]["output"])
+            } else {
+                self.part(part)
+            }
+        };
+        let parts = |content: &Value| list(content, "parts").iter().map(part).sum::<u64>();
+        let contents: u64 = list(body, "contents").iter().map(parts).sum();
+        parts(&body["systemInstruction"]) + contents
+    }
+}
