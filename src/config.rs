@@ -284,6 +284,8 @@ pub struct RagOptions {
     pub fill: Fill,
     /// Where the block stands.
     pub placement: Placement,
+    /// What the line before each document says of it.
+    pub header: Header,
     /// The smallest score that is kept.
     pub min_score: Option<f64>,
     /// The largest number of items.
@@ -314,6 +316,19 @@ pub enum Placement {
     BeforeQuestion,
     /// Before the first turn.
     BeforeConversation,
+}
+
+/// What the line before each document says of it, beside its text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Header {
+    /// Its id.
+    Id,
+    /// Its id, and its source where it has one (default).
+    #[default]
+    IdSource,
+    /// Its id, source and score.
+    IdSourceScore,
 }
 
 /// The table `[ttl]`.

@@ -117,6 +117,7 @@ mod telemetry;
 mod manager;
 pub mod report;
 mod session;
+mod retrieval;
 
 /// The README's program is a test.
 #[cfg(all(doctest, feature = "openai"))]
@@ -125,7 +126,7 @@ struct Readme;
 
 pub use anchor::{Anchor, Target};
 pub use config::{
-    CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, Fill, LoadedConfig,
+    CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, Fill, Header, LoadedConfig,
     ModelOptions, Placement, RagOptions, Repair, SectionOptions, Sections, TokenOptions, ToolResults,
     TtlOptions, TtlPolicy, UsageBase, UsageOptions,
 };
@@ -146,6 +147,7 @@ pub use plan::{
 };
 pub use reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule};
 pub use request::PlanRequest;
+pub use retrieval::FieldMap;
 pub use session::{Session, SessionFile};
 pub use tokens::{Certainty, TokenCount, TokenCounter};
 pub use usage::{Level, Margin, Report, Usage};

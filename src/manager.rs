@@ -67,7 +67,7 @@ impl ContextWindowManager {
             bytes if bytes > 0 && !counter.remembers() => counter.remembering(bytes),
             _ => counter,
         };
-        let meter = Meter::new(counter, &model)?;
+        let meter = Meter::new(counter, &model, config.rag.header)?;
         let config_name = name_of(&config);
         Ok(Self { model, meter, config, config_name })
     }

@@ -132,6 +132,16 @@ pub enum Part {
     },
 }
 
+impl Part {
+    /// The JSON of a part of an unknown type.
+    pub(crate) fn opaque(&self) -> Option<serde_json::Value> {
+        match self {
+            Self::Opaque { json, .. } => serde_json::from_str(json).ok(),
+            Self::Text(_) | Self::Image { .. } => None,
+        }
+    }
+}
+
 /// A tool call of the assistant. Arguments stay the original string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
@@ -385,6 +395,11 @@ impl Message {
             }
         }
         message
+    }
+
+    /// The same message with other parts.
+    pub(crate) fn with_parts(&self, parts: Vec<Part>) -> Self {
+        self.clone().edit(|extra| extra.parts = parts)
     }
 
     /// The text, shared.

@@ -1,6 +1,7 @@
 //! Counter and framing together: what a message, a document or a tool costs as it is sent (rule N3).
 
 use crate::{
+    config::Header,
     error::Error,
     item::RagItem,
     message::{Framing, Message, Role, Tool},
@@ -87,6 +88,8 @@ pub(crate) struct Meter {
     /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the live turn,
     /// and elsewhere.
     tags: [u32; 2],
+    /// What is said of each document.
+    header: Header,
     /// The block around the documents: a message of its own, and the lines at both ends.
     block: u64,
     /// The tool definitions that were counted last: an application declares the same ones with every request.
@@ -96,7 +99,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(counter: TokenCounter, model: &Model) -> Result<Self, Error> {
+    pub(crate) fn new(counter: TokenCounter, model: &Model, header: Header) -> Result<Self, Error> {
         #[cfg(feature = "chat-template")]
         let rendered = model.template.as_ref();
         #[cfg(feature = "chat-template")]
@@ -114,6 +117,7 @@ impl Meter {
             recipient: Recipient::of(model),
             frames,
             tags: [tokens::next_tag(), tokens::next_tag()],
+            header,
             block: lines,
             tools: Arc::default(),
             #[cfg(feature = "chat-template")]
@@ -194,13 +198,26 @@ impl Meter {
         Ok(i128::from(whole) - texts.map(i128::from).sum::<i128>())
     }
 
+    /// A document in its fence, as it is sent.
+    pub(crate) fn fenced(&self, item: &RagItem) -> String {
+        wording::document(item, self.header)
+    }
+
     /// One document of the block, with its fence.
     pub(crate) fn document(&self, item: &RagItem, limit: u64) -> Result<Weight, Error> {
         // A text that is over the limit by its bytes alone is not even copied into its fence.
         if self.counter.surely_over(&item.text, limit) {
             return Ok(Weight::Over);
         }
-        self.counter.count_recurring_to(&wording::document(item), limit)
+        self.counter.count_recurring_to(&self.fenced(item), limit)
+    }
+
+    /// Bytes that bound the tokens of a document with its fence.
+    pub(crate) fn document_bytes(&self, item: &RagItem) -> u64 {
+        // Escapes at worst lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
+        let origin = item.origin.as_deref().map_or(0, str::len);
+        let score = if self.header == Header::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
+        (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score) as u64
     }
 
     /// What the block around the documents costs, without any.
@@ -348,13 +365,6 @@ pub(crate) fn bytes(message: &Message) -> u64 {
 /// The same for a note: what its texts are.
 pub(crate) fn text_bytes(message: &Message) -> u64 {
     message.texts().map(|text| text.len() as u64).sum::<u64>() + sealed(message)
-}
-
-/// The same bound for a document with its fence.
-pub(crate) fn document_bytes(item: &RagItem) -> u64 {
-    // Escapes at worst lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
-    let origin = item.origin.as_deref().map_or(0, str::len);
-    (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64) as u64
 }
 
 #[cfg(test)]

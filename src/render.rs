@@ -10,6 +10,8 @@ use crate::{
 };
 
 mod anthropic;
+#[cfg(feature = "async-openai")]
+mod async_openai;
 mod gemini;
 mod json;
 mod openai;
@@ -48,6 +50,32 @@ pub fn openai(prompt: &impl AsRef<Prompt>) -> ChatBody<'_> {
 /// The prompt as a body of `OpenAI` Responses: `input` and `tools`, without the model's parameters.
 pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> ResponsesBody<'_> {
     ResponsesBody { prompt: conformed(prompt.as_ref(), Framing::OpenAiResponses), marked: false }
+}
+
+/// The prompt as a request of the crate `async-openai` (Chat Completions): set the model's parameters and send it.
+///
+/// # Errors
+///
+/// `ErrorKind::Input` for a part that the crate's types do not know; the JSON of [`openai`] holds it.
+#[cfg(feature = "async-openai")]
+pub fn async_openai_chat(
+    prompt: &impl AsRef<Prompt>,
+    model: &str,
+) -> Result<::async_openai::types::chat::CreateChatCompletionRequest, crate::error::Error> {
+    async_openai::chat(&openai(prompt), model)
+}
+
+/// The same for Responses.
+///
+/// # Errors
+///
+/// As [`async_openai_chat`].
+#[cfg(feature = "async-openai")]
+pub fn async_openai_responses(
+    prompt: &impl AsRef<Prompt>,
+    model: &str,
+) -> Result<::async_openai::types::responses::CreateResponse, crate::error::Error> {
+    async_openai::responses(&openai_responses(prompt), model)
 }
 
 /// The prompt as a body of Anthropic Messages: `system`, `messages` and `tools`, without the model's parameters.

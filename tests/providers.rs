@@ -54,6 +54,8 @@ fn hold(goal: &Goal, manager: &ContextWindowManager, request: &PlanRequest<'_>) 
     if !broken.is_empty() {
         return Err(format!("{}\n{sent:#}", broken.join("\n")));
     }
+    #[cfg(feature = "async-openai")]
+    body::is_what_async_openai_sends(goal, &plan)?;
     never_over_without_saying_so(&plan)?;
     what_nobody_wrote_is_named(&plan)?;
     if goal.adds_up {
@@ -108,7 +110,7 @@ fn planned_again_it_is_the_same(
     let asked = |row: &PlannedItem| row.reason == IncludedReason::Required && row.role == Some(Role::User);
     let same_question = plan.included.iter().any(asked)
         && !plan.included.iter().any(|row| [Source::State, Source::Synthetic].contains(&row.source))
-        && !plan.notices.iter().any(|notice| notice.rule == "H4");
+        && !later_instructions(plan);
     let same = if same_question { body == sent } else { thoughtless(&body) == thoughtless(&sent) };
     if !same {
         return Err(format!("another prompt when planned again:\n{sent:#}\n{body:#}"));
@@ -116,6 +118,12 @@ fn planned_again_it_is_the_same(
     let repaired =
         again.notices.iter().find(|notice| ["H1", "H2", "H3", "H4", "H5", "H6"].contains(&notice.rule));
     repaired.map_or(Ok(()), |notice| Err(format!("repaired when planned again: {notice:?}\n{sent:#}")))
+}
+
+/// Whether system messages stand in the conversation: some are the user's notes when they are read back.
+fn later_instructions(plan: &ContextPlan) -> bool {
+    let head = |row: &&PlannedItem| [Source::System, Source::Pinned].contains(&row.source);
+    plan.included.iter().skip_while(head).any(|row| row.source == Source::System)
 }
 
 /// A body without what the model thought.

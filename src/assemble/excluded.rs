@@ -111,7 +111,7 @@ fn documents(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<Excluded
         let unit = Unit::Document(rank);
         let reason = document.out.as_ref().or_else(|| chosen.passed_over.get(&unit))?;
         let item = pool.document(rank);
-        let bound = meter.bound(meter::document_bytes(item), 0);
+        let bound = meter.bound(meter.document_bytes(item), 0);
         Some(ExcludedItem {
             id: item.id.clone(),
             last_id: None,

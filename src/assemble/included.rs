@@ -318,7 +318,7 @@ impl Writer<'_, '_> {
         for (unit, kept) in self.chosen.kept.range(Unit::Document(0)..) {
             let Unit::Document(rank) = unit else { continue };
             let item = self.pool.document(*rank);
-            let fenced = wording::document(item);
+            let fenced = self.meter.fenced(item);
             let tokens = kept.tokens;
             if let Fate::Asks(ids) = self.pool.fate(*unit)? {
                 self.parts.notices.extend(ids.into_iter().map(ask_about));

@@ -49,10 +49,10 @@ pub(super) fn conform(
         let tokens = meter.joins(&texts.join("\n\n"), apart?.into_iter())?;
         parts.line(meter, "joins", tokens);
     }
-    if let Some((whole, trimmed)) = &conformed.begun {
+    for (before, after) in &conformed.rewritten {
         let tokens = |message: &Message| meter.message(message, Standing::Live, u64::MAX);
-        let saved = i128::from(tokens(trimmed)?.in_full()) - i128::from(tokens(whole)?.in_full());
-        parts.line(meter, "joins", saved);
+        let more = i128::from(tokens(after)?.in_full()) - i128::from(tokens(before)?.in_full());
+        parts.line(meter, "joins", more);
     }
     let now = |mark: &Mark| {
         let end = conformed.places[mark.message];

@@ -4,11 +4,37 @@ use crate::{
     error::{Error, Repr},
     file,
 };
+use serde::Deserialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
 /// The largest file that is read for a template.
 const MOST_BYTES: u64 = 1 << 24;
+/// The largest `tokenizer.json` whose control tokens are read.
+const MOST_TOKENIZER_BYTES: u64 = 1 << 28;
+
+/// The tokens that a tokenizer adds to its vocabulary, in either of the files that name them.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    added_tokens_decoder: BTreeMap<String, Token>,
+    added_tokens: Vec<Token>,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    content: String,
+    #[serde(default)]
+    special: bool,
+}
+
+impl Tokens {
+    /// Those that control something.
+    fn control(self) -> impl Iterator<Item = String> {
+        let all = self.added_tokens_decoder.into_values().chain(self.added_tokens);
+        all.filter(|token| token.special).map(|token| token.content)
+    }
+}
 
 /// A chat template in Jinja, as models on Hugging Face bring it, with what it needs beside the messages.
 ///
@@ -55,12 +81,16 @@ impl ChatTemplate {
             ));
         };
         let mut template = Self::new(&origin, &source);
-        let added = settings.get("added_tokens_decoder").and_then(Value::as_object);
-        let special = |token: &&Value| token.get("special") == Some(&Value::Bool(true));
-        let content = |token: &Value| token.get("content").and_then(Value::as_str).map(str::to_owned);
-        template
-            .control
-            .extend(added.into_iter().flat_map(|added| added.values()).filter(special).filter_map(content));
+        let settings_tokens: Tokens = serde_json::from_value(settings.clone()).unwrap_or_default();
+        let tokenizer = folder.join("tokenizer.json");
+        let tokenizer_tokens: Tokens = if tokenizer.exists() {
+            let text = file::text(&tokenizer, MOST_TOKENIZER_BYTES, "a tokenizer.json");
+            let text = text.map_err(|detail| fault(&tokenizer.display().to_string(), &detail))?;
+            serde_json::from_str(&text).unwrap_or_default()
+        } else {
+            Tokens::default()
+        };
+        template.control.extend([settings_tokens, tokenizer_tokens].into_iter().flat_map(Tokens::control));
         for (name, value) in settings.as_object().into_iter().flatten() {
             let text = value.as_str().or_else(|| value.get("content").and_then(Value::as_str));
             if let Some(text) = text.filter(|_| name.ends_with("_token")) {

@@ -267,27 +267,28 @@ fn is_half(kind: Option<&str>) -> bool {
     kind.is_some_and(|kind| kind.ends_with("tool_use") || kind.ends_with("tool_result"))
 }
 
-/// Whether a block of the provider's own tools has its other half in the same message, the call before the result: the
-/// assistant says nothing else that is not known here.
+/// Whether a block of the provider's own tools has its other half in the same message, the call before the result, and
+/// neither of them twice: the assistant says nothing else that is not known here.
 fn server_tool_is_whole(value: &Value, message: &Message) -> bool {
-    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    let is_call = text(value, "type").is_some_and(|kind| kind.ends_with("tool_use"));
-    let (own, other, id) = match (is_call, text(value, "tool_use_id")) {
-        (true, _) => ("id", "tool_use_id", text(value, "id")),
-        (false, Some(id)) => ("tool_use_id", "id", Some(id)),
-        (false, None) => return false,
+    let Some(id) = server_tool_id(value) else { return false };
+    let halves: Vec<bool> = message
+        .content_parts()
+        .iter()
+        .filter_map(Part::opaque)
+        .filter(|block| server_tool_id(block).as_ref() == Some(&id))
+        .map(|block| block.get("tool_use_id").is_none())
+        .collect();
+    halves == [true, false]
+}
+
+/// The id of a call of the provider's own tools, or that a result of one names.
+pub(super) fn server_tool_id(value: &Value) -> Option<String> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let key = match text("type") {
+        Some(kind) if kind.ends_with("tool_use") => "id",
+        _ => "tool_use_id",
     };
-    let Some(id) = id else { return false };
-    let others = message.content_parts().iter().filter_map(|part| match part {
-        Part::Opaque { json, .. } => serde_json::from_str::<Value>(json).ok(),
-        Part::Text(_) | Part::Image { .. } => None,
-    });
-    let others: Vec<Value> = others.collect();
-    let at = |key: &str| others.iter().position(|block| text(block, key).as_ref() == Some(&id));
-    match (at(own), at(other)) {
-        (Some(here), Some(there)) => (here < there) == is_call,
-        _ => false,
-    }
+    text(key).map(str::to_owned)
 }
 
 /// Media type and base64 data of an image in a data URL, where both are what providers take.

@@ -1,12 +1,13 @@
 //! All messages of a prompt as a target takes them: instructions in their place, the user first and last, neighbours of
 //! one role as one message, ids of calls (rules H4 to H6).
 
-use super::{Recipient, call_ids, has_one_place};
+use super::{Recipient, call_ids, content::server_tool_id, has_one_place};
 use crate::{
     message::{Content, Framing, Mark, Message, Part, Role},
     model::SystemPlace,
     wording,
 };
+use std::collections::BTreeSet;
 
 /// The messages as they are sent, and what that made of the given ones.
 #[derive(Debug)]
@@ -18,14 +19,15 @@ pub(crate) struct Conformed {
     pub(crate) merged: Vec<Role>,
     /// How many instructions became one text; 0 where none did.
     pub(crate) joined: usize,
-    /// The last message as it was and as it is sent, where the target does not take all of it there.
-    pub(crate) begun: Option<(Message, Message)>,
+    /// Messages as they were and as they are sent, where the target does not take all of them at their place.
+    pub(crate) rewritten: Vec<(Message, Message)>,
 }
 
 impl Recipient {
     /// The messages in the order and number in which this target takes them. What it takes comes back as it is.
     pub(crate) fn sequence(&self, messages: Vec<Message>) -> Conformed {
-        let mut sent = Sent { recipient: self, done: Conformed::empty(messages.len()) };
+        let done = Conformed::empty(messages.len());
+        let mut sent = Sent { recipient: self, done, server_tools: BTreeSet::new() };
         if self.framing == Framing::Plain {
             messages.into_iter().for_each(|message| sent.push(message, true));
             return sent.done;
@@ -41,6 +43,7 @@ impl Recipient {
         let mut messages = messages.peekable();
         while let Some(message) = messages.next() {
             let message = sent.in_its_place(message, messages.peek());
+            let message = sent.called_once(message);
             if self.wants_bridge(sent.done.messages.last(), &message) {
                 sent.push(Message::assistant(wording::BRIDGE), false);
             }
@@ -55,12 +58,20 @@ impl Recipient {
 struct Sent<'a> {
     recipient: &'a Recipient,
     done: Conformed,
+    /// Ids of the provider's own tools that were called.
+    server_tools: BTreeSet<String>,
 }
 
 impl Conformed {
     fn empty(capacity: usize) -> Self {
         let messages = Vec::with_capacity(capacity);
-        Self { messages, places: Vec::with_capacity(capacity), merged: Vec::new(), joined: 0, begun: None }
+        Self {
+            messages,
+            places: Vec::with_capacity(capacity),
+            merged: Vec::new(),
+            joined: 0,
+            rewritten: Vec::new(),
+        }
     }
 }
 
@@ -88,6 +99,32 @@ impl Sent<'_> {
             && matches!(before, Some(Role::User | Role::Tool))
             && matches!(after, None | Some(Role::Assistant));
         if stands { message } else { message.in_role(Role::User) }
+    }
+
+    /// The provider's own tools are called once by each id: what repeats one is named in its place.
+    fn called_once(&mut self, message: Message) -> Message {
+        if self.recipient.framing != Framing::Anthropic || message.role() != Role::Assistant {
+            return message;
+        }
+        let ids = |part: &Part| part.opaque().as_ref().and_then(server_tool_id);
+        let repeated = |part: &&Part| ids(part).is_some_and(|id| self.server_tools.contains(&id));
+        let rewritten = message.content_parts().iter().any(|part| repeated(&part)).then(|| {
+            let named = |part: &Part| match part.opaque().filter(|_| repeated(&part)) {
+                Some(block) => {
+                    Part::Text(wording::left_out_part(block["type"].as_str().unwrap_or("unknown")))
+                }
+                None => part.clone(),
+            };
+            message.with_parts(message.content_parts().iter().map(named).collect())
+        });
+        self.server_tools.extend(message.content_parts().iter().filter_map(ids));
+        match rewritten {
+            Some(rewritten) => {
+                self.done.rewritten.push((message, rewritten.clone()));
+                rewritten
+            }
+            None => message,
+        }
     }
 
     fn push(&mut self, message: Message, given: bool) {
@@ -118,7 +155,7 @@ impl Sent<'_> {
             && let Some(last) = self.done.messages.last_mut()
             && let Some(begun) = begun_reply(last)
         {
-            self.done.begun = Some((std::mem::replace(last, begun.clone()), begun));
+            self.done.rewritten.push((std::mem::replace(last, begun.clone()), begun));
         }
     }
 }

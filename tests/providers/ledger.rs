@@ -38,7 +38,14 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         Form::Gemini => sum.gemini(body),
     };
     let tools: i64 = plan.overhead.iter().filter(|line| line.what == "tools").map(|line| line.tokens).sum();
-    let recounted = sent as i64 + sum.figures.priming as i64 + tools;
+    // Where arguments are JSON on the wire, reading the body back has lost the white space between.
+    let as_json = matches!(goal.rules.form, Form::Anthropic | Form::Gemini);
+    let calls = plan.messages().iter().flat_map(|message| message.tool_calls()).filter(|_| as_json);
+    let sent = calls.fold(sent as i64, |sent, call| {
+        let compact: Value = serde_json::from_str(&call.arguments).unwrap();
+        sent + sum.counter.count(&call.arguments).unwrap().n as i64 - sum.json(&compact) as i64
+    });
+    let recounted = sent + sum.figures.priming as i64 + tools;
     if recounted == plan.total.n as i64 {
         return Ok(());
     }

@@ -1,0 +1,331 @@
+//! What retrievers return, as documents: a map of fields, with presets for stores whose JSON is known.
+
+use crate::{
+    error::Error,
+    item::{ItemId, RagItem},
+};
+use serde_json::Value;
+
+/// Where the fields of a hit stand in a retriever's JSON, as dotted paths, and how its score is to be read.
+///
+/// Every preset can be changed: where the text stands is the application's own choice in most stores.
+///
+/// ```
+/// use context_window::FieldMap;
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let answer = r#"{"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": "Paris.", "file": "a.md"}}]}}"#;
+/// let hits = FieldMap::qdrant().source("payload.file").read(answer)?;
+/// assert_eq!((hits[0].id().as_str(), hits[0].text()), ("7", "Paris."));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldMap {
+    name: String,
+    /// Where the list of hits may stand; the empty path is the whole.
+    hits: Vec<String>,
+    id: Vec<String>,
+    text: Vec<String>,
+    score: Vec<String>,
+    distance: Vec<String>,
+    source: Vec<String>,
+    /// A hit may be a pair of a document and its score.
+    pairs: bool,
+}
+
+fn paths(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+impl FieldMap {
+    /// A map that reads `id`, `text` and `score` of each hit in a list; name the other fields with the methods below.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            name: "hits".into(),
+            hits: paths(&[""]),
+            id: paths(&["id"]),
+            text: paths(&["text"]),
+            score: paths(&["score"]),
+            distance: Vec::new(),
+            source: paths(&["source"]),
+            pairs: false,
+        }
+    }
+
+    /// The map of this name: `qdrant`, `lancedb`, `tantivy`, `langchain` or `llamaindex`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "qdrant" => Self::qdrant(),
+            "lancedb" => Self::lancedb(),
+            "tantivy" => Self::tantivy(),
+            "langchain" => Self::langchain(),
+            "llamaindex" => Self::llamaindex(),
+            _ => return None,
+        })
+    }
+
+    /// Qdrant's answer to `points/query` or `points/search`, or its list of points; text in `payload.text`, `payload.content`
+    /// or `payload.document`. For a collection that measures a distance (Euclid, Manhattan) add [`FieldMap::distances`].
+    #[must_use]
+    pub fn qdrant() -> Self {
+        Self {
+            name: "qdrant".into(),
+            hits: paths(&["result.points", "result", "points", ""]),
+            text: paths(&["payload.text", "payload.content", "payload.document"]),
+            source: paths(&["payload.source"]),
+            ..Self::new()
+        }
+    }
+
+    /// `LanceDB`'s rows as JSON: `_relevance_score` or `_score` as they are, and `_distance` turned round: it is smaller for
+    /// what is nearer.
+    #[must_use]
+    pub fn lancedb() -> Self {
+        Self {
+            name: "lancedb".into(),
+            score: paths(&["_relevance_score", "_score", "score"]),
+            distance: paths(&["_distance"]),
+            text: paths(&["text", "content"]),
+            ..Self::new()
+        }
+    }
+
+    /// What `tantivy-cli serve` answers: fields are lists of values. Its `id` is unique within a segment only; name a field
+    /// of your own with [`FieldMap::id`], such as `doc.path`.
+    #[must_use]
+    pub fn tantivy() -> Self {
+        Self {
+            name: "tantivy".into(),
+            hits: paths(&["hits", ""]),
+            id: paths(&["doc.id", "id"]),
+            text: paths(&["doc.text", "doc.body", "doc.content"]),
+            source: paths(&["doc.source", "doc.path"]),
+            ..Self::new()
+        }
+    }
+
+    /// `LangChain`'s documents as JSON, alone or as pairs of a document and its score. Whether that is a distance depends on
+    /// the store behind it: where it is, add [`FieldMap::distances`]. A document without an id goes by its place.
+    #[must_use]
+    pub fn langchain() -> Self {
+        Self {
+            name: "langchain".into(),
+            id: paths(&["kwargs.id", "id", "metadata.id"]),
+            text: paths(&["page_content", "pageContent", "kwargs.page_content"]),
+            score: paths(&["score", "metadata.score", "metadata.relevance_score"]),
+            source: paths(&["metadata.source", "kwargs.metadata.source"]),
+            pairs: true,
+            ..Self::new()
+        }
+    }
+
+    /// `LlamaIndex`'s nodes with scores as JSON.
+    #[must_use]
+    pub fn llamaindex() -> Self {
+        Self {
+            name: "llamaindex".into(),
+            hits: paths(&["source_nodes", "nodes", ""]),
+            id: paths(&["node.id_", "node.node_id", "id_", "id"]),
+            text: paths(&["node.text", "node.text_resource.text", "text", "text_resource.text"]),
+            source: paths(&["node.metadata.file_path", "node.metadata.file_name", "metadata.file_path"]),
+            ..Self::new()
+        }
+    }
+
+    /// Sets where the list of hits stands; an empty path is the whole.
+    #[must_use]
+    pub fn hits(mut self, path: &str) -> Self {
+        self.hits = paths(&[path]);
+        self
+    }
+
+    /// Sets where a hit's id stands.
+    #[must_use]
+    pub fn id(mut self, path: &str) -> Self {
+        self.id = paths(&[path]);
+        self
+    }
+
+    /// Sets where a hit's text stands.
+    #[must_use]
+    pub fn text(mut self, path: &str) -> Self {
+        self.text = paths(&[path]);
+        self
+    }
+
+    /// Sets where a hit's score stands; larger is better.
+    #[must_use]
+    pub fn score(mut self, path: &str) -> Self {
+        (self.score, self.distance) = (paths(&[path]), Vec::new());
+        self
+    }
+
+    /// Sets where a hit's distance stands; smaller is better, so its score is the distance below zero.
+    #[must_use]
+    pub fn distance(mut self, path: &str) -> Self {
+        (self.distance, self.score) = (paths(&[path]), Vec::new());
+        self
+    }
+
+    /// Reads what the map takes for scores as distances: smaller is better.
+    #[must_use]
+    pub fn distances(mut self) -> Self {
+        let scores = std::mem::take(&mut self.score);
+        self.distance.extend(scores);
+        self
+    }
+
+    /// Sets where the name of a hit's source stands; hits without one have none.
+    #[must_use]
+    pub fn source(mut self, path: &str) -> Self {
+        self.source = paths(&[path]);
+        self
+    }
+
+    /// The documents of a retriever's answer, in its order.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no JSON, where no
+    /// list of hits stands, and for hits without a text or a score that is a number.
+    pub fn read(&self, json: &str) -> Result<Vec<RagItem>, Error> {
+        let whole: Value = serde_json::from_str(json).map_err(|error| {
+            let place = format!("{}:{}:{}", self.name, error.line(), error.column());
+            Error::input(place, "not JSON; expected a retriever's answer")
+        })?;
+        let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {
+            let paths: Vec<&str> =
+                self.hits.iter().map(|path| if path.is_empty() { "the whole" } else { path }).collect();
+            Error::input(&self.name, format!("no list of hits; looked for {}", paths.join(", ")))
+        })?;
+        list.iter().enumerate().map(|(nth, hit)| self.item(nth, hit)).collect()
+    }
+
+    fn item(&self, nth: usize, hit: &Value) -> Result<RagItem, Error> {
+        let (hit, beside) = match hit.as_array().map(Vec::as_slice) {
+            Some([document, score]) if self.pairs => (document, Some(score)),
+            _ => (hit, None),
+        };
+        let missing = |what: &str, looked: &[String]| {
+            let place = format!("{}[{nth}]", self.name);
+            Error::input(place, format!("no {what}; looked for {}", looked.join(", ")))
+        };
+        let text = self.text.iter().find_map(|path| text_of(at(hit, path)?));
+        let text = text.ok_or_else(|| missing("text", &self.text))?;
+        let number = |paths: &[String]| paths.iter().find_map(|path| one(at(hit, path)?).as_f64());
+        let (beside, inverted) = (beside.and_then(Value::as_f64), self.score.is_empty());
+        let score = match (beside, number(&self.score), number(&self.distance)) {
+            (Some(distance), ..) if inverted => -distance,
+            (Some(score), ..) | (None, Some(score), _) => score,
+            (None, None, Some(distance)) => -distance,
+            (None, None, None) => {
+                let looked: Vec<String> = self.score.iter().chain(&self.distance).cloned().collect();
+                return Err(missing("score that is a number", &looked));
+            }
+        };
+        let id = self.id.iter().find_map(|path| text_of(at(hit, path)?));
+        let id: ItemId = id.unwrap_or_else(|| format!("hit{nth}")).into();
+        let item = RagItem::new(id, score, text);
+        let source = self.source.iter().find_map(|path| text_of(at(hit, path)?));
+        Ok(match source {
+            Some(source) => item.origin(source),
+            None => item,
+        })
+    }
+}
+
+impl Default for FieldMap {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What stands at a dotted path.
+fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    let keys = path.split('.').filter(|key| !key.is_empty());
+    keys.into_iter().try_fold(value, |value, key| value.get(key)).filter(|found| !found.is_null())
+}
+
+/// A value, or the first one where a field is a list of them.
+fn one(value: &Value) -> &Value {
+    value.as_array().and_then(|list| list.first()).unwrap_or(value)
+}
+
+/// A text, a number as text, or the texts of a list.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(list) => {
+            let texts: Vec<String> = list.iter().filter_map(text_of).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(map: &FieldMap, json: &str) -> Vec<(String, f64, String)> {
+        let items = map.read(json).unwrap();
+        items
+            .iter()
+            .map(|item| (item.id().as_str().to_owned(), item.score(), item.text().to_owned()))
+            .collect()
+    }
+
+    fn hit(id: &str, score: f64, text: &str) -> (String, f64, String) {
+        (id.into(), score, text.into())
+    }
+
+    #[test]
+    fn each_preset_reads_its_stores_answer() {
+        let point = r#"{"id":"5c56c793","version":0,"score":0.8,"payload":{"text":"t"}}"#;
+        for whole in [
+            format!(r#"{{"result":{{"points":[{point}]}},"status":"ok"}}"#),
+            format!(r#"{{"result":[{point}]}}"#),
+            format!("[{point}]"),
+        ] {
+            assert_eq!(read(&FieldMap::qdrant(), &whole), [hit("5c56c793", 0.8, "t")]);
+            assert_eq!(read(&FieldMap::qdrant().distances(), &whole), [hit("5c56c793", -0.8, "t")]);
+        }
+        let rows =
+            r#"[{"id":1,"text":"near","vector":[0.1],"_distance":0.25},{"id":2,"text":"far","_distance":3}]"#;
+        assert_eq!(read(&FieldMap::lancedb(), rows), [hit("1", -0.25, "near"), hit("2", -3.0, "far")]);
+        let ranked = r#"[{"id":1,"text":"x","_distance":0.25,"_relevance_score":0.9}]"#;
+        assert_eq!(read(&FieldMap::lancedb(), ranked), [hit("1", 0.9, "x")]);
+        let served = r#"{"q":"a","num_hits":1,"hits":[{"score":7.5,"doc":{"path":["a.md"],"body":["one","two"]},"id":3}]}"#;
+        assert_eq!(read(&FieldMap::tantivy(), served), [hit("3", 7.5, "one\ntwo")]);
+        assert_eq!(read(&FieldMap::tantivy().id("doc.path"), served), [hit("a.md", 7.5, "one\ntwo")]);
+        let pairs = r#"[[{"id":null,"metadata":{"source":"s"},"page_content":"t","type":"Document"},0.3]]"#;
+        assert_eq!(read(&FieldMap::langchain(), pairs), [hit("hit0", 0.3, "t")]);
+        assert_eq!(read(&FieldMap::langchain().distances(), pairs), [hit("hit0", -0.3, "t")]);
+        let dumped = r#"[[{"lc":1,"type":"constructor","id":["langchain","Document"],"kwargs":{"id":"d","page_content":"t"}},1]]"#;
+        assert_eq!(read(&FieldMap::langchain(), dumped), [hit("d", 1.0, "t")]);
+        let javascript = r#"[{"pageContent":"t","metadata":{"score":0.5},"id":"x"}]"#;
+        assert_eq!(read(&FieldMap::langchain(), javascript), [hit("x", 0.5, "t")]);
+        for node in [r#"{"id_":"n","text":"t","metadata":{}}"#, r#"{"id_":"n","text_resource":{"text":"t"}}"#]
+        {
+            let nodes = format!(r#"[{{"node":{node},"score":0.5,"class_name":"NodeWithScore"}}]"#);
+            assert_eq!(read(&FieldMap::llamaindex(), &nodes), [hit("n", 0.5, "t")]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_where_and_what_was_looked_for() {
+        let error = |map: FieldMap, json: &str| map.read(json).unwrap_err().to_string();
+        let shown = [
+            error(FieldMap::qdrant(), "{\"a\":\n x}"),
+            error(FieldMap::qdrant(), r#"{"hits":[]}"#),
+            error(FieldMap::qdrant(), r#"[{"id":1,"score":1,"payload":{"body":"t"}}]"#),
+            error(FieldMap::llamaindex(), r#"[{"node":{"id_":"n","text":"t"},"score":null}]"#),
+            error(FieldMap::new().distance("d"), r#"[{"id":"a","text":"t","score":1}]"#),
+        ];
+        insta::assert_snapshot!(shown.join("\n"), @"");
+    }
+}
