@@ -59,6 +59,20 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
+/// JSON without white space between its parts; everything else stays as it is, the order of keys too.
+pub(crate) fn compact_json(json: &str) -> String {
+    let (mut out, mut quoted, mut escaped) = (String::with_capacity(json.len()), false, false);
+    for c in json.chars() {
+        let blank = matches!(c, ' ' | '\t' | '\n' | '\r');
+        if quoted || !blank {
+            out.push(c);
+        }
+        quoted ^= c == '"' && !escaped;
+        escaped = quoted && c == '\\' && !escaped;
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +84,14 @@ mod tests {
         assert_eq!(nearest("Fil", keys), Some("fill"));
         assert_eq!(nearest("temperature", keys), None);
         assert_eq!(nearest("", keys), None);
+    }
+
+    #[test]
+    fn json_without_white_space_is_the_same_json() {
+        let text = "{ \"b\" : [ 1 ,\n 2 ], \"a\": \"x \\\" \\\\\", \"c\":\t\" { \" }";
+        let compact = compact_json(text);
+        assert_eq!(compact, "{\"b\":[1,2],\"a\":\"x \\\" \\\\\",\"c\":\" { \"}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&compact), read(text));
     }
 }

@@ -54,19 +54,6 @@ impl FieldMap {
         }
     }
 
-    /// The map of this name: `qdrant`, `lancedb`, `tantivy`, `langchain` or `llamaindex`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "qdrant" => Self::qdrant(),
-            "lancedb" => Self::lancedb(),
-            "tantivy" => Self::tantivy(),
-            "langchain" => Self::langchain(),
-            "llamaindex" => Self::llamaindex(),
-            _ => return None,
-        })
-    }
-
     /// Qdrant's answer to `points/query` or `points/search`, or its list of points; text in `payload.text`, `payload.content`
     /// or `payload.document`. For a collection that measures a distance (Euclid, Manhattan) add [`FieldMap::distances`].
     #[must_use]
@@ -133,6 +120,13 @@ impl FieldMap {
             source: paths(&["node.metadata.file_path", "node.metadata.file_name", "metadata.file_path"]),
             ..Self::new()
         }
+    }
+
+    /// Sets what stands for the answer in errors: a file, an address.
+    #[must_use]
+    pub fn called(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// Sets where the list of hits stands; an empty path is the whole.
@@ -326,6 +320,12 @@ mod tests {
             error(FieldMap::llamaindex(), r#"[{"node":{"id_":"n","text":"t"},"score":null}]"#),
             error(FieldMap::new().distance("d"), r#"[{"id":"a","text":"t","score":1}]"#),
         ];
-        insta::assert_snapshot!(shown.join("\n"), @"");
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        qdrant:2:2: not JSON; expected a retriever's answer
+        qdrant: no list of hits; looked for result.points, result, points, the whole
+        qdrant[0]: no text; looked for payload.text, payload.content, payload.document
+        llamaindex[0]: no score that is a number; looked for score
+        hits[0]: no score that is a number; looked for d
+        "#);
     }
 }

@@ -189,7 +189,7 @@ fn estimates(config: &Config) -> String {
 }
 
 /// For each key, a value that is not its default.
-const OTHER_VALUES: [(&str, &str); 28] = [
+const OTHER_VALUES: [(&str, &str); 29] = [
     ("preset", "\"rag\""),
     ("model.default.context_len", "9000"),
     ("model.default.max_completion", "1000"),
@@ -208,6 +208,7 @@ const OTHER_VALUES: [(&str, &str); 28] = [
     ("conversation.clear_at_least", "100000"),
     ("rag.fill", "\"prefix\""),
     ("rag.placement", "\"before_conversation\""),
+    ("rag.header", "\"id_source_score\""),
     ("rag.min_score", "0.5"),
     ("rag.max_items", "1"),
     ("rag.max_item_tokens", "40"),

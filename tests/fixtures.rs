@@ -12,7 +12,9 @@
 
 mod support;
 
-use context_window::{Config, ContextWindowManager, Error, Model, Session, TokenCounter, report};
+use context_window::{
+    Config, ContextWindowManager, Error, Framing, Model, Session, TokenCounter, render, report,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
@@ -33,6 +35,8 @@ struct Fixture {
     #[serde(default)]
     config: String,
     counter: Option<String>,
+    /// The wire form that the body is shown in, and that the plan is made for.
+    body: Option<String>,
     /// How many turns are completed and planned again.
     #[serde(default)]
     turns: u32,
@@ -48,7 +52,10 @@ fn run(fixture: &Fixture) -> Result<String, Error> {
         fixture.session.as_ref().map(|raw| raw.get().to_owned()).or_else(|| fixture.text.clone()).unwrap();
     let mut session = Session::from_json(&text)?;
     let config = Config::from_toml(&fixture.config, "config.toml")?;
-    let model = session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named)?;
+    let mut model = session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named)?;
+    if fixture.body.as_deref() == Some("openai-responses") {
+        model = model.in_form(Framing::OpenAiResponses);
+    }
     let manager = match &fixture.counter {
         Some(name) => ContextWindowManager::new(model, TokenCounter::named(name)?, config.clone())?,
         None => ContextWindowManager::configured(model, config.clone())?,
@@ -71,6 +78,17 @@ fn run(fixture: &Fixture) -> Result<String, Error> {
             let _ = writeln!(out, "=== turn {turn}");
         }
         let _ = writeln!(out, "{}\n{}", report::text(&plan), report::json(&plan));
+        let body = match fixture.body.as_deref() {
+            Some("openai") => serde_json::to_string_pretty(&render::openai(&plan)).unwrap(),
+            Some("openai-responses") => {
+                serde_json::to_string_pretty(&render::openai_responses(&plan)).unwrap()
+            }
+            Some("anthropic") => serde_json::to_string_pretty(&render::anthropic(&plan)).unwrap(),
+            Some("gemini") => serde_json::to_string_pretty(&render::gemini(&plan)).unwrap(),
+            Some(other) => panic!("no body of {other}"),
+            None => String::new(),
+        };
+        out.push_str(&body);
         session.log.complete_turn(&plan);
     }
     Ok(out)
@@ -101,7 +119,8 @@ fn every_rule_has_a_fixture() {
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(files.len() >= 40, "{} fixtures", files.len());
     let named: BTreeSet<String> = files.iter().flat_map(|path| read(path).rules).collect();
-    let rules = "B1 B2 B3 B4 B5 B6 S1 S2 S3 S4 S5 S6 S7 S8 S9 T1 T2 T3 O1 O2 O3 O4 O5 H1 H2 H3 H4 N1 N3";
+    let rules =
+        "B1 B2 B3 B4 B5 B6 S1 S2 S3 S4 S5 S6 S7 S8 S9 T1 T2 T3 O1 O2 O3 O4 O5 H1 H2 H3 H4 H5 H6 H7 N1 N3";
     let missing: Vec<&str> = rules.split(' ').filter(|rule| !named.contains(*rule)).collect();
     assert!(missing.is_empty(), "no fixture names {missing:?}");
     let rulebook = include_str!("../docs/rules.md");

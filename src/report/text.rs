@@ -223,7 +223,8 @@ impl Text<'_> {
             (Source::System, _) => "system text",
             (Source::State, _) => "state",
             (_, Some(Role::User)) if self.plan.live.as_ref() == Some(&item.id) => "the question",
-            (Source::Synthetic, _) => "a made-up result",
+            (Source::Synthetic, Some(Role::Tool)) => "a made-up result",
+            (Source::Synthetic, _) => "the target demands it",
             (Source::Tool, _) => "a result of the running call",
             (_, Some(Role::Assistant)) if self.plan.live.is_some() => "the running call",
             _ => "the newest message",
@@ -293,7 +294,8 @@ fn counted_there(margin: Margin) -> String {
 fn speaker(item: &PlannedItem) -> &'static str {
     match (item.source, item.role) {
         (Source::Tool, _) => "tool result",
-        (Source::Synthetic, _) => "made-up result",
+        (Source::Synthetic, Some(Role::Tool)) => "made-up result",
+        (Source::Synthetic, _) => "made up for the target",
         (_, Some(role)) => role.name(),
         (source, None) => source.name(),
     }

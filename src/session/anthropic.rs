@@ -1,8 +1,11 @@
 //! Content blocks of Anthropic Messages, which may stand in any session's messages.
 
 use super::wire::{Content, Name};
-use crate::error::Error;
-use crate::message::{Framing, Message, Part, Reasoning, Role, ToolCall};
+use crate::{
+    error::Error,
+    message::{Framing, Message, Part, Reasoning, Role, ToolCall},
+    plain::compact_json,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -73,7 +76,7 @@ pub(super) fn piece(json: &str, kind: Option<&str>) -> Option<Result<Piece, serd
     }
     let piece = match kind {
         "tool_use" => serde_json::from_str(json).map(|Call { id, name, input }| {
-            let arguments = input.map_or_else(|| "{}".into(), |input| input.get().to_owned());
+            let arguments = input.map_or_else(|| "{}".into(), |input| compact_json(input.get()));
             Piece::Call(ToolCall::new(id.into_text(), name, arguments))
         }),
         "tool_result" => serde_json::from_str(json)

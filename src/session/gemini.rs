@@ -1,7 +1,10 @@
 //! The `contents` of Gemini, as messages. Calls without ids get them, and results are theirs in order.
 
 use super::wire::Name;
-use crate::message::{Framing, Message, Part, Reasoning, Role, Tool, ToolCall};
+use crate::{
+    message::{Framing, Message, Part, Reasoning, Role, Tool, ToolCall},
+    plain::compact_json,
+};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -136,7 +139,7 @@ impl Said {
                 let made_up = || format!("call_{at}_{}", self.calls.len());
                 let id = id.map_or_else(made_up, Name::into_text);
                 open.push((name.clone(), id.clone()));
-                let arguments = args.map_or_else(|| "{}".into(), |args| args.get().to_owned());
+                let arguments = args.map_or_else(|| "{}".into(), |args| compact_json(args.get()));
                 let mut call = ToolCall::new(id, name, arguments);
                 call.signature = thought_signature;
                 self.calls.push(call);
@@ -175,5 +178,5 @@ fn output(response: Option<&RawValue>) -> String {
     let Some(raw) = response else { return String::new() };
     let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
     let only = value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("output"));
-    only.and_then(Value::as_str).map_or_else(|| raw.get().to_owned(), str::to_owned)
+    only.and_then(Value::as_str).map_or_else(|| compact_json(raw.get()), str::to_owned)
 }

@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
-use context_window::{Config, ConfigLayers, LoadedConfig, Registry, RequestLimits};
+use context_window::{Config, ConfigLayers, FieldMap, LoadedConfig, Registry, RequestLimits};
 use std::{
     env,
     ffi::OsString,
@@ -78,6 +78,8 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) documents: Documents,
+    #[command(flatten)]
     pub(crate) options: Options,
     #[command(flatten)]
     pub(crate) target: Target,
@@ -93,12 +95,58 @@ pub(crate) struct Plan {
     /// Write what the next prompt needs to begin as this one does (see --previous)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) save_anchor: Option<PathBuf>,
+    /// Mark cache breakpoints in the messages, where the provider knows them
+    #[arg(long, help_heading = "Output")]
+    pub(crate) breakpoints: bool,
     /// How sure the numbers of what is left out are: bounds cost nothing, exact ones are counted in full
     #[arg(long, value_enum, default_value_t = CertaintyAsked::Bounds, value_name = "HOW", help_heading = "Output")]
     pub(crate) certainty: CertaintyAsked,
     /// Exit with 1 when the plan is over its budget
     #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Documents")]
+pub(crate) struct Documents {
+    /// What a retriever answered, in JSON, in place of the session's documents
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rag: Option<PathBuf>,
+    /// Which retriever's JSON that is
+    #[arg(long, value_enum, default_value_t = Retriever::List, value_name = "WHOSE", requires = "rag")]
+    pub(crate) rag_from: Retriever,
+    /// Its scores are distances: smaller is better
+    #[arg(long, requires = "rag")]
+    pub(crate) rag_distances: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Retriever {
+    /// A list of objects with id, text and score
+    List,
+    /// Qdrant's points
+    Qdrant,
+    /// LanceDB's rows
+    Lancedb,
+    /// What tantivy-cli serves
+    Tantivy,
+    /// LangChain's documents, with scores in them or beside them
+    Langchain,
+    /// LlamaIndex's nodes with scores
+    Llamaindex,
+}
+
+impl Retriever {
+    pub(crate) fn fields(self) -> FieldMap {
+        match self {
+            Self::List => FieldMap::new(),
+            Self::Qdrant => FieldMap::qdrant(),
+            Self::Lancedb => FieldMap::lancedb(),
+            Self::Tantivy => FieldMap::tantivy(),
+            Self::Langchain => FieldMap::langchain(),
+            Self::Llamaindex => FieldMap::llamaindex(),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,12 +4,14 @@
 
 use super::{print, save};
 use crate::{
-    args::{CertaintyAsked, Format, Plan, Provider},
+    args::{CertaintyAsked, Documents, Format, Plan, Provider},
     input,
 };
 use anyhow::{Context, Result, bail};
 use context_window::{
-    Anchor, ChatTemplate, ContextPlan, ContextWindowManager, Framing, ItemId, Model, Session, render, report,
+    Anchor, ChatTemplate, ContextPlan, ContextWindowManager, Framing, ItemId, Model, RagItem, Session,
+    render::{self, CacheLife},
+    report,
 };
 use std::{path::Path, process::ExitCode};
 
@@ -25,6 +27,9 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
     if let Some(path) = &args.previous {
         session.previous = Some(previous(path)?);
     }
+    if let Some(path) = &args.documents.rag {
+        session.rag = documents(path, &args.documents)?;
+    }
     let model = model(args, &session)?;
     let manager = ContextWindowManager::configured(model.clone(), config)?;
     let request = session.request().limits(args.limits.over(session.limits));
@@ -35,7 +40,7 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
             report::text(&plan).width(args.screen.width()).colour(args.screen.colour()).to_string()
         }
         Format::Json => report::json(&plan) + "\n",
-        Format::Messages => messages(&plan, &model)?,
+        Format::Messages => messages(&plan, &model, args.breakpoints)?,
     };
     if let Some(path) = &args.save_anchor {
         save(path, &(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
@@ -48,16 +53,31 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
 }
 
+/// What a retriever answered.
+fn documents(path: &Path, how: &Documents) -> Result<Vec<RagItem>> {
+    let (name, text) = input::text(path)?;
+    let fields = how.rag_from.fields();
+    let fields = if how.rag_distances { fields.distances() } else { fields };
+    Ok(fields.called(&name).read(&text)?)
+}
+
 /// What is sent: the body of the model's wire form, or the text of its own chat template.
-fn messages(plan: &ContextPlan, model: &Model) -> Result<String> {
+fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     if let Some(template) = &model.template {
         return Ok(render::chat_template(plan, template)?);
     }
-    let body = match model.framing {
-        Framing::OpenAiResponses => serde_json::to_string_pretty(&render::openai_responses(plan)),
-        Framing::Anthropic => serde_json::to_string_pretty(&render::anthropic(plan)),
-        Framing::Gemini => serde_json::to_string_pretty(&render::gemini(plan)),
-        _ => serde_json::to_string_pretty(&render::openai(plan)),
+    let body = match (model.framing, marked) {
+        (Framing::OpenAiResponses, false) => serde_json::to_string_pretty(&render::openai_responses(plan)),
+        (Framing::OpenAiResponses, true) => {
+            serde_json::to_string_pretty(&render::openai_responses(plan).breakpoints())
+        }
+        (Framing::Anthropic, false) => serde_json::to_string_pretty(&render::anthropic(plan)),
+        (Framing::Anthropic, true) => {
+            serde_json::to_string_pretty(&render::anthropic(plan).breakpoints(CacheLife::default()))
+        }
+        (Framing::Gemini, _) => serde_json::to_string_pretty(&render::gemini(plan)),
+        (_, false) => serde_json::to_string_pretty(&render::openai(plan)),
+        (_, true) => serde_json::to_string_pretty(&render::openai(plan).breakpoints()),
     };
     Ok(body? + "\n")
 }
