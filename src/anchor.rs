@@ -2,6 +2,7 @@
 
 use crate::{
     item::ItemId,
+    message::Framing,
     model::{Limits, Model, RequestLimits},
 };
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub struct Anchor {
     pub cleared_before: Option<ItemId>,
 }
 
-/// The model and provider a plan is made for.
+/// The model, provider and wire form a plan is made for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with model and provider")]
 #[non_exhaustive]
@@ -43,17 +44,33 @@ pub struct Target {
     pub model: String,
     /// Who serves it.
     pub provider: String,
+    /// The wire form it is spoken to in; none counts as the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub framing: Option<Framing>,
 }
 
 impl Target {
     /// A model by its name, and who serves it.
     #[must_use]
     pub fn new(model: impl Into<String>, provider: impl Into<String>) -> Self {
-        Self { model: model.into(), provider: provider.into() }
+        Self { model: model.into(), provider: provider.into(), framing: None }
+    }
+
+    /// Sets the wire form.
+    #[must_use]
+    pub fn in_form(mut self, framing: Framing) -> Self {
+        self.framing = Some(framing);
+        self
     }
 
     pub(crate) fn of(model: &Model) -> Self {
-        Self::new(&model.name, &model.provider)
+        Self::new(&model.name, &model.provider).in_form(model.framing)
+    }
+
+    /// Whether this is that one, as far as it is told.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let same_form = self.framing.is_none() || other.framing.is_none() || self.framing == other.framing;
+        self.model == other.model && self.provider == other.provider && same_form
     }
 }
 
@@ -79,7 +96,7 @@ impl Anchor {
         live: Option<&ItemId>,
     ) -> Steady<'_> {
         let cleared_before = self.cleared_before.as_ref();
-        let same_target = self.target.as_ref().is_none_or(|target| *target == Target::of(model));
+        let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::of(model)));
         let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
         if !same_target || !same_limits {
             let lost =

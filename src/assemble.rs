@@ -97,6 +97,7 @@ pub(crate) fn plan(
     Ok(ContextPlan {
         model: frame.model.name.clone(),
         provider: frame.model.provider.clone(),
+        framing: frame.model.framing,
         tokenizer: meter.counter().name().into(),
         config: frame.config.clone(),
         limits: frame.limits,

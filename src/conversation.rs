@@ -255,7 +255,7 @@ impl Conversation {
         let newest = self.sent.iter().rev().take(most).map(|at| &self.events[*at].1);
         let of_target = newest.filter_map(|event| match event {
             Event::Sent { counted, tokenizer: with, anchor, usage }
-                if with == tokenizer && anchor.target.as_ref() == Some(target) =>
+                if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
             {
                 usage.map(|usage| Report::new(*counted, usage))
             }

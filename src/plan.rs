@@ -3,7 +3,7 @@
 use crate::{
     anchor::{Anchor, Target},
     item::{ItemId, Priority, Section, Source, Ttl},
-    message::{Message, Prompt, Role},
+    message::{Framing, Message, Prompt, Role},
     model::{Limits, LimitsSource, RequestLimits},
     reason::{ExcludedReason, IncludedReason},
     tokens::{Certainty, TokenCount},
@@ -23,6 +23,8 @@ pub struct ContextPlan {
     pub model: String,
     /// Who serves it.
     pub provider: String,
+    /// The wire form that it is priced in, and that its messages are made for.
+    pub framing: Framing,
     /// The counter's name.
     pub tokenizer: String,
     /// `default`, or a hash of the options in use (rule O4).
@@ -287,7 +289,7 @@ impl ContextPlan {
         // What did not fit was no window: the next one is found anew.
         let fits = self.overflow.is_none();
         Anchor {
-            target: Some(Target::new(&self.model, &self.provider)),
+            target: Some(Target::new(&self.model, &self.provider).in_form(self.framing)),
             limits: Some(limits),
             live: self.live.clone(),
             window_start: self.anchored.clone().filter(|_| fits),

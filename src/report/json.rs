@@ -2,7 +2,7 @@
 
 use crate::{
     item::{ItemId, Priority, Section, Source, Ttl},
-    message::Role,
+    message::{Framing, Role},
     model::LimitsSource,
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
@@ -68,7 +68,7 @@ impl<'a> Wire<'a> {
         let [system_pinned, conversation, rag] = plan.sections.map(Pot::new);
         Self {
             version: VERSION,
-            target: Target { model: &plan.model, provider: &plan.provider },
+            target: Target { model: &plan.model, provider: &plan.provider, framing: plan.framing },
             tokenizer: &plan.tokenizer,
             config: &plan.config,
             limits_source: plan.limits_source,
@@ -100,6 +100,7 @@ impl<'a> Wire<'a> {
 struct Target<'a> {
     model: &'a str,
     provider: &'a str,
+    framing: Framing,
 }
 
 #[derive(Serialize)]
