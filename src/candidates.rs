@@ -73,6 +73,9 @@ pub(crate) struct Pool<'a> {
     pub(crate) window_start: Option<Unit>,
     /// Why the last prompt's window is not continued, where there was one.
     pub(crate) lost_window: Option<&'static str>,
+    /// The first turn of what the model is still at: the live turn, and those before it while nothing stands between
+    /// their results and the next user message. What it thought there goes back with it.
+    live_from: u32,
     /// State stands at the end of the prompt; otherwise before the live question (rule O1).
     pub(crate) state_comes_last: bool,
     /// Results before this position were sent as stubs (rule S7).
@@ -93,6 +96,20 @@ pub(crate) struct Pool<'a> {
     pub(crate) empty_texts: Vec<(ItemId, Source)>,
     /// Leading system messages with nothing in them.
     pub(crate) empty_leading: Vec<u32>,
+}
+
+/// See [`Pool::live_from`].
+fn live_from(log: &Conversation) -> u32 {
+    let turns = log.turns();
+    let mut turn = turns.count().saturating_sub(1);
+    let works_on = |turn: u32| {
+        let last = turns.exchanges(turn).rev().find(|at| turns.exchange(*at).fault.is_none());
+        last.is_some_and(|last| !turns.exchange(last).answers.is_empty())
+    };
+    while turn > 0 && works_on(turn - 1) {
+        turn -= 1;
+    }
+    turn
 }
 
 /// The focus hint's id.
@@ -123,6 +140,7 @@ impl<'a> Pool<'a> {
             steady_documents,
             window_start: None,
             lost_window: steady.lost,
+            live_from: live_from(log),
             state_comes_last: meter.recipient().takes_state_last(),
             cleared_before: steady.cleared_before.and_then(|id| log.position_of(id)),
             expiry,
@@ -387,7 +405,7 @@ impl<'a> Pool<'a> {
             Unit::State(_) | Unit::Document(_) => return Standing::Live,
             Unit::System(_) | Unit::Focus | Unit::Note(_) => return Standing::Head,
         };
-        if Some(turn) == self.live_turn() { Standing::Live } else { Standing::Past }
+        if turn >= self.live_from { Standing::Live } else { Standing::Past }
     }
 
     /// The same for a message of the log.

@@ -75,6 +75,7 @@ struct Extra {
     parts: Vec<Part>,
     calls: Vec<ToolCall>,
     answers: Option<Box<str>>,
+    failed: bool,
     reasoning: Vec<Reasoning>,
     stub: Stub,
 }
@@ -171,39 +172,42 @@ impl ToolCall {
 }
 
 impl Message {
-    fn with(role: Role, text: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { role, text: text.into().into(), extra: None, memo: AtomicU64::new(0) }))
-    }
-
     /// A message of any role; see also the shorter [`Message::user`] and its siblings.
     #[must_use]
     pub fn new(role: Role, text: impl Into<String>) -> Self {
-        Self::with(role, text)
+        let (text, memo) = (text.into().into(), AtomicU64::new(0));
+        Self(Arc::new(Inner { role, text, extra: None, memo }))
     }
 
     /// A system message.
     #[must_use]
     pub fn system(text: impl Into<String>) -> Self {
-        Self::with(Role::System, text)
+        Self::new(Role::System, text)
     }
 
     /// A user message.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
-        Self::with(Role::User, text)
+        Self::new(Role::User, text)
     }
 
     /// An assistant message.
     #[must_use]
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self::with(Role::Assistant, text)
+        Self::new(Role::Assistant, text)
     }
 
     /// The result of the tool call with this id.
     #[must_use]
     pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> Self {
         let call_id = call_id.into().into_boxed_str();
-        Self::with(Role::Tool, text).edit(|extra| extra.answers = Some(call_id))
+        Self::new(Role::Tool, text).edit(|extra| extra.answers = Some(call_id))
+    }
+
+    /// Says that the call which this result answers failed; where a provider has a field for that, it is told.
+    #[must_use]
+    pub fn failed(self) -> Self {
+        self.edit(|extra| extra.failed = true)
     }
 
     /// Sets the id; without one, a message is called `m` and its position in the log.
@@ -277,6 +281,12 @@ impl Message {
     #[must_use]
     pub fn answers(&self) -> Option<&str> {
         self.extra().and_then(|extra| extra.answers.as_deref())
+    }
+
+    /// Whether the call which this result answers failed.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        self.extra().is_some_and(|extra| extra.failed)
     }
 
     /// The id that was given, if any.
@@ -413,14 +423,37 @@ impl Message {
         own.into_iter().chain(self.content_parts().iter().cloned()).collect()
     }
 
-    /// This message and the next one as one: its parts, then the other's, and the other's calls.
+    /// This message and the next one as one.
+    #[cfg(feature = "chat-template")]
     pub(crate) fn joined_with(&self, next: &Self) -> Self {
-        let parts: Vec<Part> = self.as_parts().into_iter().chain(next.as_parts()).collect();
-        let reasonings = self.reasonings().iter().chain(next.reasonings()).cloned().collect();
-        let name = self.speaker().filter(|name| next.speaker() == Some(name)).map(Into::into);
-        let calls = next.tool_calls().to_vec();
-        let joined = self.with_content(Content { text: "".into(), parts, name, reasonings });
+        Self::joined(&[self.clone(), next.clone()])
+    }
+
+    /// Messages of one role as one: the parts of all, and the calls of all. There is at least one.
+    pub(crate) fn joined(messages: &[Self]) -> Self {
+        let [first, rest @ ..] = messages else { return Self::user("") };
+        let parts: Vec<Part> = messages.iter().flat_map(Self::as_parts).collect();
+        let reasonings = messages.iter().flat_map(Self::reasonings).cloned().collect();
+        let named = |name: &&str| rest.iter().all(|next| next.speaker() == Some(name));
+        let name = first.speaker().filter(named).map(Into::into);
+        let calls = messages.iter().flat_map(Self::tool_calls).cloned().collect();
+        let joined = first.with_content(Content { text: "".into(), parts, name, reasonings });
         joined.edit(|extra| extra.calls = calls)
+    }
+
+    /// The same message with its calls' arguments and its foreign parts, which are JSON, as `change` makes them.
+    #[cfg(feature = "chat-template")]
+    pub(crate) fn with_json_changed(&self, change: &dyn Fn(&str) -> String) -> Self {
+        self.clone().edit(|extra| {
+            for part in &mut extra.parts {
+                if let Part::Opaque { json, .. } = part {
+                    *json = change(json);
+                }
+            }
+            for call in &mut extra.calls {
+                call.arguments = change(&call.arguments);
+            }
+        })
     }
 
     /// The same message in another role.
@@ -504,6 +537,9 @@ impl Message {
             for text in [&reasoning.id, &reasoning.seal].into_iter().flatten() {
                 field(13, text);
             }
+        }
+        if self.is_failed() {
+            field(14, "");
         }
         for (tag, text) in [(9, self.answers()), (11, self.speaker())] {
             if let Some(text) = text {

@@ -4,9 +4,9 @@ use crate::{
     config::Header,
     error::Error,
     item::RagItem,
-    message::{Framing, Message, Role, Tool},
+    message::{Framing, Message, Reasoning, Role, Tool, ToolCall},
     model::{Form, Model},
-    recipient::{Recipient, Standing},
+    recipient::{Recipient, Standing, is_object},
     tokens::{self, Certainty, TokenCount, TokenCounter, Weight},
     wording,
 };
@@ -29,6 +29,9 @@ const FRAME_MOST: u64 = 3;
 const WORDS_MOST: u64 = 80;
 /// Bytes of sealed reasoning a token: what is sealed is not shown, and base64 is four bytes for three.
 const SEALED_BYTES: u64 = 4;
+
+/// Arguments of at most so many bytes are read when a message is pushed, to know whether they are an object.
+const READ_ON_PUSH: usize = 1 << 16;
 
 const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
 
@@ -343,11 +346,15 @@ impl Meter {
     }
 }
 
-/// Tokens of reasoning that is not shown.
+/// Tokens of reasoning that is not shown, or only summed up: what its seal is longer than its text. A signature beside a
+/// thought that is shown holds nothing more.
 fn sealed(message: &Message) -> u64 {
-    let hidden = message.reasonings().iter().filter(|reasoning| reasoning.text.is_empty());
-    let bytes = hidden.map(|reasoning| reasoning.seal.as_ref().map_or(0, |seal| seal.len() as u64));
-    bytes.map(|bytes| bytes.div_ceil(SEALED_BYTES)).sum()
+    let bytes = |reasoning: &Reasoning| {
+        let seal = reasoning.seal.as_ref().map_or(0, |seal| seal.len() as u64);
+        let shown = reasoning.framing == Some(Framing::Anthropic) && !reasoning.redacted;
+        if shown && !reasoning.text.is_empty() { 0 } else { seal.saturating_sub(reasoning.text.len() as u64) }
+    };
+    message.reasonings().iter().map(bytes).map(|bytes| bytes.div_ceil(SEALED_BYTES)).sum()
 }
 
 /// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
@@ -358,8 +365,22 @@ pub(crate) fn bytes(message: &Message) -> u64 {
     let silent = message.role() == Role::Tool && message.text().trim().is_empty();
     let named = if message.has_opaque_parts() { parts } else { images };
     let framed = parts + u64::from(message.speaker().is_some()) + message.tool_calls().len() as u64;
+    // Arguments that are no object become a text in one, and what would close a note's fence is broken.
+    let escapes = |call: &ToolCall| {
+        if call.arguments.len() <= READ_ON_PUSH && is_object(&call.arguments) {
+            return 0;
+        }
+        let escaped = call.arguments.bytes().filter(|byte| *byte < 0x20 || b"\"\\".contains(byte)).count();
+        5 * escaped as u64 + 9
+    };
+    let escaped: u64 = message.tool_calls().iter().map(escapes).sum();
+    let fenced: u64 = if noted {
+        message.texts().map(|text| text.bytes().filter(|byte| *byte == b'<').count() as u64).sum()
+    } else {
+        0
+    };
     let words = u64::from(noted) + u64::from(silent) + named;
-    text_bytes(message) + images * IMAGE_MOST + framed * FRAME_MOST + words * WORDS_MOST
+    text_bytes(message) + escaped + fenced + images * IMAGE_MOST + framed * FRAME_MOST + words * WORDS_MOST
 }
 
 /// The same for a note: what its texts are.

@@ -59,6 +59,13 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
+/// An error's text without serde's own "at line … column …", which counts from where the text starts.
+pub(crate) fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    words(text.strip_suffix(&place).unwrap_or(&text))
+}
+
 /// JSON without white space between its parts; everything else stays as it is, the order of keys too.
 pub(crate) fn compact_json(json: &str) -> String {
     let (mut out, mut quoted, mut escaped) = (String::with_capacity(json.len()), false, false);

@@ -2,15 +2,16 @@
 //! come back as they are.
 
 use crate::{
-    message::{Framing, Message, Prompt, Role, Wants},
+    message::{Framing, Message, Prompt, Role, Tool, Wants},
     model::{Accepts, Form, Model, SystemPlace},
 };
+use std::borrow::Cow;
 
 mod call_ids;
 mod content;
 mod sequence;
 
-pub(crate) use content::inline_image;
+pub(crate) use content::{inline_image, is_object};
 
 /// One target: its wire form, and what it accepts in it.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,21 @@ impl Recipient {
 
     pub(crate) fn framing(&self) -> Framing {
         self.framing
+    }
+
+    /// Whether a tool is declared to this target: one that a provider runs itself is its own only.
+    pub(crate) fn takes_tool(&self, tool: &Tool) -> bool {
+        tool.hosted.as_ref().is_none_or(|(framing, _)| *framing == self.framing)
+    }
+
+    /// The tools as they are declared.
+    pub(crate) fn tools<'t>(&self, tools: &'t [Tool]) -> Cow<'t, [Tool]> {
+        let as_it_is = |tool: &Tool| self.takes_tool(tool) && *self.function(&tool.name) == *tool.name;
+        if tools.iter().all(as_it_is) {
+            return tools.into();
+        }
+        let named = |tool: &Tool| Tool { name: self.function(&tool.name).into_owned(), ..tool.clone() };
+        tools.iter().filter(|tool| self.takes_tool(tool)).map(named).collect()
     }
 
     pub(crate) fn wants(&self) -> Wants {
@@ -80,8 +96,7 @@ impl Recipient {
 }
 
 /// The prompt as any target of this wire form takes it; as it is, where it was made for one.
-pub(crate) fn conformed(prompt: &Prompt, framing: Framing) -> std::borrow::Cow<'_, Prompt> {
-    use std::borrow::Cow;
+pub(crate) fn conformed(prompt: &Prompt, framing: Framing) -> Cow<'_, Prompt> {
     // A server that applies the model's template is spoken to in the form of OpenAI Chat.
     let by_a_server = prompt.framing == Some(Framing::ChatTemplate) && framing == Framing::OpenAiChat;
     if prompt.framing == Some(framing) || by_a_server {
@@ -96,7 +111,7 @@ pub(crate) fn conformed(prompt: &Prompt, framing: Framing) -> std::borrow::Cow<'
     let marks = prompt.marks.iter().filter_map(|mark| conformed.places.get(mark.message).copied()).collect();
     Cow::Owned(Prompt {
         messages: conformed.messages,
-        tools: prompt.tools.clone(),
+        tools: recipient.tools(&prompt.tools).into_owned(),
         framing: Some(framing),
         wants: recipient.wants(),
         marks,
@@ -116,11 +131,18 @@ fn standings(messages: &[Message]) -> Vec<Standing> {
     (0..messages.len()).map(standing).collect()
 }
 
-/// The user message before the last one of the assistant, or the first message of all.
+/// The user message before the last one of the assistant, and those before it that stand right after results; or the first
+/// message of all.
 fn live_from(messages: &[Message]) -> usize {
     let of = |role: Role| move |message: &Message| message.role() == role;
-    let last = messages.iter().rposition(of(Role::Assistant)).unwrap_or(messages.len());
-    messages[..last].iter().rposition(of(Role::User)).unwrap_or(0)
+    let mut last = messages.iter().rposition(of(Role::Assistant)).unwrap_or(messages.len());
+    loop {
+        let Some(user) = messages[..last].iter().rposition(of(Role::User)) else { return 0 };
+        if user == 0 || messages[user - 1].role() != Role::Tool {
+            return user;
+        }
+        last = user;
+    }
 }
 
 /// Whether instructions have one place only.

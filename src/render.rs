@@ -1,8 +1,8 @@
 //! Neutral messages → a provider's wire form.
 //!
-//! A plan's messages are made for its own target and rendered as they are. Rendered for another one, or from a
-//! [`Prompt`] of one's own, they are first brought into a form that every model behind that wire form takes (rules H3 to
-//! H7): that can add messages, and the count of the plan is not the count of such a prompt.
+//! A plan's messages are made for its own target and rendered as they are. Rendered for another one, they are first
+//! brought into a form that every model behind that wire form takes (rules H3 to H7): that can add messages, and the count
+//! of the plan is not the count of such a prompt.
 
 use crate::{
     message::{Framing, Mark, Prompt, Role},
@@ -24,6 +24,7 @@ pub(crate) use template::Renderer;
 
 pub use anthropic::{AnthropicBody, CacheLife};
 pub use gemini::GeminiBody;
+pub(crate) use gemini::{kind_of, unsigned_calls};
 pub use openai::ChatBody;
 pub use responses::ResponsesBody;
 

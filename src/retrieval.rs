@@ -3,6 +3,7 @@
 use crate::{
     error::Error,
     item::{ItemId, RagItem},
+    plain,
 };
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ impl FieldMap {
         Self {
             name: "qdrant".into(),
             hits: paths(&["result.points", "result", "points", ""]),
-            text: paths(&["payload.text", "payload.content", "payload.document"]),
+            text: paths(&["payload.text", "payload.content", "payload.page_content", "payload.document"]),
             source: paths(&["payload.source"]),
             ..Self::new()
         }
@@ -102,7 +103,7 @@ impl FieldMap {
             name: "langchain".into(),
             id: paths(&["kwargs.id", "id", "metadata.id"]),
             text: paths(&["page_content", "pageContent", "kwargs.page_content"]),
-            score: paths(&["score", "metadata.score", "metadata.relevance_score"]),
+            score: paths(&["score", "metadata.score", "metadata.relevance_score", "kwargs.metadata.score"]),
             source: paths(&["metadata.source", "kwargs.metadata.source"]),
             pairs: true,
             ..Self::new()
@@ -184,42 +185,62 @@ impl FieldMap {
     /// # Errors
     ///
     /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no JSON, where no
-    /// list of hits stands, and for hits without a text or a score that is a number.
+    /// list of hits stands, and for hits without a text or a score that is a number. Where no hit has a score, their order
+    /// stands for it.
     pub fn read(&self, json: &str) -> Result<Vec<RagItem>, Error> {
-        let whole: Value = serde_json::from_str(json).map_err(|error| {
-            let place = format!("{}:{}:{}", self.name, error.line(), error.column());
-            Error::input(place, "not JSON; expected a retriever's answer")
-        })?;
+        let whole = self.parse(json)?;
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {
             let paths: Vec<&str> =
-                self.hits.iter().map(|path| if path.is_empty() { "the whole" } else { path }).collect();
-            Error::input(&self.name, format!("no list of hits; looked for {}", paths.join(", ")))
+                self.hits.iter().map(|path| if path.is_empty() { "a list" } else { path }).collect();
+            let detail = format!("no list of hits; looked for {}, found {}", paths.join(", "), shape(&whole));
+            Error::input(&self.name, detail)
         })?;
-        list.iter().enumerate().map(|(nth, hit)| self.item(nth, hit)).collect()
+        // Without any score the order is all that is known: what comes first is best.
+        let ranked = list.iter().all(|hit| self.score_of(hit).is_none());
+        list.iter().enumerate().map(|(nth, hit)| self.item(nth, hit, ranked)).collect()
     }
 
-    fn item(&self, nth: usize, hit: &Value) -> Result<RagItem, Error> {
-        let (hit, beside) = match hit.as_array().map(Vec::as_slice) {
-            Some([document, score]) if self.pairs => (document, Some(score)),
+    /// One JSON value, or JSON lines as a list.
+    fn parse(&self, json: &str) -> Result<Value, Error> {
+        let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+        let first = values.next().unwrap_or(Ok(Value::Null));
+        let rest: Result<Vec<Value>, serde_json::Error> = values.collect();
+        let both = first.and_then(|first| Ok((first, rest?)));
+        let (first, rest) = both.map_err(|error| {
+            let place = format!("{}:{}:{}", self.name, error.line(), error.column());
+            Error::input(place, format!("not JSON: {}", plain::without_place(&error)))
+        })?;
+        Ok(if rest.is_empty() { first } else { std::iter::once(first).chain(rest).collect() })
+    }
+
+    /// A pair's document and its score, or the hit and none.
+    fn apart<'v>(&self, hit: &'v Value) -> (&'v Value, Option<f64>) {
+        match hit.as_array().map(Vec::as_slice) {
+            Some([document, score]) if self.pairs => (document, score.as_f64()),
             _ => (hit, None),
-        };
+        }
+    }
+
+    /// A hit's score, larger for what is better.
+    fn score_of(&self, hit: &Value) -> Option<f64> {
+        let (hit, beside) = self.apart(hit);
+        let number = |paths: &[String]| paths.iter().find_map(|path| one(at(hit, path)?).as_f64());
+        let turned_round = self.score.is_empty();
+        let beside = beside.map(|score| if turned_round { -score } else { score });
+        beside.or_else(|| number(&self.score)).or_else(|| number(&self.distance).map(|distance| -distance))
+    }
+
+    fn item(&self, nth: usize, whole: &Value, ranked: bool) -> Result<RagItem, Error> {
+        let (hit, _) = self.apart(whole);
         let missing = |what: &str, looked: &[String]| {
             let place = format!("{}[{nth}]", self.name);
-            Error::input(place, format!("no {what}; looked for {}", looked.join(", ")))
+            Error::input(place, format!("no {what}; looked for {}, found {}", looked.join(", "), shape(hit)))
         };
         let text = self.text.iter().find_map(|path| text_of(at(hit, path)?));
         let text = text.ok_or_else(|| missing("text", &self.text))?;
-        let number = |paths: &[String]| paths.iter().find_map(|path| one(at(hit, path)?).as_f64());
-        let (beside, inverted) = (beside.and_then(Value::as_f64), self.score.is_empty());
-        let score = match (beside, number(&self.score), number(&self.distance)) {
-            (Some(distance), ..) if inverted => -distance,
-            (Some(score), ..) | (None, Some(score), _) => score,
-            (None, None, Some(distance)) => -distance,
-            (None, None, None) => {
-                let looked: Vec<String> = self.score.iter().chain(&self.distance).cloned().collect();
-                return Err(missing("score that is a number", &looked));
-            }
-        };
+        let looked = || -> Vec<String> { self.score.iter().chain(&self.distance).cloned().collect() };
+        let score = if ranked { Some(-(nth as f64)) } else { self.score_of(whole) };
+        let score = score.ok_or_else(|| missing("score that is a number", &looked()))?;
         let id = self.id.iter().find_map(|path| text_of(at(hit, path)?));
         let id: ItemId = id.unwrap_or_else(|| format!("hit{nth}")).into();
         let item = RagItem::new(id, score, text);
@@ -234,6 +255,20 @@ impl FieldMap {
 impl Default for FieldMap {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// What a value is, for errors.
+fn shape(value: &Value) -> String {
+    match value {
+        Value::Object(object) => {
+            const SHOWN: usize = 8;
+            let keys: Vec<&str> = object.keys().take(SHOWN).map(String::as_str).collect();
+            let more = if object.len() > SHOWN { ", ..." } else { "" };
+            format!("an object with {}{more}", keys.join(", "))
+        }
+        Value::Array(_) => "a list".into(),
+        other => format!("{other}"),
     }
 }
 
@@ -311,21 +346,31 @@ mod tests {
     }
 
     #[test]
+    fn without_any_score_the_order_stands_for_it() {
+        let documents = r#"[{"page_content":"first","metadata":{}},{"page_content":"second"}]"#;
+        let read = read(&FieldMap::langchain(), documents);
+        assert_eq!(read, [hit("hit0", 0.0, "first"), hit("hit1", -1.0, "second")]);
+        let lines = "{\"id\":1,\"text\":\"a\",\"score\":2}\n{\"id\":2,\"text\":\"b\",\"score\":1}\n";
+        assert_eq!(FieldMap::new().read(lines).unwrap().len(), 2);
+    }
+
+    #[test]
     fn what_cannot_be_read_says_where_and_what_was_looked_for() {
         let error = |map: FieldMap, json: &str| map.read(json).unwrap_err().to_string();
         let shown = [
             error(FieldMap::qdrant(), "{\"a\":\n x}"),
             error(FieldMap::qdrant(), r#"{"hits":[]}"#),
             error(FieldMap::qdrant(), r#"[{"id":1,"score":1,"payload":{"body":"t"}}]"#),
-            error(FieldMap::llamaindex(), r#"[{"node":{"id_":"n","text":"t"},"score":null}]"#),
-            error(FieldMap::new().distance("d"), r#"[{"id":"a","text":"t","score":1}]"#),
+            error(
+                FieldMap::llamaindex(),
+                r#"[{"node":{"id_":"n","text":"t"},"score":null},{"node":{"id_":"m","text":"t"},"score":1}]"#,
+            ),
         ];
         insta::assert_snapshot!(shown.join("\n"), @r#"
-        qdrant:2:2: not JSON; expected a retriever's answer
-        qdrant: no list of hits; looked for result.points, result, points, the whole
-        qdrant[0]: no text; looked for payload.text, payload.content, payload.document
-        llamaindex[0]: no score that is a number; looked for score
-        hits[0]: no score that is a number; looked for d
+        qdrant:2:2: not JSON: expected value
+        qdrant: no list of hits; looked for result.points, result, points, a list, found an object with hits
+        qdrant[0]: no text; looked for payload.text, payload.content, payload.page_content, payload.document, found an object with id, payload, score
+        llamaindex[0]: no score that is a number; looked for score, found an object with node, score
         "#);
     }
 }

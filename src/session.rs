@@ -5,8 +5,9 @@ use crate::{
     conversation::Conversation,
     error::Error,
     item::{ItemId, RagItem},
-    message::Tool,
+    message::{Framing, Tool},
     model::RequestLimits,
+    plain,
     request::PlanRequest,
 };
 use serde_json::value::RawValue;
@@ -25,6 +26,8 @@ pub struct Session {
     pub id: Option<String>,
     /// The model it names.
     pub model: Option<String>,
+    /// The wire form of a logged request body, where its shape tells: none for a session of our own and for OpenAI Chat.
+    pub framing: Option<Framing>,
     /// The limits it brings.
     pub limits: RequestLimits,
     /// The conversation.
@@ -193,7 +196,7 @@ fn split(name: &str, text: &str) -> Result<Vec<Document>, Error> {
         let value = value.map_err(|error| {
             Error::input(
                 format!("{name}:{}:{}", error.line(), error.column()),
-                format!("not JSON: {}", read::without_place(&error)),
+                format!("not JSON: {}", plain::without_place(&error)),
             )
         })?;
         let end = stream.byte_offset();

@@ -16,7 +16,7 @@ mod support;
 
 use context_window::{
     ContextPlan, ContextWindowManager, Conversation, Framing, Message, Model, PlanRequest, RagItem,
-    TokenCounter, ToolCall, render,
+    TokenCounter, Tool, ToolCall, render,
 };
 use serde_json::Value;
 
@@ -46,14 +46,26 @@ fn plan_with(model: Model, counter: TokenCounter, hostile: &str) -> ContextPlan 
     let log = Conversation::from([
         Message::system("Answer from the documents."),
         Message::user(format!("What is in the file? {hostile}")),
-        Message::assistant("I look.").calls([ToolCall::new("c1", "read", "{}")]),
+        Message::assistant("I look.").calls([
+            ToolCall::new("c1", "read", serde_json::json!({ "path": hostile }).to_string()),
+            ToolCall::new("c2", "read", escaped(hostile)),
+        ]),
         Message::tool("c1", hostile),
+        Message::tool("c2", escaped(hostile)),
         Message::system(hostile),
         Message::assistant(hostile),
         Message::user("And the documents?"),
     ]);
     let rag = [RagItem::new(hostile, 2.0, hostile).origin(hostile), RagItem::new("d2", 1.0, "plain")];
-    manager.build_plan(&PlanRequest::new(&log).rag(rag).state(hostile, hostile)).unwrap()
+    let schema = format!(r#"{{"type":"object","description":{}}}"#, escaped(hostile));
+    let tools = [Tool::new("read", hostile, schema)];
+    manager.build_plan(&PlanRequest::new(&log).rag(rag).tools(&tools).state(hostile, hostile)).unwrap()
+}
+
+/// JSON that spells every character of a text as an escape.
+fn escaped(text: &str) -> String {
+    let codes: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    format!("{{\"path\":\"{codes}\"}}")
 }
 
 fn models() -> Vec<(Framing, Model)> {
@@ -106,7 +118,12 @@ fn structure(value: &Value) -> Value {
         Value::Array(list) => list.iter().map(structure).collect(),
         Value::Object(object) => {
             let kept = |key: &str, value: &Value| match key {
-                "text" | "content" | "output" if value.is_string() => Value::Null,
+                "text" | "content" | "output" | "arguments" | "description" if value.is_string() => {
+                    Value::Null
+                }
+                // What a call says, what a tool returns, and what a tool's parameters are, is content too.
+                "input" | "args" if value.is_object() => Value::Null,
+                "response" | "parameters" | "input_schema" | "parametersJsonSchema" => Value::Null,
                 _ => structure(value),
             };
             object.iter().map(|(key, value)| (key.clone(), kept(key, value))).collect()
@@ -140,18 +157,27 @@ fn content_never_changes_the_structure_of_a_body() {
     }
 }
 
-/// Documents, results and state never gain the system role.
+/// Documents, results, state and people's messages never gain the system role.
 #[test]
 fn only_instructions_are_in_the_system_role() {
     for (framing, model) in models() {
-        let plan = plan(model, "OUTSIDE");
-        for message in plan.messages().iter().filter(|message| message.role().instructs()) {
-            // The one system message of the log that says it is an instruction; everything else that does is data.
-            let from_outside = message.text().contains("<document") || message.text().contains("<state");
-            assert!(!from_outside, "{framing:?}: {message:?}");
-        }
-        let block = plan.messages().iter().find(|message| message.text().starts_with("<documents>"));
-        assert!(block.is_none_or(|block| block.role() == context_window::Role::User));
+        let manager =
+            ContextWindowManager::new(model, TokenCounter::chars_per_4(), Default::default()).unwrap();
+        let log = Conversation::from([
+            Message::system("Answer from the documents."),
+            Message::user("OUTSIDE"),
+            Message::assistant("OUTSIDE").calls([ToolCall::new("c1", "read", "{}")]),
+            Message::tool("c1", "OUTSIDE"),
+            Message::user("OUTSIDE"),
+        ]);
+        let rag = [RagItem::new("d1", 2.0, "OUTSIDE").origin("OUTSIDE")];
+        let plan = manager.build_plan(&PlanRequest::new(&log).rag(rag).state("s", "OUTSIDE")).unwrap();
+        let (inside, outside): (Vec<&Message>, Vec<&Message>) =
+            plan.messages().iter().partition(|message| message.role().instructs());
+        let says = |message: &&Message| texts_of(message).iter().any(|text| text.contains("OUTSIDE"));
+        assert!(!inside.iter().any(says), "{framing:?}: {inside:?}");
+        // The block, the state, the result, the call's text and two messages, some of them in one message.
+        assert!(outside.iter().filter(|message| says(message)).count() >= 4, "{framing:?}");
     }
 }
 

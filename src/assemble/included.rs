@@ -47,6 +47,8 @@ pub(super) struct Parts {
 pub(super) struct Changed {
     pub(super) fenced: Vec<ItemId>,
     pub(super) parts: Vec<ItemId>,
+    pub(super) arguments: Vec<ItemId>,
+    pub(super) functions: Vec<ItemId>,
     pub(super) names: Vec<ItemId>,
     pub(super) reasoning: Vec<ItemId>,
 }
@@ -285,6 +287,8 @@ impl Writer<'_, '_> {
         for (list, is) in [
             (&mut changed.fenced, changes.fenced),
             (&mut changed.parts, changes.parts),
+            (&mut changed.arguments, changes.arguments),
+            (&mut changed.functions, changes.functions),
             (&mut changed.names, changes.name),
             (&mut changed.reasoning, changes.reasoning),
         ] {

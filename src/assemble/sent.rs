@@ -5,12 +5,12 @@ use crate::{
     candidates::Pool,
     error::Error,
     item::{ItemId, Priority, Section, Source},
-    message::{Mark, Message, Role},
+    message::{Mark, Message, Role, Tool},
     meter::Meter,
     plan::{Notice, PlannedItem},
     reason::IncludedReason,
     recipient::Standing,
-    wording,
+    render, wording,
 };
 
 /// Adds what the target demands, brings the messages into their last form, and says what was done.
@@ -60,11 +60,32 @@ pub(super) fn conform(
     };
     parts.prompt.marks = stable.iter().map(now).collect();
     parts.prompt.marks.dedup();
+    for (at, place) in conformed.places.iter().enumerate() {
+        let (row, role) = (&mut parts.rows[parts.first_rows[at]], conformed.messages[place.message].role());
+        if row.role.is_some_and(Role::instructs) {
+            row.role = Some(role);
+        }
+    }
     parts.prompt.messages = conformed.messages;
+    let given = std::mem::take(&mut parts.prompt.tools);
+    parts.prompt.tools = meter.recipient().tools(&given).into_owned();
+    let foreign: Vec<Tool> = given.into_iter().filter(|tool| !meter.recipient().takes_tool(tool)).collect();
+    if !foreign.is_empty() {
+        let names: Vec<&str> = foreign.iter().map(|tool| tool.name.as_str()).collect();
+        let text = format!("tools that another provider runs are not declared: {}", names.join(", "));
+        parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
+    }
     parts.prompt.framing = Some(meter.recipient().framing());
     parts.prompt.wants = meter.recipient().wants();
     #[cfg(feature = "chat-template")]
     meter.neutralise(&mut parts.prompt);
+    about_the_ids(parts, &conformed.respelt);
+    if let Some(unsigned) = render::unsigned_calls(&parts.prompt) {
+        let text = format!(
+            "{unsigned} calls of the current turn have no signature: the target is told to pass over that"
+        );
+        parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
+    }
     let notices = about_the_messages(parts);
     parts.notices.extend(notices);
     Ok(())
@@ -108,7 +129,8 @@ fn supply(parts: &mut Parts, meter: &Meter) -> Result<(), Error> {
     while at < parts.prompt.messages.len() {
         let messages = &parts.prompt.messages;
         if recipient.wants_bridge(messages.get(at - 1), &messages[at]) {
-            let id = format!("synth:bridge:{}", parts.rows[parts.first_rows[at]].id);
+            // Named after the result before it: a document may have the name of a message.
+            let id = format!("synth:bridge:{}", parts.rows[parts.first_rows[at - 1]].id);
             let text =
                 "a message of the assistant is sent before it: the target takes no user right after results";
             insert(parts, meter, at, &id, Message::assistant(wording::BRIDGE), text)?;
@@ -159,12 +181,22 @@ fn insert(
     Ok(())
 }
 
+/// Ids of calls that the target takes in other letters only, or once in a prompt.
+fn about_the_ids(parts: &mut Parts, respelt: &[(String, String)]) {
+    let [(from, to), rest @ ..] = respelt else { return };
+    let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+    let text = format!("ids of calls are sent as the target takes them: `{from}` as `{to}`{more}");
+    parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
+}
+
 /// What is sent otherwise than it is.
 fn about_the_messages(parts: &Parts) -> Vec<Notice> {
     let changed = &parts.changed;
     let notices = [
-        ("H4", &changed.fenced, "sent as a note: the target takes instructions in one place only"),
+        ("H4", &changed.fenced, "sent as a note: the target has a place of its own for instructions"),
         ("H6", &changed.parts, "a part that the target does not take here is named in its place"),
+        ("H6", &changed.arguments, "arguments that are no JSON object are sent in one"),
+        ("H6", &changed.functions, "functions are named in the letters that the target takes"),
         ("H7", &changed.names, "its speaker's name is not sent as it is: the target does not take it"),
         ("H7", &changed.reasoning, "its reasoning is not sent back: the target has no use for it here"),
     ];

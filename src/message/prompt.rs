@@ -11,13 +11,28 @@ pub struct Tool {
     pub description: String,
     /// The JSON schema of its parameters, as text; empty where it takes none.
     pub schema: String,
+    /// For a tool that the provider runs itself (web search, code execution): its wire form, and its whole definition in
+    /// it. It is sent in that form only.
+    pub hosted: Option<(Framing, String)>,
 }
 
 impl Tool {
     /// A tool with its name, description and parameter schema (JSON text).
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, schema: impl Into<String>) -> Self {
-        Self { name: name.into(), description: description.into(), schema: schema.into() }
+        let (name, description, schema) = (name.into(), description.into(), schema.into());
+        Self { name, description, schema, hosted: None }
+    }
+
+    /// A tool that the provider runs itself: a name for it, its wire form, and its definition there (JSON text).
+    #[must_use]
+    pub fn hosted(name: impl Into<String>, framing: Framing, json: impl Into<String>) -> Self {
+        Self { hosted: Some((framing, json.into())), ..Self::new(name, "", "") }
+    }
+
+    /// The definition of a tool that the provider runs itself.
+    pub(crate) fn hosted_json(&self) -> Option<&str> {
+        self.hosted.as_ref().map(|(_, json)| json.as_str())
     }
 }
 
@@ -54,16 +69,6 @@ pub(crate) struct Mark {
 }
 
 impl Prompt {
-    /// A prompt of one's own, to be rendered: no plan stands behind it, and the renderer makes it valid for its target.
-    #[must_use]
-    pub fn new(messages: impl IntoIterator<Item = Message>, tools: impl IntoIterator<Item = Tool>) -> Self {
-        Self {
-            messages: messages.into_iter().collect(),
-            tools: tools.into_iter().collect(),
-            ..Self::default()
-        }
-    }
-
     /// The messages, in the order in which they are sent.
     #[must_use]
     pub fn messages(&self) -> &[Message] {

@@ -13,6 +13,8 @@ pub struct Reasoning {
     /// What proves or holds it, opaque: a signature (Anthropic `thinking`), the encrypted whole (Anthropic
     /// `redacted_thinking`, `OpenAI` Responses).
     pub seal: Option<String>,
+    /// Whether the seal holds the whole, encrypted, and no text ever stood beside it (Anthropic `redacted_thinking`).
+    pub redacted: bool,
     /// The wire form it came in. Sealed reasoning is sent in that form or not at all.
     pub framing: Option<Framing>,
 }
@@ -28,6 +30,13 @@ impl Reasoning {
     #[must_use]
     pub fn sealed(framing: Framing, text: impl Into<String>, seal: impl Into<String>) -> Self {
         Self { text: text.into(), seal: Some(seal.into()), framing: Some(framing), ..Self::default() }
+    }
+
+    /// Says that the seal holds the whole.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        self.redacted = true;
+        self
     }
 
     /// Sets the id that the provider gave.

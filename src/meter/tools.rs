@@ -25,6 +25,10 @@ pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount
     // 7 for gpt-4o, 10 for gpt-4 and gpt-3.5: the encodings tell them apart.
     let per_tool = if counter.name() == "cl100k_base" { 10 } else { 7 };
     for tool in tools {
+        if let Some(json) = tool.hosted_json() {
+            sum.unknown(json)?;
+            continue;
+        }
         sum.n += per_tool;
         sum.text(&format!("{}:{}", tool.name, sentence(&tool.description)))?;
         match serde_json::from_str(&tool.schema) {

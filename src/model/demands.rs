@@ -37,6 +37,8 @@ pub enum CallIds {
     /// Any text.
     #[default]
     Any,
+    /// Any text of at most 40 characters.
+    Short,
     /// Letters, digits, `_` and `-`, each id once in a prompt.
     Word,
     /// Exactly nine letters and digits, each id once in a prompt.

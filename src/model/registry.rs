@@ -198,6 +198,12 @@ impl Registry {
     /// These models over those of another registry: where both know a name, this one's entry holds.
     #[must_use]
     pub fn over(mut self, other: &Self) -> Self {
+        // A catalogue says nothing of what a model demands.
+        for own in self.model.iter_mut().filter(|own| own.demands.is_none()) {
+            if let Some(known) = other.entry(&own.name).filter(|known| known.framing == own.framing) {
+                own.demands = known.demands;
+            }
+        }
         let known =
             |entry: &&ModelEntry| !self.model.iter().any(|own| own.name.eq_ignore_ascii_case(&entry.name));
         let others: Vec<ModelEntry> = other.model.iter().filter(known).cloned().collect();

@@ -6,21 +6,23 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest id that is taken where letters matter (openclaw#117789).
+/// The longest id that is taken where letters matter (openclaw#117789), and where they do not (autogen#6377).
 const MOST: usize = 64;
+const SHORT: usize = 40;
 
-/// Gives calls, and the results right after them, ids that the target takes; those it takes stay as they are.
-pub(super) fn fit(messages: &mut [Message], ids: CallIds) {
-    if messages.iter().all(|message| message.tool_calls().is_empty()) {
-        return;
-    }
-    let mut taken = BTreeSet::new();
+/// Gives calls, and the results right after them, ids that the target takes; those it takes stay as they are. Says which
+/// were changed to what.
+pub(super) fn fit(messages: &mut [Message], ids: CallIds) -> Vec<(String, String)> {
+    let mut respelt = Vec::new();
+    let mut taken = Taken::default();
     let mut current: BTreeMap<String, String> = BTreeMap::new();
     for message in messages {
         let calls = message.tool_calls();
         if !calls.is_empty() {
             current = named(calls, ids, &mut taken);
             if calls.iter().any(|call| current[&call.id] != call.id) {
+                let changed = calls.iter().filter(|call| current[&call.id] != call.id);
+                respelt.extend(changed.map(|call| (call.id.clone(), current[&call.id].clone())));
                 let sent = calls.iter().map(|call| current[&call.id].clone()).collect();
                 *message = message.with_call_ids(sent);
             }
@@ -30,17 +32,25 @@ pub(super) fn fit(messages: &mut [Message], ids: CallIds) {
             *message = message.answering(id);
         }
     }
+    respelt
+}
+
+/// Ids that are in use, and the number with which each is tried next.
+#[derive(Default)]
+struct Taken {
+    ids: BTreeSet<String>,
+    next: BTreeMap<String, u64>,
 }
 
 /// The ids of one message's calls as they are sent.
-fn named(calls: &[ToolCall], ids: CallIds, taken: &mut BTreeSet<String>) -> BTreeMap<String, String> {
+fn named(calls: &[ToolCall], ids: CallIds, taken: &mut Taken) -> BTreeMap<String, String> {
     let mut named = BTreeMap::new();
     for call in calls {
         let fitting = spelt(&call.id, ids);
         let mut id = fitting.clone();
-        let mut nth = 2u64;
+        let nth = taken.next.entry(fitting.clone()).or_insert(2);
         // Any text may be used again by a later message; where each id is one, a number makes the next one.
-        while ids != CallIds::Any && taken.contains(&id) {
+        while !matches!(ids, CallIds::Any | CallIds::Short) && taken.ids.contains(&id) {
             id = match ids {
                 CallIds::Nine => nine(&format!("{}#{nth}", call.id)),
                 _ => {
@@ -48,9 +58,9 @@ fn named(calls: &[ToolCall], ids: CallIds, taken: &mut BTreeSet<String>) -> BTre
                     fitting[..fitting.len().min(MOST - suffix.len())].to_owned() + &suffix
                 }
             };
-            nth += 1;
+            *nth += 1;
         }
-        taken.insert(id.clone());
+        taken.ids.insert(id.clone());
         named.insert(call.id.clone(), id);
     }
     named
@@ -62,6 +72,8 @@ fn spelt(id: &str, ids: CallIds) -> String {
     match ids {
         _ if id.is_empty() && ids != CallIds::Nine => "call".into(),
         CallIds::Any => id.into(),
+        CallIds::Short if id.chars().count() <= SHORT => id.into(),
+        CallIds::Short => id.chars().take(SHORT - 17).chain(['_']).chain(hash(id).chars().take(16)).collect(),
         CallIds::Word => {
             let spelt: String = id.chars().map(|c| if word(c) { c } else { '_' }).collect();
             if spelt.len() <= MOST { spelt } else { format!("{}_{}", &spelt[..MOST - 17], &hash(id)[..16]) }

@@ -27,7 +27,9 @@ pub(crate) struct Changes {
     /// An empty result says so (rule H3).
     empty_result: bool,
     /// Arguments that are no JSON object are put into one (rule H6).
-    arguments: bool,
+    pub(crate) arguments: bool,
+    /// Functions have names in the letters that the target takes (rule H6).
+    pub(crate) functions: bool,
     /// Thoughts are one text where the wire form has one field for them.
     thoughts: bool,
     /// Texts are one text where the wire form has no list for them.
@@ -60,10 +62,17 @@ impl Recipient {
             reasonings = vec![Reasoning::text(texts.join("\n\n"))];
         }
         let mut sent = message.with_content(Content { text, parts, name, reasonings });
-        if changes.arguments {
-            let calls = message.tool_calls().iter();
-            let call = |call: &ToolCall| ToolCall { arguments: in_object(&call.arguments), ..call.clone() };
-            sent = sent.calls(calls.map(call));
+        if changes.arguments || changes.functions {
+            let call = |call: &ToolCall| ToolCall {
+                name: self.function(&call.name).into_owned(),
+                arguments: if changes.arguments {
+                    in_object(&call.arguments)
+                } else {
+                    call.arguments.clone()
+                },
+                ..call.clone()
+            };
+            sent = sent.calls(message.tool_calls().iter().map(call));
         }
         Cow::Owned(match self.role_of(message, changes) {
             role if role == message.role() => sent,
@@ -103,8 +112,11 @@ impl Recipient {
             empty_result: empty && !accepts.empty_results,
             arguments: self.wants_objects()
                 && message.tool_calls().iter().any(|call| !is_object(&call.arguments)),
+            functions: message.tool_calls().iter().any(|call| *self.function(&call.name) != *call.name),
             thoughts: self.joins_thoughts(message),
-            joined: self.joins_texts(role) && !message.content_parts().is_empty(),
+            joined: self.joins_texts(role)
+                && !message.content_parts().is_empty()
+                && !message.content_parts().iter().any(|part| self.is_carried(role, part, message)),
         }
     }
 
@@ -121,6 +133,20 @@ impl Recipient {
             Role::Developer if changes.renamed_role => Role::System,
             role => role,
         }
+    }
+
+    /// A function's name in the letters that providers take: letters, digits, `_` and `-`, at most 64 of them
+    /// (mcp-use#90).
+    pub(super) fn function<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        const MOST: usize = 64;
+        let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let free =
+            self.framing == Framing::ChatTemplate && !name.is_empty() || self.framing == Framing::Plain;
+        if free || !name.is_empty() && name.len() <= MOST && name.chars().all(taken) {
+            return name.into();
+        }
+        let spelt: String = name.chars().take(MOST).map(|c| if taken(c) { c } else { '_' }).collect();
+        if spelt.is_empty() { "unnamed".into() } else { spelt.into() }
     }
 
     /// Whether a message bears several thoughts where the wire form has one field for them.
@@ -219,6 +245,11 @@ impl Recipient {
         }
     }
 
+    /// Whether a part is of an unknown type and goes back as it came.
+    fn is_carried(&self, role: Role, part: &Part, message: &Message) -> bool {
+        matches!(part, Part::Opaque { .. }) && self.instead(role, part, message).is_none()
+    }
+
     fn takes_image(&self, role: Role, url: &str) -> bool {
         let here = match self.framing {
             Framing::Plain => true,
@@ -236,19 +267,26 @@ impl Recipient {
         let kind = value.get("type").and_then(Value::as_str);
         match (self.framing, role) {
             (Framing::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
-            (Framing::OpenAiChat | Framing::OpenAiResponses | Framing::ChatTemplate, role) => {
+            (Framing::OpenAiResponses, Role::Assistant) => is_item(kind, message),
+            (Framing::OpenAiResponses, role) => {
+                role == Role::User && kind.is_some_and(|kind| kind.starts_with("input_"))
+            }
+            (Framing::OpenAiChat | Framing::ChatTemplate, role) => {
                 role == Role::User && kind != Some("refusal")
             }
             (Framing::Anthropic, Role::Assistant) => server_tool_is_whole(value, message),
             (Framing::Anthropic, Role::User | Role::Tool) => !is_half(kind),
-            (Framing::Gemini, role) => matches!(role, Role::User | Role::Assistant),
+            (Framing::Gemini, role) => {
+                let has = |key: &&str| value.get(*key).is_some_and(Value::is_object);
+                matches!(role, Role::User | Role::Assistant) && GEMINI_DATA.iter().any(has)
+            }
             _ => false,
         }
     }
 }
 
 /// Whether a text is a JSON object.
-fn is_object(text: &str) -> bool {
+pub(crate) fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && serde_json::from_str::<Value>(text).is_ok()
 }
 
@@ -262,6 +300,34 @@ fn in_object(text: &str) -> String {
     format!("{{{}}}", pairs.unwrap_or_default())
 }
 
+/// Fields that make a part of Gemini one, beside text, calls and results.
+const GEMINI_DATA: [&str; 8] = [
+    "inlineData",
+    "inline_data",
+    "fileData",
+    "file_data",
+    "executableCode",
+    "executable_code",
+    "codeExecutionResult",
+    "code_execution_result",
+];
+
+/// Items of Responses that stand by themselves, whatever is left out around them: what the provider's own tools did.
+const ITEMS: [&str; 6] = [
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_call",
+    "mcp_list_tools",
+];
+
+/// Whether a message is nothing but such an item.
+fn is_item(kind: Option<&str>, message: &Message) -> bool {
+    let alone = message.text().is_empty() && message.content_parts().len() == 1;
+    alone && message.tool_calls().is_empty() && kind.is_some_and(|kind| ITEMS.contains(&kind))
+}
+
 /// Whether a block is the call or the result of one of the provider's own tools.
 fn is_half(kind: Option<&str>) -> bool {
     kind.is_some_and(|kind| kind.ends_with("tool_use") || kind.ends_with("tool_result"))
@@ -271,9 +337,12 @@ fn is_half(kind: Option<&str>) -> bool {
 /// neither of them twice: the assistant says nothing else that is not known here.
 fn server_tool_is_whole(value: &Value, message: &Message) -> bool {
     let Some(id) = server_tool_id(value) else { return false };
-    let halves: Vec<bool> = message
-        .content_parts()
-        .iter()
+    // Only what names the id at all is read: a message may hold thousands of these.
+    let named = message.content_parts().iter().filter(|part| match part {
+        Part::Opaque { json, .. } => json.contains(id.as_str()),
+        Part::Text(_) | Part::Image { .. } => false,
+    });
+    let halves: Vec<bool> = named
         .filter_map(Part::opaque)
         .filter(|block| server_tool_id(block).as_ref() == Some(&id))
         .map(|block| block.get("tool_use_id").is_none())
@@ -295,7 +364,10 @@ pub(super) fn server_tool_id(value: &Value) -> Option<String> {
 pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
     const KINDS: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
-    let kind = head.strip_suffix(";base64")?;
+    let kind = match head.strip_suffix(";base64")? {
+        "image/jpg" => "image/jpeg",
+        kind => kind,
+    };
     let body = data.trim_end_matches('=');
     let padded = data.len().is_multiple_of(4) && data.len() - body.len() <= 2;
     let sound =

@@ -21,15 +21,19 @@ pub(crate) struct Conformed {
     pub(crate) joined: usize,
     /// Messages as they were and as they are sent, where the target does not take all of them at their place.
     pub(crate) rewritten: Vec<(Message, Message)>,
+    /// Ids of calls, as they were and as they are sent.
+    pub(crate) respelt: Vec<(String, String)>,
 }
 
 impl Recipient {
     /// The messages in the order and number in which this target takes them. What it takes comes back as it is.
     pub(crate) fn sequence(&self, messages: Vec<Message>) -> Conformed {
         let done = Conformed::empty(messages.len());
-        let mut sent = Sent { recipient: self, done, server_tools: BTreeSet::new() };
+        let mut sent =
+            Sent { recipient: self, done, server_tools: BTreeSet::new(), run: Vec::new(), parts: 0 };
         if self.framing == Framing::Plain {
             messages.into_iter().for_each(|message| sent.push(message, true));
+            sent.end_run();
             return sent.done;
         }
         let lead = self.wants_lead(&messages);
@@ -44,13 +48,13 @@ impl Recipient {
         while let Some(message) = messages.next() {
             let message = sent.in_its_place(message, messages.peek());
             let message = sent.called_once(message);
-            if self.wants_bridge(sent.done.messages.last(), &message) {
+            if self.wants_bridge(sent.last(), &message) {
                 sent.push(Message::assistant(wording::BRIDGE), false);
             }
             sent.push(message, true);
         }
         sent.end();
-        call_ids::fit(&mut sent.done.messages, self.accepts.call_ids);
+        sent.done.respelt = call_ids::fit(&mut sent.done.messages, self.accepts.call_ids);
         sent.done
     }
 }
@@ -60,6 +64,9 @@ struct Sent<'a> {
     done: Conformed,
     /// Ids of the provider's own tools that were called.
     server_tools: BTreeSet<String>,
+    /// Messages of one role, side by side, and how many parts they have.
+    run: Vec<Message>,
+    parts: usize,
 }
 
 impl Conformed {
@@ -71,6 +78,7 @@ impl Conformed {
             merged: Vec::new(),
             joined: 0,
             rewritten: Vec::new(),
+            respelt: Vec::new(),
         }
     }
 }
@@ -93,7 +101,7 @@ impl Sent<'_> {
         if !message.role().instructs() || !has_one_place(&self.recipient.accepts) {
             return message;
         }
-        let before = self.done.messages.last().map(Message::role);
+        let before = self.last().map(Message::role);
         let after = next.map(Message::role);
         let stands = self.recipient.accepts.inner_system
             && matches!(before, Some(Role::User | Role::Tool))
@@ -128,30 +136,44 @@ impl Sent<'_> {
     }
 
     fn push(&mut self, message: Message, given: bool) {
-        let merges = self.recipient.accepts.alternates
-            && self.done.messages.last().is_some_and(|last| {
-                last.role() == message.role()
-                    && matches!(message.role(), Role::User | Role::Assistant)
-                    && last.tool_calls().is_empty()
-            });
-        if merges && let Some(last) = self.done.messages.pop() {
+        let joins =
+            self.recipient.accepts.alternates && matches!(message.role(), Role::User | Role::Assistant);
+        if joins && self.run.last().is_some_and(|last| last.role() == message.role()) {
             self.done.merged.push(message.role());
-            self.done.messages.push(last.joined_with(&message));
         } else {
-            self.done.messages.push(message);
+            self.end_run();
         }
+        self.parts += message.content_parts().len() + usize::from(!message.text().is_empty());
+        self.run.push(message);
         if given {
-            let last =
-                self.done.messages.last().map_or(0, |last| last.content_parts().len().saturating_sub(1));
-            self.done.places.push(Mark { message: self.done.messages.len() - 1, part: last });
+            self.done
+                .places
+                .push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });
         }
+    }
+
+    /// Messages of one role that stand side by side are one.
+    fn end_run(&mut self) {
+        self.parts = 0;
+        match self.run.len() {
+            0 => {}
+            1 => self.done.messages.append(&mut self.run),
+            _ => self.done.messages.push(Message::joined(&std::mem::take(&mut self.run))),
+        }
+    }
+
+    /// The last message so far.
+    fn last(&self) -> Option<&Message> {
+        self.run.last()
     }
 
     /// What may not be last is followed by a message of the user; what may is without what the provider refuses there.
     fn end(&mut self) {
-        if self.recipient.wants_more(&self.done.messages) {
+        if self.recipient.wants_more(&self.run) {
             self.push(Message::user(wording::GO_ON), false);
-        } else if self.recipient.framing == Framing::Anthropic
+        }
+        self.end_run();
+        if self.recipient.framing == Framing::Anthropic
             && let Some(last) = self.done.messages.last_mut()
             && let Some(begun) = begun_reply(last)
         {

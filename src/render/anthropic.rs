@@ -1,6 +1,6 @@
 //! Anthropic Messages, request side: instructions apart, results first in the user's turn, at most four cache marks.
 
-use super::json::{Raw, object, opaque, schema};
+use super::json::{Declared, Raw, object, opaque, schema};
 use crate::{
     message::{Message, Part, Prompt, Reasoning, Role, Tool},
     recipient::inline_image,
@@ -70,7 +70,12 @@ impl AnthropicBody<'_> {
         let mut blocks: Vec<Block<'a>> = message.reasonings().iter().map(thinking).collect();
         if let (Role::Tool, Some(tool_use_id)) = (message.role(), message.answers()) {
             let content = parts(message, &[], None);
-            blocks.push(Block::ToolResult { tool_use_id, content, cache_control: control });
+            blocks.push(Block::ToolResult {
+                tool_use_id,
+                content,
+                failed: message.is_failed(),
+                cache_control: control,
+            });
             return blocks;
         }
         blocks.extend(parts(message, &marked, control));
@@ -91,7 +96,7 @@ impl AnthropicBody<'_> {
 impl Serialize for AnthropicBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let system = self.system();
-        let tools: Vec<WireTool<'_>> = self.prompt.tools.iter().map(WireTool::new).collect();
+        let tools: Vec<Declared<'_, WireTool<'_>>> = self.prompt.tools.iter().map(Declared::new).collect();
         let mut map = serializer.serialize_map(None)?;
         if !system.is_empty() {
             map.serialize_entry("system", &system)?;
@@ -152,7 +157,7 @@ enum Block<'a> {
     Thinking { thinking: &'a str, signature: &'a str },
     RedactedThinking { data: &'a str },
     ToolUse { id: &'a str, name: &'a str, input: Raw<'a>, cache_control: Option<Control> },
-    ToolResult { tool_use_id: &'a str, content: Vec<Block<'a>>, cache_control: Option<Control> },
+    ToolResult { tool_use_id: &'a str, content: Vec<Block<'a>>, failed: bool, cache_control: Option<Control> },
 }
 
 impl Block<'_> {
@@ -190,12 +195,15 @@ impl Serialize for Block<'_> {
                 map.serialize_entry("input", input)?;
                 *cache_control
             }
-            Self::ToolResult { tool_use_id, content, cache_control } => {
+            Self::ToolResult { tool_use_id, content, failed, cache_control } => {
                 map.serialize_entry("type", "tool_result")?;
                 map.serialize_entry("tool_use_id", tool_use_id)?;
                 match content.as_slice() {
                     [Block::Known(Known::Text { text, .. })] => map.serialize_entry("content", text)?,
                     blocks => map.serialize_entry("content", blocks)?,
+                }
+                if *failed {
+                    map.serialize_entry("is_error", &true)?;
                 }
                 *cache_control
             }
@@ -210,7 +218,7 @@ impl Serialize for Block<'_> {
 
 fn thinking(reasoning: &Reasoning) -> Block<'_> {
     let seal = reasoning.seal.as_deref().unwrap_or_default();
-    if reasoning.text.is_empty() {
+    if reasoning.redacted {
         Block::RedactedThinking { data: seal }
     } else {
         Block::Thinking { thinking: &reasoning.text, signature: seal }
@@ -247,8 +255,8 @@ struct WireTool<'a> {
     input_schema: Raw<'a>,
 }
 
-impl<'a> WireTool<'a> {
-    fn new(tool: &'a Tool) -> Self {
+impl<'a> From<&'a Tool> for WireTool<'a> {
+    fn from(tool: &'a Tool) -> Self {
         Self { name: &tool.name, description: &tool.description, input_schema: schema(tool) }
     }
 }

@@ -1,9 +1,9 @@
 //! Gemini `generateContent`, request side: instructions apart, contents of user and model in turn.
 
-use super::json::{Raw, object, opaque, schema};
+use super::json::{Declared, Raw, object, opaque, schema};
 use crate::{
     message::{Message, Part, Prompt, Role, Tool, ToolCall},
-    recipient::inline_image,
+    recipient::{inline_image, is_object},
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
@@ -24,6 +24,18 @@ impl GeminiBody<'_> {
     fn system(&self) -> Vec<WirePart<'_>> {
         let head = self.prompt.messages.iter().take_while(|message| message.role().instructs());
         head.flat_map(|message| parts(message)).collect()
+    }
+
+    /// All functions in one tool, and then what the provider runs itself.
+    fn tools(&self) -> Vec<Declared<'_, Declarations<'_>>> {
+        let hosted = |tool: &Tool| tool.hosted.is_some();
+        let functions = self.prompt.tools.iter().filter(|tool| !hosted(tool));
+        let declarations: Vec<Declaration<'_>> = functions.map(Declaration::new).collect();
+        let functions =
+            (!declarations.is_empty()).then_some(Declared::Function(Declarations { declarations }));
+        let own = self.prompt.tools.iter().filter_map(Tool::hosted_json);
+        let own = own.filter_map(|json| serde_json::from_str(json).ok()).map(Declared::Hosted);
+        functions.into_iter().chain(own).collect()
     }
 
     fn contents(&self) -> Vec<Content<'_>> {
@@ -61,9 +73,9 @@ impl Serialize for GeminiBody<'_> {
             map.serialize_entry("systemInstruction", &Instruction { parts: system })?;
         }
         map.serialize_entry("contents", &self.contents())?;
-        if !self.prompt.tools.is_empty() {
-            let declarations = self.prompt.tools.iter().map(Declaration::new).collect();
-            map.serialize_entry("tools", &[WireTools { declarations }])?;
+        let tools = self.tools();
+        if !tools.is_empty() {
+            map.serialize_entry("tools", &tools)?;
         }
         map.end()
     }
@@ -133,10 +145,35 @@ struct Response<'a> {
     response: Output<'a>,
 }
 
-/// The key that the provider reads a result from (SDK 3.4.0, read 2026-11-22).
+/// A result: an object as it is, or a text under the key that the provider reads it from (SDK 3.4.0, read 2026-11-22).
 #[derive(Debug, Serialize)]
-struct Output<'a> {
-    output: &'a str,
+#[serde(untagged)]
+enum Output<'a> {
+    Object(Raw<'a>),
+    Text { output: &'a str },
+    Error { error: &'a str },
+}
+
+impl<'a> Output<'a> {
+    fn of(result: &'a Message) -> Self {
+        let text = result.plain_texts().next().unwrap_or_default();
+        if is_object(text) {
+            Self::Object(object(text))
+        } else if result.is_failed() {
+            Self::Error { error: text }
+        } else {
+            Self::Text { output: text }
+        }
+    }
+}
+
+/// How many steps of the current turn begin with a call that has no signature, where the target wants one; none where
+/// there is no such step.
+pub(crate) fn unsigned_calls(prompt: &Prompt) -> Option<usize> {
+    let steps = prompt.messages.iter().skip(current_turn(&prompt.messages));
+    let unsigned =
+        steps.filter_map(|message| message.tool_calls().first()).filter(|call| call.signature.is_none());
+    Some(unsigned.count()).filter(|count| prompt.wants.signed_calls && *count > 0)
 }
 
 /// Where the current turn begins: at the last content of the user that holds no results, which is a content of its own.
@@ -163,7 +200,7 @@ fn parts(message: &Message) -> impl Iterator<Item = WirePart<'_>> {
 }
 
 /// What an address says about the image behind it.
-fn kind_of(url: &str) -> &'static str {
+pub(crate) fn kind_of(url: &str) -> &'static str {
     let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
     let kinds = [(".png", "image/png"), (".gif", "image/gif"), (".webp", "image/webp")];
     kinds.iter().find(|(end, _)| path.ends_with(end)).map_or("image/jpeg", |(_, kind)| kind)
@@ -183,16 +220,14 @@ fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<WirePa
     let calls = asked.map_or(&[][..], Message::tool_calls);
     let answer = |call: &'a ToolCall| {
         let result = results.iter().find(|result| result.answers() == Some(&call.id))?;
-        let output = result.plain_texts().next().unwrap_or_default();
-        Some(WirePart::Response {
-            function_response: Response { name: &call.name, response: Output { output } },
-        })
+        let response = Output::of(result);
+        Some(WirePart::Response { function_response: Response { name: &call.name, response } })
     };
     calls.iter().filter_map(answer).collect()
 }
 
 #[derive(Debug, Serialize)]
-struct WireTools<'a> {
+struct Declarations<'a> {
     #[serde(rename = "functionDeclarations")]
     declarations: Vec<Declaration<'a>>,
 }

@@ -23,11 +23,28 @@ pub(super) fn schema(tool: &Tool) -> Raw<'_> {
     let text = tool.schema.trim();
     let known: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
     let with_type = match text.strip_prefix('{').filter(|_| !known.is_empty()) {
-        Some(_) if known.contains_key("type") => text.to_owned(),
-        Some(rest) => format!("{{{TYPE},{rest}"),
+        Some(_) if known.get("type") == Some(&Value::from("object")) => text.to_owned(),
+        Some(rest) if !known.contains_key("type") => format!("{{{TYPE},{rest}"),
+        // A schema of something else cannot be that of parameters.
+        Some(_) => format!(r#"{{{TYPE},"properties":{{"value":{text}}}}}"#),
         None => format!(r#"{{{TYPE},"properties":{{}}}}"#),
     };
     RawValue::from_string(with_type).map_or_else(|_| raw(&Map::new()), Cow::Owned)
+}
+
+/// A tool as a wire form declares it, or as its provider does where it runs it itself.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Declared<'a, T> {
+    Function(T),
+    Hosted(&'a RawValue),
+}
+
+impl<'a, T: From<&'a Tool>> Declared<'a, T> {
+    pub(super) fn new(tool: &'a Tool) -> Self {
+        let hosted = tool.hosted_json().and_then(|json| serde_json::from_str(json).ok());
+        hosted.map_or_else(|| Self::Function(T::from(tool)), Self::Hosted)
+    }
 }
 
 /// A part of the target's own form, or its JSON as text where that is none.

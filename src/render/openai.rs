@@ -1,6 +1,9 @@
 //! `OpenAI` Chat Completions, request side.
 
-use super::{json::opaque, marked_in_requests};
+use super::{
+    json::{Declared, opaque},
+    marked_in_requests,
+};
 use crate::message::{Message, Part, Prompt, Role, Tool, ToolCall};
 use serde::{
     Serialize, Serializer,
@@ -34,8 +37,8 @@ impl ChatBody<'_> {
         messages.map(|(at, message)| Wire::new(message, marked(at), fills)).collect()
     }
 
-    pub(super) fn tools(&self) -> Vec<WireTool<'_>> {
-        self.prompt.tools.iter().map(WireTool).collect()
+    pub(super) fn tools(&self) -> Vec<Declared<'_, WireTool<'_>>> {
+        self.prompt.tools.iter().map(Declared::new).collect()
     }
 }
 
@@ -181,6 +184,12 @@ impl Serialize for WireCall<'_> {
 
 #[derive(Debug)]
 pub(super) struct WireTool<'a>(&'a Tool);
+
+impl<'a> From<&'a Tool> for WireTool<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        Self(tool)
+    }
+}
 
 impl Serialize for WireTool<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,7 +1,7 @@
 //! `OpenAI` Responses, request side: every message, call, result and piece of reasoning is an item of its own.
 
 use super::{
-    json::{Raw, image, opaque, schema},
+    json::{Declared, Raw, image, opaque, schema},
     marked_in_requests,
     openai::{BREAKPOINT, Breakpoint},
 };
@@ -35,6 +35,11 @@ impl ResponsesBody<'_> {
             let answer = message.answers().filter(|_| message.role() == Role::Tool);
             if let Some(call_id) = answer {
                 items.push(Item::FunctionCallOutput { call_id, output: content(message, &marked) });
+            } else if let (Role::Assistant, [Part::Opaque { json, .. }]) =
+                (message.role(), message.content_parts())
+                && let Ok(raw) = opaque(json)
+            {
+                items.push(Item::Own(raw));
             } else if !message.text().is_empty() || !message.content_parts().is_empty() {
                 items.push(Item::Message { role: message.role(), content: content(message, &marked) });
             }
@@ -50,7 +55,7 @@ impl ResponsesBody<'_> {
 
 impl Serialize for ResponsesBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let tools: Vec<WireTool<'_>> = self.prompt.tools.iter().map(WireTool::new).collect();
+        let tools: Vec<Declared<'_, WireTool<'_>>> = self.prompt.tools.iter().map(Declared::new).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("input", &self.items())?;
         if !tools.is_empty() {
@@ -82,6 +87,9 @@ enum Item<'a> {
         call_id: &'a str,
         output: Content<'a>,
     },
+    /// What one of the provider's own tools did, as it came.
+    #[serde(untagged)]
+    Own(&'a RawValue),
 }
 
 #[derive(Debug, Serialize)]
@@ -162,8 +170,8 @@ struct WireTool<'a> {
     strict: bool,
 }
 
-impl<'a> WireTool<'a> {
-    fn new(tool: &'a Tool) -> Self {
+impl<'a> From<&'a Tool> for WireTool<'a> {
+    fn from(tool: &'a Tool) -> Self {
         Self {
             r#type: "function",
             name: &tool.name,

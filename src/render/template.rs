@@ -83,11 +83,15 @@ impl Renderer {
         let broken = |text: &str| self.control.broken(text).into_owned();
         let names = |text: &str| self.control.find(text).next().is_some();
         for message in &mut prompt.messages {
-            if message.texts().any(names) {
-                *message = message.with_texts_changed(&broken);
+            // JSON that a template reads may spell a marker in escapes.
+            let hides = |text: &str| text.contains("\\u") && names(&unescaped(text));
+            if message.texts().any(|text| names(text) || hides(text)) {
+                let plain = message.with_json_changed(&unescaped);
+                *message = plain.with_texts_changed(&broken);
             }
         }
         for tool in &mut prompt.tools {
+            tool.schema = unescaped(&tool.schema);
             for text in [&mut tool.name, &mut tool.description, &mut tool.schema] {
                 *text = broken(text);
             }
@@ -134,6 +138,31 @@ impl Renderer {
     }
 }
 
+/// JSON with its needless escapes undone: `\u003c` is `<`. What has to be escaped stays so.
+fn unescaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let code = rest.strip_prefix("\\u").and_then(|hex| u32::from_str_radix(hex.get(..4)?, 16).ok());
+        match code.and_then(char::from_u32).filter(|c| !c.is_control() && !"\"\\".contains(*c)) {
+            Some(c) => {
+                out.push(c);
+                rest = &rest[6..];
+            }
+            None => {
+                // The character after a backslash is part of the escape, another backslash too.
+                let end = rest.char_indices().nth(2).map_or(rest.len(), |(end, _)| end);
+                out.push_str(if &rest[..end] == "\\/" { "/" } else { &rest[..end] });
+                rest = &rest[end..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
 fn refused(origin: &str, error: &minijinja::Error) -> Error {
     let line = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
     let detail = match (error.kind(), error.detail()) {
@@ -176,7 +205,7 @@ fn in_shape(messages: &[Message], shape: Shape) -> Cow<'_, [Message]> {
         && first.role().instructs()
         && second.role() == Role::User
     {
-        let mut all = vec![Message::user(first.text()).joined_with(second)];
+        let mut all = vec![first.in_role(Role::User).joined_with(second)];
         all.extend_from_slice(rest);
         messages = all.into();
     }

@@ -7,7 +7,7 @@ use crate::{
     plain::compact_json,
 };
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 /// What a call, a result, a thought and an image bear; what other types hold is carried as it is.
 #[derive(Deserialize)]
@@ -22,6 +22,8 @@ struct Call {
 #[derive(Deserialize)]
 #[serde(expecting = "a result: an object with tool_use_id")]
 struct Answer {
+    #[serde(default)]
+    is_error: bool,
     tool_use_id: Name,
     #[serde(default)]
     content: Content,
@@ -49,8 +51,16 @@ struct Image {
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Source {
-    Base64 { media_type: String, data: String },
-    Url { url: String },
+    Base64 {
+        media_type: String,
+        data: String,
+    },
+    Url {
+        url: String,
+    },
+    /// A file of the provider's, or whatever comes next.
+    #[serde(other)]
+    Other,
 }
 
 /// Types of blocks that only Anthropic has and that are carried as they are.
@@ -65,49 +75,71 @@ pub(super) enum Piece {
     Result {
         id: String,
         content: Content,
+        failed: bool,
     },
 }
 
 /// A block of this type, if it is one of Anthropic's.
-pub(super) fn piece(json: &str, kind: Option<&str>) -> Option<Result<Piece, serde_json::Error>> {
+pub(super) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
     let kind = kind?;
     if OWN.contains(&kind) || kind.ends_with("_tool_result") && kind != "tool_result" {
-        return Some(Ok(Piece::Part(Part::Opaque { framing: Framing::Anthropic, json: json.into() })));
+        return Some(Piece::Part(opaque(json)));
     }
     let piece = match kind {
         "tool_use" => serde_json::from_str(json).map(|Call { id, name, input }| {
             let arguments = input.map_or_else(|| "{}".into(), |input| compact_json(input.get()));
             Piece::Call(ToolCall::new(id.into_text(), name, arguments))
         }),
-        "tool_result" => serde_json::from_str(json)
-            .map(|Answer { tool_use_id, content }| Piece::Result { id: tool_use_id.into_text(), content }),
+        "tool_result" => {
+            serde_json::from_str(json).map(|Answer { is_error: failed, tool_use_id, content }| {
+                Piece::Result { id: tool_use_id.into_text(), content, failed }
+            })
+        }
         "thinking" => serde_json::from_str(json).map(|Thinking { thinking, signature }| {
             Piece::Reasoning(match signature {
                 Some(signature) => Reasoning::sealed(Framing::Anthropic, thinking, signature),
                 None => Reasoning::text(thinking),
             })
         }),
-        "redacted_thinking" => serde_json::from_str(json)
-            .map(|Redacted { data }| Piece::Reasoning(Reasoning::sealed(Framing::Anthropic, "", data))),
+        "redacted_thinking" => serde_json::from_str(json).map(|Redacted { data }| {
+            Piece::Reasoning(Reasoning::sealed(Framing::Anthropic, "", data).redacted())
+        }),
         "image" => serde_json::from_str(json).map(|Image { source }| {
             let url = match source {
                 Source::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
                 Source::Url { url } => url,
+                Source::Other => {
+                    return Piece::Part(opaque(json));
+                }
             };
             Piece::Part(Part::Image { url, detail: None })
         }),
         _ => return None,
     };
-    Some(piece)
+    // A block of one of these types in another shape is not Anthropic's: it is carried as it is.
+    piece.ok()
 }
 
-impl Piece {
-    /// The part that it is, if it is one.
-    pub(super) fn into_part(self) -> Option<Part> {
-        match self {
-            Self::Part(part) => Some(part),
-            Self::Call(_) | Self::Reasoning(_) | Self::Result { .. } => None,
+/// A block that is carried as it is, but for its cache marks: where those stand is decided anew.
+fn opaque(json: &str) -> Part {
+    let mut json = json.to_owned();
+    if json.contains("\"cache_control\"")
+        && let Ok(mut value) = serde_json::from_str::<Value>(&json)
+    {
+        unmark(&mut value);
+        json = value.to_string();
+    }
+    Part::Opaque { framing: Framing::Anthropic, json }
+}
+
+fn unmark(value: &mut Value) {
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(unmark),
+        Value::Object(object) => {
+            object.remove("cache_control");
+            object.values_mut().for_each(unmark);
         }
+        _ => {}
     }
 }
 
@@ -125,9 +157,10 @@ pub(super) fn apart(
             Piece::Part(part) => parts.push(part),
             Piece::Call(call) => calls.push(call),
             Piece::Reasoning(reasoning) => reasonings.push(reasoning),
-            Piece::Result { id, content } => {
+            Piece::Result { id, content, failed } => {
                 let said = nested(content)?;
                 let result = Message::tool(id, said.text());
+                let result = if failed { result.failed() } else { result };
                 let parts = said.content_parts();
                 results.push(if parts.is_empty() { result } else { result.parts(parts.to_vec()) });
             }

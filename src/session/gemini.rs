@@ -3,10 +3,12 @@
 use super::wire::Name;
 use crate::{
     message::{Framing, Message, Part, Reasoning, Role, Tool, ToolCall},
-    plain::compact_json,
+    plain::{self, compact_json},
+    render::kind_of,
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
+use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 #[serde(expecting = "a content: an object with parts")]
@@ -20,8 +22,7 @@ pub(super) struct Content {
 #[serde(rename_all = "camelCase")]
 struct WirePart {
     text: Option<String>,
-    #[serde(default)]
-    thought: bool,
+    thought: Option<bool>,
     #[serde(alias = "thought_signature")]
     thought_signature: Option<String>,
     #[serde(alias = "inline_data")]
@@ -45,8 +46,18 @@ struct Inline {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
+    #[serde(alias = "mime_type")]
+    mime_type: Option<String>,
     #[serde(alias = "file_uri")]
     file_uri: String,
+}
+
+impl File {
+    /// Whether this is an image that its address tells as one.
+    fn is_image(&self) -> bool {
+        let web = ["https://", "http://"].iter().any(|scheme| self.file_uri.starts_with(scheme));
+        web && self.mime_type.as_deref().is_none_or(|kind| kind == kind_of(&self.file_uri))
+    }
 }
 
 #[derive(Deserialize)]
@@ -78,19 +89,33 @@ pub(super) struct Declaration {
 impl Declaration {
     pub(super) fn tool(self) -> Tool {
         let schema = self.parameters_json_schema.or(self.parameters);
-        let schema = schema.map(|schema| schema.get().to_owned()).unwrap_or_default();
+        let schema = schema.map(|schema| in_lower_case(&compact_json(schema.get()))).unwrap_or_default();
         Tool::new(self.name, self.description.unwrap_or_default(), schema)
     }
 }
 
+/// A schema with the types of JSON Schema: Gemini's own `parameters` write them in capitals.
+fn in_lower_case(schema: &str) -> String {
+    const TYPES: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
+    TYPES.iter().fold(schema.to_owned(), |schema, kind| {
+        schema.replace(&format!("\"type\":\"{kind}\""), &format!("\"type\":\"{}\"", kind.to_lowercase()))
+    })
+}
+
 /// The texts of a system instruction.
-pub(super) fn texts(content: &Content) -> Vec<String> {
+pub(super) fn texts(raw: &RawValue) -> Vec<String> {
+    if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
+        return vec![text];
+    }
+    let Ok(content) = serde_json::from_str::<Content>(raw.get()) else { return Vec::new() };
     let part = |raw: &RawValue| serde_json::from_str::<WirePart>(raw.get()).ok()?.text;
     content.parts.iter().filter_map(|raw| part(raw)).collect()
 }
 
 /// The messages of the contents; an error names the content and what was expected.
-pub(super) fn messages(contents: Vec<Content>) -> Result<Vec<Message>, (usize, String)> {
+pub(super) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
+    let contents: Vec<Content> =
+        serde_json::from_str(contents.get()).map_err(|error| (None, plain::without_place(&error)))?;
     let mut messages = Vec::new();
     // Calls without a result yet: name and id.
     let mut open: Vec<(String, String)> = Vec::new();
@@ -99,11 +124,11 @@ pub(super) fn messages(contents: Vec<Content>) -> Result<Vec<Message>, (usize, S
             Some("model") => Role::Assistant,
             Some("user" | "function") | None => Role::User,
             Some("system") => Role::System,
-            Some(other) => return Err((at, format!("role `{other}`; expected user or model"))),
+            Some(other) => return Err((Some(at), format!("role `{other}`; expected user or model"))),
         };
         let mut said = Said::default();
         for raw in &content.parts {
-            said.part(raw.get(), at, &mut open).map_err(|detail| (at, detail))?;
+            said.part(raw.get(), at, &mut open).map_err(|detail| (Some(at), detail))?;
         }
         messages.extend(said.messages(role));
     }
@@ -122,18 +147,20 @@ impl Said {
     fn part(&mut self, json: &str, at: usize, open: &mut Vec<(String, String)>) -> Result<(), String> {
         let part: WirePart = serde_json::from_str(json).map_err(|error| error.to_string())?;
         match part {
-            WirePart { text: Some(text), thought: true, .. } => {
+            WirePart { text: Some(text), thought: Some(true), .. } => {
                 let mut reasoning = Reasoning::text(text);
                 reasoning.framing = Some(Framing::Gemini);
                 self.reasonings.push(reasoning);
             }
             WirePart { text: Some(text), .. } => self.parts.push(Part::Text(text)),
-            WirePart { inline_data: Some(Inline { mime_type, data }), .. } => {
+            WirePart { inline_data: Some(Inline { mime_type, data }), .. }
+                if mime_type.starts_with("image/") =>
+            {
                 let url = format!("data:{mime_type};base64,{data}");
                 self.parts.push(Part::Image { url, detail: None });
             }
-            WirePart { file_data: Some(File { file_uri: url }), .. } => {
-                self.parts.push(Part::Image { url, detail: None });
+            WirePart { file_data: Some(file), .. } if file.is_image() => {
+                self.parts.push(Part::Image { url: file.file_uri, detail: None });
             }
             WirePart { function_call: Some(Call { id, name, args }), thought_signature, .. } => {
                 let made_up = || format!("call_{at}_{}", self.calls.len());
@@ -152,6 +179,8 @@ impl Said {
                 let id = id.or(answered).unwrap_or_else(|| format!("call_of_{name}"));
                 self.results.push(Message::tool(id, output(response.as_deref())));
             }
+            // A signature alone says nothing that can be sent back.
+            WirePart { .. } if !json.contains(':') || signs_only(json) => {}
             WirePart { .. } => {
                 self.parts.push(Part::Opaque { framing: Framing::Gemini, json: json.into() });
             }
@@ -171,6 +200,12 @@ impl Said {
         }
         messages
     }
+}
+
+/// Whether a part holds a signature and no data.
+fn signs_only(json: &str) -> bool {
+    let keys: BTreeMap<String, IgnoredAny> = serde_json::from_str(json).unwrap_or_default();
+    keys.keys().all(|key| ["thought", "thoughtSignature", "thought_signature"].contains(&key.as_str()))
 }
 
 /// What a function gave back: its `output` where that is a text and all there is, else the JSON.

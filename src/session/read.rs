@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Repr},
     item::{ItemId, PinnedItem, RagItem},
     message::{Framing, Message, Part, Role, Tool, ToolCall},
-    plain,
+    plain::{self, compact_json},
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -80,21 +80,31 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
     };
     let keys: wire::Keys = serde_json::from_str(text).unwrap_or_default();
     let unread: Vec<String> = keys.0.into_iter().filter(|key| !KEYS.contains(&key.as_str())).collect();
-    let mut reader = Reader { place, log: Conversation::new(), legacy: BTreeMap::new(), unnamed: Vec::new() };
-    let instruction = session.system_instruction.as_ref().map(gemini::texts);
-    let texts = session.instructions.into_iter().chain(instruction.into_iter().flatten()).collect();
+    let mut reader = Reader {
+        place,
+        log: Conversation::new(),
+        legacy: BTreeMap::new(),
+        unnamed: Vec::new(),
+        of_anthropic: false,
+    };
+    let logged = match session.messages {
+        Some(_) => None,
+        None => Logged::read(place, &session)?,
+    };
+    let texts = logged.as_ref().map(|logged| logged.instructions.clone()).unwrap_or_default();
     reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
-    match (session.messages, session.contents, session.input) {
-        (Some(messages), ..) => {
-            for (position, message) in messages.into_iter().enumerate() {
-                reader.message(position, message)?;
-            }
-        }
-        (None, Some(contents), _) => reader.all("contents", gemini::messages(contents))?,
-        (None, None, Some(input)) => reader.all("input", responses::messages(input))?,
-        (None, None, None) => {}
+    for (position, message) in session.messages.unwrap_or_default().into_iter().enumerate() {
+        reader.message(position, message)?;
     }
+    let mut framing = logged.as_ref().map(|logged| logged.framing);
+    for message in logged.into_iter().flat_map(|logged| logged.messages) {
+        reader.log.push(message);
+    }
+    reader.log.check_ids(std::iter::empty())?;
     reader.query(session.query);
+    let of_anthropic = reader.of_anthropic
+        || session.tools.iter().flatten().any(|tool| tool.get().contains("\"input_schema\""));
+    framing = framing.or(of_anthropic.then_some(Framing::Anthropic));
     let log = reader.log;
     let passages = session.rag.into_iter().chain(session.passages).flatten();
     let rag: Vec<RagItem> = passages.map(document).collect();
@@ -108,26 +118,20 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
         let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
         return Err(Error::input(format!("{name}:{line}"), detail.to_owned() + &near.unwrap_or_default()));
     }
-    let tools = tools(session.tools.unwrap_or_default(), session.functions.unwrap_or_default());
+    let tools = tools(&session.tools.unwrap_or_default(), session.functions.unwrap_or_default());
     Ok(Session {
         id: session.id.map(wire::Name::into_text),
         model: session.model,
+        framing,
         limits: session.limits.unwrap_or_default(),
         log,
-        tools: tools.map_err(|at| place.fault(&format!("tools[{at}]"), "expected a function with a name"))?,
+        tools: tools.map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?,
         rag,
         focus: session.focus,
         state: named(session.state.unwrap_or_default(), "state"),
         previous: session.previous,
         unread,
     })
-}
-
-/// An error's text without serde's own "at line … column …", which counts from the session's start.
-pub(super) fn without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    plain::words(text.strip_suffix(&place).unwrap_or(&text))
 }
 
 /// Where a session's text stands, for errors.
@@ -146,12 +150,39 @@ impl Place<'_> {
             let line = self.line + inner.line().saturating_sub(1);
             let place = format!("{}:{line}:{}", self.name, inner.column());
             let key = if path == "." { String::new() } else { format!("{path}: ") };
-            Error::input(place, format!("{key}{}", without_place(inner)))
+            Error::input(place, format!("{key}{}", plain::without_place(inner)))
         })
     }
 
     fn fault(self, key: &str, detail: &str) -> Error {
         Error::input(format!("{}:{}", self.name, self.line), format!("{key}: {detail}"))
+    }
+}
+
+/// What a body of another provider holds.
+struct Logged {
+    framing: Framing,
+    instructions: Vec<String>,
+    messages: Vec<Message>,
+}
+
+impl Logged {
+    fn read(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
+        let (key, framing, read) = match (&session.contents, &session.input) {
+            (Some(contents), _) => ("contents", Framing::Gemini, gemini::messages(contents)),
+            (None, Some(input)) => ("input", Framing::OpenAiResponses, responses::messages(input)),
+            (None, None) => return Ok(None),
+        };
+        let fault = |(at, detail): (Option<usize>, String)| {
+            let at = at.map(|at| format!("[{at}]")).unwrap_or_default();
+            place.fault(&format!("{key}{at}"), &plain::words(&detail))
+        };
+        let messages = read.map_err(fault)?;
+        let instruction = session.system_instruction.as_deref().map(gemini::texts);
+        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
+        let instructions = session.instructions.as_deref().and_then(text);
+        let instructions = instructions.into_iter().chain(instruction.into_iter().flatten()).collect();
+        Ok(Some(Self { framing, instructions, messages }))
     }
 }
 
@@ -162,6 +193,8 @@ struct Reader<'a> {
     legacy: BTreeMap<String, Vec<String>>,
     /// Ids made up for calls that came without one, those of one message together, the newest message last.
     unnamed: Vec<VecDeque<String>>,
+    /// A message held what only Anthropic has.
+    of_anthropic: bool,
 }
 
 impl Reader<'_> {
@@ -213,16 +246,6 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The messages that were read from another provider's list.
-    fn all(&mut self, key: &str, messages: Result<Vec<Message>, (usize, String)>) -> Result<(), Error> {
-        let fault =
-            |(at, detail): (usize, String)| self.place.fault(&format!("{key}[{at}]"), &plain::words(&detail));
-        for message in messages.map_err(fault)? {
-            self.log.push(message);
-        }
-        self.log.check_ids(std::iter::empty())
-    }
-
     /// A message of the wire as messages of the log: more than one where results stand in what the user says.
     fn neutral(&mut self, position: usize, wire: wire::Message) -> Result<Vec<Message>, Error> {
         let role = match wire.role {
@@ -237,6 +260,8 @@ impl Reader<'_> {
             wire::Content::Text(text) => (text, None),
             wire::Content::Parts(parts) => (String::new(), Some(self.pieces(position, &parts)?)),
         };
+        let own = |piece: &anthropic::Piece| !matches!(piece, anthropic::Piece::Part(_));
+        self.of_anthropic |= pieces.iter().flatten().any(own);
         let answers = match wire.role {
             wire::Role::Tool => wire.tool_call_id.map(wire::Name::into_text).or_else(|| self.unnamed_call()),
             wire::Role::Function => Some(self.legacy_call(wire.name.as_deref())),
@@ -245,7 +270,10 @@ impl Reader<'_> {
         let (mut results, mut message) = match (answers, pieces) {
             (Some(id), None) => (Vec::new(), Message::tool(id, text)),
             (Some(id), Some(pieces)) => {
-                let parts = pieces.into_iter().filter_map(anthropic::Piece::into_part);
+                let mut parts = Vec::new();
+                for piece in pieces {
+                    parts.extend(self.parts_of(position, piece)?);
+                }
                 (Vec::new(), Message::tool(id, text).parts(parts))
             }
             (None, None) => (Vec::new(), Message::new(role, text)),
@@ -256,12 +284,21 @@ impl Reader<'_> {
                 (all, last)
             }
         };
-        if let Some(id) = wire.id {
-            let id = id.into_text();
-            match results.first_mut() {
-                Some(first) => *first = first.clone().id(id),
-                None => message = message.id(id),
-            }
+        // Positions are those of the file: results that stood in a message bear its number and one of their own.
+        let shifted = !results.is_empty() || self.log.messages().len() != position;
+        let id = wire.id.map(wire::Name::into_text).or_else(|| shifted.then(|| format!("m{position}")));
+        for (nth, result) in results.iter_mut().enumerate() {
+            *result = result.clone().id(format!("m{position}.{nth}"));
+        }
+        if let Some(id) = id {
+            message = message.id(id);
+        }
+        if let Some(audio) = wire.audio {
+            let part = Part::Opaque {
+                framing: Framing::OpenAiChat,
+                json: format!("{{\"type\":\"audio\",\"audio\":{}}}", audio.get()),
+            };
+            message = message.parts([part]);
         }
         if let Some(name) = wire.name.filter(|_| wire.role != wire::Role::Function) {
             message = message.name(name);
@@ -270,7 +307,10 @@ impl Reader<'_> {
             message = message.reasoning(reasoning);
         }
         let calls = self.calls(position, wire.tool_calls.unwrap_or_default(), wire.function_call);
-        let calls: Vec<ToolCall> = message.tool_calls().iter().cloned().chain(calls).collect();
+        // Some logs say each call twice, as a block and beside the content.
+        let said: Vec<ToolCall> = message.tool_calls().to_vec();
+        let beside = calls.into_iter().filter(|call| !said.iter().any(|other| other.id == call.id));
+        let calls: Vec<ToolCall> = said.iter().cloned().chain(beside).collect();
         results.push(if calls.is_empty() { message } else { message.calls(calls) });
         Ok(results)
     }
@@ -283,14 +323,27 @@ impl Reader<'_> {
         parts.iter().enumerate().map(piece).collect()
     }
 
+    /// What a piece of a result's content says: another result in it is its content.
+    fn parts_of(&self, position: usize, piece: anthropic::Piece) -> Result<Vec<Part>, Error> {
+        Ok(match piece {
+            anthropic::Piece::Part(part) => vec![part],
+            anthropic::Piece::Result { content, .. } => self.nested(position, content)?.as_parts(),
+            anthropic::Piece::Call(call) => vec![Part::Text(call.arguments)],
+            anthropic::Piece::Reasoning(reasoning) => vec![Part::Text(reasoning.text)],
+        })
+    }
+
     /// What a result holds.
     fn nested(&self, position: usize, content: wire::Content) -> Result<Message, Error> {
         Ok(match content {
             wire::Content::Null => Message::user(""),
             wire::Content::Text(text) => Message::user(text),
             wire::Content::Parts(parts) => {
-                let pieces = self.pieces(position, &parts)?;
-                Message::user("").parts(pieces.into_iter().filter_map(anthropic::Piece::into_part))
+                let mut all = Vec::new();
+                for piece in self.pieces(position, &parts)? {
+                    all.extend(self.parts_of(position, piece)?);
+                }
+                Message::user("").parts(all)
             }
         })
     }
@@ -354,7 +407,7 @@ impl Reader<'_> {
 }
 
 /// Arguments as the text they are: unwrapped where they are a JSON text, as they came where they are JSON itself.
-fn arguments(raw: Option<&RawValue>) -> String {
+pub(super) fn arguments(raw: Option<&RawValue>) -> String {
     let raw = raw.map_or("", RawValue::get);
     serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.into())
 }
@@ -367,11 +420,11 @@ fn piece(raw: &RawValue) -> Result<anthropic::Piece, String> {
     let kind: wire::PartType =
         serde_json::from_str(json).map_err(|_| "expected a part: a text or an object".to_owned())?;
     if let Some(piece) = anthropic::piece(json, kind.kind.as_deref()) {
-        return piece.map_err(|error| without_place(&error));
+        return Ok(piece);
     }
     let part = match kind.kind.as_deref() {
         Some("text" | "image_url") => {
-            let known = serde_json::from_str(json).map_err(|error| without_place(&error))?;
+            let known = serde_json::from_str(json).map_err(|error| plain::without_place(&error))?;
             match known {
                 wire::Part::Text { text } => Part::Text(text),
                 wire::Part::ImageUrl { image_url: wire::ImageUrl::Bare(url) } => {
@@ -402,23 +455,53 @@ fn named(texts: Vec<wire::Text>, letter: &str) -> Vec<(ItemId, String)> {
     texts.into_iter().enumerate().map(|(at, text)| (id(at, text.id), text.text)).collect()
 }
 
-/// The tools, or the place of the first that is no function.
-fn tools(tools: Vec<wire::Tool>, functions: Vec<wire::Function>) -> Result<Vec<Tool>, usize> {
+/// The tools, or the place of the first that is none and what is wrong with it.
+fn tools(tools: &[Box<RawValue>], functions: Vec<wire::Function>) -> Result<Vec<Tool>, (usize, String)> {
     let schema = |raw: Option<Box<RawValue>>| raw.map(|raw| raw.get().to_owned()).unwrap_or_default();
     let full = |function: wire::Function| {
         Tool::new(function.name, function.description.unwrap_or_default(), schema(function.parameters))
     };
-    let bare = |tool: wire::Tool| {
-        let (description, parameters) = (tool.description, tool.parameters.or(tool.input_schema));
-        tool.name.map(|name| wire::Function { name, description, parameters })
-    };
     let mut all = Vec::new();
-    for (at, mut tool) in tools.into_iter().enumerate() {
-        match tool.declarations.take() {
-            Some(declarations) => all.extend(declarations.into_iter().map(gemini::Declaration::tool)),
-            None => all.push(full(tool.function.take().or_else(|| bare(tool)).ok_or(at)?)),
+    for (at, raw) in tools.iter().enumerate() {
+        let mut tool: wire::Tool =
+            serde_json::from_str(raw.get()).map_err(|error| (at, plain::without_place(&error)))?;
+        if let Some(declarations) = tool.declarations.take() {
+            all.extend(declarations.into_iter().map(gemini::Declaration::tool));
+        } else if let Some(function) = tool.function.take() {
+            all.push(full(function));
+        } else if let Some((name, framing)) = hosted(&tool, raw) {
+            all.push(Tool::hosted(name, framing, compact_json(raw.get())));
+        } else {
+            let expected = "expected a function with a name, or a tool with a type";
+            let name = tool.name.ok_or_else(|| (at, expected.to_owned()))?;
+            let (description, parameters) = (tool.description, tool.parameters.or(tool.input_schema));
+            all.push(full(wire::Function { name, description, parameters }));
         }
     }
     all.extend(functions.into_iter().map(full));
     Ok(all)
+}
+
+/// A name and the wire form of a tool that its provider runs itself, or takes in a form of its own.
+fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, Framing)> {
+    let framing = match tool.kind.as_deref() {
+        // Gemini names such a tool by its key.
+        None if tool.name.is_none() => {
+            let keys: wire::Keys = serde_json::from_str(raw.get()).ok()?;
+            return Some((keys.0.into_iter().next()?, Framing::Gemini));
+        }
+        None | Some("function") => return None,
+        Some("custom") if tool.input_schema.is_some() => return None,
+        Some("custom") if tool.name.is_none() => Framing::OpenAiChat,
+        // Anthropic's own bear the date of their version.
+        Some(kind) if has_version(kind) || kind == "mcp_toolset" => Framing::Anthropic,
+        Some(_) => Framing::OpenAiResponses,
+    };
+    let name = tool.name.clone().or_else(|| tool.kind.clone());
+    Some((name.unwrap_or_default(), framing))
+}
+
+/// Whether a type ends with a date, as in `web_search_20250305`.
+fn has_version(kind: &str) -> bool {
+    kind.rsplit('_').next().is_some_and(|end| end.len() == 8 && end.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -1,9 +1,31 @@
 //! The `input` of `OpenAI` Responses, as messages: calls and reasoning belong to what the assistant says.
 
-use super::wire::{Content, Name};
-use crate::message::{Framing, Message, Part, Reasoning, Role, ToolCall};
+use super::{
+    read::arguments,
+    wire::{Content, Name},
+};
+use crate::{
+    message::{Framing, Message, Part, Reasoning, Role, ToolCall},
+    plain,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+/// The types of the items that are read; others are carried as they are.
+const READ: [&str; 6] = [
+    "message",
+    "reasoning",
+    "function_call",
+    "custom_tool_call",
+    "function_call_output",
+    "custom_tool_call_output",
+];
+
+/// Only an item's type, to know whether it is read.
+#[derive(Deserialize)]
+struct Kind {
+    r#type: Option<String>,
+}
 
 /// Every field of every item that is read.
 #[derive(Deserialize)]
@@ -16,7 +38,9 @@ struct Item {
     encrypted_content: Option<String>,
     call_id: Option<Name>,
     name: Option<String>,
-    arguments: Option<String>,
+    /// A custom tool takes a text, as its `input`.
+    #[serde(alias = "input")]
+    arguments: Option<Box<RawValue>>,
     output: Option<Content>,
 }
 
@@ -55,7 +79,9 @@ struct WirePart {
 }
 
 /// The messages of the items; an error names the item and what was expected.
-pub(super) fn messages(input: Content) -> Result<Vec<Message>, (usize, String)> {
+pub(super) fn messages(input: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
+    let input: Content =
+        serde_json::from_str(input.get()).map_err(|error| (None, plain::without_place(&error)))?;
     let items = match input {
         Content::Null => return Ok(Vec::new()),
         Content::Text(text) => return Ok(vec![Message::user(text)]),
@@ -63,8 +89,14 @@ pub(super) fn messages(input: Content) -> Result<Vec<Message>, (usize, String)> 
     };
     let mut log = Log::default();
     for (at, raw) in items.iter().enumerate() {
-        let item: Item = serde_json::from_str(raw.get()).map_err(|error| (at, error.to_string()))?;
-        log.item(item, raw.get()).map_err(|detail| (at, detail))?;
+        let fault = |error: serde_json::Error| (Some(at), plain::without_place(&error));
+        let kind: Kind = serde_json::from_str(raw.get()).map_err(fault)?;
+        if kind.r#type.as_deref().is_none_or(|kind| READ.contains(&kind)) {
+            let item: Item = serde_json::from_str(raw.get()).map_err(fault)?;
+            log.item(item).map_err(|detail| (Some(at), detail))?;
+        } else {
+            log.carry(raw.get());
+        }
     }
     log.end();
     Ok(log.messages)
@@ -85,7 +117,7 @@ struct Open {
 }
 
 impl Log {
-    fn item(&mut self, item: Item, json: &str) -> Result<(), String> {
+    fn item(&mut self, item: Item) -> Result<(), String> {
         match (item.r#type.as_deref(), item.role.map(Speaker::role)) {
             (Some("message") | None, Some(Role::Assistant)) => {
                 let said = message(Role::Assistant, item.content)?;
@@ -103,24 +135,25 @@ impl Log {
                     self.end();
                 }
                 let summary: Vec<String> = item.summary.into_iter().flatten().map(|part| part.text).collect();
-                let (text, id) = (summary.join("\n\n"), item.id.unwrap_or_default());
-                let reasoning = match item.encrypted_content {
-                    Some(seal) => Reasoning::sealed(Framing::OpenAiResponses, text, seal).id(id),
+                let text = summary.join("\n\n");
+                let mut reasoning = match item.encrypted_content {
+                    Some(seal) => Reasoning::sealed(Framing::OpenAiResponses, text, seal),
                     None => Reasoning::text(text),
                 };
+                reasoning.id = item.id;
                 self.open.get_or_insert_default().reasonings.push(reasoning);
             }
-            (Some("function_call"), _) => {
+            (Some("function_call" | "custom_tool_call"), _) => {
                 let id = item
                     .call_id
                     .or(item.id.map(Name::Text))
                     .map(Name::into_text)
                     .ok_or("expected a call_id")?;
                 let name = item.name.ok_or("expected a name")?;
-                let call = ToolCall::new(id, name, item.arguments.unwrap_or_default());
+                let call = ToolCall::new(id, name, arguments(item.arguments.as_deref()));
                 self.open.get_or_insert_default().calls.push(call);
             }
-            (Some("function_call_output"), _) => {
+            (Some("function_call_output" | "custom_tool_call_output"), _) => {
                 self.end();
                 let id = item.call_id.ok_or("expected a call_id")?.into_text();
                 let said = message(Role::User, item.output)?;
@@ -128,15 +161,16 @@ impl Log {
                 let parts = said.content_parts();
                 self.messages.push(if parts.is_empty() { result } else { result.parts(parts.to_vec()) });
             }
-            // Another kind of item is carried as a part of what the assistant says.
-            (Some(_), _) => {
-                let part = Part::Opaque { framing: Framing::OpenAiResponses, json: json.into() };
-                self.end();
-                self.messages.push(Message::assistant("").parts([part]));
-            }
-            (None, None) => return Err("expected an item: an object with a type or a role".into()),
+            _ => return Err("expected an item: an object with a type or a role".into()),
         }
         Ok(())
+    }
+
+    /// An item of another type, as a part of what the assistant says.
+    fn carry(&mut self, json: &str) {
+        self.end();
+        let part = Part::Opaque { framing: Framing::OpenAiResponses, json: json.into() };
+        self.messages.push(Message::assistant("").parts([part]));
     }
 
     fn end(&mut self) {

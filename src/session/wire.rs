@@ -21,19 +21,20 @@ pub(super) struct Session {
     pub(super) limits: Option<RequestLimits>,
     pub(super) system: Option<System>,
     pub(super) focus: Option<String>,
-    pub(super) tools: Option<Vec<Tool>>,
+    pub(super) tools: Option<Vec<Box<RawValue>>>,
     /// The older spelling of `tools`.
     pub(super) functions: Option<Vec<Function>>,
     pub(super) state: Option<Vec<Text>>,
     pub(super) pinned: Option<Vec<Note>>,
     pub(super) messages: Option<Vec<Message>>,
     /// The messages of Gemini, and its system text.
-    pub(super) contents: Option<Vec<gemini::Content>>,
+    pub(super) contents: Option<Box<RawValue>>,
     #[serde(rename = "systemInstruction", alias = "system_instruction")]
-    pub(super) system_instruction: Option<gemini::Content>,
-    /// The messages of `OpenAI` Responses, and its system text.
-    pub(super) input: Option<Content>,
-    pub(super) instructions: Option<String>,
+    pub(super) system_instruction: Option<Box<RawValue>>,
+    /// The messages of `OpenAI` Responses, and its system text. All four are read only where there are no `messages`:
+    /// logs carry keys of these names for things of their own.
+    pub(super) input: Option<Box<RawValue>>,
+    pub(super) instructions: Option<Box<RawValue>>,
     pub(super) rag: Option<Vec<Passage>>,
     /// Another spelling of `rag`.
     pub(super) passages: Option<Vec<Passage>>,
@@ -98,6 +99,8 @@ pub(super) struct Passage {
 #[derive(Deserialize)]
 #[serde(expecting = "a tool: an object")]
 pub(super) struct Tool {
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
     pub(super) function: Option<Function>,
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
@@ -129,6 +132,8 @@ pub(super) struct Message {
     pub(super) tool_call_id: Option<Name>,
     pub(super) function_call: Option<CalledFunction>,
     pub(super) reasoning_content: Option<String>,
+    /// What the assistant said aloud, by its id.
+    pub(super) audio: Option<Box<RawValue>>,
     pub(super) pinned: Option<bool>,
     pub(super) priority: Option<Priority>,
     pub(super) ttl: Option<Ttl>,
@@ -196,6 +201,8 @@ impl<'de> Visitor<'de> for ContentVisitor {
 #[serde(expecting = "a call: an object with a function")]
 pub(super) struct Call {
     pub(super) id: Option<Name>,
+    /// The call of a function, or of a tool that takes a text.
+    #[serde(alias = "custom")]
     pub(super) function: CalledFunction,
 }
 
@@ -204,6 +211,7 @@ pub(super) struct Call {
 pub(super) struct CalledFunction {
     pub(super) name: String,
     /// A text that holds JSON, or the JSON itself.
+    #[serde(alias = "input")]
     pub(super) arguments: Option<Box<RawValue>>,
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct ControlTokens {
 impl ControlTokens {
     pub(crate) fn new(tokens: impl Iterator<Item = String>) -> Self {
         let tokens: Vec<String> =
-            tokens.filter(|token| !token.is_empty() && !token.contains(BREAK)).collect();
+            tokens.filter(|token| !token.contains(BREAK) && token.chars().count() > 1).collect();
         let mut first: Vec<char> = tokens.iter().filter_map(|token| token.chars().next()).collect();
         first.sort_unstable();
         first.dedup();
@@ -59,11 +59,9 @@ impl ControlTokens {
             from = inside;
         }
         out.push_str(&text[from..]);
-        // A token inside another one may be whole still, where it does not begin with the same character.
-        match self.broken(&out) {
-            Cow::Owned(again) => again.into(),
-            Cow::Borrowed(_) => out.into(),
-        }
+        // A token inside another one may be whole still, where it does not begin with the same character. Each round breaks
+        // at least one, and what is broken stays broken.
+        self.broken(&out).into_owned().into()
     }
 }
 
@@ -76,6 +74,12 @@ mod tests {
         let control = ControlTokens::new(["<a>", "<a><b>", "b>", "é|"].map(String::from).into_iter());
         let found: Vec<_> = control.find("x<a><b>é|<a>< b>").collect();
         assert_eq!(found, [(1, 6), (7, 3), (10, 3), (15, 2)]);
+        let letter = ControlTokens::new(["!", "<p>"].map(String::from).into_iter());
+        assert_eq!(
+            letter.broken("hi! <p>"),
+            "hi! <\u{200b}p>",
+            "one character cannot be broken, and is no marker"
+        );
         let broken = control.broken("x<a><b>é|").into_owned();
         assert!(control.find(&broken).next().is_none(), "{broken:?}");
         assert_eq!(broken.replace(BREAK, ""), "x<a><b>é|");

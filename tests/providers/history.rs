@@ -95,7 +95,7 @@ const ARGUMENTS: [&str; 9] = [
 
 fn call() -> impl Strategy<Value = ToolCall> {
     let signature = prop_oneof![3 => Just(None), 1 => Just(Some("c2lnbmF0dXJl"))];
-    let name = prop::sample::select(&["f", "get_weather", "search"][..]);
+    let name = prop::sample::select(&["f", "get_weather", "search", "", "mcp server.read/file"][..]);
     (prop::sample::select(&IDS[..]), name, prop::sample::select(&ARGUMENTS[..]), signature).prop_map(
         |(id, name, arguments, signature)| {
             let call = ToolCall::new(id, name, arguments);
@@ -124,6 +124,8 @@ fn part() -> impl Strategy<Value = Part> {
         1 => Just(opaque(Framing::Anthropic, r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"d"}}"#)),
         1 => Just(opaque(Framing::OpenAiResponses, r#"{"type":"input_file","file_id":"file_1"}"#)),
         1 => Just(opaque(Framing::Gemini, r#"{"executableCode":{"language":"PYTHON","code":"1"}}"#)),
+        1 => Just(opaque(Framing::Gemini, r#"{"thoughtSignature":"c2ln"}"#)),
+        1 => Just(opaque(Framing::OpenAiResponses, r#"{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}}"#)),
         1 => Just(opaque(Framing::OpenAiChat, "no json")),
     ]
 }
@@ -132,7 +134,8 @@ fn reasoning() -> impl Strategy<Value = Reasoning> {
     prop_oneof![
         2 => text().prop_map(Reasoning::text),
         1 => Just(Reasoning::sealed(Framing::Anthropic, "I think.", "c2ln")),
-        1 => Just(Reasoning::sealed(Framing::Anthropic, "", "cmVkYWN0ZWQ=")),
+        1 => Just(Reasoning::sealed(Framing::Anthropic, "", "cmVkYWN0ZWQ=").redacted()),
+        1 => Just(Reasoning::sealed(Framing::Anthropic, "", "bm90IHNob3du")),
         1 => Just(Reasoning::sealed(Framing::OpenAiResponses, "Summary.", "ZW5j").id("rs_1")),
         1 => Just(Reasoning::sealed(Framing::OpenAiResponses, "", "ZW5j")),
     ]
@@ -186,7 +189,17 @@ fn tool() -> impl Strategy<Value = Tool> {
             "no",
         ][..],
     );
-    schema.prop_map(|schema| Tool::new("f", "Does something.", schema))
+    let hosted = prop::sample::select(
+        &[
+            (Framing::Anthropic, r#"{"type":"web_search_20250305","name":"web_search","max_uses":3}"#),
+            (Framing::OpenAiResponses, r#"{"type":"web_search"}"#),
+            (Framing::Gemini, r#"{"googleSearch":{}}"#),
+        ][..],
+    );
+    prop_oneof![
+        4 => schema.prop_map(|schema| Tool::new("a b", "Does something.", schema)),
+        1 => hosted.prop_map(|(framing, json)| Tool::hosted("web_search", framing, json)),
+    ]
 }
 
 pub fn history() -> impl Strategy<Value = History> {

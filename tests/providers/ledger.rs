@@ -1,7 +1,7 @@
 //! The ledger against the body: what is sent is counted again from its JSON, by the figures that config/models.toml states.
 
 use crate::{body::Goal, rules::Form};
-use context_window::{ContextPlan, TokenCounter};
+use context_window::{ContextPlan, Message, Part, Role, TokenCounter};
 use serde_json::Value;
 
 /// Figures of a wire form, as its documentation or ours states them.
@@ -45,6 +45,15 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         let compact: Value = serde_json::from_str(&call.arguments).unwrap();
         sent + sum.counter.count(&call.arguments).unwrap().n as i64 - sum.json(&compact) as i64
     });
+    let as_objects = matches!(goal.rules.form, Form::Gemini);
+    let results = plan.messages().iter().filter(|message| as_objects && message.role() == Role::Tool);
+    let texts = results.flat_map(|result| [Some(result.text()), only_part(result)].into_iter().flatten());
+    let sent = texts.fold(sent, |sent, text| match serde_json::from_str::<Value>(text) {
+        Ok(object) if object.is_object() => {
+            sent + sum.counter.count(text).unwrap().n as i64 - sum.response(&object) as i64
+        }
+        _ => sent,
+    });
     let recounted = sent + sum.figures.priming as i64 + tools;
     if recounted == plan.total.n as i64 {
         return Ok(());
@@ -56,6 +65,13 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         "N3: the body counts {recounted}, the plan says {}\n{lines:?}\n{rows:?}\n{body:#}",
         plan.total.n
     ))
+}
+
+fn only_part(message: &Message) -> Option<&str> {
+    message.content_parts().iter().find_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    })
 }
 
 struct Sum {
@@ -123,20 +139,39 @@ impl Sum {
             "message" => self.message(item["role"].as_str().unwrap()) + self.content(&item["content"]),
             "function_call_output" => self.message("tool") + self.content(&item["output"]),
             "function_call" => self.call(&item["name"], self.text(&item["arguments"])),
-            _ => match list(item, "summary") {
-                [] => (item["encrypted_content"].as_str().unwrap().len() as u64).div_ceil(4),
-                texts => texts.iter().map(|text| self.part(text)).sum(),
-            },
+            "web_search_call" => self.message("assistant") + self.json(item),
+            _ => {
+                let summary = list(item, "summary");
+                let shown = summary.iter().map(|part| part["text"].as_str().unwrap().len() as u64).sum();
+                let texts: u64 = summary.iter().map(|text| self.part(text)).sum();
+                texts + self.sealed(&item["encrypted_content"], shown)
+            }
         };
         list(body, "input").iter().map(item).sum()
+    }
+
+    /// A result as an object: one of its text alone counts as the text.
+    fn response(&self, response: &Value) -> u64 {
+        let only = response.as_object().filter(|object| object.len() == 1);
+        let text = only.and_then(|object| object.get("output").or(object.get("error")));
+        match text.filter(|text| text.is_string()) {
+            Some(text) => self.text(text),
+            None => self.json(response),
+        }
+    }
+
+    /// What is sealed counts a quarter of what it is longer than what is shown.
+    fn sealed(&self, seal: &Value, shown: u64) -> u64 {
+        (seal.as_str().unwrap_or_default().len() as u64).saturating_sub(shown).div_ceil(4)
     }
 
     fn anthropic(&self, body: &Value) -> u64 {
         let block = |block: &Value| match block["type"].as_str().unwrap() {
             "tool_use" => self.call(&block["name"], self.json(&block["input"])),
             "tool_result" => self.content(&block["content"]),
+            "thinking" if block["thinking"] == "" => self.sealed(&block["signature"], 0),
             "thinking" => self.text(&block["thinking"]),
-            "redacted_thinking" => (block["data"].as_str().unwrap().len() as u64).div_ceil(4),
+            "redacted_thinking" => self.sealed(&block["data"], 0),
             _ => self.figures.part + self.part(block),
         };
         let blocks = |message: &Value| list(message, "content").iter().map(block).sum::<u64>();
@@ -149,7 +184,7 @@ impl Sum {
             if let Some(call) = part.get("functionCall") {
                 self.call(&call["name"], self.json(&call["args"]))
             } else if let Some(answer) = part.get("functionResponse") {
-                self.text(&answer["response"]["output"])
+                self.response(&answer["response"])
             } else {
                 self.part(part)
             }

@@ -48,7 +48,7 @@ fn pairs(input: &[Value], out: &mut Vec<String>) {
 fn reasoning(input: &[Value], out: &mut Vec<String>) {
     for (at, item) in input.iter().enumerate().filter(|(_, item)| item_kind(item) == "reasoning") {
         let led = input.get(at + 1).is_some_and(|next| match item_kind(next) {
-            "reasoning" | "function_call" | "item_reference" => true,
+            "reasoning" | "function_call" | "item_reference" | "web_search_call" => true,
             "message" => role(next) == "assistant",
             _ => false,
         });
@@ -95,6 +95,10 @@ fn shape(item: &Value, at: &str, out: &mut Vec<String>) {
         }
         "item_reference" => {
             only(out, item, &["type", "id"], at);
+            filled(out, item, &["id"], at);
+        }
+        // What the provider's own tools did stands by itself.
+        "web_search_call" | "file_search_call" | "code_interpreter_call" | "mcp_call" => {
             filled(out, item, &["id"], at);
         }
         _ => need!(out, false, "shape", "{at}: unknown type {}", item["type"]),

@@ -46,6 +46,9 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
         save(path, &(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
     }
     print(&text)?;
+    if args.breakpoints {
+        say_breakpoints(args.format, &text);
+    }
     hint(&session.unread_keys());
     if args.format == Format::Messages {
         say_beside(&plan);
@@ -88,6 +91,20 @@ fn hint(unread: &[(String, &str)]) {
         let key = report::printable(key);
         eprintln!("plan-inspect: note: the session's key `{key}` is not read; did you mean `{meant}`?");
     }
+}
+
+/// How many breakpoints were marked, on standard error: none is an answer too.
+fn say_breakpoints(format: Format, body: &str) {
+    let marks =
+        body.matches("\"cache_control\"").count() + body.matches("\"prompt_cache_breakpoint\"").count();
+    let said = match (format, marks) {
+        (Format::Messages, 0) => {
+            "none: the target knows no marks, or the prompt is shorter than its cache's least".into()
+        }
+        (Format::Messages, marks) => format!("{marks} marked"),
+        _ => "they show in the messages; expected --format messages".into(),
+    };
+    eprintln!("plan-inspect: note: breakpoints: {said}");
 }
 
 /// What a request body cannot say, on standard error.
@@ -134,9 +151,25 @@ fn model(args: &Plan, session: &Session) -> Result<Model> {
         Some(Provider::Anthropic) => model.in_form(Framing::Anthropic),
         Some(Provider::Gemini) => model.in_form(Framing::Gemini),
         Some(Provider::ChatTemplate) => return with_its_template(model),
-        None => model,
+        None => as_logged(model, session),
     };
     Ok(model)
+}
+
+/// A logged request body is planned in its own wire form where the model's is not known, or where the model has two.
+fn as_logged(model: Model, session: &Session) -> Model {
+    let named = target_is_known(&model, session);
+    match session.framing {
+        Some(form) if !named || form == Framing::OpenAiResponses && model.framing == Framing::OpenAiChat => {
+            model.in_form(form)
+        }
+        _ => model,
+    }
+}
+
+/// Whether a model is named, and known.
+fn target_is_known(model: &Model, session: &Session) -> bool {
+    !model.unknown && (session.model.is_some() || model.context_len.is_some())
 }
 
 /// The model with the template in its tokenizer's folder: what is counted then is what is sent.
