@@ -101,15 +101,22 @@ pub(crate) struct Pool<'a> {
 /// See [`Pool::live_from`].
 fn live_from(log: &Conversation) -> u32 {
     let turns = log.turns();
-    let mut turn = turns.count().saturating_sub(1);
-    let works_on = |turn: u32| {
+    // The last exchange of a turn that can be sent: whether it has calls; none where the turn is a user message alone.
+    let last_works = |turn: u32| {
         let last = turns.exchanges(turn).rev().find(|at| turns.exchange(*at).fault.is_none());
-        last.is_some_and(|last| !turns.exchange(last).answers.is_empty())
+        last.map(|last| !turns.exchange(last).answers.is_empty())
     };
-    while turn > 0 && works_on(turn - 1) {
+    let mut live = turns.count().saturating_sub(1);
+    let mut turn = live;
+    while turn > 0 {
         turn -= 1;
+        match last_works(turn) {
+            Some(true) => live = turn,
+            Some(false) => break,
+            None => {}
+        }
     }
-    turn
+    live
 }
 
 /// The focus hint's id.

@@ -138,10 +138,12 @@ fn live_from(messages: &[Message]) -> usize {
     let mut last = messages.iter().rposition(of(Role::Assistant)).unwrap_or(messages.len());
     loop {
         let Some(user) = messages[..last].iter().rposition(of(Role::User)) else { return 0 };
-        if user == 0 || messages[user - 1].role() != Role::Tool {
+        let said = messages[..user].iter().rev().take_while(|message| message.role() == Role::User).count();
+        let first = user - said;
+        if first == 0 || messages[first - 1].role() != Role::Tool {
             return user;
         }
-        last = user;
+        last = first;
     }
 }
 

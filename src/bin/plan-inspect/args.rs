@@ -66,7 +66,8 @@ impl Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct Plan {
-    /// Session file: .json, .jsonl, either of them with .gz, or - for standard input
+    /// Session file, or a logged request body of OpenAI, Anthropic or Gemini: .json, .jsonl, either of them with .gz, or -
+    /// for standard input
     pub(crate) session: PathBuf,
     /// The session to take from a file of several: its id, or its line number if it has none
     #[arg(long)]
@@ -95,7 +96,7 @@ pub(crate) struct Plan {
     /// Write what the next prompt needs to begin as this one does (see --previous)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) save_anchor: Option<PathBuf>,
-    /// Mark cache breakpoints in the messages, where the provider knows them
+    /// Mark cache breakpoints in the messages (--format messages), where the provider knows them
     #[arg(long, help_heading = "Output")]
     pub(crate) breakpoints: bool,
     /// How sure the numbers of what is left out are: bounds cost nothing, exact ones are counted in full
@@ -115,7 +116,7 @@ pub(crate) struct Documents {
     /// Which retriever's JSON that is
     #[arg(long, value_enum, default_value_t = Retriever::List, value_name = "WHOSE", requires = "rag")]
     pub(crate) rag_from: Retriever,
-    /// Its scores are distances: smaller is better
+    /// Its scores are distances: smaller is better (all of them are turned round, say it only where they are)
     #[arg(long, requires = "rag")]
     pub(crate) rag_distances: bool,
 }
@@ -124,13 +125,13 @@ pub(crate) struct Documents {
 pub(crate) enum Retriever {
     /// A list of objects with id, text and score
     List,
-    /// Qdrant's points
+    /// Qdrant's points: id, score, payload.text or payload.content
     Qdrant,
-    /// LanceDB's rows
+    /// LanceDB's rows: id, text, _relevance_score, _score or _distance
     Lancedb,
-    /// What tantivy-cli serves
+    /// What tantivy-cli serves: doc.text or doc.body, score
     Tantivy,
-    /// LangChain's documents, with scores in them or beside them
+    /// LangChain's documents, scores in them or beside them
     Langchain,
     /// LlamaIndex's nodes with scores
     Llamaindex,
