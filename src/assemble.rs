@@ -19,6 +19,7 @@ use crate::{
 
 mod excluded;
 mod included;
+mod marks;
 mod overflow;
 mod sent;
 

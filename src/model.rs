@@ -4,6 +4,7 @@ use crate::{config::Config, error::Error, message::Framing};
 use serde::{Deserialize, Serialize};
 
 mod demands;
+mod form;
 mod import;
 mod registry;
 #[cfg(feature = "chat-template")]
@@ -12,8 +13,9 @@ mod template;
 #[cfg(feature = "chat-template")]
 pub use template::ChatTemplate;
 
-pub(crate) use demands::{Accepts, Form};
+pub(crate) use demands::Accepts;
 pub use demands::{CallIds, Demands, KeptReasoning, SystemPlace};
+pub(crate) use form::Form;
 pub use registry::{Counts, ModelEntry, Registry};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire form it is priced in.

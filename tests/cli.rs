@@ -484,3 +484,43 @@ fn one_event_a_plan_with_target_tokens() {
 fn help_names_everything() {
     insta::assert_snapshot!(out(&["plan", "--help"]));
 }
+
+/// Every provider's body from the command line, and where marks are asked for, whether there are any.
+#[test]
+fn every_provider_has_a_body() {
+    let first = |args: &[&str]| {
+        let body: serde_json::Value = serde_json::from_str(&out(args)).unwrap();
+        body.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    for (provider, keys) in [
+        ("openai", "messages tools"),
+        ("openai-responses", "input tools"),
+        ("anthropic", "messages system tools"),
+        ("gemini", "contents systemInstruction tools"),
+    ] {
+        assert_eq!(first(&[EXAMPLE, "--provider", provider, "--format", "messages"]), keys, "{provider}");
+    }
+    let args = [EXAMPLE, "--model", "gpt-4o", "--format", "messages", "--breakpoints"];
+    let said = String::from_utf8(inspect(&args).assert().success().get_output().stderr.clone()).unwrap();
+    assert!(said.contains("breakpoints: none"), "{said}");
+}
+
+/// What a retriever answered takes the place of the session's documents; what cannot be read says where and why.
+#[test]
+fn documents_come_from_a_retrievers_json() {
+    let hits = r#"{"result":{"points":[{"id":7,"score":0.9,"payload":{"text":"Seven."}},{"id":8,"score":0.1,"payload":{"text":"Eight."}}]}}"#;
+    let hits = file("hits.json", hits.as_bytes()).display().to_string();
+    let rows = |more: &[&str]| {
+        let args = [&[EXAMPLE, "--format", "json", "--rag", &hits, "--rag-from", "qdrant"], more].concat();
+        let plan: serde_json::Value = serde_json::from_str(&out(&args)).unwrap();
+        let rows = plan["included"].as_array().unwrap().iter().filter(|row| row["source"] == "rag");
+        rows.map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&[]), ["7", "8"]);
+    assert_eq!(rows(&["--rag-distances"]), ["8", "7"]);
+    let error = fails(&[EXAMPLE, "--rag", &hits]);
+    assert!(
+        error.contains("hits.json: no list of hits; looked for a list, found an object with result"),
+        "{error}"
+    );
+}

@@ -1,11 +1,11 @@
 //! The messages as the target takes them (rules H4 to H7), and what that adds or saves (rule N3).
 
-use super::{Frame, included::Parts};
+use super::{Frame, included::Parts, marks};
 use crate::{
     candidates::Pool,
     error::Error,
     item::{ItemId, Priority, Section, Source},
-    message::{Mark, Message, Role, Tool},
+    message::{Message, Role, Tool},
     meter::Meter,
     plan::{Notice, PlannedItem},
     reason::IncludedReason,
@@ -26,7 +26,7 @@ pub(super) fn conform(
 ) -> Result<(), Error> {
     supply(parts, meter)?;
     pool.check_ids(&parts.made_up)?;
-    let stable = long_enough(parts, frame);
+    let stable = marks::long_enough(parts, frame);
     let given = std::mem::take(&mut parts.prompt.messages);
     let ends: Vec<usize> =
         given.iter().map(|message| message.content_parts().len().saturating_sub(1)).collect();
@@ -54,12 +54,7 @@ pub(super) fn conform(
         let more = i128::from(tokens(after)?.in_full()) - i128::from(tokens(before)?.in_full());
         parts.line(meter, "joins", more);
     }
-    let now = |mark: &Mark| {
-        let end = conformed.places[mark.message];
-        Mark { part: end.part.saturating_sub(ends[mark.message] - mark.part.min(ends[mark.message])), ..end }
-    };
-    parts.prompt.marks = stable.iter().map(now).collect();
-    parts.prompt.marks.dedup();
+    parts.prompt.marks = marks::placed(&stable, &ends, &conformed.places);
     for (at, place) in conformed.places.iter().enumerate() {
         let (row, role) = (&mut parts.rows[parts.first_rows[at]], conformed.messages[place.message].role());
         if row.role.is_some_and(Role::instructs) {
@@ -89,32 +84,6 @@ pub(super) fn conform(
     let notices = about_the_messages(parts);
     parts.notices.extend(notices);
     Ok(())
-}
-
-/// How many positions back a provider looks for what an earlier request wrote, less some that a mark itself takes
-/// (Anthropic: 20).
-const LOOKBACK: usize = 18;
-
-/// The stable ends that are long enough for the model's cache, and one between where the live turn is so long that the
-/// last of them would not be found from the next request.
-fn long_enough(parts: &Parts, frame: &Frame<'_>) -> Vec<Mark> {
-    let least = frame.model.cache.and_then(|cache| cache.min_tokens).unwrap_or_default();
-    let messages = &parts.prompt.messages;
-    let tools: i128 = frame.overhead.iter().map(|line| i128::from(line.tokens)).sum();
-    let long = |mark: &Mark| {
-        let rows = parts.first_rows.get(mark.message + 1).copied().unwrap_or(parts.rows.len());
-        let tokens: u64 = parts.rows[..rows].iter().map(|row| row.tokens.n).sum();
-        i128::from(tokens) + tools >= i128::from(least)
-    };
-    let mut marks: Vec<Mark> = parts.stable.iter().filter(|mark| long(mark)).copied().collect();
-    if let [.., before, last] = marks[..]
-        && last.message - before.message > LOOKBACK
-    {
-        let between = last.message - LOOKBACK;
-        let part = messages[between].content_parts().len().saturating_sub(1);
-        marks.insert(marks.len() - 1, Mark { message: between, part });
-    }
-    marks
 }
 
 /// Messages that nobody wrote and the target demands (rule H5).

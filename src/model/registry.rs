@@ -1,9 +1,6 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
-use super::{
-    CacheRule, Demands, Framing, Model, Price,
-    demands::{Form, ProviderDemands},
-};
+use super::{CacheRule, Demands, Framing, Model, Price, demands::ProviderDemands, form::Form};
 use crate::{
     error::{Error, Repr, Snippet},
     file, plain,

@@ -3,7 +3,7 @@
 use super::{grouped, page::Page, printable};
 use crate::{
     item::{Priority, Section, Source, Ttl},
-    message::Role,
+    message::{Framing, Role},
     plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, Remedy, SectionUse},
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::{Certainty, TokenCount},
@@ -72,8 +72,12 @@ impl Text<'_> {
         let percent = u128::from(plan.total.n) * 100 / u128::from(plan.prompt_budget.max(1));
         self.page.title(f, &format!("{title}, {percent} %"))?;
         let margin = plan.margin.map(|margin| format!(", {}", counted_there(margin))).unwrap_or_default();
+        let form = match plan.framing {
+            Framing::OpenAiChat => String::new(),
+            other => format!(" · form {}", other.name()),
+        };
         let limits = format!(
-            "{} · tokenizer {} ({}{margin}) · config {}",
+            "{} · tokenizer {} ({}{margin}) · config {}{form}",
             plan.limits_source.name(),
             printable(&plan.tokenizer),
             plan.total.certainty.name(),

@@ -1,0 +1,42 @@
+//! Where a cache breakpoint pays: the ends of what the next prompt begins with too.
+
+use super::{Frame, included::Parts};
+use crate::message::Mark;
+
+/// How many positions back a provider looks for what an earlier request wrote, less some that a mark itself takes
+/// (Anthropic: 20).
+const LOOKBACK: usize = 18;
+
+/// The stable ends that are long enough for the model's cache, and one between where the live turn is so long that the
+/// last of them would not be found from the next request.
+pub(super) fn long_enough(parts: &Parts, frame: &Frame<'_>) -> Vec<Mark> {
+    let least = frame.model.cache.and_then(|cache| cache.min_tokens).unwrap_or_default();
+    let messages = &parts.prompt.messages;
+    let tools: i128 = frame.overhead.iter().map(|line| i128::from(line.tokens)).sum();
+    let long = |mark: &Mark| {
+        let rows = parts.first_rows.get(mark.message + 1).copied().unwrap_or(parts.rows.len());
+        let tokens: u64 = parts.rows[..rows].iter().map(|row| row.tokens.n).sum();
+        i128::from(tokens) + tools >= i128::from(least)
+    };
+    let mut marks: Vec<Mark> = parts.stable.iter().filter(|mark| long(mark)).copied().collect();
+    if let [.., before, last] = marks[..]
+        && last.message - before.message > LOOKBACK
+    {
+        let between = last.message - LOOKBACK;
+        let part = messages[between].content_parts().len().saturating_sub(1);
+        marks.insert(marks.len() - 1, Mark { message: between, part });
+    }
+    marks
+}
+
+/// The same marks where their messages stand in the target's form: `ends` is the last part that each message had, `places`
+/// where that part stands now.
+pub(super) fn placed(marks: &[Mark], ends: &[usize], places: &[Mark]) -> Vec<Mark> {
+    let now = |mark: &Mark| {
+        let (had, end) = (ends[mark.message], places[mark.message]);
+        Mark { part: end.part.saturating_sub(had - mark.part.min(had)), ..end }
+    };
+    let mut placed: Vec<Mark> = marks.iter().map(now).collect();
+    placed.dedup();
+    placed
+}
