@@ -366,21 +366,21 @@ pub(crate) fn bytes(message: &Message) -> u64 {
     let named = if message.has_opaque_parts() { parts } else { images };
     let framed = parts + u64::from(message.speaker().is_some()) + message.tool_calls().len() as u64;
     // Arguments that are no object become a text in one, and what would close a note's fence is broken.
-    let escapes = |call: &ToolCall| {
+    let wrapped = |call: &ToolCall| {
         if call.arguments.len() <= READ_ON_PUSH && is_object(&call.arguments) {
             return 0;
         }
         let escaped = call.arguments.bytes().filter(|byte| *byte < 0x20 || b"\"\\".contains(byte)).count();
         5 * escaped as u64 + 9
     };
-    let escaped: u64 = message.tool_calls().iter().map(escapes).sum();
+    let wrapping: u64 = message.tool_calls().iter().map(wrapped).sum();
     let fenced: u64 = if noted {
         message.texts().map(|text| text.bytes().filter(|byte| *byte == b'<').count() as u64).sum()
     } else {
         0
     };
     let words = u64::from(noted) + u64::from(silent) + named;
-    text_bytes(message) + escaped + fenced + images * IMAGE_MOST + framed * FRAME_MOST + words * WORDS_MOST
+    text_bytes(message) + wrapping + fenced + images * IMAGE_MOST + framed * FRAME_MOST + words * WORDS_MOST
 }
 
 /// The same for a note: what its texts are.

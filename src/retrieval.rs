@@ -239,7 +239,8 @@ impl FieldMap {
         let text = self.text.iter().find_map(|path| text_of(at(hit, path)?));
         let text = text.ok_or_else(|| missing("text", &self.text))?;
         let looked = || -> Vec<String> { self.score.iter().chain(&self.distance).cloned().collect() };
-        let score = if ranked { Some(-(nth as f64)) } else { self.score_of(whole) };
+        let rank = u32::try_from(nth).unwrap_or(u32::MAX);
+        let score = if ranked { Some(-f64::from(rank)) } else { self.score_of(whole) };
         let score = score.ok_or_else(|| missing("score that is a number", &looked()))?;
         let id = self.id.iter().find_map(|path| text_of(at(hit, path)?));
         let id: ItemId = id.unwrap_or_else(|| format!("hit{nth}")).into();

@@ -26,7 +26,7 @@ pub struct Session {
     pub id: Option<String>,
     /// The model it names.
     pub model: Option<String>,
-    /// The wire form of a logged request body, where its shape tells: none for a session of our own and for OpenAI Chat.
+    /// The wire form of a logged request body, where its shape tells: none for a session of our own and for `OpenAI` Chat.
     pub framing: Option<Framing>,
     /// The limits it brings.
     pub limits: RequestLimits,

@@ -182,21 +182,21 @@ impl Writer<'_, '_> {
         match unit {
             Unit::System(at) => {
                 let (id, message) = pool.system(at).clone();
-                self.push(unit, id, Source::System, Priority::Normal, message)
+                self.push(unit, id, Source::System, Priority::Normal, &message)
             }
             Unit::Focus => match pool.focus() {
-                Some((id, focus)) => self.push(unit, id, Source::System, Priority::Normal, focus.clone()),
+                Some((id, focus)) => self.push(unit, id, Source::System, Priority::Normal, focus),
                 None => Ok(()),
             },
             Unit::State(at) => {
                 let (id, message) = pool.state(at);
-                self.push(unit, id.clone(), Source::State, Priority::Normal, message.clone())
+                self.push(unit, id.clone(), Source::State, Priority::Normal, message)
             }
             Unit::Note(at) => {
                 let note = &pool.log().notes()[at as usize];
                 self.ask(unit)?;
                 let item = &note.item;
-                self.push(unit, item.id.clone(), Source::Pinned, item.priority, note.message.clone())
+                self.push(unit, item.id.clone(), Source::Pinned, item.priority, &note.message)
             }
             Unit::Document(_) => Ok(()),
             Unit::Head(_) => {
@@ -212,7 +212,7 @@ impl Writer<'_, '_> {
         let log = self.pool.log();
         let message = log.message(position).clone();
         let priority = log.pins().get(&position).copied().unwrap_or_default();
-        self.push(unit, log.message_id(position), source_of(message.role()), priority, message)
+        self.push(unit, log.message_id(position), source_of(message.role()), priority, &message)
     }
 
     /// The messages of an exchange as repaired, and what the repairs did.
@@ -236,7 +236,7 @@ impl Writer<'_, '_> {
                 }
             };
             let message = self.as_sent(&piece);
-            self.push(unit, piece.id, source, priority, message)?;
+            self.push(unit, piece.id, source, priority, &message)?;
         }
         Ok(())
     }
@@ -276,25 +276,25 @@ impl Writer<'_, '_> {
         id: ItemId,
         source: Source,
         priority: Priority,
-        message: Message,
+        message: &Message,
     ) -> Result<(), Error> {
         let kept = self.chosen.kept[&unit];
         let standing = self.pool.standing(unit);
-        let tokens = self.meter.message(&message, standing, u64::MAX)?.in_full();
+        let tokens = self.meter.message(message, standing, u64::MAX)?.in_full();
         let recipient = self.meter.recipient();
-        let changes = recipient.changes(&message, standing);
+        let differs = recipient.changes(message, standing);
         let changed = &mut self.parts.changed;
         for (list, is) in [
-            (&mut changed.fenced, changes.fenced),
-            (&mut changed.parts, changes.parts),
-            (&mut changed.arguments, changes.arguments),
-            (&mut changed.functions, changes.functions),
-            (&mut changed.names, changes.name),
-            (&mut changed.reasoning, changes.reasoning),
+            (&mut changed.fenced, differs.fenced),
+            (&mut changed.parts, differs.parts),
+            (&mut changed.arguments, differs.arguments),
+            (&mut changed.functions, differs.functions),
+            (&mut changed.names, differs.name),
+            (&mut changed.reasoning, differs.reasoning),
         ] {
             list.extend(is.then(|| id.clone()));
         }
-        let message = recipient.message(&message, standing).into_owned();
+        let message = recipient.message(message, standing).into_owned();
         self.parts.first_rows.push(self.parts.rows.len());
         self.parts.prompt.messages.push(message.clone());
         self.parts.rows.push(PlannedItem {

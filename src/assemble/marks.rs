@@ -36,7 +36,7 @@ pub(super) fn placed(marks: &[Mark], ends: &[usize], places: &[Mark]) -> Vec<Mar
         let (had, end) = (ends[mark.message], places[mark.message]);
         Mark { part: end.part.saturating_sub(had - mark.part.min(had)), ..end }
     };
-    let mut placed: Vec<Mark> = marks.iter().map(now).collect();
-    placed.dedup();
-    placed
+    let mut all: Vec<Mark> = marks.iter().map(now).collect();
+    all.dedup();
+    all
 }

@@ -110,7 +110,6 @@ demands! {
 
 impl Demands {
     /// Whether nothing is set.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::default()
     }

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 /// What is sent otherwise than it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Changes {
     /// A later system message became a note (rule H4).
     pub(crate) fenced: bool,
@@ -50,7 +51,7 @@ impl Recipient {
         } else if changes.joined {
             (self.one_text(message).into(), Vec::new())
         } else if changes.parts || changes.blanks {
-            (self.text_of(message), self.parts_of(message))
+            (text_of(message), self.parts_of(message))
         } else {
             (message.shared_text(), message.content_parts().to_vec())
         };
@@ -178,11 +179,6 @@ impl Recipient {
         )
     }
 
-    /// The plain text, without what is blank.
-    fn text_of(&self, message: &Message) -> std::sync::Arc<str> {
-        if message.text().trim().is_empty() { "".into() } else { message.shared_text() }
-    }
-
     fn parts_of(&self, message: &Message) -> Vec<Part> {
         let strips = !matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate);
         let keeps = |part: &&Part| !strips || !matches!(part, Part::Text(text) if text.trim().is_empty());
@@ -283,6 +279,11 @@ impl Recipient {
             _ => false,
         }
     }
+}
+
+/// The plain text, without what is blank.
+fn text_of(message: &Message) -> std::sync::Arc<str> {
+    if message.text().trim().is_empty() { "".into() } else { message.shared_text() }
 }
 
 /// Whether a text is a JSON object.

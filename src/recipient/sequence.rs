@@ -32,7 +32,9 @@ impl Recipient {
         let mut sent =
             Sent { recipient: self, done, server_tools: BTreeSet::new(), run: Vec::new(), parts: 0 };
         if self.framing == Framing::Plain {
-            messages.into_iter().for_each(|message| sent.push(message, true));
+            for message in messages {
+                sent.push(message, true);
+            }
             sent.end_run();
             return sent.done;
         }
@@ -87,7 +89,9 @@ impl Sent<'_> {
     /// The head: one text where there is one message for it.
     fn instructions(&mut self, instructions: Vec<Message>) {
         if self.recipient.accepts.system != SystemPlace::Leading || instructions.len() < 2 {
-            instructions.into_iter().for_each(|message| self.push(message, true));
+            for message in instructions {
+                self.push(message, true);
+            }
             return;
         }
         let texts: Vec<&str> = instructions.iter().flat_map(Message::plain_texts).collect();

@@ -23,7 +23,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 impl GeminiBody<'_> {
     fn system(&self) -> Vec<WirePart<'_>> {
         let head = self.prompt.messages.iter().take_while(|message| message.role().instructs());
-        head.flat_map(|message| parts(message)).collect()
+        head.flat_map(parts).collect()
     }
 
     /// All functions in one tool, and then what the provider runs itself.
@@ -185,8 +185,12 @@ fn current_turn(messages: &[Message]) -> usize {
 
 fn parts(message: &Message) -> impl Iterator<Item = WirePart<'_>> {
     let own = Some(message.text()).filter(|text| !text.is_empty()).map(|text| WirePart::Text { text });
-    let part = |part| match part {
-        &Part::Text(ref text) => WirePart::Text { text },
+    own.into_iter().chain(message.content_parts().iter().map(wire_part))
+}
+
+fn wire_part(part: &Part) -> WirePart<'_> {
+    match part {
+        Part::Text(text) => WirePart::Text { text },
         Part::Image { url, .. } => match inline_image(url) {
             Some((mime_type, data)) => WirePart::Inline { inline_data: Inline { mime_type, data } },
             None => WirePart::File { file_data: File { mime_type: kind_of(url), file_uri: url } },
@@ -195,8 +199,7 @@ fn parts(message: &Message) -> impl Iterator<Item = WirePart<'_>> {
             Ok(raw) => WirePart::Opaque(raw),
             Err(text) => WirePart::Text { text },
         },
-    };
-    own.into_iter().chain(message.content_parts().iter().map(part))
+    }
 }
 
 /// What an address says about the image behind it.

@@ -129,9 +129,8 @@ pub(super) const BREAKPOINT: Breakpoint = Breakpoint { mode: "explicit" };
 
 impl Serialize for WirePart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mark = |map: &mut S::SerializeMap| match self.marked {
-            true => map.serialize_entry("prompt_cache_breakpoint", &BREAKPOINT),
-            false => Ok(()),
+        let mark = |map: &mut S::SerializeMap| {
+            if self.marked { map.serialize_entry("prompt_cache_breakpoint", &BREAKPOINT) } else { Ok(()) }
         };
         let text = |serializer: S, text: &str| {
             let mut map = serializer.serialize_map(None)?;

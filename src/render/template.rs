@@ -35,6 +35,7 @@ pub(crate) struct Renderer {
 /// text, whether a message of calls alone has no content or empty content, whether there is a system role, and whether
 /// there are calls and results at all.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is tried with each")]
 struct Shape {
     arguments_as_text: bool,
     empty_content: bool,

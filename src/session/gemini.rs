@@ -1,14 +1,13 @@
 //! The `contents` of Gemini, as messages. Calls without ids get them, and results are theirs in order.
 
-use super::wire::Name;
+use super::wire::{Keys, Name};
 use crate::{
     message::{Framing, Message, Part, Reasoning, Role, Tool, ToolCall},
     plain::{self, compact_json},
     render::kind_of,
 };
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 #[serde(expecting = "a content: an object with parts")]
@@ -73,7 +72,8 @@ struct Response {
     id: Option<Name>,
     #[serde(default)]
     name: String,
-    response: Option<Box<RawValue>>,
+    #[serde(rename = "response")]
+    value: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -171,13 +171,13 @@ impl Said {
                 call.signature = thought_signature;
                 self.calls.push(call);
             }
-            WirePart { function_response: Some(Response { id, name, response }), .. } => {
+            WirePart { function_response: Some(Response { id, name, value }), .. } => {
                 let id = id.map(Name::into_text);
                 let is =
                     |(called, call): &(String, String)| id.as_ref().map_or(*called == name, |id| id == call);
                 let answered = open.iter().position(is).map(|at| open.remove(at).1);
                 let id = id.or(answered).unwrap_or_else(|| format!("call_of_{name}"));
-                self.results.push(Message::tool(id, output(response.as_deref())));
+                self.results.push(Message::tool(id, output(value.as_deref())));
             }
             // A signature alone says nothing that can be sent back.
             WirePart { .. } if !json.contains(':') || signs_only(json) => {}
@@ -204,8 +204,8 @@ impl Said {
 
 /// Whether a part holds a signature and no data.
 fn signs_only(json: &str) -> bool {
-    let keys: BTreeMap<String, IgnoredAny> = serde_json::from_str(json).unwrap_or_default();
-    keys.keys().all(|key| ["thought", "thoughtSignature", "thought_signature"].contains(&key.as_str()))
+    let keys: Keys = serde_json::from_str(json).unwrap_or_default();
+    keys.0.iter().all(|key| ["thought", "thoughtSignature", "thought_signature"].contains(&key.as_str()))
 }
 
 /// What a function gave back: its `output` where that is a text and all there is, else the JSON.

@@ -317,10 +317,9 @@ impl Reader<'_> {
 
     fn pieces(&self, position: usize, parts: &[Box<RawValue>]) -> Result<Vec<anthropic::Piece>, Error> {
         let key = |at| format!("messages[{position}].content[{at}]");
-        let piece = |(at, raw): (usize, &Box<RawValue>)| {
-            piece(raw).map_err(|detail| self.place.fault(&key(at), &detail))
-        };
-        parts.iter().enumerate().map(piece).collect()
+        let piece =
+            |(at, raw): (usize, &RawValue)| piece(raw).map_err(|detail| self.place.fault(&key(at), &detail));
+        parts.iter().map(|raw| &**raw).enumerate().map(piece).collect()
     }
 
     /// What a piece of a result's content says: another result in it is its content.
