@@ -323,6 +323,16 @@ impl Message {
             })
     }
 
+    /// Whether it is nothing but text: no parts, calls, reasoning or name.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.extra().is_none_or(|extra| {
+            extra.parts.is_empty()
+                && extra.calls.is_empty()
+                && extra.reasoning.is_empty()
+                && extra.name.is_none()
+        })
+    }
+
     /// Every text of the message that is sent and counted, in a fixed order; images are not among them.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         let parts = self.content_parts().iter().filter_map(|part| match part {

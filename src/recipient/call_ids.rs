@@ -14,6 +14,13 @@ const SHORT: usize = 40;
 /// were changed to what.
 pub(super) fn fit(messages: &mut [Message], ids: CallIds) -> Vec<(String, String)> {
     let mut respelt = Vec::new();
+    // Where an id may come again, one that is taken as it is says nothing about the others.
+    let as_they_are = |message: &Message| {
+        message.tool_calls().iter().all(|call| !call.id.is_empty() && call.id.len() <= SHORT)
+    };
+    if matches!(ids, CallIds::Any | CallIds::Short) && messages.iter().all(as_they_are) {
+        return respelt;
+    }
     let mut taken = Taken::default();
     let mut current: BTreeMap<String, String> = BTreeMap::new();
     for message in messages {

@@ -83,11 +83,14 @@ impl Recipient {
 
     /// What of a message this target takes otherwise than it is.
     pub(crate) fn changes(&self, message: &Message, standing: Standing) -> Changes {
-        if self.framing == Framing::Plain {
+        let role = message.role();
+        // Most messages are text, and every target takes that as it is.
+        let text_alone =
+            || !role.instructs() && message.is_plain() && !message.text().trim_start().is_empty();
+        if self.framing == Framing::Plain || text_alone() {
             return Changes::default();
         }
         let accepts = &self.accepts;
-        let role = message.role();
         let mut texts = message.plain_texts();
         let only = |_: &&str| message.content_parts().iter().all(|part| matches!(part, Part::Text(_)));
         let only_text = texts.next().filter(|_| texts.next().is_none()).filter(only);
