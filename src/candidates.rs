@@ -98,27 +98,6 @@ pub(crate) struct Pool<'a> {
     pub(crate) empty_leading: Vec<u32>,
 }
 
-/// See [`Pool::live_from`].
-fn live_from(log: &Conversation) -> u32 {
-    let turns = log.turns();
-    // The last exchange of a turn that can be sent: whether it has calls; none where the turn is a user message alone.
-    let last_works = |turn: u32| {
-        let last = turns.exchanges(turn).rev().find(|at| turns.exchange(*at).fault.is_none());
-        last.map(|last| !turns.exchange(last).answers.is_empty())
-    };
-    let mut live = turns.count().saturating_sub(1);
-    let mut turn = live;
-    while turn > 0 {
-        turn -= 1;
-        match last_works(turn) {
-            Some(true) => live = turn,
-            Some(false) => break,
-            None => {}
-        }
-    }
-    live
-}
-
 /// The focus hint's id.
 const FOCUS: &str = "focus";
 
@@ -147,7 +126,7 @@ impl<'a> Pool<'a> {
             steady_documents,
             window_start: None,
             lost_window: steady.lost,
-            live_from: live_from(log),
+            live_from: log.turns().worked_on_from(),
             state_comes_last: meter.recipient().takes_state_last(),
             cleared_before: steady.cleared_before.and_then(|id| log.position_of(id)),
             expiry,

@@ -1,7 +1,6 @@
 //! Messages in neutral form, cheap to clone: what every provider's wire form is rendered from.
 
 use crate::item::ItemId;
-use serde::Serialize;
 use std::{
     fmt,
     sync::{
@@ -10,51 +9,20 @@ use std::{
     },
 };
 
+mod call;
 mod framing;
+mod part;
 mod prompt;
 mod reasoning;
+mod role;
 
+pub use call::ToolCall;
 pub use framing::Framing;
+pub use part::Part;
 pub(crate) use prompt::{Mark, Wants};
 pub use prompt::{Prompt, Tool};
 pub use reasoning::Reasoning;
-
-/// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Role {
-    /// Instructions of the application.
-    System,
-    /// Instructions of the application, as newer `OpenAI` models name them.
-    Developer,
-    /// The person who asks.
-    User,
-    /// The model.
-    Assistant,
-    /// The result of a tool call.
-    Tool,
-}
-
-impl Role {
-    /// The role's name on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::Developer => "developer",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Tool => "tool",
-        }
-    }
-
-    /// Whether the role gives instructions: system or developer.
-    #[must_use]
-    pub fn instructs(self) -> bool {
-        matches!(self, Self::System | Self::Developer)
-    }
-}
+pub use role::Role;
 
 /// One message: a role, text or parts, and what hangs on it. Cloning shares the text.
 #[derive(Clone)]
@@ -109,66 +77,6 @@ pub(crate) struct Content {
     pub(crate) parts: Vec<Part>,
     pub(crate) name: Option<Box<str>>,
     pub(crate) reasonings: Vec<Reasoning>,
-}
-
-/// A piece of a message whose content is a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Part {
-    /// Text.
-    Text(String),
-    /// An image by its address (or data URL), and the detail asked for.
-    Image {
-        /// Address or data URL; it is sent, never counted as text.
-        url: String,
-        /// `low`, `high` or `auto`; none reads as `auto`.
-        detail: Option<String>,
-    },
-    /// A part of a type this library does not know, kept as the JSON it came as (rule H6).
-    Opaque {
-        /// The wire form it came in: no other one knows it.
-        framing: Framing,
-        /// The whole part as JSON.
-        json: String,
-    },
-}
-
-impl Part {
-    /// The JSON of a part of an unknown type.
-    pub(crate) fn opaque(&self) -> Option<serde_json::Value> {
-        match self {
-            Self::Opaque { json, .. } => serde_json::from_str(json).ok(),
-            Self::Text(_) | Self::Image { .. } => None,
-        }
-    }
-}
-
-/// A tool call of the assistant. Arguments stay the original string.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCall {
-    /// The id that the result names.
-    pub id: String,
-    /// The function's name.
-    pub name: String,
-    /// The arguments, as the model wrote them: usually JSON.
-    pub arguments: String,
-    /// What proves the thought behind it, opaque (Gemini `thoughtSignature`).
-    pub signature: Option<String>,
-}
-
-impl ToolCall {
-    /// A call with its id, function name and arguments.
-    #[must_use]
-    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
-        Self { id: id.into(), name: name.into(), arguments: arguments.into(), signature: None }
-    }
-
-    /// Sets the signature that came with it.
-    #[must_use]
-    pub fn signed(mut self, signature: impl Into<String>) -> Self {
-        self.signature = Some(signature.into());
-        self
-    }
 }
 
 impl Message {

@@ -14,8 +14,11 @@ use serde_json::value::RawValue;
 
 mod anthropic;
 mod gemini;
+mod logged;
+mod place;
 mod read;
 mod responses;
+mod tools;
 mod wire;
 
 /// One session: a conversation, and what its next prompt brings with it.

@@ -235,6 +235,26 @@ impl Turns {
         last.map_or(0, |last| self.sizes[last as usize])
     }
 
+    /// The first turn of what the model is still at: the newest one, and those before it while nothing but user messages
+    /// stands between their results and it.
+    pub(crate) fn worked_on_from(&self) -> u32 {
+        // Whether the last exchange of a turn that can be sent has calls; none where the turn is a user message alone.
+        let ends_with_results = |turn: u32| {
+            let last = self.exchanges(turn).rev().find(|at| self.exchange(*at).fault.is_none());
+            last.map(|last| !self.exchange(last).answers.is_empty())
+        };
+        let newest = self.count().saturating_sub(1);
+        let mut from = newest;
+        for turn in (0..newest).rev() {
+            match ends_with_results(turn) {
+                Some(true) => from = turn,
+                Some(false) => break,
+                None => {}
+            }
+        }
+        from
+    }
+
     /// The last exchange with calls of the newest turn, when no assistant message with anything in it comes after.
     pub(crate) fn open_exchange(&self, messages: &[Message]) -> Option<u32> {
         let newest = self.count().checked_sub(1)?;

@@ -1,14 +1,13 @@
 //! Wire shapes → a [`Session`].
 
-use super::{Session, anthropic, gemini, responses, wire};
+use super::{Session, anthropic, logged::Logged, place::Place, tools::tools, wire};
 use crate::{
     conversation::Conversation,
     error::{Error, Repr},
     item::{ItemId, PinnedItem, RagItem},
-    message::{Framing, Message, Part, Role, Tool, ToolCall},
-    plain::{self, compact_json},
+    message::{Framing, Message, Part, Role, ToolCall},
+    plain,
 };
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -132,58 +131,6 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
         previous: session.previous,
         unread,
     })
-}
-
-/// Where a session's text stands, for errors.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    name: &'a str,
-    line: usize,
-}
-
-impl Place<'_> {
-    fn parse<T: DeserializeOwned>(self, text: &str) -> Result<T, Error> {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-            let path = error.path().to_string();
-            let inner = error.inner();
-            let line = self.line + inner.line().saturating_sub(1);
-            let place = format!("{}:{line}:{}", self.name, inner.column());
-            let key = if path == "." { String::new() } else { format!("{path}: ") };
-            Error::input(place, format!("{key}{}", plain::without_place(inner)))
-        })
-    }
-
-    fn fault(self, key: &str, detail: &str) -> Error {
-        Error::input(format!("{}:{}", self.name, self.line), format!("{key}: {detail}"))
-    }
-}
-
-/// What a body of another provider holds.
-struct Logged {
-    framing: Framing,
-    instructions: Vec<String>,
-    messages: Vec<Message>,
-}
-
-impl Logged {
-    fn read(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
-        let (key, framing, read) = match (&session.contents, &session.input) {
-            (Some(contents), _) => ("contents", Framing::Gemini, gemini::messages(contents)),
-            (None, Some(input)) => ("input", Framing::OpenAiResponses, responses::messages(input)),
-            (None, None) => return Ok(None),
-        };
-        let fault = |(at, detail): (Option<usize>, String)| {
-            let at = at.map(|at| format!("[{at}]")).unwrap_or_default();
-            place.fault(&format!("{key}{at}"), &plain::words(&detail))
-        };
-        let messages = read.map_err(fault)?;
-        let instruction = session.system_instruction.as_deref().map(gemini::texts);
-        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
-        let instructions = session.instructions.as_deref().and_then(text);
-        let instructions = instructions.into_iter().chain(instruction.into_iter().flatten()).collect();
-        Ok(Some(Self { framing, instructions, messages }))
-    }
 }
 
 struct Reader<'a> {
@@ -452,55 +399,4 @@ fn named(texts: Vec<wire::Text>, letter: &str) -> Vec<(ItemId, String)> {
         id.map_or_else(|| format!("{letter}{at}"), wire::Name::into_text).into()
     };
     texts.into_iter().enumerate().map(|(at, text)| (id(at, text.id), text.text)).collect()
-}
-
-/// The tools, or the place of the first that is none and what is wrong with it.
-fn tools(tools: &[Box<RawValue>], functions: Vec<wire::Function>) -> Result<Vec<Tool>, (usize, String)> {
-    let schema = |raw: Option<Box<RawValue>>| raw.map(|raw| raw.get().to_owned()).unwrap_or_default();
-    let full = |function: wire::Function| {
-        Tool::new(function.name, function.description.unwrap_or_default(), schema(function.parameters))
-    };
-    let mut all = Vec::new();
-    for (at, raw) in tools.iter().enumerate() {
-        let mut tool: wire::Tool =
-            serde_json::from_str(raw.get()).map_err(|error| (at, plain::without_place(&error)))?;
-        if let Some(declarations) = tool.declarations.take() {
-            all.extend(declarations.into_iter().map(gemini::Declaration::tool));
-        } else if let Some(function) = tool.function.take() {
-            all.push(full(function));
-        } else if let Some((name, framing)) = hosted(&tool, raw) {
-            all.push(Tool::hosted(name, framing, compact_json(raw.get())));
-        } else {
-            let expected = "expected a function with a name, or a tool with a type";
-            let name = tool.name.ok_or_else(|| (at, expected.to_owned()))?;
-            let (description, parameters) = (tool.description, tool.parameters.or(tool.input_schema));
-            all.push(full(wire::Function { name, description, parameters }));
-        }
-    }
-    all.extend(functions.into_iter().map(full));
-    Ok(all)
-}
-
-/// A name and the wire form of a tool that its provider runs itself, or takes in a form of its own.
-fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, Framing)> {
-    let framing = match tool.kind.as_deref() {
-        // Gemini names such a tool by its key.
-        None if tool.name.is_none() => {
-            let keys: wire::Keys = serde_json::from_str(raw.get()).ok()?;
-            return Some((keys.0.into_iter().next()?, Framing::Gemini));
-        }
-        None | Some("function") => return None,
-        Some("custom") if tool.input_schema.is_some() => return None,
-        Some("custom") if tool.name.is_none() => Framing::OpenAiChat,
-        // Anthropic's own bear the date of their version.
-        Some(kind) if has_version(kind) || kind == "mcp_toolset" => Framing::Anthropic,
-        Some(_) => Framing::OpenAiResponses,
-    };
-    let name = tool.name.clone().or_else(|| tool.kind.clone());
-    Some((name.unwrap_or_default(), framing))
-}
-
-/// Whether a type ends with a date, as in `web_search_20250305`.
-fn has_version(kind: &str) -> bool {
-    kind.rsplit('_').next().is_some_and(|end| end.len() == 8 && end.bytes().all(|byte| byte.is_ascii_digit()))
 }

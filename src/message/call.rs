@@ -1,0 +1,29 @@
+//! Tool calls.
+
+/// A tool call of the assistant. Arguments stay the original string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The id that the result names.
+    pub id: String,
+    /// The function's name.
+    pub name: String,
+    /// The arguments, as the model wrote them: usually JSON.
+    pub arguments: String,
+    /// What proves the thought behind it, opaque (Gemini `thoughtSignature`).
+    pub signature: Option<String>,
+}
+
+impl ToolCall {
+    /// A call with its id, function name and arguments.
+    #[must_use]
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: arguments.into(), signature: None }
+    }
+
+    /// Sets the signature that came with it.
+    #[must_use]
+    pub fn signed(mut self, signature: impl Into<String>) -> Self {
+        self.signature = Some(signature.into());
+        self
+    }
+}

@@ -1,0 +1,35 @@
+//! Pieces of a message whose content is a list.
+
+use super::Framing;
+
+/// A piece of a message whose content is a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// Text.
+    Text(String),
+    /// An image by its address (or data URL), and the detail asked for.
+    Image {
+        /// Address or data URL; it is sent, never counted as text.
+        url: String,
+        /// `low`, `high` or `auto`; none reads as `auto`.
+        detail: Option<String>,
+    },
+    /// A part of a type this library does not know, kept as the JSON it came as (rule H6).
+    Opaque {
+        /// The wire form it came in: no other one knows it.
+        framing: Framing,
+        /// The whole part as JSON.
+        json: String,
+    },
+}
+
+impl Part {
+    /// The JSON of a part of an unknown type.
+    pub(crate) fn opaque(&self) -> Option<serde_json::Value> {
+        match self {
+            Self::Opaque { json, .. } => serde_json::from_str(json).ok(),
+            Self::Text(_) | Self::Image { .. } => None,
+        }
+    }
+}
