@@ -12,6 +12,7 @@ mod content;
 mod sequence;
 
 pub(crate) use content::{inline_image, is_object};
+pub(crate) use sequence::{Conformed, Lack, Supplied};
 
 /// One target: its wire form, and what it accepts in it.
 #[derive(Debug, Clone, Copy)]
@@ -72,26 +73,6 @@ impl Recipient {
     /// Whether state may stand at the end, after whatever follows the live question (rule O1).
     pub(crate) fn takes_state_last(&self) -> bool {
         self.accepts.user_after_results
-    }
-
-    /// Whether a prompt of these messages has to begin with a made-up one of the user (rule H5).
-    pub(crate) fn wants_lead(&self, messages: &[Message]) -> bool {
-        let first = messages.iter().find(|message| !message.role().instructs());
-        self.accepts.user_first
-            && !messages.is_empty()
-            && first.is_none_or(|first| first.role() != Role::User)
-    }
-
-    /// Whether a message of the user, coming after another one, needs one of the assistant between (rule H5).
-    pub(crate) fn wants_bridge(&self, before: Option<&Message>, message: &Message) -> bool {
-        !self.accepts.user_after_results
-            && message.role() == Role::User
-            && before.is_some_and(|before| before.role() == Role::Tool)
-    }
-
-    /// Whether it has to end with one.
-    pub(crate) fn wants_more(&self, messages: &[Message]) -> bool {
-        self.accepts.user_last && messages.last().is_some_and(|last| last.role() == Role::Assistant)
     }
 }
 

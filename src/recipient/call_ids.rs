@@ -14,11 +14,14 @@ const SHORT: usize = 40;
 /// were changed to what.
 pub(super) fn fit(messages: &mut [Message], ids: CallIds) -> Vec<(String, String)> {
     let mut respelt = Vec::new();
+    if ids == CallIds::Any {
+        return respelt;
+    }
     // Where an id may come again, one that is taken as it is says nothing about the others.
     let as_they_are = |message: &Message| {
         message.tool_calls().iter().all(|call| !call.id.is_empty() && call.id.len() <= SHORT)
     };
-    if matches!(ids, CallIds::Any | CallIds::Short) && messages.iter().all(as_they_are) {
+    if ids == CallIds::Short && messages.iter().all(as_they_are) {
         return respelt;
     }
     let mut taken = Taken::default();
@@ -57,7 +60,7 @@ fn named(calls: &[ToolCall], ids: CallIds, taken: &mut Taken) -> BTreeMap<String
         let mut id = fitting.clone();
         let nth = taken.next.entry(fitting.clone()).or_insert(2);
         // Any text may be used again by a later message; where each id is one, a number makes the next one.
-        while !matches!(ids, CallIds::Any | CallIds::Short) && taken.ids.contains(&id) {
+        while ids != CallIds::Short && taken.ids.contains(&id) {
             id = match ids {
                 CallIds::Nine => nine(&format!("{}#{nth}", call.id)),
                 _ => {

@@ -10,11 +10,13 @@ use crate::{
 use std::collections::BTreeSet;
 
 /// The messages as they are sent, and what that made of the given ones.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Conformed {
     pub(crate) messages: Vec<Message>,
     /// Where each given message stands now: the end of it.
     pub(crate) places: Vec<Mark>,
+    /// Messages that nobody wrote and the target demands, in order (rule H5).
+    pub(crate) supplied: Vec<Supplied>,
     /// The roles of the messages that became part of another one.
     pub(crate) merged: Vec<Role>,
     /// How many instructions became one text; 0 where none did.
@@ -25,39 +27,86 @@ pub(crate) struct Conformed {
     pub(crate) respelt: Vec<(String, String)>,
 }
 
+/// A message that nobody wrote.
+#[derive(Debug)]
+pub(crate) struct Supplied {
+    pub(crate) why: Lack,
+    /// The given message that it stands before; their number where it is last.
+    pub(crate) before: usize,
+    pub(crate) message: Message,
+}
+
+/// What a target misses in a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// A first message of the user.
+    Lead,
+    /// One of the assistant between results and a user message.
+    Bridge,
+    /// A last message of the user.
+    Continue,
+}
+
+impl Lack {
+    fn message(self) -> Message {
+        match self {
+            Self::Lead => Message::user(wording::LEAD),
+            Self::Bridge => Message::assistant(wording::BRIDGE),
+            Self::Continue => Message::user(wording::GO_ON),
+        }
+    }
+}
+
 impl Recipient {
     /// The messages in the order and number in which this target takes them. What it takes comes back as it is.
     pub(crate) fn sequence(&self, messages: Vec<Message>) -> Conformed {
-        let done = Conformed::empty(messages.len());
-        let mut sent =
-            Sent { recipient: self, done, server_tools: BTreeSet::new(), run: Vec::new(), parts: 0 };
-        if self.framing == Framing::Plain {
-            for message in messages {
-                sent.push(message, true);
-            }
-            sent.end_run();
-            return sent.done;
-        }
+        let mut sent = Sent {
+            recipient: self,
+            done: Conformed::default(),
+            server_tools: BTreeSet::new(),
+            run: Vec::new(),
+            parts: 0,
+        };
         let lead = self.wants_lead(&messages);
         let head = messages.iter().take_while(|message| message.role().instructs()).count();
         let mut messages = messages.into_iter();
         let instructions: Vec<Message> = messages.by_ref().take(head).collect();
         sent.instructions(instructions);
         if lead {
-            sent.push(Message::user(wording::LEAD), false);
+            sent.supply(Lack::Lead);
         }
         let mut messages = messages.peekable();
         while let Some(message) = messages.next() {
             let message = sent.in_its_place(message, messages.peek());
             let message = sent.called_once(message);
             if self.wants_bridge(sent.last(), &message) {
-                sent.push(Message::assistant(wording::BRIDGE), false);
+                sent.supply(Lack::Bridge);
             }
-            sent.push(message, true);
+            sent.give(message);
         }
         sent.end();
         sent.done.respelt = call_ids::fit(&mut sent.done.messages, self.accepts.call_ids);
         sent.done
+    }
+
+    /// Whether a prompt of these messages has to begin with a made-up one of the user (rule H5).
+    fn wants_lead(&self, messages: &[Message]) -> bool {
+        let first = messages.iter().find(|message| !message.role().instructs());
+        self.accepts.user_first
+            && !messages.is_empty()
+            && first.is_none_or(|first| first.role() != Role::User)
+    }
+
+    /// Whether a message of the user, coming after another one, needs one of the assistant between (rule H5).
+    fn wants_bridge(&self, before: Option<&Message>, message: &Message) -> bool {
+        !self.accepts.user_after_results
+            && message.role() == Role::User
+            && before.is_some_and(|before| before.role() == Role::Tool)
+    }
+
+    /// Whether it has to end with one.
+    fn wants_more(&self, messages: &[Message]) -> bool {
+        self.accepts.user_last && messages.last().is_some_and(|last| last.role() == Role::Assistant)
     }
 }
 
@@ -71,27 +120,11 @@ struct Sent<'a> {
     parts: usize,
 }
 
-impl Conformed {
-    fn empty(capacity: usize) -> Self {
-        let messages = Vec::with_capacity(capacity);
-        Self {
-            messages,
-            places: Vec::with_capacity(capacity),
-            merged: Vec::new(),
-            joined: 0,
-            rewritten: Vec::new(),
-            respelt: Vec::new(),
-        }
-    }
-}
-
 impl Sent<'_> {
     /// The head: one text where there is one message for it.
     fn instructions(&mut self, instructions: Vec<Message>) {
         if self.recipient.accepts.system != SystemPlace::Leading || instructions.len() < 2 {
-            for message in instructions {
-                self.push(message, true);
-            }
+            instructions.into_iter().for_each(|message| self.give(message));
             return;
         }
         let texts: Vec<&str> = instructions.iter().flat_map(Message::plain_texts).collect();
@@ -139,7 +172,21 @@ impl Sent<'_> {
         }
     }
 
-    fn push(&mut self, message: Message, given: bool) {
+    /// A message that was given: its place is remembered.
+    fn give(&mut self, message: Message) {
+        self.push(message);
+        self.done
+            .places
+            .push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });
+    }
+
+    fn supply(&mut self, why: Lack) {
+        let message = why.message();
+        self.done.supplied.push(Supplied { why, before: self.done.places.len(), message: message.clone() });
+        self.push(message);
+    }
+
+    fn push(&mut self, message: Message) {
         let joins =
             self.recipient.accepts.alternates && matches!(message.role(), Role::User | Role::Assistant);
         if joins && self.run.last().is_some_and(|last| last.role() == message.role()) {
@@ -149,11 +196,6 @@ impl Sent<'_> {
         }
         self.parts += message.content_parts().len() + usize::from(!message.text().is_empty());
         self.run.push(message);
-        if given {
-            self.done
-                .places
-                .push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });
-        }
     }
 
     /// Messages of one role that stand side by side are one.
@@ -174,7 +216,7 @@ impl Sent<'_> {
     /// What may not be last is followed by a message of the user; what may is without what the provider refuses there.
     fn end(&mut self) {
         if self.recipient.wants_more(&self.run) {
-            self.push(Message::user(wording::GO_ON), false);
+            self.supply(Lack::Continue);
         }
         self.end_run();
         if self.recipient.framing == Framing::Anthropic
