@@ -9,6 +9,8 @@ use std::borrow::Cow;
 
 mod call_ids;
 mod content;
+mod letters;
+mod opaque;
 mod sequence;
 
 pub(crate) use content::{inline_image, is_object};
@@ -52,14 +54,25 @@ impl Recipient {
         tool.hosted.as_ref().is_none_or(|(framing, _)| *framing == self.framing)
     }
 
-    /// The tools as they are declared.
+    /// A tool as it is declared.
+    pub(crate) fn tool<'t>(&self, tool: &'t Tool) -> Cow<'t, Tool> {
+        let hosted = tool.hosted.as_ref().map(|(framing, json)| (*framing, self.unmarked(json)));
+        match (self.function(&tool.name), hosted) {
+            (Cow::Borrowed(_), None | Some((_, Cow::Borrowed(_)))) => Cow::Borrowed(tool),
+            (name, hosted) => Cow::Owned(Tool {
+                name: name.into_owned(),
+                hosted: hosted.map(|(framing, json)| (framing, json.into_owned())),
+                ..tool.clone()
+            }),
+        }
+    }
+
+    /// The tools that this target takes, as they are declared.
     pub(crate) fn tools<'t>(&self, tools: &'t [Tool]) -> Cow<'t, [Tool]> {
-        let as_it_is = |tool: &Tool| self.takes_tool(tool) && *self.function(&tool.name) == *tool.name;
-        if tools.iter().all(as_it_is) {
+        if tools.iter().all(|tool| self.takes_tool(tool) && matches!(self.tool(tool), Cow::Borrowed(_))) {
             return tools.into();
         }
-        let named = |tool: &Tool| Tool { name: self.function(&tool.name).into_owned(), ..tool.clone() };
-        tools.iter().filter(|tool| self.takes_tool(tool)).map(named).collect()
+        tools.iter().filter(|tool| self.takes_tool(tool)).map(|tool| self.tool(tool).into_owned()).collect()
     }
 
     pub(crate) fn wants(&self) -> Wants {

@@ -3,8 +3,8 @@
 #![allow(clippy::pedantic, clippy::unwrap_used, unreachable_pub, missing_docs, reason = "a test")]
 
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, Framing, Message, Model, PinnedItem,
-    PlanRequest, RagItem, Reasoning, TokenCounter, ToolCall, Ttl,
+    Config, ContextPlan, ContextWindowManager, Conversation, Framing, Message, Model, Part, PinnedItem,
+    PlanRequest, RagItem, Reasoning, TokenCounter, Tool, ToolCall, Ttl,
     render::{self, CacheLife},
 };
 use serde_json::Value;
@@ -100,6 +100,36 @@ fn the_life_of_a_mark_is_said_where_it_is_not_the_default() {
     assert!(five.contains(r#""cache_control":{"type":"ephemeral"}"#) && !five.contains("ttl"));
     let hour = serde_json::to_string(&render::anthropic(&plan).breakpoints(CacheLife::OneHour)).unwrap();
     assert!(hour.contains(r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#));
+}
+
+/// Four marks are all that a provider takes: those that came with parts and tools of another prompt are not sent.
+#[test]
+fn marks_of_another_prompt_are_not_sent() {
+    const MARK: &str = r#""cache_control":{"type":"ephemeral"}"#;
+    let source =
+        r#""source":{"type":"content","content":[{"type":"text","text":"d","cache\u005fcontrol":{}}]}"#;
+    let document = Part::Opaque {
+        framing: Framing::Anthropic,
+        json: format!(r#"{{"type":"document",{MARK},{source}}}"#),
+    };
+    let log = Conversation::from([Message::user("Read.").parts(vec![document; 5])]);
+    let search = format!(r#"{{"type":"web_search_20250305","name":"web_search",{MARK}}}"#);
+    let tools = [Tool::hosted("web_search", Framing::Anthropic, search)];
+    let mut model = Model::named("claude-sonnet-5").unwrap();
+    model.cache = None;
+    let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).tools(&tools)).unwrap();
+    let body = serde_json::to_value(render::anthropic(&plan)).unwrap();
+    assert!(!body.to_string().contains("cache_control"), "{body:#}");
+    assert_eq!(body["messages"][0]["content"].as_array().unwrap().len(), 6);
+    assert_eq!(body["tools"][0]["type"], "web_search_20250305");
+    let marked = serde_json::to_value(render::anthropic(&plan).breakpoints(CacheLife::OneHour)).unwrap();
+    assert_eq!(marked.to_string().matches("cache_control").count(), 1, "our own");
+    assert_eq!(
+        marked["messages"][0]["content"][5]["cache_control"]["ttl"], "1h",
+        "at the end of the question"
+    );
+    assert!(plan.notices.is_empty(), "{:?}", plan.notices);
 }
 
 /// GPT-5.6 takes marks in what it is told, not in what it said; older models take none.

@@ -27,6 +27,7 @@ use context_window::{
     RequestLimits, Role, Section, Session, Source, TokenCounter,
 };
 use proptest::prelude::*;
+use rules::{Form, Target};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use support::{data, generate};
@@ -35,11 +36,15 @@ use support::{data, generate};
 const BUDGETS: [u64; 3] = [60, 400, 1_000_000];
 
 fn managers() -> Vec<(Goal, ContextWindowManager)> {
-    let counter = TokenCounter::chars_per_4();
     let manager = |goal: &Goal| {
-        ContextWindowManager::new(goal.model.clone(), counter.clone(), goal.config.clone()).unwrap()
+        let counter = TokenCounter::chars_per_4();
+        ContextWindowManager::new(goal.model.clone(), counter, goal.config.clone()).unwrap()
     };
-    goals().into_iter().map(|goal| (manager(&goal), goal)).map(|(manager, goal)| (goal, manager)).collect()
+    let both = |goal| {
+        let manager = manager(&goal);
+        (goal, manager)
+    };
+    goals().into_iter().map(both).collect()
 }
 
 /// Everything that holds for one plan of one target.
@@ -58,15 +63,26 @@ fn hold(goal: &Goal, manager: &ContextWindowManager, request: &PlanRequest<'_>) 
     body::is_what_async_openai_sends(goal, &plan)?;
     never_over_without_saying_so(&plan)?;
     what_nobody_wrote_is_named(&plan)?;
-    if goal.adds_up {
-        ledger::adds_up(goal, &plan, &sent, manager_counter())?;
-    }
+    ledger::adds_up(goal, &plan, &sent, TokenCounter::chars_per_4())?;
     body::write(goal, &sent);
+    valid_in_any_other_form(goal, &plan)?;
     planned_again_it_is_the_same(goal, manager, &plan)
 }
 
-fn manager_counter() -> TokenCounter {
-    TokenCounter::chars_per_4()
+/// Rendered for another wire form than its own, a plan is what a server takes of which nothing but its form is known.
+fn valid_in_any_other_form(goal: &Goal, plan: &ContextPlan) -> Result<(), String> {
+    for form in [Form::OpenAiChat, Form::OpenAiResponses, Form::Anthropic, Form::Gemini] {
+        let by_a_server = goal.rules.form == Form::ChatTemplate && form == Form::OpenAiChat;
+        if goal.rules.form == form || by_a_server {
+            continue;
+        }
+        let sent = body::in_form(plan, form);
+        let broken = rules::check(&Target::new(form), &sent);
+        if !broken.is_empty() {
+            return Err(format!("as {form:?}: {}\n{sent:#}", broken.join("\n")));
+        }
+    }
+    Ok(())
 }
 
 fn never_over_without_saying_so(plan: &ContextPlan) -> Result<(), String> {

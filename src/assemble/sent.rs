@@ -5,7 +5,7 @@ use crate::{
     candidates::Pool,
     error::Error,
     item::{ItemId, Priority, Section, Source},
-    message::{Message, Role},
+    message::{Message, Role, Tool},
     meter::Meter,
     plan::{Notice, PlannedItem},
     reason::IncludedReason,
@@ -123,17 +123,33 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
     Ok(())
 }
 
-/// The tools as they are declared, and those that are not.
+/// The tools as they are declared, those that are not, and those that go by another name.
 fn tools(parts: &mut Parts, meter: &Meter) {
     let recipient = meter.recipient();
     let given = std::mem::take(&mut parts.prompt.tools);
     parts.prompt.tools = recipient.tools(&given).into_owned();
-    let foreign = given.iter().filter(|tool| !recipient.takes_tool(tool));
-    let foreign: Vec<&str> = foreign.map(|tool| tool.name.as_str()).collect();
+    let mut say = |text: String| parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
+    let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) =
+        given.iter().partition(|tool| recipient.takes_tool(tool));
     if !foreign.is_empty() {
-        let text = format!("tools that another provider runs are not declared: {}", foreign.join(", "));
-        parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
+        let names: Vec<&str> = foreign.iter().map(|tool| tool.name.as_str()).collect();
+        say(format!("tools that another provider runs are not declared: {}", names.join(", ")));
     }
+    let names = taken.iter().map(|tool| tool.name.as_str());
+    let renamed: Vec<(&str, &str)> = names
+        .zip(parts.prompt.tools.iter().map(|tool| tool.name.as_str()))
+        .filter(|(from, to)| from != to)
+        .collect();
+    if let [(from, to), rest @ ..] = &renamed[..] {
+        let more = and_more(rest.len());
+        say(format!(
+            "tools are declared by names that the target takes, and called by them: `{from}` as `{to}`{more}"
+        ));
+    }
+}
+
+fn and_more(others: usize) -> String {
+    if others == 0 { String::new() } else { format!(", and {others} more") }
 }
 
 /// Ids of calls that the target takes in other letters only, or once in a prompt, and calls without the signature it asks
@@ -141,7 +157,7 @@ fn tools(parts: &mut Parts, meter: &Meter) {
 fn about_the_calls(parts: &mut Parts, respelt: &[(String, String)]) {
     let mut say = |text: String| parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
     if let [(from, to), rest @ ..] = respelt {
-        let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+        let more = and_more(rest.len());
         say(format!("ids of calls are sent as the target takes them: `{from}` as `{to}`{more}"));
     }
     if let Some(unsigned) = render::unsigned_calls(&parts.prompt) {
@@ -162,7 +178,5 @@ fn about_the_messages(parts: &mut Parts) {
         ("H7", &changed.reasoning, "its reasoning is not sent back: the target has no use for it here"),
     ];
     let said = notices.into_iter().filter(|(_, ids, _)| !ids.is_empty());
-    parts
-        .notices
-        .extend(said.map(|(rule, ids, text)| Notice { rule, ids: ids.clone(), text: text.into() }));
+    parts.notices.extend(said.map(|(rule, ids, text)| Notice { rule, ids: ids.clone(), text: text.into() }));
 }

@@ -1,13 +1,13 @@
 //! Ids of calls in the letters that a target takes. Each id is a function of those before it in the prompt.
 
+use super::letters::{MOST, hash, hashed, word};
 use crate::{
     message::{Message, ToolCall},
     model::CallIds,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest id that is taken where letters matter (openclaw#117789), and where they do not (autogen#6377).
-const MOST: usize = 64;
+/// The longest id that is taken where letters do not matter (autogen#6377).
 const SHORT: usize = 40;
 
 /// Gives calls, and the results right after them, ids that the target takes; those it takes stay as they are. Says which
@@ -78,16 +78,13 @@ fn named(calls: &[ToolCall], ids: CallIds, taken: &mut Taken) -> BTreeMap<String
 
 /// The id in the letters that are taken.
 fn spelt(id: &str, ids: CallIds) -> String {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match ids {
         _ if id.is_empty() && ids != CallIds::Nine => "call".into(),
         CallIds::Any => id.into(),
         CallIds::Short if id.chars().count() <= SHORT => id.into(),
-        CallIds::Short => id.chars().take(SHORT - 17).chain(['_']).chain(hash(id).chars().take(16)).collect(),
-        CallIds::Word => {
-            let spelt: String = id.chars().map(|c| if word(c) { c } else { '_' }).collect();
-            if spelt.len() <= MOST { spelt } else { format!("{}_{}", &spelt[..MOST - 17], &hash(id)[..16]) }
-        }
+        CallIds::Short => hashed(id, id, SHORT),
+        CallIds::Word if id.chars().count() <= MOST => word(id),
+        CallIds::Word => hashed(&word(id), id, MOST),
         CallIds::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => id.into(),
         CallIds::Nine => nine(id),
     }
@@ -96,8 +93,4 @@ fn spelt(id: &str, ids: CallIds) -> String {
 /// Nine letters and digits that stand for a longer id.
 fn nine(id: &str) -> String {
     hash(id)[..9].into()
-}
-
-fn hash(id: &str) -> String {
-    blake3::hash(id.as_bytes()).to_hex().to_string()
 }

@@ -21,6 +21,8 @@ pub(crate) struct Changes {
     pub(crate) parts: bool,
     /// Blank text beside something else is left out.
     blanks: bool,
+    /// Cache marks that came with a part are left out.
+    marks: bool,
     /// Who speaks is not said, or said in other letters (rule H7).
     pub(crate) name: bool,
     /// Reasoning is left out (rule H7).
@@ -50,7 +52,7 @@ impl Recipient {
             (wording::EMPTY_RESULT.into(), Vec::new())
         } else if changes.joined {
             (self.one_text(message).into(), Vec::new())
-        } else if changes.parts || changes.blanks {
+        } else if changes.parts || changes.blanks || changes.marks {
             (text_of(message), self.parts_of(message))
         } else {
             (message.shared_text(), message.content_parts().to_vec())
@@ -98,7 +100,6 @@ impl Recipient {
         let fenced = role.instructs() && standing != Standing::Head && has_one_place(accepts) && !noted();
         let name = message.speaker().is_some_and(|name| self.name_of(role, name).as_deref() != Some(name));
         let blank = |text: &str| text.trim().is_empty();
-        let strips = !matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate);
         let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
         let empty =
             role == Role::Tool && blank(message.text()) && message.content_parts().iter().all(blank_part);
@@ -107,10 +108,14 @@ impl Recipient {
             renamed_role: role == Role::Developer && !accepts.developer && !fenced,
             parts: !fenced
                 && message.content_parts().iter().any(|part| self.instead(role, part, message).is_some()),
-            blanks: !empty && strips && {
+            blanks: !empty && self.leaves_out_blanks() && {
                 let text = message.text();
                 (!text.is_empty() && blank(text)) || message.content_parts().iter().any(blank_part)
             },
+            marks: message
+                .content_parts()
+                .iter()
+                .any(|part| matches!(self.unmarked_part(part), Cow::Owned(_))),
             name,
             reasoning: message.reasonings().iter().any(|reasoning| !self.takes_back(reasoning, standing)),
             empty_result: empty && !accepts.empty_results,
@@ -127,30 +132,11 @@ impl Recipient {
     fn role_of(&self, message: &Message, changes: Changes) -> Role {
         match message.role() {
             // Whether it may stand as a system message there is known only among its neighbours.
-            role if changes.fenced => {
-                if self.accepts.inner_system && role.instructs() {
-                    Role::System
-                } else {
-                    Role::User
-                }
-            }
+            _ if changes.fenced && self.accepts.inner_system => Role::System,
+            _ if changes.fenced => Role::User,
             Role::Developer if changes.renamed_role => Role::System,
             role => role,
         }
-    }
-
-    /// A function's name in the letters that providers take: letters, digits, `_` and `-`, at most 64 of them
-    /// (mcp-use#90).
-    pub(super) fn function<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        const MOST: usize = 64;
-        let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let free =
-            self.framing == Framing::ChatTemplate && !name.is_empty() || self.framing == Framing::Plain;
-        if free || !name.is_empty() && name.len() <= MOST && name.chars().all(taken) {
-            return name.into();
-        }
-        let spelt: String = name.chars().take(MOST).map(|c| if taken(c) { c } else { '_' }).collect();
-        if spelt.is_empty() { "unnamed".into() } else { spelt.into() }
     }
 
     /// Whether a message bears several thoughts where the wire form has one field for them.
@@ -182,25 +168,19 @@ impl Recipient {
         )
     }
 
-    fn parts_of(&self, message: &Message) -> Vec<Part> {
-        let strips = !matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate);
-        let keeps = |part: &&Part| !strips || !matches!(part, Part::Text(text) if text.trim().is_empty());
-        let sent = |part: &Part| self.instead(message.role(), part, message).unwrap_or_else(|| part.clone());
-        message.content_parts().iter().filter(keeps).map(sent).collect()
+    /// Whether blank text beside something else is refused, or no use.
+    fn leaves_out_blanks(&self) -> bool {
+        !matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate)
     }
 
-    /// The speaker's name as this target takes it; none where it takes none. `OpenAI` takes no white space and none of
-    /// `<|\/>`, and 64 characters.
-    fn name_of<'n>(&self, role: Role, name: &'n str) -> Option<Cow<'n, str>> {
-        if !self.accepts.names || role == Role::Tool || name.is_empty() {
-            return None;
-        }
-        let refused = |c: char| c.is_whitespace() || "<|\\/>".contains(c);
-        let long = name.chars().count() > 64;
-        if self.framing != Framing::OpenAiChat || !long && !name.contains(refused) {
-            return Some(name.into());
-        }
-        Some(name.chars().take(64).map(|c| if refused(c) { '_' } else { c }).collect::<String>().into())
+    fn parts_of(&self, message: &Message) -> Vec<Part> {
+        let blank = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+        let keeps = |part: &&Part| !(self.leaves_out_blanks() && blank(part));
+        let sent = |part: &Part| match self.instead(message.role(), part, message) {
+            Some(part) => part,
+            None => self.unmarked_part(part).into_owned(),
+        };
+        message.content_parts().iter().filter(keeps).map(sent).collect()
     }
 
     /// Whether reasoning goes back: in the form it came in, while the target has use for it.
@@ -244,6 +224,17 @@ impl Recipient {
         }
     }
 
+    /// A part without cache marks of its own.
+    fn unmarked_part<'p>(&self, part: &'p Part) -> Cow<'p, Part> {
+        match part {
+            Part::Opaque { framing, json } => match self.unmarked(json) {
+                Cow::Borrowed(_) => Cow::Borrowed(part),
+                Cow::Owned(json) => Cow::Owned(Part::Opaque { framing: *framing, json }),
+            },
+            Part::Text(_) | Part::Image { .. } => Cow::Borrowed(part),
+        }
+    }
+
     /// Whether a part is of an unknown type and goes back as it came.
     fn is_carried(&self, role: Role, part: &Part, message: &Message) -> bool {
         matches!(part, Part::Opaque { .. }) && self.instead(role, part, message).is_none()
@@ -259,27 +250,6 @@ impl Recipient {
             Framing::Plain => true,
             _ if url.starts_with("data:") => inline_image(url).is_some(),
             _ => ["https://", "http://"].iter().any(|scheme| url.starts_with(scheme)),
-        }
-    }
-
-    fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
-        let kind = value.get("type").and_then(Value::as_str);
-        match (self.framing, role) {
-            (Framing::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
-            (Framing::OpenAiResponses, Role::Assistant) => is_item(kind, message),
-            (Framing::OpenAiResponses, role) => {
-                role == Role::User && kind.is_some_and(|kind| kind.starts_with("input_"))
-            }
-            (Framing::OpenAiChat | Framing::ChatTemplate, role) => {
-                role == Role::User && kind != Some("refusal")
-            }
-            (Framing::Anthropic, Role::Assistant) => server_tool_is_whole(value, message),
-            (Framing::Anthropic, Role::User | Role::Tool) => !is_half(kind),
-            (Framing::Gemini, role) => {
-                let has = |key: &&str| value.get(*key).is_some_and(Value::is_object);
-                matches!(role, Role::User | Role::Assistant) && GEMINI_DATA.iter().any(has)
-            }
-            _ => false,
         }
     }
 }
@@ -302,66 +272,6 @@ fn in_object(text: &str) -> String {
     let text = Some(text).filter(|text| !text.trim().is_empty());
     let pairs = text.map(|text| format!("\"text\":{}", Value::from(text)));
     format!("{{{}}}", pairs.unwrap_or_default())
-}
-
-/// Fields that make a part of Gemini one, beside text, calls and results.
-const GEMINI_DATA: [&str; 8] = [
-    "inlineData",
-    "inline_data",
-    "fileData",
-    "file_data",
-    "executableCode",
-    "executable_code",
-    "codeExecutionResult",
-    "code_execution_result",
-];
-
-/// Items of Responses that stand by themselves, whatever is left out around them: what the provider's own tools did.
-const ITEMS: [&str; 6] = [
-    "web_search_call",
-    "file_search_call",
-    "code_interpreter_call",
-    "image_generation_call",
-    "mcp_call",
-    "mcp_list_tools",
-];
-
-/// Whether a message is nothing but such an item.
-fn is_item(kind: Option<&str>, message: &Message) -> bool {
-    let alone = message.text().is_empty() && message.content_parts().len() == 1;
-    alone && message.tool_calls().is_empty() && kind.is_some_and(|kind| ITEMS.contains(&kind))
-}
-
-/// Whether a block is the call or the result of one of the provider's own tools.
-fn is_half(kind: Option<&str>) -> bool {
-    kind.is_some_and(|kind| kind.ends_with("tool_use") || kind.ends_with("tool_result"))
-}
-
-/// Whether a block of the provider's own tools has its other half in the same message, the call before the result, and
-/// neither of them twice: the assistant says nothing else that is not known here.
-fn server_tool_is_whole(value: &Value, message: &Message) -> bool {
-    let Some(id) = server_tool_id(value) else { return false };
-    // Only what names the id at all is read: a message may hold thousands of these.
-    let named = message.content_parts().iter().filter(|part| match part {
-        Part::Opaque { json, .. } => json.contains(id.as_str()),
-        Part::Text(_) | Part::Image { .. } => false,
-    });
-    let halves: Vec<bool> = named
-        .filter_map(Part::opaque)
-        .filter(|block| server_tool_id(block).as_ref() == Some(&id))
-        .map(|block| block.get("tool_use_id").is_none())
-        .collect();
-    halves == [true, false]
-}
-
-/// The id of a call of the provider's own tools, or that a result of one names.
-pub(super) fn server_tool_id(value: &Value) -> Option<String> {
-    let text = |key: &str| value.get(key).and_then(Value::as_str);
-    let key = match text("type") {
-        Some(kind) if kind.ends_with("tool_use") => "id",
-        _ => "tool_use_id",
-    };
-    text(key).map(str::to_owned)
 }
 
 /// Media type and base64 data of an image in a data URL, where both are what providers take.

@@ -1,7 +1,7 @@
 //! All messages of a prompt as a target takes them: instructions in their place, the user first and last, neighbours of
 //! one role as one message, ids of calls (rules H4 to H6).
 
-use super::{Recipient, call_ids, content::server_tool_id, has_one_place};
+use super::{Recipient, call_ids, has_one_place, opaque::server_tool_id};
 use crate::{
     message::{Content, Framing, Mark, Message, Part, Role},
     model::SystemPlace,
@@ -175,9 +175,7 @@ impl Sent<'_> {
     /// A message that was given: its place is remembered.
     fn give(&mut self, message: Message) {
         self.push(message);
-        self.done
-            .places
-            .push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });
+        self.done.places.push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });
     }
 
     fn supply(&mut self, why: Lack) {

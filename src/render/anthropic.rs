@@ -1,12 +1,11 @@
 //! Anthropic Messages, request side: instructions apart, results first in the user's turn, at most four cache marks.
 
-use super::json::{Declared, Raw, object, opaque, schema};
+use super::json::{Declared, Raw, object, opaque_with, schema};
 use crate::{
     message::{Message, Part, Prompt, Reasoning, Role, Tool},
     recipient::inline_image,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A request body of Anthropic Messages: `system`, `messages` and `tools`, without the model's parameters.
@@ -109,6 +108,9 @@ impl Serialize for AnthropicBody<'_> {
     }
 }
 
+/// The field that bears a breakpoint.
+const MARK: &str = "cache_control";
+
 #[derive(Debug, Serialize)]
 struct Wire<'a> {
     role: &'static str,
@@ -153,7 +155,7 @@ enum ImageSource<'a> {
 #[derive(Debug)]
 enum Block<'a> {
     Known(Known<'a>),
-    Opaque(&'a RawValue),
+    Opaque(Raw<'a>),
     Thinking { thinking: &'a str, signature: &'a str },
     RedactedThinking { data: &'a str },
     ToolUse { id: &'a str, name: &'a str, input: Raw<'a>, cache_control: Option<Control> },
@@ -210,7 +212,7 @@ impl Serialize for Block<'_> {
             Self::Known(_) | Self::Opaque(_) => None,
         };
         if let Some(control) = control {
-            map.serialize_entry("cache_control", &control)?;
+            map.serialize_entry(MARK, &control)?;
         }
         map.end()
     }
@@ -239,7 +241,7 @@ fn parts<'a>(message: &'a Message, marked: &[usize], control: Option<Control>) -
             };
             Block::Known(Known::Image { source, cache_control: mark(at) })
         }
-        Part::Opaque { json, .. } => match opaque(json) {
+        Part::Opaque { json, .. } => match opaque_with(json, mark(at).map(|control| (MARK, control))) {
             Ok(raw) => Block::Opaque(raw),
             Err(json) => text(json, at),
         },

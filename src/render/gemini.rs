@@ -6,7 +6,6 @@ use crate::{
     recipient::{inline_image, is_object},
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters. Calls and results
@@ -116,7 +115,7 @@ enum WirePart<'a> {
     Response {
         function_response: Response<'a>,
     },
-    Opaque(&'a RawValue),
+    Opaque(Raw<'a>),
 }
 
 #[derive(Debug, Serialize)]

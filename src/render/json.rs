@@ -1,6 +1,6 @@
 //! JSON that is carried as it came, and what every wire form makes of it.
 
-use crate::message::{Part, Tool};
+use crate::message::Tool;
 use serde::Serialize;
 use serde_json::{
     Map, Value,
@@ -48,16 +48,20 @@ impl<'a, T: From<&'a Tool>> Declared<'a, T> {
 }
 
 /// A part of the target's own form, or its JSON as text where that is none.
-pub(super) fn opaque(json: &str) -> Result<&RawValue, &str> {
-    serde_json::from_str(json).map_err(|_| json)
+pub(super) fn opaque(json: &str) -> Result<Raw<'_>, &str> {
+    serde_json::from_str(json).map(Cow::Borrowed).map_err(|_| json)
 }
 
-/// Whether a part is an image, and how it is named.
-pub(super) fn image(part: &Part) -> Option<(&str, Option<&str>)> {
-    match part {
-        Part::Image { url, detail } => Some((url, detail.as_deref())),
-        Part::Text(_) | Part::Opaque { .. } => None,
-    }
+/// [`opaque`], with a mark (the name of a field that the part does not have yet, and its value).
+pub(super) fn opaque_with<'j>(
+    json: &'j str,
+    mark: Option<(&str, impl Serialize)>,
+) -> Result<Raw<'j>, &'j str> {
+    let known = opaque(json)?;
+    let Some(((key, mark), rest)) = mark.zip(json.trim().strip_prefix('{')) else { return Ok(known) };
+    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+    let marked = format!("{{\"{key}\":{}{comma}{rest}", raw(&mark));
+    Ok(RawValue::from_string(marked).map_or(known, Cow::Owned))
 }
 
 fn raw<T: Serialize>(value: &T) -> Raw<'static> {

@@ -1,7 +1,7 @@
 //! `OpenAI` Chat Completions, request side.
 
 use super::{
-    json::{Declared, opaque},
+    json::{Declared, opaque_with},
     marked_in_requests,
 };
 use crate::message::{Message, Part, Prompt, Role, Tool, ToolCall};
@@ -125,12 +125,15 @@ pub(super) struct Breakpoint {
     mode: &'static str,
 }
 
+/// The field that bears it.
+pub(super) const MARK: &str = "prompt_cache_breakpoint";
+
 pub(super) const BREAKPOINT: Breakpoint = Breakpoint { mode: "explicit" };
 
 impl Serialize for WirePart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mark = |map: &mut S::SerializeMap| {
-            if self.marked { map.serialize_entry("prompt_cache_breakpoint", &BREAKPOINT) } else { Ok(()) }
+            if self.marked { map.serialize_entry(MARK, &BREAKPOINT) } else { Ok(()) }
         };
         let text = |serializer: S, text: &str| {
             let mut map = serializer.serialize_map(None)?;
@@ -148,7 +151,7 @@ impl Serialize for WirePart<'_> {
                 mark(&mut map)?;
                 map.end()
             }
-            Part::Opaque { json, .. } => match opaque(json) {
+            Part::Opaque { json, .. } => match opaque_with(json, self.marked.then_some((MARK, BREAKPOINT))) {
                 Ok(raw) => raw.serialize(serializer),
                 Err(json) => text(serializer, json),
             },

@@ -1,13 +1,12 @@
 //! `OpenAI` Responses, request side: every message, call, result and piece of reasoning is an item of its own.
 
 use super::{
-    json::{Declared, Raw, image, opaque, schema},
+    json::{Declared, Raw, opaque, opaque_with, schema},
     marked_in_requests,
-    openai::{BREAKPOINT, Breakpoint},
+    openai::{BREAKPOINT, Breakpoint, MARK},
 };
 use crate::message::{Message, Part, Prompt, Reasoning, Role, Tool};
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions stand in `input`,
@@ -89,7 +88,7 @@ enum Item<'a> {
     },
     /// What one of the provider's own tools did, as it came.
     #[serde(untagged)]
-    Own(&'a RawValue),
+    Own(Raw<'a>),
 }
 
 #[derive(Debug, Serialize)]
@@ -115,7 +114,7 @@ enum WirePart<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         prompt_cache_breakpoint: Option<Breakpoint>,
     },
-    Opaque(&'a RawValue),
+    Opaque(Raw<'a>),
 }
 
 fn reasoning(reasoning: &Reasoning) -> Item<'_> {
@@ -146,15 +145,18 @@ fn content<'a>(message: &'a Message, marked: &[usize]) -> Content<'a> {
     }
     let wire = |(at, part): (usize, &'a Part)| match part {
         Part::Text(text) => wire_text(text, at),
-        Part::Opaque { json, .. } => match opaque(json) {
+        Part::Opaque { json, .. } => match opaque_with(json, mark(at).map(|mark| (MARK, mark))) {
             Ok(raw) => WirePart::Opaque(raw),
             Err(json) => wire_text(json, at),
         },
-        Part::Image { .. } => {
-            let (image_url, detail) = image(part).unwrap_or_default();
-            let detail =
-                detail.filter(|detail| ["low", "high", "original"].contains(detail)).unwrap_or("auto");
-            WirePart::Image { r#type: "input_image", image_url, detail, prompt_cache_breakpoint: mark(at) }
+        Part::Image { url, detail } => {
+            let known = |detail: &&str| ["low", "high", "original"].contains(detail);
+            WirePart::Image {
+                r#type: "input_image",
+                image_url: url,
+                detail: detail.as_deref().filter(known).unwrap_or("auto"),
+                prompt_cache_breakpoint: mark(at),
+            }
         }
     };
     Content::Parts(parts.iter().enumerate().map(wire).collect())

@@ -7,7 +7,7 @@ use crate::{
     plain::compact_json,
 };
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 /// What a call, a result, a thought and an image bear; what other types hold is carried as it is.
 #[derive(Deserialize)]
@@ -120,27 +120,9 @@ pub(super) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
     piece.ok()
 }
 
-/// A block that is carried as it is, but for its cache marks: where those stand is decided anew.
+/// A block that is carried as it is.
 fn opaque(json: &str) -> Part {
-    let mut json = json.to_owned();
-    if json.contains("\"cache_control\"")
-        && let Ok(mut value) = serde_json::from_str::<Value>(&json)
-    {
-        unmark(&mut value);
-        json = value.to_string();
-    }
-    Part::Opaque { framing: Framing::Anthropic, json }
-}
-
-fn unmark(value: &mut Value) {
-    match value {
-        Value::Array(list) => list.iter_mut().for_each(unmark),
-        Value::Object(object) => {
-            object.remove("cache_control");
-            object.values_mut().for_each(unmark);
-        }
-        _ => {}
-    }
+    Part::Opaque { framing: Framing::Anthropic, json: json.to_owned() }
 }
 
 /// One message of the wire as messages of the log: its results, each one by itself, and then the rest, if there is any.

@@ -13,37 +13,38 @@ pub struct Goal {
     pub rules: Target,
     /// Whether breakpoints are asked for.
     pub marked: bool,
-    /// Whether the ledger is recounted from the body.
-    pub adds_up: bool,
 }
 
 impl Goal {
     /// What is sent.
     pub fn body(&self, plan: &ContextPlan) -> Value {
-        self.render(plan, self.marked)
+        let marked = match self.rules.form {
+            _ if !self.marked => return self.unmarked(plan),
+            Form::OpenAiChat => serde_json::to_value(render::openai(plan).breakpoints()),
+            Form::OpenAiResponses => serde_json::to_value(render::openai_responses(plan).breakpoints()),
+            Form::Anthropic => {
+                serde_json::to_value(render::anthropic(plan).breakpoints(render::CacheLife::OneHour))
+            }
+            Form::Gemini | Form::ChatTemplate => return self.unmarked(plan),
+        };
+        marked.unwrap()
     }
 
     /// The same without breakpoints: a block that was new is an earlier turn for the next prompt, and marked as such.
     pub fn unmarked(&self, plan: &ContextPlan) -> Value {
-        self.render(plan, false)
+        in_form(plan, self.rules.form)
     }
+}
 
-    fn render(&self, plan: &ContextPlan, marked: bool) -> Value {
-        let value = match (self.rules.form, marked) {
-            (Form::OpenAiChat, true) => serde_json::to_value(render::openai(plan).breakpoints()),
-            (Form::OpenAiChat | Form::ChatTemplate, _) => serde_json::to_value(render::openai(plan)),
-            (Form::OpenAiResponses, true) => {
-                serde_json::to_value(render::openai_responses(plan).breakpoints())
-            }
-            (Form::OpenAiResponses, false) => serde_json::to_value(render::openai_responses(plan)),
-            (Form::Anthropic, true) => {
-                serde_json::to_value(render::anthropic(plan).breakpoints(render::CacheLife::OneHour))
-            }
-            (Form::Anthropic, false) => serde_json::to_value(render::anthropic(plan)),
-            (Form::Gemini, _) => serde_json::to_value(render::gemini(plan)),
-        };
-        value.unwrap()
-    }
+/// A plan as it is rendered for a wire form, its own or another one.
+pub fn in_form(plan: &ContextPlan, form: Form) -> Value {
+    let value = match form {
+        Form::OpenAiChat | Form::ChatTemplate => serde_json::to_value(render::openai(plan)),
+        Form::OpenAiResponses => serde_json::to_value(render::openai_responses(plan)),
+        Form::Anthropic => serde_json::to_value(render::anthropic(plan)),
+        Form::Gemini => serde_json::to_value(render::gemini(plan)),
+    };
+    value.unwrap()
 }
 
 pub fn goals() -> Vec<Goal> {
@@ -53,7 +54,6 @@ pub fn goals() -> Vec<Goal> {
         config: Config::default(),
         rules,
         marked: false,
-        adds_up: true,
     };
     let chat = Target::new(Form::OpenAiChat);
     let mut compatible = goal("a strict compatible server", "gpt-4o", chat.clone());

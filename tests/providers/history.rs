@@ -122,6 +122,7 @@ fn part() -> impl Strategy<Value = Part> {
         1 => Just(opaque(Framing::Anthropic, r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}"#)),
         1 => Just(opaque(Framing::Anthropic, r#"{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}"#)),
         1 => Just(opaque(Framing::Anthropic, r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"d"}}"#)),
+        1 => Just(opaque(Framing::Anthropic, r#"{"type":"document","cache_control":{"type":"ephemeral"},"source":{"type":"text","media_type":"text/plain","data":"d"}}"#)),
         1 => Just(opaque(Framing::OpenAiResponses, r#"{"type":"input_file","file_id":"file_1"}"#)),
         1 => Just(opaque(Framing::Gemini, r#"{"executableCode":{"language":"PYTHON","code":"1"}}"#)),
         1 => Just(opaque(Framing::Gemini, r#"{"thoughtSignature":"c2ln"}"#)),
@@ -178,7 +179,8 @@ fn message() -> impl Strategy<Value = Message> {
     })
 }
 
-fn tool() -> impl Strategy<Value = Tool> {
+/// Tools of different names, some of them alike in the letters that providers take.
+fn tools() -> impl Strategy<Value = Vec<Tool>> {
     let schema = prop::sample::select(
         &[
             "",
@@ -189,17 +191,30 @@ fn tool() -> impl Strategy<Value = Tool> {
             "no",
         ][..],
     );
-    let hosted = prop::sample::select(
-        &[
-            (Framing::Anthropic, r#"{"type":"web_search_20250305","name":"web_search","max_uses":3}"#),
-            (Framing::OpenAiResponses, r#"{"type":"web_search"}"#),
-            (Framing::Gemini, r#"{"googleSearch":{}}"#),
-        ][..],
-    );
-    prop_oneof![
-        4 => schema.prop_map(|schema| Tool::new("a b", "Does something.", schema)),
-        1 => hosted.prop_map(|(framing, json)| Tool::hosted("web_search", framing, json)),
-    ]
+    let own = [
+        (Framing::Anthropic, r#"{"type":"web_search_20250305","name":"web_search","max_uses":3}"#),
+        (
+            Framing::Anthropic,
+            r#"{"type":"web_fetch_20250910","name":"web_fetch","cache_control":{"type":"ephemeral"}}"#,
+        ),
+        (Framing::OpenAiResponses, r#"{"type":"web_search"}"#),
+        (Framing::Gemini, r#"{"googleSearch":{}}"#),
+    ];
+    let hosted = prop::sample::select(own.to_vec());
+    let hosted = hosted.prop_map(|(framing, json)| Tool::hosted("web", framing, json));
+    let named = |name: &'static str| {
+        schema.clone().prop_map(move |schema| Tool::new(name, "Does something.", schema))
+    };
+    const LONG: &str = "a_name_of_more_than_sixty_four_letters_that_goes_on_and_on_to_its_end_";
+    (
+        prop::option::weighted(0.3, named("a b")),
+        prop::option::weighted(0.1, named("a_b")),
+        prop::option::weighted(0.1, named("a/b")),
+        prop::option::weighted(0.1, named(LONG)),
+        prop::option::weighted(0.1, named(&LONG[..69])),
+        prop::option::weighted(0.1, hosted),
+    )
+        .prop_map(|(a, b, c, d, e, f)| [a, b, c, d, e, f].into_iter().flatten().collect())
 }
 
 pub fn history() -> impl Strategy<Value = History> {
@@ -211,7 +226,7 @@ pub fn history() -> impl Strategy<Value = History> {
             (prop::sample::select(&["d", "a\"><x"][..]).prop_map(str::to_owned), text()),
             0..3,
         ),
-        prop::collection::vec(tool(), 0..2),
+        tools(),
         prop::collection::vec(0usize..14, 0..2),
     )
         .prop_map(|(messages, (notes, states, focus), rag, tools, pinned)| History {

@@ -83,6 +83,16 @@ fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value[key].as_array().map_or(&[], Vec::as_slice)
 }
 
+/// A part without the breakpoint it bears, which is no text of the prompt.
+fn without_mark(part: &Value) -> Value {
+    let mut part = part.clone();
+    let fields = part.as_object_mut().unwrap();
+    for mark in ["cache_control", "prompt_cache_breakpoint"] {
+        fields.remove(mark);
+    }
+    part
+}
+
 impl Sum {
     fn text(&self, text: &Value) -> u64 {
         self.counter.count(text.as_str().unwrap_or_default()).unwrap().n
@@ -112,7 +122,7 @@ impl Sum {
             Some("image_url" | "input_image" | "image") => self.figures.image,
             _ if part.get("text").is_some() => self.text(&part["text"]),
             _ if part.get("inlineData").is_some() || part.get("fileData").is_some() => self.figures.image,
-            _ => self.json(part),
+            _ => self.json(&without_mark(part)),
         }
     }
 
