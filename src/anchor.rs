@@ -99,8 +99,11 @@ impl Anchor {
         let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::of(model)));
         let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
         if !same_target || !same_limits {
-            let lost =
-                if same_target { "it was made under other limits" } else { "it was made for another model" };
+            let lost = if same_target {
+                "it was made under other limits"
+            } else {
+                "it was made for another model or wire form"
+            };
             let lost = self.window_start.as_ref().map(|_| lost);
             return Steady { cleared_before, lost, ..Steady::default() };
         }

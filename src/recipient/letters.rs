@@ -4,7 +4,7 @@ use super::Recipient;
 use crate::message::{Framing, Role};
 use std::borrow::Cow;
 
-/// The longest function name (mcp-use#90), id (openclaw#117789) and speaker's name (OpenAI's API reference).
+/// The longest function name (mcp-use#90), id (openclaw#117789) and speaker's name (`OpenAI`'s API reference).
 pub(super) const MOST: usize = 64;
 
 /// Digits of a hash that stands for what was cut off or respelt.

@@ -72,7 +72,9 @@ impl Recipient {
 /// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Says whether there were any.
 fn unmark(value: &mut Value, mark: &str) -> bool {
     match value {
-        Value::Array(list) => list.iter_mut().fold(false, |any, value| unmark(value, mark) || any),
+        Value::Array(list) => {
+            list.iter_mut().filter_map(|value| unmark(value, mark).then_some(())).count() > 0
+        }
         Value::Object(object) => {
             let mut any = object.remove(mark).is_some();
             for key in ["content", "source"] {

@@ -124,7 +124,9 @@ impl Sent<'_> {
     /// The head: one text where there is one message for it.
     fn instructions(&mut self, instructions: Vec<Message>) {
         if self.recipient.accepts.system != SystemPlace::Leading || instructions.len() < 2 {
-            instructions.into_iter().for_each(|message| self.give(message));
+            for message in instructions {
+                self.give(message);
+            }
             return;
         }
         let texts: Vec<&str> = instructions.iter().flat_map(Message::plain_texts).collect();

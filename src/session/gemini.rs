@@ -145,7 +145,7 @@ struct Said {
 
 impl Said {
     fn part(&mut self, json: &str, at: usize, open: &mut Vec<(String, String)>) -> Result<(), String> {
-        let part: WirePart = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let part: WirePart = serde_json::from_str(json).map_err(|error| plain::without_place(&error))?;
         match part {
             WirePart { text: Some(text), thought: Some(true), .. } => {
                 let mut reasoning = Reasoning::text(text);

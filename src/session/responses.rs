@@ -188,7 +188,7 @@ fn message(role: Role, content: Option<Content>) -> Result<Message, String> {
         Some(Content::Parts(parts)) => parts,
     };
     let part = |raw: &RawValue| {
-        let part: WirePart = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+        let part: WirePart = serde_json::from_str(raw.get()).map_err(|error| plain::without_place(&error))?;
         let kind = part.r#type.as_deref().unwrap_or("text");
         let is_text = kind.ends_with("text") || kind == "refusal";
         Ok(match part {

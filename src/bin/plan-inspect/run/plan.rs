@@ -47,7 +47,8 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
     }
     print(&text)?;
     if args.breakpoints {
-        say_breakpoints(args.format, &text);
+        let unmarked = messages(&plan, &model, false)?;
+        say_breakpoints(args.format, marks(&text).saturating_sub(marks(&unmarked)));
     }
     hint(&session.unread_keys());
     if args.format == Format::Messages {
@@ -93,10 +94,13 @@ fn hint(unread: &[(String, &str)]) {
     }
 }
 
+/// Keys of a body that may be breakpoints: arguments of a call may hold such keys too.
+fn marks(body: &str) -> usize {
+    ["\"cache_control\"", "\"prompt_cache_breakpoint\""].map(|mark| body.matches(mark).count()).iter().sum()
+}
+
 /// How many breakpoints were marked, on standard error: none is an answer too.
-fn say_breakpoints(format: Format, body: &str) {
-    let marks =
-        body.matches("\"cache_control\"").count() + body.matches("\"prompt_cache_breakpoint\"").count();
+fn say_breakpoints(format: Format, marks: usize) {
     let said = match (format, marks) {
         (Format::Messages, 0) => {
             "none: the target knows no marks, or the prompt is shorter than its cache's least".into()
@@ -151,25 +155,20 @@ fn model(args: &Plan, session: &Session) -> Result<Model> {
         Some(Provider::Anthropic) => model.in_form(Framing::Anthropic),
         Some(Provider::Gemini) => model.in_form(Framing::Gemini),
         Some(Provider::ChatTemplate) => return with_its_template(model),
-        None => as_logged(model, session),
+        None => as_logged(model, name.is_some(), session),
     };
     Ok(model)
 }
 
 /// A logged request body is planned in its own wire form where the model's is not known, or where the model has two.
-fn as_logged(model: Model, session: &Session) -> Model {
-    let named = target_is_known(&model, session);
+fn as_logged(model: Model, named: bool, session: &Session) -> Model {
+    let known = named && !model.unknown;
     match session.framing {
-        Some(form) if !named || form == Framing::OpenAiResponses && model.framing == Framing::OpenAiChat => {
+        Some(form) if !known || form == Framing::OpenAiResponses && model.framing == Framing::OpenAiChat => {
             model.in_form(form)
         }
         _ => model,
     }
-}
-
-/// Whether a model is named, and known.
-fn target_is_known(model: &Model, session: &Session) -> bool {
-    !model.unknown && (session.model.is_some() || model.context_len.is_some())
 }
 
 /// The model with the template in its tokenizer's folder: what is counted then is what is sent.
