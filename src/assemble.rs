@@ -26,6 +26,7 @@ mod sent;
 use included::Parts;
 
 /// What is known about a plan before anything is chosen.
+#[derive(Clone)]
 pub(crate) struct Frame<'a> {
     pub(crate) model: &'a Model,
     pub(crate) config: String,
@@ -40,6 +41,14 @@ pub(crate) struct Frame<'a> {
     /// The last report, where it is not believed.
     pub(crate) doubted: Option<Report>,
     pub(crate) placement: Placement,
+}
+
+impl Frame<'_> {
+    /// What a prompt budget leaves for the items, as they are counted here; it may be below nothing.
+    pub(crate) fn total(&self, budget: u64) -> i128 {
+        let budget = self.margin.map_or(i128::from(budget), |margin| margin.within(budget));
+        budget - self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>()
+    }
 }
 
 /// Puts a plan together.

@@ -35,6 +35,8 @@ pub(crate) struct Budgets {
     pub(crate) total: u64,
     /// What there is for the minimum alone, where that lets state be merged.
     pub(crate) for_minimum: u64,
+    /// What is kept of the total for the documents' block.
+    pub(crate) kept: u64,
     /// The block's reserve was needed for the minimums: no document can come in.
     pub(crate) no_block: bool,
 }
@@ -71,38 +73,96 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
     }
 }
 
-/// Shares `total` tokens out, of which `reserved` are kept for the documents' block. `merge` is what merging state saves
-/// while there is nothing but the minimum: no budget foresees it, but a minimum that fits by it is no overflow.
-///
-/// # Errors
-///
-/// Whatever weighing the candidates runs into.
-pub(crate) fn divide(
-    total: u64,
-    reserved: u64,
-    merge: u64,
-    config: &Config,
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
-) -> Result<Budgets, Error> {
-    let minimums = minimums(pool, scale)?;
-    let least = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
-    let within = total.saturating_sub(reserved);
-    let fits = |total: u64| least <= total.saturating_add(merge);
-    let no_block = !fits(within) && reserved > 0;
-    let total = if no_block { total } else { within };
-    let overflow = !fits(total);
-    let mut pots = Section::ALL.map(|section| {
-        let options = config.sections.of(section);
-        let minimum = minimums[section as usize];
-        Pot { share: options.share, cap: options.cap, minimum, demand: minimum, budget: minimum }
-    });
-    if least <= total {
-        demand::fill_in(&mut pots, total, no_block, config, pool, scale)?;
-        fill::share_out(&mut pots, total);
+/// What there is to share out; tokens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Supply {
+    /// All of it.
+    pub(crate) total: u64,
+    /// What of it is kept for the documents' block.
+    pub(crate) reserved: u64,
+    /// What merging state saves while there is nothing but the minimum: no budget foresees it, but a minimum that fits
+    /// by it is no overflow.
+    pub(crate) merge: u64,
+}
+
+/// What the sections want: what they have to have, and what they could use of so much.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    minimums: [u64; 3],
+    least: u64,
+    demands: [u64; 3],
+}
+
+impl Wanted {
+    /// What the sections want of no more than `total` tokens.
+    ///
+    /// # Errors
+    ///
+    /// Whatever weighing the candidates runs into.
+    pub(crate) fn of(total: u64, config: &Config, pool: &Pool<'_>, scale: &Scale<'_>) -> Result<Self, Error> {
+        let minimums = minimums(pool, scale)?;
+        let least = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
+        let mut wanted = Self { minimums, least, demands: minimums };
+        if least <= total {
+            wanted.demands = demand::of(&wanted.pots(total, config), total, config, pool, scale)?;
+        }
+        Ok(wanted)
     }
-    let for_minimum = total.saturating_add(merge);
-    Ok(Budgets { pots, overflow, least, total, for_minimum, no_block })
+
+    /// The pots, each with what it could use of `total`, which is no more than what was asked about.
+    fn pots(&self, total: u64, config: &Config) -> [Pot; 3] {
+        Section::ALL.map(|section| {
+            let options = config.sections.of(section);
+            let minimum = self.minimums[section as usize];
+            let pot =
+                Pot { share: options.share, cap: options.cap, minimum, demand: minimum, budget: minimum };
+            let demand = self.demands[section as usize].min(ceiling(&pot, total)).max(minimum);
+            Pot { demand, ..pot }
+        })
+    }
+
+    /// Shares out what there is. The scale keeps what that rested on.
+    pub(crate) fn divide(&self, supply: Supply, config: &Config, scale: &Scale<'_>) -> Budgets {
+        let Supply { total, reserved, merge } = supply;
+        let least = self.least.saturating_sub(merge);
+        let fits = |total: u64, least: u64| {
+            scale.trace(|trace| trace.compared(total, least));
+            least <= total
+        };
+        // A minimum of nothing fits whatever is reserved.
+        let beside = |reserved: u64| if least == 0 { 0 } else { least.saturating_add(reserved) };
+        let no_block = reserved > 0 && !fits(total, beside(reserved));
+        let kept = if no_block { 0 } else { reserved };
+        let overflow = !fits(total, beside(kept));
+        let to_share = total.saturating_sub(kept);
+        let pots = self.pots(0, config);
+        let mut budgets =
+            Budgets { pots, overflow, least: self.least, total: to_share, for_minimum: 0, kept, no_block };
+        if self.least == 0 || fits(total, self.least.saturating_add(kept)) {
+            budgets.pots = self.shared_out(to_share, no_block, config);
+        }
+        budgets.for_minimum = to_share.saturating_add(merge);
+        budgets
+    }
+
+    /// The budgets of another total, where the same is decided about the minimum as in these budgets.
+    pub(crate) fn at(&self, total: u64, like: &Budgets, config: &Config) -> Budgets {
+        let mut budgets = Budgets { total, ..*like };
+        if self.least <= total {
+            budgets.pots = self.shared_out(total, like.no_block, config);
+        }
+        budgets
+    }
+
+    fn shared_out(&self, total: u64, no_block: bool, config: &Config) -> [Pot; 3] {
+        let mut pots = self.pots(total, config);
+        if no_block {
+            let rag = &mut pots[Section::Rag as usize];
+            rag.demand = rag.minimum;
+        }
+        fill::share_out(&mut pots, total);
+        pots
+    }
 }
 
 /// What a section may hold beside its minimum: its cap, and never more than there is.

@@ -23,10 +23,12 @@ use std::{
 mod documents;
 mod results;
 mod scale;
+mod trace;
 
 pub(crate) use documents::Document;
 pub(crate) use results::{Results, Shortened};
 pub(crate) use scale::Scale;
+pub(crate) use trace::{Basis, Quantity, Trace};
 
 /// A handle on a candidate: a number, no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

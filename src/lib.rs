@@ -113,6 +113,7 @@ mod candidates;
 mod budget;
 mod select;
 mod assemble;
+mod planning;
 mod telemetry;
 mod manager;
 pub mod report;

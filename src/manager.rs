@@ -2,18 +2,17 @@
 
 use crate::{
     anchor::{Anchor, Steady, Target},
-    assemble::{self, Frame},
-    budget::{self, Budgets},
-    candidates::{Pool, Results, Scale},
+    assemble::Frame,
+    budget,
+    candidates::Pool,
     config::Config,
     error::Error,
-    item::Section,
-    message::{Role, Tool},
+    message::Tool,
     meter::Meter,
     model::Model,
     plan::{ContextPlan, LedgerLine},
+    planning::Planning,
     request::PlanRequest,
-    select::{self, Purse},
     telemetry,
     tokens::{Certainty, TokenCount, TokenCounter},
     usage::{Lesson, Margin},
@@ -29,9 +28,6 @@ pub struct ContextWindowManager {
     config: Config,
     config_name: String,
 }
-
-/// How often a prompt that its joins push over the budget is planned again with less (rule N3).
-const TRIES: u32 = 3;
 
 impl ContextWindowManager {
     /// A manager for a model by name, with the default configuration.
@@ -82,45 +78,39 @@ impl ContextWindowManager {
     /// that are no numbers (S8) and calls without results that are to be rejected (H2), `ErrorKind::Count` when the
     /// counter fails. A minimum that does not fit is no error but a plan with an overflow (S6).
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
+        let plan = self.plan(request)?;
+        telemetry::record(&plan);
+        Ok(plan)
+    }
+
+    /// The same, for one who asks what would be: nothing is told to telemetry.
+    pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let frame = self.frame(request)?; // B1-B3
         let steady = self.steady(request, &frame); // S5: what of the last prompt still holds
-        let mut attempt = self.attempts(&frame, request, steady)?;
-        if attempt.gave_up_the_set {
-            attempt = self.attempts(&frame, request, Steady { rag: &[], ..steady })?; // S5, S8: documents anew
+        let pool = self.pool(request, steady)?;
+        let attempt = self.planning(&pool).plan(&frame)?;
+        if attempt.decided.chosen.gave_up_the_set {
+            let pool = self.pool(request, Steady { rag: &[], ..steady })?; // S5, S8: documents anew
+            return Ok(self.planning(&pool).plan(&frame)?.plan);
         }
-        telemetry::record(&attempt.plan);
         Ok(attempt.plan)
     }
 
-    /// A plan whose prompt fits as a whole, joins and all, as far as that takes no more than so many attempts.
-    fn attempts(
-        &self,
-        frame: &Frame<'_>,
-        request: &PlanRequest<'_>,
+    /// The candidates of a request (S1, S2, S8, S9, T1, T2, O5).
+    pub(crate) fn pool<'r>(
+        &'r self,
+        request: &'r PlanRequest<'r>,
         steady: Steady<'_>,
-    ) -> Result<Attempt, Error> {
-        let pool = Pool::gather(request, &self.config, &self.meter, steady)?; // S1, S2, S8, S9, T1, T2, O5
-        let mut attempt = self.attempt(frame, &pool, 0)?;
-        for _ in 0..TRIES {
-            let Some(withheld) = attempt.too_much() else { break };
-            attempt = self.attempt(frame, &pool, withheld)?; // N3, H5: what is known only now
-        }
-        Ok(attempt)
+    ) -> Result<Pool<'r>, Error> {
+        Pool::gather(request, &self.config, &self.meter, steady)
     }
 
-    /// One plan for `withheld` tokens less than there are.
-    fn attempt(&self, frame: &Frame<'_>, pool: &Pool<'_>, withheld: u64) -> Result<Attempt, Error> {
-        let purse = self.purse(frame, withheld, pool);
-        let (scale, budgets) = self.share_out(purse, pool)?; // B4, B5, S6, S7, N5
-        let purse = Purse { reserved: purse.reserved && !budgets.no_block, ..purse };
-        let chosen = select::choose(pool, &scale, &budgets, purse, &self.config)?; // S2-S5, S8, S9, B6
-        let plan = assemble::plan(frame, pool, &scale, &self.meter, &budgets, &chosen)?; // O1, O2, N3, S6, H1-H4
-        let minimal = budgets.overflow;
-        Ok(Attempt { plan, minimal, gave_up_the_set: chosen.gave_up_the_set, withheld })
+    pub(crate) fn planning<'p>(&'p self, pool: &'p Pool<'p>) -> Planning<'p> {
+        Planning::new(pool, &self.meter, &self.config)
     }
 
     /// What is known before anything is chosen: limits, budget, and what is sent in any case.
-    fn frame(&self, request: &PlanRequest<'_>) -> Result<Frame<'_>, Error> {
+    pub(crate) fn frame(&self, request: &PlanRequest<'_>) -> Result<Frame<'_>, Error> {
         let asked = request.limits;
         let (limits, limits_source) = self.model.limits(asked, &self.config);
         let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
@@ -154,28 +144,12 @@ impl ContextWindowManager {
         request.margin.or(learnt).or(set).filter(|_| estimates)
     }
 
-    fn steady<'r>(&self, request: &'r PlanRequest<'_>, frame: &Frame<'_>) -> Steady<'r> {
+    pub(crate) fn steady<'r>(&self, request: &'r PlanRequest<'_>, frame: &Frame<'_>) -> Steady<'r> {
         let anchor = request.previous.as_ref().or(request.log.anchor());
         let live = request.log.live_question().map(|position| request.log.message_id(position));
         let steady =
             |anchor: &'r Anchor| anchor.steady(&self.model, frame.limits, frame.prompt_budget, live.as_ref());
         anchor.map(steady).unwrap_or_default()
-    }
-
-    /// The budgets, and the sizes they were made with: where tool results have to be shorter, with those.
-    fn share_out<'p>(&'p self, purse: Purse, pool: &'p Pool<'p>) -> Result<(Scale<'p>, Budgets), Error> {
-        let total = u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX);
-        let reserved = if purse.reserved { purse.block } else { 0 };
-        let merge = if pool.merges_in_the_minimum() { purse.merge } else { 0 };
-        let mut results = Results::remembered(pool);
-        loop {
-            let scale = Scale::new(pool, &self.meter, results);
-            let budgets = budget::divide(total, reserved, merge, &self.config, pool, &scale)?;
-            match select::shorter_results(pool, &scale, &budgets)? {
-                Some(shorter) => results = shorter,
-                None => return Ok((scale, budgets)),
-            }
-        }
     }
 
     /// What is sent beside the items in any case.
@@ -193,44 +167,6 @@ impl ContextWindowManager {
             line("template", framing(self.meter.start())),
             line("reply_priming", framing(self.meter.priming())),
         ])
-    }
-
-    fn purse(&self, frame: &Frame<'_>, withheld: u64, pool: &Pool<'_>) -> Purse {
-        let budget =
-            frame.margin.map_or(i128::from(frame.prompt_budget), |margin| margin.within(frame.prompt_budget));
-        let spent: i128 = frame.overhead.iter().map(|line| i128::from(line.tokens)).sum();
-        Purse {
-            budget: budget - i128::from(withheld) - spent,
-            block: self.meter.block(),
-            reserved: pool.competing_documents().next().is_some(),
-            merge: if pool.state_comes_last {
-                self.meter.saved_by_merging(Role::User) * pool.states()
-            } else {
-                0
-            },
-            caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
-        }
-    }
-}
-
-/// A plan, and how it came about.
-struct Attempt {
-    plan: ContextPlan,
-    /// It holds the minimum and nothing else.
-    minimal: bool,
-    /// The documents that were to stay with their question cannot (rule S5).
-    gave_up_the_set: bool,
-    withheld: u64,
-}
-
-impl Attempt {
-    /// What to withhold next, where a prompt that holds more than the minimum is over its budget by what is known only
-    /// once it is put together: joins, and messages that the target demands (rules N3, H5).
-    fn too_much(&self) -> Option<u64> {
-        let excess = self.plan.overflow_tokens();
-        let supplied: u64 =
-            self.plan.included.iter().filter(|row| row.is_demanded()).map(|row| row.tokens.n).sum();
-        (excess > 0 && !self.minimal).then(|| self.withheld.saturating_add(excess).max(supplied))
     }
 }
 

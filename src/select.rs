@@ -2,7 +2,7 @@
 
 use crate::{
     budget::Budgets,
-    candidates::{Pool, Results, Scale, Unit},
+    candidates::{Pool, Quantity, Results, Scale, Unit},
     config::Config,
     error::Error,
     item::Section,
@@ -119,9 +119,8 @@ fn choose_with(
         return Ok(chosen);
     }
     chosen.window = keep_window(pins, pool, scale, budgets, config, &mut chosen)?;
-    let pot = budgets.pots[Section::Rag as usize];
-    let share = per_mille(budgets.total, pot.share);
-    rag::take_within(pool, scale, pot.budget, share, &config.rag, &mut chosen)?;
+    let budget = budgets.pots[Section::Rag as usize].budget;
+    rag::take_within(pool, scale, budget, share(budgets), &config.rag, &mut chosen)?;
     loop {
         let before = chosen.kept.len();
         let room = purse.room(Section::SystemPinned, pool, scale, &chosen);
@@ -172,7 +171,8 @@ pub(crate) fn shorter_results(
 
 /// What is left of a section's own budget.
 fn within(budgets: &Budgets, section: Section, chosen: &Selection) -> purse::Room {
-    purse::Room::of(left_of(budgets.pots[section as usize].budget, section, chosen))
+    let left = left_of(budgets.pots[section as usize].budget, section, chosen);
+    purse::Room::of(left, Quantity::Budget(section as usize))
 }
 
 fn left_of(budget: u64, section: Section, chosen: &Selection) -> u64 {
@@ -199,7 +199,7 @@ fn keep_window(
     if window::resume(scale, start, left, pins, chosen)? {
         return Ok(Window::Steady);
     }
-    let low = per_mille(budget, config.conversation.low_mark);
+    let low = low_mark(budget, config);
     cut(pool, scale, within(budgets, Section::Conversation, chosen), low, chosen)?;
     Ok(Window::Cut { budget, low })
 }
@@ -212,8 +212,19 @@ fn cut(
     low: u64,
     chosen: &mut Selection,
 ) -> Result<(), Error> {
-    let room = room.at_most(left_of(low, Section::Conversation, chosen));
+    let room = room.at_most(left_of(low, Section::Conversation, chosen), Quantity::LowMark);
     window::take(scale, room, HeldBy::Steady, pool.window_start, chosen)
+}
+
+/// The low mark of the conversation's budget.
+pub(crate) fn low_mark(budget: u64, config: &Config) -> u64 {
+    per_mille(budget, config.conversation.low_mark)
+}
+
+/// What the documents' share holds, and no more than their budget.
+pub(crate) fn share(budgets: &Budgets) -> u64 {
+    let pot = budgets.pots[Section::Rag as usize];
+    per_mille(budgets.total, pot.share).min(pot.budget)
 }
 
 fn per_mille(of: u64, part: u16) -> u64 {

@@ -35,23 +35,22 @@ impl Sum {
     }
 }
 
-pub(super) fn fill_in(
-    pots: &mut [Pot; 3],
+/// The demands of the pots, each no further than to what it may hold of `total`.
+pub(super) fn of(
+    pots: &[Pot; 3],
     total: u64,
-    no_block: bool,
     config: &Config,
     pool: &Pool<'_>,
     scale: &Scale<'_>,
-) -> Result<(), Error> {
+) -> Result<[u64; 3], Error> {
     let mut paid: BTreeSet<Unit> = pool.required_conversation.iter().copied().collect();
     let limits = pots.map(|pot| ceiling(&pot, total));
-    let [system_pinned, conversation, rag] = pots;
-    system_pinned.demand = pins(pool, scale, limits[0], system_pinned.minimum, &mut paid)?;
-    conversation.demand = window(scale, limits[1], conversation.minimum, &paid)?;
-    if !no_block {
-        rag.demand = documents(config, pool, scale, limits[2])?;
-    }
-    Ok(())
+    let [system_pinned, conversation, _] = pots.map(|pot| pot.minimum);
+    Ok([
+        pins(pool, scale, limits[0], system_pinned, &mut paid)?,
+        window(scale, limits[1], conversation, &paid)?,
+        documents(config, pool, scale, limits[2])?,
+    ])
 }
 
 /// Every pin that is alive, and the user messages that come with them.

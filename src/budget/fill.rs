@@ -62,7 +62,9 @@ fn level(pot: &Pot, lambda: Lambda) -> u64 {
     if pot.share == 0 || below { pot.minimum } else { pot.demand }
 }
 
-/// Divides what is left by share; largest remainder, ties in the order of the pots.
+/// Divides what is left by share: whole tokens first, then what is missing, one each, to those with the most share for
+/// every token they would then have (Webster's method, which stays within a token of the share among three; ties in the
+/// order of the pots). So no pot has less when there is more to divide, as it would have by largest remainder.
 fn divide_among(pots: &mut [Pot; 3], rises: [bool; 3], left: u128) {
     let rising = |at: &usize| rises[*at];
     let shares: u128 = (0..3).filter(rising).map(|at| u128::from(pots[at].share)).sum();
@@ -70,17 +72,21 @@ fn divide_among(pots: &mut [Pot; 3], rises: [bool; 3], left: u128) {
         return;
     }
     let mut given = 0;
-    let mut remainders = Vec::new();
+    let mut claims = Vec::new();
     for at in (0..3).filter(rising) {
         let part = left * u128::from(pots[at].share);
         let whole = part / shares;
         given += whole;
         pots[at].budget = u64::try_from(whole).unwrap_or(u64::MAX);
-        remainders.push((std::cmp::Reverse(part % shares), at));
+        claims.push((whole, at));
     }
-    remainders.sort_unstable();
+    let share = |at: usize| u128::from(pots[at].share);
+    // share / (whole + 1/2), the larger first.
+    claims.sort_by(|(a, at), (b, bt)| {
+        (share(*bt) * (2 * a + 1)).cmp(&(share(*at) * (2 * b + 1))).then(at.cmp(bt))
+    });
     let missing = usize::try_from(left - given).unwrap_or(0);
-    for (_, at) in remainders.into_iter().take(missing) {
+    for (_, at) in claims.into_iter().take(missing) {
         pots[at].budget += 1;
     }
 }
@@ -107,8 +113,16 @@ mod tests {
     fn every_section_hungry_gets_its_share() {
         let hungry = [(150, 0, 9_000), (550, 0, 9_000), (300, 0, 9_000)];
         assert_eq!(budgets(hungry, 1_000), [150, 550, 300]);
-        // 1,001: the remainders are .15, .55 and .3 of a token.
+        // The token too many goes where there is most share for it: 550 to 550.5 is more than 300 to 300.5.
         assert_eq!(budgets(hungry, 1_001), [150, 551, 300]);
+    }
+
+    /// By largest remainder the third would get 1 of 5 and nothing of 6.
+    #[test]
+    fn a_section_never_gets_less_of_more() {
+        let hungry = [(450, 0, 9_000), (450, 0, 9_000), (100, 0, 9_000)];
+        let third: Vec<u64> = (0..12).map(|total| budgets(hungry, total)[2]).collect();
+        assert!(third.is_sorted(), "{third:?}");
     }
 
     #[test]
@@ -132,6 +146,25 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever a section got, it gets at least that of one token more; demands that stop at the total do too.
+        #[test]
+        fn budgets_only_grow(
+            shares in (0u16..=1000, 0u16..=1000).prop_map(|(a, b)| { let (a, b) = (a.min(b), a.max(b)); [a, b - a, 1000 - b] }),
+            minimums in prop::array::uniform3(0u64..40),
+            extras in prop::array::uniform3(0u64..120),
+        ) {
+            let least = minimums.iter().sum::<u64>();
+            let mut before = minimums;
+            for total in least..least + 400 {
+                let of = [0, 1, 2].map(|at| (shares[at], minimums[at], (minimums[at] + extras[at]).min(total).max(minimums[at])));
+                let now = budgets(of, total);
+                for at in 0..3 {
+                    prop_assert!(before[at] <= now[at] && now[at] <= before[at] + 1, "{total}: {before:?} {now:?}");
+                }
+                before = now;
+            }
+        }
+
         /// λ found by bisection over ever finer whole steps, without any of the reasoning above: no budget may be
         /// more than a token from `clamp(λ·share, minimum, demand)`, and the sum is exact.
         #[test]

@@ -1,11 +1,11 @@
 //! Tool results as one prompt sends them (rule S7): whole, cleared to a stub, or clipped. The log is untouched.
 
-use super::{Pool, Scale, Unit};
+use super::{Basis, Pool, Quantity, Scale, Unit};
 use crate::{
     config::ToolResults,
     conversation::Place,
     error::Error,
-    item::ItemId,
+    item::{ItemId, Section},
     message::{Message, Role},
     recipient::Standing,
     tokens::Weight,
@@ -17,7 +17,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 const LEAST_KEPT: usize = 200;
 
 /// Which results are shortened.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Results {
     /// Results before this position are sent as stubs.
     cleared_before: u32,
@@ -47,6 +47,11 @@ impl Results {
     /// The message before which results are cleared, if that is any.
     pub(crate) fn boundary(&self, pool: &Pool<'_>) -> Option<ItemId> {
         (self.cleared_before > 0).then(|| pool.log.message_id(self.cleared_before))
+    }
+
+    /// Whether results of the open exchange are sent without their middle.
+    pub(crate) fn clips(&self) -> bool {
+        !self.clipped.is_empty()
     }
 
     /// Whether the boundary moved in this plan.
@@ -85,6 +90,7 @@ impl Scale<'_> {
         }
         let boundary = newest_boundary(pool, options.keep_results, first);
         let (mut freed, mut weighed) = (0, 0);
+        let conversation = Basis::of(Quantity::Budget(Section::Conversation as usize));
         for position in (results.cleared_before.max(first)..boundary).rev() {
             let Some(stub) = stub(pool, position) else { continue };
             if !self.is_in_the_window(position, start)? {
@@ -96,6 +102,10 @@ impl Scale<'_> {
             if freed >= options.clear_at_least.max(1) {
                 return Ok(Some(Results { cleared_before: boundary, moved: true, ..Results::default() }));
             }
+            self.trace(|trace| match most.checked_sub(weighed) {
+                Some(left) => trace.fits(conversation, left),
+                None => trace.over(conversation, weighed - most),
+            });
             if weighed > most {
                 break;
             }

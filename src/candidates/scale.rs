@@ -1,6 +1,6 @@
 //! Sizes on demand (rule N5). The fields are private: who holds a scale can weigh, and cannot read.
 
-use super::{Pool, Results, Unit};
+use super::{Basis, Pool, Results, Trace, Unit};
 use crate::{
     error::Error, expiry::Fate, message::Message, meter::Meter, reason::ExcludedReason, recipient::Standing,
     repair, tokens::Weight,
@@ -13,6 +13,8 @@ pub(crate) struct Scale<'a> {
     meter: &'a Meter,
     results: Results,
     known: RefCell<BTreeMap<Unit, Known>>,
+    /// How far decisions reach, and the largest number of tokens that matters to that; only where it is asked for.
+    trace: Option<(RefCell<Trace>, u64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +26,24 @@ enum Known {
 impl<'a> Scale<'a> {
     /// Results are weighed as they are sent (rule S7).
     pub(crate) fn new(pool: &'a Pool<'a>, meter: &'a Meter, results: Results) -> Self {
-        Self { pool, meter, results, known: RefCell::default() }
+        Self { pool, meter, results, known: RefCell::default(), trace: None }
+    }
+
+    /// A scale that keeps how far decisions reach; weights above `most` never fit anything.
+    pub(crate) fn tracing(self, most: u64) -> Self {
+        Self { trace: Some((RefCell::default(), most)), ..self }
+    }
+
+    /// What the decisions since the last call rest on.
+    pub(crate) fn take_trace(&self) -> Trace {
+        self.trace.as_ref().map(|(trace, _)| trace.take()).unwrap_or_default()
+    }
+
+    /// Notes what a decision rests on, where that is kept.
+    pub(crate) fn trace(&self, note: impl FnOnce(&mut Trace)) {
+        if let Some((trace, _)) = &self.trace {
+            note(&mut trace.borrow_mut());
+        }
     }
 
     /// How tool results are sent.
@@ -74,6 +93,24 @@ impl<'a> Scale<'a> {
         Ok(match self.pool.fate(unit)? {
             Fate::Out(reason) => Some(reason),
             Fate::Lives | Fate::Asks(_) => None,
+        })
+    }
+
+    /// What a unit costs, if that is no more than what is left of a room.
+    pub(crate) fn offer(&self, unit: Unit, left: u64, basis: Basis) -> Result<Weight, Error> {
+        let Some((trace, most)) = &self.trace else { return self.weigh(unit, left) };
+        let weight = self.weigh(unit, left.max(*most))?;
+        let mut trace = trace.borrow_mut();
+        Ok(match weight {
+            Weight::Exactly(n) if n <= left => {
+                trace.fits(basis, left - n);
+                weight
+            }
+            Weight::Exactly(n) => {
+                trace.over(basis, n - left);
+                Weight::Over
+            }
+            Weight::Over => weight,
         })
     }
 

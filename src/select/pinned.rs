@@ -5,7 +5,7 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    candidates::{Pin, Pool, Scale, Unit},
+    candidates::{Basis, Pin, Pool, Scale, Unit},
     error::Error,
     item::Section,
     reason::{ExcludedReason, HeldBy, IncludedReason},
@@ -30,7 +30,7 @@ pub(super) fn take(
         let follows = pool.live_turn().is_some_and(|live| scale.is_exchange_of(pin.unit, live));
         let what = if follows || followed { For::Following } else { For::Anything };
         let left = room.tokens(what).saturating_sub(spent);
-        match cost(scale, &units, left)? {
+        match cost(scale, &units, left, room.basis(what))? {
             Some(costs) => {
                 followed |= follows;
                 for (unit, tokens) in units.into_iter().zip(costs) {
@@ -56,11 +56,11 @@ fn missing(pin: &Pin, chosen: &Selection) -> Vec<Unit> {
 }
 
 /// What each costs, if all of them fit.
-fn cost(scale: &Scale<'_>, units: &[Unit], room: u64) -> Result<Option<Vec<u64>>, Error> {
+fn cost(scale: &Scale<'_>, units: &[Unit], room: u64, basis: Basis) -> Result<Option<Vec<u64>>, Error> {
     let mut left = room;
     let mut costs = Vec::with_capacity(units.len());
     for unit in units {
-        match scale.weigh(*unit, left)? {
+        match scale.offer(*unit, left, basis)? {
             Weight::Exactly(n) => {
                 left -= n;
                 costs.push(n);

@@ -2,7 +2,7 @@
 
 use super::Selection;
 use crate::{
-    candidates::{Pool, Scale, Unit},
+    candidates::{Basis, Pool, Quantity, Scale, Unit},
     item::Section,
     reason::HeldBy,
 };
@@ -28,6 +28,10 @@ pub(super) struct Room {
     /// Without what merging state into the live question saves.
     following: u64,
     under_cap: u64,
+    /// What it is part of.
+    of: Quantity,
+    /// No more than so many tokens of it, and what that number is part of.
+    mark: Option<(Quantity, u64)>,
 }
 
 /// What a room is asked for.
@@ -39,22 +43,36 @@ pub(super) enum For {
 }
 
 impl Room {
-    pub(super) fn of(tokens: u64) -> Self {
-        Self { left: tokens, following: tokens, under_cap: u64::MAX }
+    pub(super) fn of(tokens: u64, of: Quantity) -> Self {
+        Self { left: tokens, following: tokens, under_cap: u64::MAX, of, mark: None }
     }
 
     /// No more than so many tokens of it.
-    pub(super) fn at_most(self, tokens: u64) -> Self {
-        Self { left: self.left.min(tokens), following: self.following.min(tokens), ..self }
+    pub(super) fn at_most(self, tokens: u64, of: Quantity) -> Self {
+        Self { mark: Some((of, tokens)), ..self }
     }
 
     pub(super) fn tokens(self, what: For) -> u64 {
-        self.left_for(what).min(self.under_cap)
+        self.uncapped(what).min(self.under_cap)
     }
 
     /// The reason for what does not fit: the section's cap, where that is what makes the room so little.
     pub(super) fn held_by(self, what: For, otherwise: HeldBy) -> HeldBy {
-        if self.under_cap < self.left_for(what) { HeldBy::Cap } else { otherwise }
+        if self.under_cap < self.uncapped(what) { HeldBy::Cap } else { otherwise }
+    }
+
+    /// What its size rests on.
+    pub(super) fn basis(self, what: For) -> Basis {
+        let (tokens, left) = (self.tokens(what), self.left_for(what));
+        let (of, binds, also) = match self.mark {
+            Some((mark, most)) if most < left => (mark, most, Some((self.of, left - tokens))),
+            mark => (self.of, left, mark.map(|(mark, most)| (mark, most - tokens))),
+        };
+        Basis { of, hidden: binds - tokens, spare: self.under_cap - tokens, also }
+    }
+
+    fn uncapped(self, what: For) -> u64 {
+        self.mark.map_or(u64::MAX, |(_, most)| most).min(self.left_for(what))
     }
 
     fn left_for(self, what: For) -> u64 {
@@ -86,6 +104,8 @@ impl Purse {
             left: tokens(left + merged),
             following: tokens(left),
             under_cap: under_cap.unwrap_or(u64::MAX),
+            of: Quantity::LeftOver,
+            mark: None,
         }
     }
 

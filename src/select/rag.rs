@@ -5,7 +5,7 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    candidates::{Pool, Scale, Unit},
+    candidates::{Pool, Quantity, Scale, Unit},
     config::{Fill, RagOptions},
     error::Error,
     item::Section,
@@ -57,12 +57,14 @@ pub(super) fn take_within(
     rules: &RagOptions,
     chosen: &mut Selection,
 ) -> Result<(), Error> {
+    let room = Room::of(budget, Quantity::Budget(Section::Rag as usize));
     if pool.steady_documents.is_none() {
-        return take(pool, scale, Room::of(budget), rules, chosen);
+        return take(pool, scale, room, rules, chosen);
     }
-    let mut set = Set::offered(pool, scale, Room::of(budget), rules, chosen)?;
+    let mut set = Set::offered(pool, scale, room, rules, chosen)?;
     if !set.all {
-        set = Set::offered(pool, scale, Room::of(budget.min(share)), rules, chosen)?;
+        let room = Room::of(share, Quantity::Share);
+        set = Set::offered(pool, scale, room, rules, chosen)?;
     }
     set.keep(pool, chosen);
     Ok(())
@@ -176,7 +178,7 @@ impl<'a> Offer<'a> {
             let held_by = HeldBy::Prefix;
             return Ok(Err(ExcludedReason::Budget { room, held_by }));
         }
-        match scale.weigh(unit, room)? {
+        match scale.offer(unit, room, self.room.basis(For::Anything))? {
             Weight::Exactly(tokens) => {
                 self.left -= tokens;
                 self.count(origin, tokens);

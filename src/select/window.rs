@@ -6,7 +6,7 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    candidates::{Scale, Unit},
+    candidates::{Basis, Quantity, Scale, Unit},
     error::Error,
     item::Section,
     reason::{ExcludedReason, HeldBy, IncludedReason},
@@ -34,7 +34,8 @@ pub(super) fn take(
     chosen.behind = None;
     let what = room_for(scale, chosen)?;
     let only_headless = scale.turns() == 1;
-    let mut walk = Walk { scale, left: room.tokens(what), only_headless, floor, chosen };
+    let (left, basis) = (room.tokens(what), room.basis(what));
+    let mut walk = Walk { scale, left, basis, only_headless, floor, chosen };
     for turn in (0..scale.turns()).rev() {
         if let Step::Stop = walk.turn(turn)? {
             let held_by = room.held_by(what, otherwise);
@@ -63,6 +64,7 @@ pub(super) fn resume(
     chosen: &mut Selection,
 ) -> Result<bool, Error> {
     let (mut new, mut awaited, mut left) = (Vec::new(), Vec::new(), room);
+    let basis = Basis::of(Quantity::Budget(Section::Conversation as usize));
     let first = scale.turn_of(start);
     for turn in (first..scale.turns()).rev() {
         let exchanges = scale.exchanges(turn);
@@ -82,7 +84,7 @@ pub(super) fn resume(
                 awaited.push(unit);
                 continue;
             }
-            match scale.weigh(unit, left)? {
+            match scale.offer(unit, left, basis)? {
                 Weight::Exactly(tokens) => {
                     left -= tokens;
                     new.push((unit, tokens));
@@ -194,6 +196,7 @@ fn room_for(scale: &Scale<'_>, chosen: &Selection) -> Result<For, Error> {
 struct Walk<'a, 'b> {
     scale: &'a Scale<'b>,
     left: u64,
+    basis: Basis,
     /// The conversation has no user message: its one turn is trimmed all the same.
     only_headless: bool,
     floor: Option<Unit>,
@@ -212,7 +215,7 @@ impl Walk<'_, '_> {
             return Ok(Step::Whole);
         }
         if let Some(head) = head.filter(|head| !self.chosen.has(*head)) {
-            match self.scale.weigh(head, left)? {
+            match self.scale.offer(head, left, self.basis)? {
                 Weight::Exactly(tokens) => {
                     left -= tokens;
                     new_head = Some((head, tokens));
@@ -243,7 +246,7 @@ impl Walk<'_, '_> {
                 continue;
             }
             let before_the_floor = matches!(self.floor, Some(Unit::Exchange(floor)) if at < floor);
-            match self.scale.weigh(unit, suffix.left)? {
+            match self.scale.offer(unit, suffix.left, self.basis)? {
                 Weight::Exactly(tokens) if !before_the_floor => {
                     suffix.left -= tokens;
                     suffix.new.push((unit, tokens));

@@ -54,15 +54,13 @@ impl Oracle<'_> {
                 continue;
             }
             let mut budgets = [0, 1, 2].map(|at| [minimums[at], demands[at], 0][way[at]]);
-            let mut parts: Vec<(i64, usize)> = Vec::new();
-            let mut given = 0;
-            for at in (0..3).filter(|at| way[*at] == 2) {
-                budgets[at] = left * shares[at] / rising;
-                given += budgets[at];
-                parts.push((-(left * shares[at] % rising), at));
-            }
-            parts.sort();
-            for (_, at) in parts.into_iter().take((left - given) as usize) {
+            // One token at a time, each to the section with the most share for a token and a half more than it has.
+            let rises = |at: &usize| way[*at] == 2;
+            (0..3).filter(rises).for_each(|at| budgets[at] = 0);
+            for _ in 0..left {
+                let claim = |at: &usize| shares[*at] as f64 / (2 * budgets[*at] + 1) as f64;
+                let best = (0..3).filter(rises).map(|at| claim(&at)).fold(0.0, f64::max);
+                let at = (0..3).filter(rises).find(|at| claim(at) >= best * (1.0 - 1e-12)).unwrap();
                 budgets[at] += 1;
             }
             return budgets;

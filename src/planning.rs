@@ -1,0 +1,215 @@
+//! One request, decided for any budget: what `build_plan` does once, and what explanations do again and again.
+
+use crate::{
+    assemble::{self, Frame},
+    budget::{Budgets, Supply, Wanted},
+    candidates::{Pool, Quantity, Results, Scale, Trace},
+    config::Config,
+    error::Error,
+    item::Section,
+    message::Role,
+    meter::Meter,
+    plan::ContextPlan,
+    select::{self, Purse, Selection},
+};
+use std::{cell::RefCell, rc::Rc};
+
+/// How often a prompt that its joins push over the budget is planned again with less (rule N3).
+const TRIES: u32 = 3;
+
+/// One request, with everything that does not depend on its budget.
+pub(crate) struct Planning<'p> {
+    pool: &'p Pool<'p>,
+    meter: &'p Meter,
+    config: &'p Config,
+    /// The largest total that is asked about, where what decisions rest on is kept.
+    traced_to: Option<u64>,
+    cases: RefCell<Vec<Rc<Case<'p>>>>,
+}
+
+/// The sizes of a request's candidates with tool results sent in one way (rule S7).
+struct Case<'p> {
+    scale: Scale<'p>,
+    wanted: Wanted,
+}
+
+/// What is in, and what that rests on.
+pub(crate) struct Decided<'p> {
+    pub(crate) chosen: Selection,
+    budgets: Budgets,
+    /// Every way of sending results that was tried, the last one taken.
+    tried: Vec<(Rc<Case<'p>>, Budgets)>,
+    /// What there was to share out, and might be below nothing.
+    total: i128,
+    withheld: u64,
+}
+
+/// A plan, and how it came about.
+pub(crate) struct Attempt<'p> {
+    pub(crate) plan: ContextPlan,
+    pub(crate) decided: Decided<'p>,
+}
+
+impl<'p> Planning<'p> {
+    pub(crate) fn new(pool: &'p Pool<'p>, meter: &'p Meter, config: &'p Config) -> Self {
+        Self { pool, meter, config, traced_to: None, cases: RefCell::default() }
+    }
+
+    /// The same, keeping what decisions rest on, for budgets of up to `most`.
+    pub(crate) fn traced(self, frame: &Frame<'_>, most: u64) -> Self {
+        let most = u64::try_from(self.purse(frame, most, 0).budget.max(0)).unwrap_or(u64::MAX);
+        Self { traced_to: Some(most), ..self }
+    }
+
+    /// A plan whose prompt fits as a whole, joins and all, as far as that takes no more than so many attempts.
+    pub(crate) fn plan(&self, frame: &Frame<'_>) -> Result<Attempt<'p>, Error> {
+        let mut attempt = self.attempt(frame, 0)?;
+        for _ in 0..TRIES {
+            let Some(withheld) = attempt.too_much() else { break };
+            attempt = self.attempt(frame, withheld)?; // N3, H5: what is known only now
+        }
+        Ok(attempt)
+    }
+
+    fn attempt(&self, frame: &Frame<'_>, withheld: u64) -> Result<Attempt<'p>, Error> {
+        let decided = self.decide(frame, frame.prompt_budget, withheld)?;
+        let scale = decided.scale();
+        let plan = assemble::plan(frame, self.pool, scale, self.meter, &decided.budgets, &decided.chosen)?; // O1, O2, N3, S6, H1-H4
+        Ok(Attempt { plan, decided })
+    }
+
+    /// What is in for a prompt budget, less `withheld` tokens.
+    pub(crate) fn decide(&self, frame: &Frame<'_>, budget: u64, withheld: u64) -> Result<Decided<'p>, Error> {
+        let purse = self.purse(frame, budget, withheld);
+        let tried = self.share_out(purse)?; // B4, B5, S6, S7, N5
+        let (case, budgets) = tried.last().expect("one way of sending results at least");
+        let (case, budgets) = (Rc::clone(case), *budgets);
+        let total = purse.budget;
+        let purse = Purse { reserved: purse.reserved && !budgets.no_block, ..purse };
+        let chosen = select::choose(self.pool, &case.scale, &budgets, purse, self.config)?; // S2-S5, S8, S9, B6
+        Ok(Decided { chosen, budgets, tried, total, withheld })
+    }
+
+    /// The budgets, and the sizes they were made with: where tool results have to be shorter, with those.
+    fn share_out(&self, purse: Purse) -> Result<Vec<(Rc<Case<'p>>, Budgets)>, Error> {
+        let supply = Supply {
+            total: u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX),
+            reserved: if purse.reserved { purse.block } else { 0 },
+            merge: if self.pool.merges_in_the_minimum() { purse.merge } else { 0 },
+        };
+        let mut results = Results::remembered(self.pool);
+        let mut tried = Vec::new();
+        loop {
+            let case = self.case(results, supply.total)?;
+            let budgets = case.wanted.divide(supply, self.config, &case.scale);
+            // What is clipped depends on every token there is; where it has to be, only the minimum is asked about.
+            let asked = self.traced_to.is_none() || !budgets.overflow;
+            let shorter = asked.then(|| select::shorter_results(self.pool, &case.scale, &budgets));
+            let shorter = shorter.transpose()?.flatten();
+            tried.push((case, budgets));
+            match shorter {
+                Some(shorter) => results = shorter,
+                None => return Ok(tried),
+            }
+        }
+    }
+
+    /// The sizes with results sent like this, and what the sections want of `total`: found once for all totals that are
+    /// asked about.
+    fn case(&self, results: Results, total: u64) -> Result<Rc<Case<'p>>, Error> {
+        let known = self.cases.borrow().iter().find(|case| *case.scale.results() == results).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let clipped = results.clips();
+        let mut scale = Scale::new(self.pool, self.meter, results);
+        if let Some(most) = self.traced_to {
+            scale = scale.tracing(most);
+        }
+        let wanted = Wanted::of(self.traced_to.unwrap_or(total), self.config, self.pool, &scale)?;
+        let case = Rc::new(Case { scale, wanted });
+        if !clipped {
+            self.cases.borrow_mut().push(Rc::clone(&case));
+        }
+        Ok(case)
+    }
+
+    /// The totals around that of a decision, no less than `least` and no more than `most`, in which everything is decided
+    /// alike. What it rests on is taken.
+    pub(crate) fn reach(&self, decided: &Decided<'_>, least: i128, most: i128) -> (i128, i128) {
+        let total = decided.total;
+        let traces: Vec<Trace> = decided.tried.iter().map(|(case, _)| case.scale.take_trace()).collect();
+        let holds = |at: i128, moved: fn(i128, i128) -> i128, within: fn(&Trace) -> &[u64; 6]| {
+            decided.tried.iter().zip(&traces).all(|((case, budgets), trace)| {
+                let (now, then) = (self.quantities(case, budgets, total), self.quantities(case, budgets, at));
+                (0..now.len()).all(|q| moved(now[q], then[q]) < i128::from(within(trace)[q]))
+            })
+        };
+        let (mut low, mut high) = (least.min(total), total);
+        while low < high {
+            let middle = (low + high).div_euclid(2);
+            if holds(middle, |now, then| now - then, |trace| &trace.falls) {
+                high = middle
+            } else {
+                low = middle + 1
+            }
+        }
+        let from = high;
+        let (mut low, mut high) = (total, most.max(total));
+        while low < high {
+            let middle = (low + high + 1).div_euclid(2);
+            if holds(middle, |now, then| then - now, |trace| &trace.grows) {
+                low = middle
+            } else {
+                high = middle - 1
+            }
+        }
+        (from, low)
+    }
+
+    /// The numbers that decisions compare with, at another total.
+    fn quantities(&self, case: &Case<'_>, like: &Budgets, at: i128) -> [i128; 6] {
+        let to_share = u64::try_from((at - i128::from(like.kept)).max(0)).unwrap_or(u64::MAX);
+        let budgets = case.wanted.at(to_share, like, self.config);
+        Quantity::ALL.map(|quantity| match quantity {
+            Quantity::Budget(section) => i128::from(budgets.pots[section].budget),
+            Quantity::LowMark => {
+                i128::from(select::low_mark(budgets.pots[Section::Conversation as usize].budget, self.config))
+            }
+            Quantity::Share => i128::from(select::share(&budgets)),
+            Quantity::LeftOver => at,
+        })
+    }
+
+    fn purse(&self, frame: &Frame<'_>, budget: u64, withheld: u64) -> Purse {
+        Purse {
+            budget: frame.total(budget) - i128::from(withheld),
+            block: self.meter.block(),
+            reserved: self.pool.competing_documents().next().is_some(),
+            merge: if self.pool.state_comes_last {
+                self.meter.saved_by_merging(Role::User) * self.pool.states()
+            } else {
+                0
+            },
+            caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
+        }
+    }
+}
+
+impl Decided<'_> {
+    pub(crate) fn scale(&self) -> &Scale<'_> {
+        &self.tried[self.tried.len() - 1].0.scale
+    }
+}
+
+impl Attempt<'_> {
+    /// What to withhold next, where a prompt that holds more than the minimum is over its budget by what is known only
+    /// once it is put together: joins, and messages that the target demands (rules N3, H5).
+    fn too_much(&self) -> Option<u64> {
+        let excess = self.plan.overflow_tokens();
+        let supplied: u64 =
+            self.plan.included.iter().filter(|row| row.is_demanded()).map(|row| row.tokens.n).sum();
+        let withheld = self.decided.withheld;
+        (excess > 0 && !self.decided.budgets.overflow).then(|| withheld.saturating_add(excess).max(supplied))
+    }
+}
