@@ -46,6 +46,17 @@ pub(crate) enum Unit {
     Document(u32),
 }
 
+impl Unit {
+    /// What a message of the conversation belongs to; nothing where it leads.
+    pub(crate) fn of(place: Place) -> Option<Self> {
+        match place {
+            Place::Leading => None,
+            Place::Head(turn) => Some(Self::Head(turn)),
+            Place::Exchange(at) => Some(Self::Exchange(at)),
+        }
+    }
+}
+
 /// A pin that is alive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pin {
@@ -408,11 +419,7 @@ impl<'a> Pool<'a> {
 
     /// The unit that a message of the conversation belongs to.
     pub(crate) fn unit_of(&self, position: u32) -> Option<Unit> {
-        match self.log.turns().place_of(position) {
-            Place::Leading => None,
-            Place::Head(turn) => Some(Unit::Head(turn)),
-            Place::Exchange(at) => Some(Unit::Exchange(at)),
-        }
+        Unit::of(self.log.turns().place_of(position))
     }
 
     pub(crate) fn log(&self) -> &'a Conversation {

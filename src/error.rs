@@ -57,6 +57,8 @@ pub(crate) enum Repr {
     DuplicateId { id: ItemId, first: String, second: String },
     #[error("id `{id}` is not in the conversation: {hint}")]
     UnknownId { id: ItemId, hint: &'static str },
+    #[error("nothing in this request is called `{id}`{hint}")]
+    Nowhere { id: String, hint: String },
     #[error("score of RAG item `{id}` is {score}; expected a finite number (rule S8)")]
     Score { id: ItemId, score: f64 },
     #[error(
@@ -84,6 +86,7 @@ impl Error {
             Repr::Template { .. } => ErrorKind::Template,
             Repr::DuplicateId { .. }
             | Repr::UnknownId { .. }
+            | Repr::Nowhere { .. }
             | Repr::Score { .. }
             | Repr::MissingResult { .. }
             | Repr::Input { .. } => ErrorKind::Input,
@@ -92,6 +95,12 @@ impl Error {
 
     pub(crate) fn new(repr: Repr) -> Self {
         Self(Box::new(repr))
+    }
+
+    /// An id that is nowhere, and one that may have been meant.
+    pub(crate) fn nowhere(id: &str, near: Option<ItemId>) -> Self {
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        Self::new(Repr::Nowhere { id: id.into(), hint })
     }
 
     pub(crate) fn config(

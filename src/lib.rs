@@ -116,6 +116,7 @@ mod assemble;
 mod planning;
 mod telemetry;
 mod manager;
+mod explain;
 pub mod report;
 mod session;
 mod retrieval;
@@ -133,6 +134,7 @@ pub use config::{
 };
 pub use conversation::{Conversation, Entry, Event};
 pub use error::{Error, ErrorKind};
+pub use explain::{Explanation, Interval};
 pub use item::{ItemId, PinnedItem, Priority, RagItem, Section, Source, Ttl};
 pub use manager::ContextWindowManager;
 pub use message::{Framing, Message, Part, Prompt, Reasoning, Role, Tool, ToolCall};

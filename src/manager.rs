@@ -96,6 +96,12 @@ impl ContextWindowManager {
         Ok(attempt.plan)
     }
 
+    /// Whether a prompt can come out larger than its parts: where the target demands messages (rule H5), or is counted as
+    /// a whole (N3).
+    pub(crate) fn may_exceed(&self) -> bool {
+        self.meter.recipient().may_demand() || self.meter.is_rendered()
+    }
+
     /// The candidates of a request (S1, S2, S8, S9, T1, T2, O5).
     pub(crate) fn pool<'r>(
         &'r self,

@@ -3,7 +3,7 @@
 use crate::{
     assemble::{self, Frame},
     budget::{Budgets, Supply, Wanted},
-    candidates::{Pool, Quantity, Results, Scale, Trace},
+    candidates::{Pool, Quantity, Results, Scale, Trace, Unit},
     config::Config,
     error::Error,
     item::Section,
@@ -11,6 +11,7 @@ use crate::{
     meter::Meter,
     plan::ContextPlan,
     select::{self, Purse, Selection},
+    tokens::Weight,
 };
 use std::{cell::RefCell, rc::Rc};
 
@@ -80,6 +81,10 @@ impl<'p> Planning<'p> {
 
     /// What is in for a prompt budget, less `withheld` tokens.
     pub(crate) fn decide(&self, frame: &Frame<'_>, budget: u64, withheld: u64) -> Result<Decided<'p>, Error> {
+        // What earlier decisions rested on is nothing to this one.
+        for case in self.cases.borrow().iter() {
+            let _ = case.scale.take_trace();
+        }
         let purse = self.purse(frame, budget, withheld);
         let tried = self.share_out(purse)?; // B4, B5, S6, S7, N5
         let (case, budgets) = tried.last().expect("one way of sending results at least");
@@ -132,6 +137,11 @@ impl<'p> Planning<'p> {
             self.cases.borrow_mut().push(Rc::clone(&case));
         }
         Ok(case)
+    }
+
+    /// What a unit costs, if that is no more than `limit`.
+    pub(crate) fn weigh(&self, unit: Unit, limit: u64) -> Result<Weight, Error> {
+        self.case(Results::remembered(self.pool), limit)?.scale.weigh(unit, limit)
     }
 
     /// The totals around that of a decision, no less than `least` and no more than `most`, in which everything is decided
@@ -197,6 +207,16 @@ impl<'p> Planning<'p> {
 }
 
 impl Decided<'_> {
+    /// Whether it holds the minimum and nothing else, because that is too much.
+    pub(crate) fn is_minimal(&self) -> bool {
+        self.budgets.overflow
+    }
+
+    /// Whether less was planned with than there is.
+    pub(crate) fn withholds(&self) -> bool {
+        self.withheld > 0
+    }
+
     pub(crate) fn scale(&self) -> &Scale<'_> {
         &self.tried[self.tried.len() - 1].0.scale
     }
@@ -210,6 +230,6 @@ impl Attempt<'_> {
         let supplied: u64 =
             self.plan.included.iter().filter(|row| row.is_demanded()).map(|row| row.tokens.n).sum();
         let withheld = self.decided.withheld;
-        (excess > 0 && !self.decided.budgets.overflow).then(|| withheld.saturating_add(excess).max(supplied))
+        (excess > 0 && !self.decided.is_minimal()).then(|| withheld.saturating_add(excess).max(supplied))
     }
 }

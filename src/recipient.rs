@@ -83,6 +83,11 @@ impl Recipient {
         }
     }
 
+    /// Whether messages may have to be supplied (rule H5).
+    pub(crate) fn may_demand(&self) -> bool {
+        self.accepts.user_first || self.accepts.user_last || !self.accepts.user_after_results
+    }
+
     /// Whether state may stand at the end, after whatever follows the live question (rule O1).
     pub(crate) fn takes_state_last(&self) -> bool {
         self.accepts.user_after_results

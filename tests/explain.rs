@@ -1,0 +1,168 @@
+//! Every answer of `explain` against brute force: the same request planned at every budget of the model.
+#![allow(clippy::pedantic, clippy::unwrap_used, unreachable_pub, missing_docs, reason = "a test")]
+
+mod support;
+
+use context_window::{
+    ContextPlan, ContextWindowManager, Decision, Explanation, Interval, Model, PlanRequest, RequestLimits,
+    Section, Source, ToolResults,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use support::generate::{self, Session};
+
+/// The largest budget that is looked at: more than any session here needs.
+const MOST: u64 = 1_500;
+
+/// Ids of what is in, documents marked as such; nothing that was made up.
+fn within(plan: &ContextPlan) -> BTreeSet<String> {
+    let rows = plan.included.iter().filter(|row| row.source != Source::Synthetic);
+    rows.map(|row| format!("{}{}", if row.section == Section::Rag { "rag:" } else { "item:" }, row.id))
+        .collect()
+}
+
+/// The plans of every budget, by what is in.
+struct Brute(Vec<BTreeSet<String>>);
+
+impl Brute {
+    fn force(manager: &ContextWindowManager, request: &PlanRequest<'_>, limits: RequestLimits) -> Self {
+        let at = |budget: u64| {
+            let mut limits = limits;
+            limits.prompt_budget = Some(budget);
+            within(&manager.build_plan(&request.clone().limits(limits)).unwrap())
+        };
+        Self((1..=MOST).map(at).collect())
+    }
+
+    fn at(&self, budget: u64) -> &BTreeSet<String> {
+        &self.0[budget as usize - 1]
+    }
+
+    /// What the explanation has to say of an id.
+    fn agrees(&self, id: &str, budget: u64, got: &Explanation) -> Result<(), String> {
+        let is_in = |budget: u64| self.at(budget).contains(id);
+        let mut intervals: Vec<Interval> = Vec::new();
+        for at in budget..=MOST {
+            match intervals.last_mut() {
+                _ if !is_in(at) => {}
+                Some(last) if last.to == Some(at - 1) => last.to = Some(at),
+                _ => intervals.push(Interval { from: at, to: Some(at) }),
+            }
+        }
+        for last in intervals.iter_mut().filter(|last| last.to == Some(MOST)) {
+            last.to = None;
+        }
+        let stays_from = intervals.last().filter(|last| last.to.is_none()).map(|last| last.from);
+        let enters_at = intervals.first().map(|first| first.from);
+        let leaves_then: BTreeSet<String> = match enters_at {
+            Some(at) if at > budget => self.at(budget).difference(self.at(at)).cloned().collect(),
+            _ => BTreeSet::new(),
+        };
+        let leaves_then: BTreeSet<&str> =
+            leaves_then.iter().map(|id| id.split_once(':').unwrap().1).collect();
+        let leaves_at = (1..budget).rev().find(|at| is_in(budget) && !is_in(*at));
+        let more = intervals.len().saturating_sub(16) as u64;
+        intervals.truncate(16);
+        let same = got.included == is_in(budget)
+            && got.enters_at == enters_at
+            && got.stays_from == stays_from
+            && got.intervals == intervals
+            && got.more == more
+            && got.leaves_then.iter().map(|id| id.as_str()).collect::<BTreeSet<_>>() == leaves_then
+            && got.leaves_at == leaves_at
+            && got.never.is_some() == (enters_at.is_none() || is_in(budget) && leaves_at.is_none());
+        let expected = || {
+            format!(
+                "{id}: {intervals:?} more {more} stays {stays_from:?} leaves then {leaves_then:?} leaves at {leaves_at:?}"
+            )
+        };
+        if same { Ok(()) } else { Err(format!("{}\n{got:#?}", expected())) }
+    }
+}
+
+/// The items of a request that have an id of their own.
+fn ids(session: &Session, request: &PlanRequest<'_>, plan: &ContextPlan) -> Vec<String> {
+    let mut ids: Vec<String> = (0..session.lines.len()).map(|at| format!("item:m{at}")).collect();
+    ids.extend((0..session.notes.len()).map(|at| format!("item:n{at}")));
+    let mut documents: BTreeMap<String, u32> = BTreeMap::new();
+    for id in session.rag_ids() {
+        *documents.entry(id).or_default() += 1;
+    }
+    ids.extend(documents.into_iter().filter(|(_, times)| *times == 1).map(|(id, _)| format!("rag:{id}")));
+    let _ = (request, plan);
+    ids
+}
+
+fn model(at: u8) -> Model {
+    match at {
+        0 => Model::custom("test"),
+        1 => Model::named("claude-sonnet-5").unwrap(),
+        _ => Model::named("mistral-large-latest").unwrap(),
+    }
+}
+
+proptest! {
+    #![proptest_config(generate::cases(400, 10_000))]
+
+    #[test]
+    fn every_counterfactual_is_what_every_budget_shows(
+        session in generate::session(),
+        target in prop_oneof![4 => Just(0u8), 1 => Just(1), 1 => Just(2)],
+        margin in prop_oneof![4 => Just(1_000u32), 1 => 700u32..1_400],
+    ) {
+        let mut session = session;
+        session.budget = session.budget.min(MOST);
+        if session.config.conversation.tool_results == ToolResults::Clip {
+            // Where results are clipped, what is in is not asked about.
+            session.config.conversation.tool_results = ToolResults::Keep;
+        }
+        session.config.tokens.margin = margin as _;
+        let estimates = session.config.tokens.margin != 1_000;
+        let counter = if estimates { generate::bytes().as_estimate() } else { generate::bytes() };
+        let manager = ContextWindowManager::new(model(target), counter, session.config.clone()).unwrap();
+        let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
+        let log = session.log();
+        let request = session.request(&log).limits(limits);
+        let plan = manager.build_plan(&request).unwrap();
+        let brute = Brute::force(&manager, &request, limits);
+        for id in ids(&session, &request, &plan) {
+            let got = manager.explain(&request, &id).unwrap();
+            if let Err(difference) = brute.agrees(&id, session.budget, &got) {
+                prop_assert!(false, "{}", difference);
+            }
+        }
+        // All at once says the same.
+        for all in manager.explain_all(&request).unwrap() {
+            let section = if session.rag_ids().iter().any(|id| all.id.as_str() == id) { "rag" } else { "item" };
+            let one = manager.explain(&request, &format!("{section}:{}", all.id)).unwrap();
+            if session.rag_ids().iter().filter(|id| all.id.as_str() == *id).count() < 2 {
+                prop_assert_eq!(one, all);
+            }
+        }
+        // What holds an item's place is enough to make it, or all there is.
+        for row in &plan.excluded {
+            let id = if row.section == Section::Rag { format!("rag:{}", row.id) } else { format!("item:{}", row.id) };
+            let Some(Decision::Excluded(row)) = plan.find(&id) else { continue };
+            if let context_window::ExcludedReason::Budget { room, held_by } = row.reason
+                && held_by != context_window::HeldBy::Overflow
+                && let Ok(got) = manager.explain(&request, &id)
+                && let Some(tokens) = got.tokens
+            {
+                let cost = |id: &context_window::ItemId| plan.included.iter().find(|row| row.id == *id).unwrap().tokens.n;
+                let held: u64 = got.displaced_by.iter().map(cost).sum();
+                let last = got.displaced_by.last().map_or(0, cost);
+                prop_assert!(room + held - last < tokens || held == 0, "{got:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
+    let session =
+        context_window::Conversation::from([context_window::Message::user("Who paid?").id("question")]);
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let error = manager.explain(&PlanRequest::new(&session), "qestion").unwrap_err();
+    insta::assert_snapshot!(error, @"nothing in this request is called `qestion`; did you mean `question`?");
+}
