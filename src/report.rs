@@ -1,12 +1,14 @@
-//! Two printers of one plan: text for people, JSON for machines.
+//! What is known of a plan, printed: text for people, JSON for machines.
 
 pub use crate::plain::grouped;
-use crate::plan::ContextPlan;
+use crate::{explain::Explanation, plan::ContextPlan};
 
+mod explanation;
 mod json;
 mod page;
 mod text;
 
+pub use explanation::Explained;
 pub use text::Text;
 
 /// The plan as a text report, 80 columns wide unless [`Text::width`] says otherwise.
@@ -19,6 +21,12 @@ pub fn text(plan: &ContextPlan) -> Text<'_> {
 #[must_use]
 pub fn json(plan: &ContextPlan) -> String {
     json::plan(plan, true)
+}
+
+/// An explanation as a few lines for people.
+#[must_use]
+pub fn explanation(explanation: &Explanation) -> Explained<'_> {
+    Explained(explanation)
 }
 
 /// A text without anything that a terminal would act on: controls and direction marks become `?`.

@@ -102,7 +102,7 @@ fn model(at: u8) -> Model {
 }
 
 proptest! {
-    #![proptest_config(generate::cases(400, 10_000))]
+    #![proptest_config(generate::cases(150, 10_000))]
 
     #[test]
     fn every_counterfactual_is_what_every_budget_shows(

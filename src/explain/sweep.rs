@@ -146,11 +146,11 @@ impl<'p> Hypothesis<'p> {
         if self.may_exceed {
             let frame = Frame { prompt_budget: budget, ..self.frame.clone() };
             let attempt = planning.plan(&frame)?;
-            if attempt.decided.is_minimal() {
-                // Over the budget all the same.
-            } else if attempt.plan.total.n > budget || attempt.decided.withholds() {
+            let minimal = attempt.decided.is_minimal();
+            if attempt.decided.withholds() || !minimal && attempt.plan.total.n > budget {
+                // What is withheld depends on every token there is.
                 (from, to) = (budget, budget);
-            } else {
+            } else if !minimal {
                 from = from.max(attempt.plan.total.n);
             }
             decided = attempt.decided;

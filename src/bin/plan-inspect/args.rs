@@ -36,6 +36,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Plan the session's next prompt and show the plan (what a bare SESSION does)
     Plan(Box<Plan>),
+    /// Why an item is in or out, and which budgets would change that
+    Explain(Box<Explain>),
     /// Show the options in force
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -64,17 +66,15 @@ impl Cli {
     }
 }
 
+/// A session, and what its next prompt is planned for and with.
 #[derive(Debug, Args)]
-pub(crate) struct Plan {
+pub(crate) struct Request {
     /// Session file, or a logged request body of OpenAI, Anthropic or Gemini: .json, .jsonl, either of them with .gz, or -
     /// for standard input
     pub(crate) session: PathBuf,
     /// The session to take from a file of several: its id, or its line number if it has none
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// List the ids of the file's sessions instead
-    #[arg(long)]
-    pub(crate) list: bool,
     /// What the last prompt left behind (see --save-anchor), in place of the session's `previous`
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<PathBuf>,
@@ -88,6 +88,15 @@ pub(crate) struct Plan {
     pub(crate) models: Models,
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// List the ids of the file's sessions instead
+    #[arg(long)]
+    pub(crate) list: bool,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
@@ -105,6 +114,21 @@ pub(crate) struct Plan {
     /// Exit with 1 when the plan is over its budget
     #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// The item: a message, note, document or system text by its id; item:ID and rag:ID where both are called so. Without
+    /// it, everything
+    #[arg(value_name = "ID")]
+    pub(crate) item: Option<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
+    #[command(flatten)]
+    pub(crate) screen: Screen,
 }
 
 #[derive(Debug, Args)]

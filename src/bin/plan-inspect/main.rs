@@ -4,6 +4,7 @@
 
 mod args;
 mod input;
+mod prepared;
 mod run;
 mod table;
 

@@ -10,12 +10,14 @@ use std::{
 };
 
 mod config;
+mod explain;
 mod models;
 mod plan;
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Plan(args) => plan::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Config(args) => config::run(args),
         Command::Models(args) => models::run(args),
     }

@@ -1,0 +1,115 @@
+//! A session file and flags → a manager and a request.
+
+#![expect(clippy::print_stderr, reason = "that is where a command line tool says what is beside its result")]
+
+use crate::{
+    args::{self, Documents, Provider},
+    input,
+};
+use anyhow::{Context, Result, bail};
+use context_window::{
+    Anchor, ChatTemplate, ContextWindowManager, Framing, Model, PlanRequest, RagItem, RequestLimits, Session,
+    report,
+};
+use std::path::Path;
+
+/// What every subcommand that plans begins with.
+pub(crate) struct Prepared {
+    pub(crate) model: Model,
+    pub(crate) manager: ContextWindowManager,
+    session: Session,
+    limits: RequestLimits,
+}
+
+impl Prepared {
+    pub(crate) fn read(args: &args::Request) -> Result<Self> {
+        let config = args.options.config()?.config;
+        let mut session = input::sessions(&args.session)?.session(args.id.as_deref())?;
+        if let Some(path) = &args.previous {
+            session.previous = Some(previous(path)?);
+        }
+        if let Some(path) = &args.documents.rag {
+            session.rag = documents(path, &args.documents)?;
+        }
+        let model = model(args, &session)?;
+        let manager = ContextWindowManager::configured(model.clone(), config)?;
+        let limits = args.limits.over(session.limits);
+        Ok(Self { model, manager, session, limits })
+    }
+
+    pub(crate) fn request(&self) -> PlanRequest<'_> {
+        self.session.request().limits(self.limits)
+    }
+
+    /// Keys of the session that are not read, where one that is may have been meant.
+    pub(crate) fn hint(&self) {
+        for (key, meant) in self.session.unread_keys() {
+            let key = report::printable(&key);
+            eprintln!("plan-inspect: note: the session's key `{key}` is not read; did you mean `{meant}`?");
+        }
+    }
+}
+
+/// What a retriever answered.
+fn documents(path: &Path, how: &Documents) -> Result<Vec<RagItem>> {
+    let (name, text) = input::text(path)?;
+    let fields = how.rag_from.fields();
+    let fields = if how.rag_distances { fields.distances() } else { fields };
+    Ok(fields.called(&name).read(&text)?)
+}
+
+/// What an earlier run saved with `--save-anchor`.
+fn previous(path: &Path) -> Result<Anchor> {
+    let (name, text) = input::text(path)?;
+    let known: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&text);
+    if !known.is_ok_and(|object| object.contains_key("window_start")) {
+        bail!("{name}: no anchor; expected an object with `window_start`, as --save-anchor writes it");
+    }
+    let read: Result<Anchor, _> = serde_json::from_str(&text);
+    read.map_err(|error| anyhow::anyhow!("{name}: no anchor ({error}); expected what --save-anchor writes"))
+}
+
+/// The model that the flags name, or else the session; without either, the defaults.
+fn model(args: &args::Request, session: &Session) -> Result<Model> {
+    let target = &args.target;
+    let name = target.model.as_deref().or(session.model.as_deref());
+    let mut model = match name {
+        Some(name) => args.models.registry()?.model(name),
+        None => Model::custom("default"),
+    };
+    if target.tokenizer.is_some() {
+        model.tokenizer.clone_from(&target.tokenizer);
+    }
+    let model = match target.provider {
+        Some(Provider::Openai) => model.in_form(Framing::OpenAiChat),
+        Some(Provider::OpenaiResponses) => model.in_form(Framing::OpenAiResponses),
+        Some(Provider::Anthropic) => model.in_form(Framing::Anthropic),
+        Some(Provider::Gemini) => model.in_form(Framing::Gemini),
+        Some(Provider::ChatTemplate) => return with_its_template(model),
+        None => as_logged(model, name.is_some(), session),
+    };
+    Ok(model)
+}
+
+/// A logged request body is planned in its own wire form where the model's is not known, or where the model has two.
+fn as_logged(model: Model, named: bool, session: &Session) -> Model {
+    let known = named && !model.unknown;
+    match session.framing {
+        Some(form) if !known || form == Framing::OpenAiResponses && model.framing == Framing::OpenAiChat => {
+            model.in_form(form)
+        }
+        _ => model,
+    }
+}
+
+/// The model with the template in its tokenizer's folder: what is counted then is what is sent.
+fn with_its_template(model: Model) -> Result<Model> {
+    let folder = model.tokenizer.as_deref().map(Path::new).filter(|path| path.exists());
+    let folder = folder.map(|path| if path.is_dir() { path } else { path.parent().unwrap_or(path) });
+    let folder = folder.context(
+        "--provider chat-template: no template is known; expected --tokenizer with the model's folder, which holds \
+         tokenizer.json and chat_template.jinja or tokenizer_config.json",
+    )?;
+    let template = ChatTemplate::from_folder(folder)?;
+    Ok(model.with_template(template))
+}

@@ -1,0 +1,61 @@
+//! `plan-inspect explain`: why an item is in or out, and which budgets would change that.
+
+use super::print;
+use crate::{
+    args::{DataFormat, Explain},
+    prepared::Prepared,
+    table::{Align, Table},
+};
+use anyhow::Result;
+use context_window::{Explanation, report};
+use std::{collections::BTreeMap, process::ExitCode};
+
+pub(crate) fn run(args: &Explain) -> Result<ExitCode> {
+    let prepared = Prepared::read(&args.request)?;
+    let request = prepared.request();
+    let text = match (&args.item, args.format) {
+        (Some(id), DataFormat::Text) => {
+            report::explanation(&prepared.manager.explain(&request, id)?).to_string()
+        }
+        (Some(id), DataFormat::Json) => {
+            serde_json::to_string_pretty(&prepared.manager.explain(&request, id)?)? + "\n"
+        }
+        (None, DataFormat::Text) => table(&prepared.manager.explain_all(&request)?),
+        (None, DataFormat::Json) => {
+            let all = BTreeMap::from([("explanations", prepared.manager.explain_all(&request)?)]);
+            serde_json::to_string_pretty(&all)? + "\n"
+        }
+    };
+    print(&text)?;
+    prepared.hint();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One line an item.
+fn table(all: &[Explanation]) -> String {
+    let mut table = Table::new(&[
+        ("item", Align::Left),
+        ("now", Align::Left),
+        ("tokens", Align::Right),
+        ("comes in", Align::Right),
+        ("stays from", Align::Right),
+        ("goes out", Align::Right),
+        ("why", Align::Left),
+    ]);
+    let number = |n: Option<u64>| n.map(report::grouped).unwrap_or_default();
+    for one in all {
+        let enters = one.enters_at.filter(|_| !one.included);
+        let never = if one.never.is_some() { "never" } else { "" };
+        table.row([
+            report::printable(one.id.as_str()),
+            if one.included { "in" } else { "out" }.into(),
+            number(one.tokens),
+            if one.included { String::new() } else { enters.map_or(never.into(), report::grouped) },
+            number(one.stays_from.filter(|from| *from != one.prompt_budget)),
+            if one.included { one.leaves_at.map_or(never.into(), report::grouped) } else { String::new() },
+            report::printable(&one.reason),
+        ]);
+    }
+    let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));
+    format!("{}{table}", budget.unwrap_or_default())
+}

@@ -1,0 +1,79 @@
+//! An explanation as a few lines for people.
+
+use super::printable;
+use crate::{
+    explain::{Explanation, Interval},
+    item::ItemId,
+    plain::grouped,
+};
+use std::fmt::{self, Write};
+
+/// How many ids or intervals a line names.
+const NAMED: usize = 8;
+
+/// An explanation as text; ends with a line break. Width and colour are nothing to it.
+#[derive(Debug)]
+pub struct Explained<'a>(pub(super) &'a Explanation);
+
+impl fmt::Display for Explained<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let it = self.0;
+        let place = if it.included { "in" } else { "out" };
+        writeln!(f, "{}  {place}: {}", printable(it.id.as_str()), printable(&it.reason))?;
+        let costs = it.tokens.map(|tokens| format!(", it costs {}", grouped(tokens))).unwrap_or_default();
+        line(f, "prompt budget", &format!("{}{costs}", grouped(it.prompt_budget)))?;
+        line(f, "its place has", &names(&it.displaced_by))?;
+        if let (false, Some(at)) = (it.included, it.enters_at) {
+            let more = grouped(at.saturating_sub(it.prompt_budget));
+            line(f, "comes in", &format!("at {}, {more} more", grouped(at)))?;
+            line(f, "then out", &names(&it.leaves_then))?;
+        }
+        if it.intervals.len() > 1 || it.intervals.first().is_some_and(|only| only.to.is_some()) {
+            line(f, "in at", &intervals(&it.intervals, it.more))?;
+        }
+        match it.stays_from {
+            Some(from) if from != it.prompt_budget => {
+                line(f, "stays", &format!("from {} on", grouped(from)))?
+            }
+            None if it.enters_at.is_some() => line(f, "stays", "no: the largest budget leaves it out")?,
+            _ => {}
+        }
+        if let Some(at) = it.leaves_at {
+            let less = grouped(it.prompt_budget.saturating_sub(at));
+            line(f, "goes out", &format!("at {}, {less} less", grouped(at)))?;
+        }
+        match &it.never {
+            Some(why) if it.included => line(f, "goes out", &format!("never: {why}")),
+            Some(why) => line(f, "comes in", &format!("never: {}", printable(why))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn line(f: &mut fmt::Formatter<'_>, what: &str, text: &str) -> fmt::Result {
+    if text.is_empty() { Ok(()) } else { writeln!(f, "  {what:<14} {text}") }
+}
+
+fn names(ids: &[ItemId]) -> String {
+    let mut text: Vec<String> = ids.iter().take(NAMED).map(|id| printable(id.as_str())).collect();
+    if ids.len() > NAMED {
+        text.push(format!("and {} more", ids.len() - NAMED));
+    }
+    text.join(", ")
+}
+
+fn intervals(all: &[Interval], more: u64) -> String {
+    let mut text = String::new();
+    for (at, Interval { from, to }) in all.iter().take(NAMED).enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        let _ = match to {
+            Some(to) if to == from => write!(text, "{comma}{}", grouped(*from)),
+            Some(to) => write!(text, "{comma}{} to {}", grouped(*from), grouped(*to)),
+            None => write!(text, "{comma}{} and more", grouped(*from)),
+        };
+    }
+    match all.len().saturating_sub(NAMED) as u64 + more {
+        0 => text,
+        more => format!("{text}, and {} more intervals", grouped(more)),
+    }
+}
