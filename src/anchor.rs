@@ -6,6 +6,7 @@ use crate::{
     model::{Limits, Model, RequestLimits},
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Where the last prompt's window started, which documents it held, and what it was made for.
 ///
@@ -33,7 +34,15 @@ pub struct Anchor {
     /// Tool results before this message were sent as stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared_before: Option<ItemId>,
+    /// What was sent, in its order: how much of it the next prompt repeats is told by that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Arc<[PromptPiece]>>,
 }
+
+/// One item of a prompt: its id, a hash of what was sent for it, and its tokens. Tool definitions are the first one, with
+/// the id `tools`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptPiece(pub ItemId, pub String, pub u64);
 
 /// The model, provider and wire form a plan is made for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -134,6 +134,7 @@ pub(crate) fn plan(
         anchored,
         prompt: parts.prompt,
         asked: parts.asked,
+        before: pool.last_prompt(),
     })
 }
 

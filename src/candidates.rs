@@ -1,7 +1,7 @@
 //! Who may come in, and in which order. [`Pool`] holds the bodies; selection sees handles and weights only.
 
 use crate::{
-    anchor::Steady,
+    anchor::{PromptPiece, Steady, Target},
     config::{Config, ToolResults},
     conversation::{Conversation, Place},
     error::Error,
@@ -18,6 +18,7 @@ use crate::{
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
 mod documents;
@@ -424,6 +425,12 @@ impl<'a> Pool<'a> {
 
     pub(crate) fn log(&self) -> &'a Conversation {
         self.log
+    }
+
+    /// The prompt before this one, and what it was made for, where that is remembered.
+    pub(crate) fn last_prompt(&self) -> Option<(Option<Target>, Arc<[PromptPiece]>)> {
+        let anchor = self.request.previous.as_ref().or(self.log.anchor())?;
+        Some((anchor.target.clone(), Arc::clone(anchor.prompt.as_ref()?)))
     }
 
     pub(crate) fn request(&self) -> &'a PlanRequest<'a> {

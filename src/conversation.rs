@@ -100,7 +100,8 @@ pub enum Event {
         counted: u64,
         /// What it counted with.
         tokenizer: String,
-        /// Where its window started, which documents it held, and what it was made for.
+        /// Where its window started, which documents it held, and what it was made for. Only the last one remembers the
+        /// prompt itself.
         anchor: Box<Anchor>,
         /// What the provider reported.
         usage: Option<Usage>,
@@ -219,6 +220,10 @@ impl Conversation {
         reply: Message,
         usage: impl Into<Option<Usage>>,
     ) -> ItemId {
+        // How much is repeated is asked of the last prompt only.
+        if let Some(Event::Sent { anchor, .. }) = self.sent.last().map(|at| &mut self.events[*at].1) {
+            anchor.prompt = None;
+        }
         self.note_event(Event::Sent {
             counted: plan.counted(),
             tokenizer: plan.tokenizer.clone(),

@@ -105,6 +105,7 @@ mod meter;
 mod usage;
 mod reason;
 mod plan;
+mod prefix;
 mod conversation;
 mod request;
 mod repair;
@@ -126,7 +127,7 @@ mod retrieval;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use anchor::{Anchor, Target};
+pub use anchor::{Anchor, PromptPiece, Target};
 pub use config::{
     CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, Fill, Header, LoadedConfig,
     ModelOptions, Placement, RagOptions, Repair, SectionOptions, Sections, TokenOptions, ToolResults,
@@ -148,6 +149,7 @@ pub use plan::{
     BudgetSource, ContextPlan, Decision, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
     SectionUse,
 };
+pub use prefix::{Prefix, PrefixCause};
 pub use reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule};
 pub use request::PlanRequest;
 pub use retrieval::FieldMap;

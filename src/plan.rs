@@ -1,7 +1,7 @@
 //! The result, as data: it needs no request, no log and no tokenizer to be read, rendered or compared.
 
 use crate::{
-    anchor::{Anchor, Target},
+    anchor::{Anchor, PromptPiece, Target},
     item::{ItemId, Priority, Section, Source, Ttl},
     message::{Framing, Message, Prompt, Role},
     model::{Limits, LimitsSource, RequestLimits},
@@ -10,7 +10,7 @@ use crate::{
     usage::Margin,
 };
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// What goes into a prompt, what does not, why, and what each costs.
 ///
@@ -63,6 +63,8 @@ pub struct ContextPlan {
     /// Where the next prompt's window is to start: where this one does, and where that holds nothing by recency (a cut left
     /// the bare question, or it is in by pins alone), at the question or where it started before.
     pub(crate) anchored: Option<ItemId>,
+    /// The prompt before this one, and what it was made for, where that is remembered.
+    pub(crate) before: Option<(Option<Target>, Arc<[PromptPiece]>)>,
     /// Items of the conversation that the plan asks about (rule T2).
     pub(crate) asked: BTreeSet<ItemId>,
 }
@@ -185,6 +187,9 @@ pub struct Overflow {
     pub tokens: u64,
     /// What the minimum is made of.
     pub minimum: Vec<ItemId>,
+    /// The fewest items that together are too much, in the prompt's order: without any one of them the others fit. Empty
+    /// where what is sent beside the items (tools, priming) is too much by itself.
+    pub conflict: Vec<ItemId>,
     /// Single changes that make it fit, the cheapest first.
     pub remedies: Vec<Remedy>,
 }
@@ -295,7 +300,27 @@ impl ContextPlan {
             window_start: self.anchored.clone().filter(|_| fits),
             rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
             cleared_before: self.cleared_before.clone(),
+            prompt: Some(self.pieces().into()),
         }
+    }
+
+    /// What is sent, item by item, tool definitions first.
+    pub(crate) fn pieces(&self) -> Vec<PromptPiece> {
+        let tools = self.overhead.iter().find(|line| line.what == "tools");
+        let tools = tools.filter(|_| !self.prompt.tools.is_empty()).map(|line| {
+            let mut hash = blake3::Hasher::new();
+            for tool in &self.prompt.tools {
+                for text in
+                    [&*tool.name, &*tool.description, &*tool.schema, tool.hosted_json().unwrap_or_default()]
+                {
+                    hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+                }
+            }
+            let tokens = u64::try_from(line.tokens).unwrap_or_default();
+            PromptPiece("tools".into(), hash.finalize().to_hex()[..32].into(), tokens)
+        });
+        let rows = self.included.iter().map(|row| PromptPiece(row.id.clone(), row.hash(), row.tokens.n));
+        tools.into_iter().chain(rows).collect()
     }
 
     /// What was counted: the total without the margin.

@@ -275,6 +275,26 @@ proptest! {
         let plan = session.plan().unwrap();
         let Some(overflow) = &plan.overflow else { return Ok(()) };
         prop_assert_eq!(overflow.tokens, plan.total.n - tight);
+        if margin == 1_000 && session.config.conversation.tool_results != context_window::ToolResults::Clip {
+            // The conflicting set is too much, no smaller one is, and without any one of its members it fits.
+            let sizes: Vec<u64> = plan.included.iter().map(|row| row.tokens.n).collect();
+            let beside = plan.total.n - sizes.iter().sum::<u64>().min(plan.total.n);
+            if plan.overhead.iter().all(|line| line.tokens > 0) {
+                let of = |id: &context_window::ItemId| plan.included.iter().find(|row| row.id == *id).unwrap().tokens.n;
+                let conflict: Vec<u64> = overflow.conflict.iter().map(of).collect();
+                let together = beside + conflict.iter().sum::<u64>();
+                prop_assert!(together > tight);
+                prop_assert!(conflict.iter().all(|one| together - one <= tight), "{:?}", overflow.conflict);
+                if sizes.len() < 12 {
+                    let too_much = |set: &u32| {
+                        let of_set = (0..sizes.len()).filter(|at| set >> at & 1 == 1);
+                        beside + of_set.map(|at| sizes[at]).sum::<u64>() > tight
+                    };
+                    let smallest = (0..1u32 << sizes.len()).filter(too_much).map(u32::count_ones).min();
+                    prop_assert_eq!(smallest, Some(conflict.len() as u32));
+                }
+            }
+        }
         for remedy in &overflow.remedies {
             let mut log = session.log();
             let mut other = session.clone();

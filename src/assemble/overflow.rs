@@ -5,7 +5,7 @@ use crate::{
     budget::remedies::{self, Room},
     candidates::{Pool, Scale, Unit},
     error::Error,
-    item::Source,
+    item::{ItemId, Source},
     meter::Meter,
     plan::{Overflow, PlannedItem},
     tokens::TokenCount,
@@ -60,7 +60,27 @@ pub(super) fn of(
     let over = to.saturating_sub(frame.prompt_budget);
     let room = Room { total: to, over, excess, limits: frame.limits, source: frame.budget_source };
     let minimum = rows.iter().map(|row| row.id.clone()).collect();
-    Ok(Some(Overflow { tokens, minimum, remedies: remedies::find(&room, pins, shortened) }))
+    let conflict = conflict(rows, excess);
+    Ok(Some(Overflow { tokens, minimum, conflict, remedies: remedies::find(&room, pins, shortened) }))
+}
+
+/// The fewest items that together are too much beside what is sent in any case: the largest, as many as it takes. Without
+/// any one of them the others fit. None where even nothing would be too much.
+fn conflict(rows: &[PlannedItem], excess: u64) -> Vec<ItemId> {
+    let mut largest: Vec<&PlannedItem> = rows.iter().collect();
+    largest.sort_by_key(|row| Reverse(row.tokens.n));
+    // All of them are `excess` too much; the smallest may be missing while what is missing is less than that.
+    while let Some(smallest) = largest.last() {
+        let missing: u64 = rows.iter().map(|row| row.tokens.n).sum::<u64>()
+            - largest.iter().map(|row| row.tokens.n).sum::<u64>();
+        if missing + smallest.tokens.n >= excess {
+            break;
+        }
+        largest.pop();
+    }
+    let chosen =
+        |row: &&PlannedItem| largest.iter().any(|one| one.id == row.id && one.section == row.section);
+    rows.iter().filter(chosen).map(|row| row.id.clone()).collect()
 }
 
 /// Tokens of the text that the caller gave for an item: what could be shorter. Our own words around it, calls and

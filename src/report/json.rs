@@ -8,6 +8,7 @@ use crate::{
         BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
         SectionUse,
     },
+    prefix::Prefix,
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::Certainty,
     usage::Margin,
@@ -55,7 +56,7 @@ struct Wire<'a> {
     overflow: Option<WireOverflow<'a>>,
     window_start: Option<&'a ItemId>,
     /// What two prompts share; without the previous prompt there is nothing to say.
-    prefix: Option<()>,
+    prefix: Option<Prefix>,
     notices: &'a [Notice],
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +89,7 @@ impl<'a> Wire<'a> {
             overflow_tokens: plan.overflow_tokens(),
             overflow: plan.overflow.as_ref().map(WireOverflow::new),
             window_start: plan.window_start.as_ref(),
-            prefix: None,
+            prefix: plan.repeated(),
             notices: &plan.notices,
             usage: Usage { fill: Fill { tokens: plan.total.n, budget: plan.prompt_budget } },
             fingerprint: None,
@@ -252,12 +253,17 @@ impl<'a> Numbers<'a> {
 #[derive(Serialize)]
 struct WireOverflow<'a> {
     minimum: &'a [ItemId],
+    conflict: &'a [ItemId],
     remedies: Vec<WireRemedy<'a>>,
 }
 
 impl<'a> WireOverflow<'a> {
     fn new(overflow: &'a Overflow) -> Self {
-        Self { minimum: &overflow.minimum, remedies: overflow.remedies.iter().map(WireRemedy::new).collect() }
+        Self {
+            minimum: &overflow.minimum,
+            conflict: &overflow.conflict,
+            remedies: overflow.remedies.iter().map(WireRemedy::new).collect(),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::{
     item::{Priority, Section, Source, Ttl},
     message::{Framing, Role},
     plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, Remedy, SectionUse},
+    prefix::Prefix,
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::{Certainty, TokenCount},
     usage::Margin,
@@ -86,7 +87,8 @@ impl Text<'_> {
         self.field(f, "budget", &self.formula())?;
         self.field(f, "limits", &limits)?;
         let start = plan.window_start.as_ref().map(|id| format!("from {} on", short(id.as_str())));
-        start.map_or(Ok(()), |start| self.field(f, "window", &start))
+        start.map_or(Ok(()), |start| self.field(f, "window", &start))?;
+        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "repeats", &repeats(&prefix)))
     }
 
     fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
@@ -264,6 +266,14 @@ impl Text<'_> {
         let more = parts.len().saturating_sub(LARGEST_SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         self.page.hanging(f, "  what cannot be left out: ", &(largest.join(", ") + &more))?;
+        let conflict: Vec<String> = overflow.conflict.iter().map(|id| short(id.as_str())).collect();
+        let alone = match conflict.len() {
+            0 => "nothing: what is sent beside the items is too much by itself".to_owned(),
+            1 => format!("{} alone", conflict[0]),
+            _ if conflict.len() > LARGEST_SHOWN => format!("the {} largest of them together", conflict.len()),
+            _ => format!("{} together", conflict.join(", ")),
+        };
+        self.page.hanging(f, "  too much already: ", &alone)?;
         writeln!(f, "  any one of these makes it fit:")?;
         for remedy in &overflow.remedies {
             let text = match remedy {
@@ -377,5 +387,15 @@ fn tenths(share: u16) -> String {
     match share % 10 {
         0 => format!("{} %", share / 10),
         rest => format!("{}.{rest} %", share / 10),
+    }
+}
+
+/// How much of the last prompt is repeated, and where and why the two part.
+fn repeats(prefix: &Prefix) -> String {
+    let (tokens, of) = (grouped(prefix.tokens), grouped(prefix.of));
+    let all = format!("{tokens} of the last prompt's {of} tokens");
+    match (&prefix.instead_of, &prefix.cause) {
+        (Some(was), Some(cause)) => format!("{all}, up to {}: {}", short(was.as_str()), cause.text()),
+        _ => all,
     }
 }
