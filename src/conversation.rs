@@ -10,9 +10,11 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
+mod blend;
 mod ids;
 mod turns;
 
+pub(crate) use blend::Blend;
 use ids::{Ids, Owner};
 pub(crate) use turns::{Exchange, Fault, Place, Turns};
 

@@ -211,20 +211,7 @@ struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     fn find(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &str) -> Result<Self, Error> {
-        let whole = plan.find(id).or_else(|| inside(plan, request, &id.into()));
-        let bare = id.strip_prefix("item:").or_else(|| id.strip_prefix("rag:"));
-        let row = whole.or_else(|| inside(plan, request, &bare?.into()));
-        let row = row.ok_or_else(|| Error::nowhere(id, near(plan, id)))?;
-        // Where an id of just that name is meant, the row or the log knows it.
-        let ends = match row {
-            Decision::Included(row) => [Some(&row.id), None],
-            Decision::Excluded(row) => [Some(&row.id), row.last_id.as_ref()],
-        };
-        let named = |name: &str| {
-            ends.iter().flatten().any(|end| end.as_str() == name)
-                || request.log.position_of(&name.into()).is_some()
-        };
-        let id = ItemId::from(if named(id) { id } else { bare.unwrap_or(id) });
+        let (row, id) = row_of(plan, request, id).ok_or_else(|| Error::nowhere(id, near(plan, id)))?;
         Ok(Self { key: key_of(request, row, &id), id, row })
     }
 
@@ -248,6 +235,25 @@ impl<'a> Subject<'a> {
         let Decision::Excluded(row) = self.row else { return true };
         matches!(row.reason, Budget { .. } | Policy(MaxItems { .. } | MaxSourceTokens { .. }))
     }
+}
+
+/// The row of an id, qualified or not (rule O5), and the id itself; messages inside a run are found by the log.
+pub(crate) fn row_of<'a>(
+    plan: &'a ContextPlan,
+    request: &PlanRequest<'_>,
+    id: &str,
+) -> Option<(Decision<'a>, ItemId)> {
+    let whole = plan.find(id).or_else(|| inside(plan, request, &id.into()));
+    let bare = id.strip_prefix("item:").or_else(|| id.strip_prefix("rag:"));
+    let row = whole.or_else(|| inside(plan, request, &bare.filter(|_| !id.starts_with("rag:"))?.into()))?;
+    // Where an item of just that name is meant, the row or the log knows it.
+    let ends = match row {
+        Decision::Included(row) => [Some(&row.id), None],
+        Decision::Excluded(row) => [Some(&row.id), row.last_id.as_ref()],
+    };
+    let known = ends.iter().flatten().any(|end| end.as_str() == id);
+    let named = known || request.log.position_of(&id.into()).is_some();
+    Some((row, ItemId::from(if named { id } else { bare.unwrap_or(id) })))
 }
 
 /// The run that a message stands in.

@@ -118,6 +118,7 @@ mod planning;
 mod telemetry;
 mod manager;
 mod explain;
+mod diff;
 pub mod report;
 mod session;
 mod retrieval;
@@ -134,6 +135,7 @@ pub use config::{
     TtlOptions, TtlPolicy, UsageBase, UsageOptions,
 };
 pub use conversation::{Conversation, Entry, Event};
+pub use diff::{Cause, Change, Diff, Shown};
 pub use error::{Error, ErrorKind};
 pub use explain::{Explanation, Interval};
 pub use item::{ItemId, PinnedItem, Priority, RagItem, Section, Source, Ttl};

@@ -96,6 +96,21 @@ impl ContextWindowManager {
         Ok(attempt.plan)
     }
 
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The same manager with other options.
+    pub(crate) fn with_config(&self, config: Config) -> Result<Self, Error> {
+        Self::new(self.model.clone(), self.meter.counter().clone(), config)
+    }
+
+    /// Whether another manager plans for the same model and counts as this one does.
+    pub(crate) fn is_for_the_target_of(&self, other: &Self) -> bool {
+        let (own, its) = (self.meter.counter(), other.meter.counter());
+        self.model == other.model && own.name() == its.name() && own.certainty() == its.certainty()
+    }
+
     /// Whether a prompt can come out larger than its parts: where the target demands messages (rule H5), or is counted as
     /// a whole (N3).
     pub(crate) fn may_exceed(&self) -> bool {

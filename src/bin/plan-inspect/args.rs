@@ -38,6 +38,10 @@ pub(crate) enum Command {
     Plan(Box<Plan>),
     /// Why an item is in or out, and which budgets would change that
     Explain(Box<Explain>),
+    /// What differs between the plans of two sessions, and the one input that each difference comes from
+    Diff(Box<Diff>),
+    /// Plan test vectors and compare with what they expect
+    Vectors(Vectors),
     /// Show the options in force
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -80,6 +84,13 @@ pub(crate) struct Request {
     pub(crate) previous: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) documents: Documents,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+}
+
+/// What a prompt is planned for and with.
+#[derive(Debug, Args)]
+pub(crate) struct Terms {
     #[command(flatten)]
     pub(crate) options: Options,
     #[command(flatten)]
@@ -129,6 +140,41 @@ pub(crate) struct Explain {
     pub(crate) format: DataFormat,
     #[command(flatten)]
     pub(crate) screen: Screen,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// The session before
+    pub(crate) before: PathBuf,
+    /// The session after; the same file where only --then-... differ
+    pub(crate) after: PathBuf,
+    /// The session to take from the first file, and from the second unless --then-id says otherwise
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// The session to take from the second file
+    #[arg(long, value_name = "ID")]
+    pub(crate) then_id: Option<String>,
+    /// The model of the second plan
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) then_model: Option<String>,
+    /// The prompt budget of the second plan
+    #[arg(long, value_name = "N", value_parser = tokens)]
+    pub(crate) then_budget: Option<u64>,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Vectors {
+    /// Files of vectors, or folders of them
+    #[arg(required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
 }
 
 #[derive(Debug, Args)]

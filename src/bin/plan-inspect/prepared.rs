@@ -3,7 +3,7 @@
 #![expect(clippy::print_stderr, reason = "that is where a command line tool says what is beside its result")]
 
 use crate::{
-    args::{self, Documents, Provider},
+    args::{self, Documents, Provider, Terms},
     input,
 };
 use anyhow::{Context, Result, bail};
@@ -23,7 +23,6 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     pub(crate) fn read(args: &args::Request) -> Result<Self> {
-        let config = args.options.config()?.config;
         let mut session = input::sessions(&args.session)?.session(args.id.as_deref())?;
         if let Some(path) = &args.previous {
             session.previous = Some(previous(path)?);
@@ -31,10 +30,22 @@ impl Prepared {
         if let Some(path) = &args.documents.rag {
             session.rag = documents(path, &args.documents)?;
         }
-        let model = model(args, &session)?;
+        Self::new(session, &args.terms, args.terms.target.model.as_deref())
+    }
+
+    /// A session as it is, for a model where one is named.
+    pub(crate) fn new(session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
+        let config = terms.options.config()?.config;
+        let model = target(terms, model, &session)?;
         let manager = ContextWindowManager::configured(model.clone(), config)?;
-        let limits = args.limits.over(session.limits);
+        let limits = terms.limits.over(session.limits);
         Ok(Self { model, manager, session, limits })
+    }
+
+    /// The same under another prompt budget.
+    pub(crate) fn budget(mut self, budget: Option<u64>) -> Self {
+        self.limits.prompt_budget = budget.or(self.limits.prompt_budget);
+        self
     }
 
     pub(crate) fn request(&self) -> PlanRequest<'_> {
@@ -69,12 +80,12 @@ fn previous(path: &Path) -> Result<Anchor> {
     read.map_err(|error| anyhow::anyhow!("{name}: no anchor ({error}); expected what --save-anchor writes"))
 }
 
-/// The model that the flags name, or else the session; without either, the defaults.
-fn model(args: &args::Request, session: &Session) -> Result<Model> {
-    let target = &args.target;
-    let name = target.model.as_deref().or(session.model.as_deref());
+/// The model that is named, or else the session's; without either, the defaults.
+fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model> {
+    let target = &terms.target;
+    let name = named.or(session.model.as_deref());
     let mut model = match name {
-        Some(name) => args.models.registry()?.model(name),
+        Some(name) => terms.models.registry()?.model(name),
         None => Model::custom("default"),
     };
     if target.tokenizer.is_some() {

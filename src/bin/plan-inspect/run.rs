@@ -10,14 +10,18 @@ use std::{
 };
 
 mod config;
+mod diff;
 mod explain;
 mod models;
 mod plan;
+mod vectors;
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Plan(args) => plan::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Vectors(args) => vectors::run(args),
         Command::Config(args) => config::run(args),
         Command::Models(args) => models::run(args),
     }

@@ -1,0 +1,62 @@
+//! `plan-inspect diff`: two plans, and why they differ.
+
+use super::print;
+use crate::{
+    args::{DataFormat, Diff},
+    input,
+    prepared::Prepared,
+    table::{Align, Table},
+};
+use anyhow::Result;
+use context_window::{Shown, report};
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
+    let model = args.terms.target.model.as_deref();
+    let session = input::sessions(&args.before)?.session(args.id.as_deref())?;
+    let before = Prepared::new(session, &args.terms, model)?;
+    let id = args.then_id.as_ref().or(args.id.as_ref());
+    let session = input::sessions(&args.after)?.session(id.map(String::as_str))?;
+    let after = Prepared::new(session, &args.terms, args.then_model.as_deref().or(model))?.budget(args.then_budget);
+    let diff = context_window::Diff::between(
+        (&before.manager, &before.request()),
+        (&after.manager, &after.request()),
+    )?;
+    print(&match args.format {
+        DataFormat::Json => serde_json::to_string_pretty(&diff)? + "\n",
+        DataFormat::Text => text(&diff),
+    })?;
+    before.hint();
+    after.hint();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(diff: &context_window::Diff) -> String {
+    if diff.changes.is_empty() {
+        return "no difference\n".into();
+    }
+    let mut table = Table::new(&[
+        ("item", Align::Left),
+        ("before", Align::Left),
+        ("after", Align::Left),
+        ("cause", Align::Left),
+        ("shown by planning with", Align::Left),
+    ]);
+    for change in &diff.changes {
+        let shown = match change.shown {
+            Shown::Alone => "only that changed",
+            Shown::Needed => "all but that changed",
+            _ => "one change after the other",
+        };
+        let namespace = if change.document { "rag:" } else { "" };
+        table.row([
+            format!("{namespace}{}", report::printable(change.id.as_str())),
+            change.from.clone(),
+            change.to.clone(),
+            change.cause.name().into(),
+            shown.into(),
+        ]);
+    }
+    let changes = if diff.changes.len() == 1 { "change" } else { "changes" };
+    format!("{table}\n{} {changes}\n", diff.changes.len())
+}

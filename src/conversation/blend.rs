@@ -1,0 +1,102 @@
+//! A log of which each part comes from one of two: what a comparison asks about when only one input changes.
+
+use super::{Conversation, Event, Lifetime};
+use crate::{
+    item::{ItemId, Priority},
+    message::Message,
+};
+use std::collections::BTreeMap;
+
+/// Where each part of a log comes from. What belongs to an item that only one log has comes with the item.
+#[derive(Clone, Copy)]
+pub(crate) struct Blend<'a> {
+    /// Messages, system texts and notes.
+    pub(crate) items: &'a Conversation,
+    /// Whether a message is pinned.
+    pub(crate) pins: &'a Conversation,
+    pub(crate) priorities: &'a Conversation,
+    pub(crate) lifetimes: &'a Conversation,
+    /// What was sent last.
+    pub(crate) sent: &'a Conversation,
+}
+
+impl Blend<'_> {
+    pub(crate) fn log(&self) -> Conversation {
+        let mut log = Conversation::new();
+        for text in &self.items.system {
+            let id = text.given_id().cloned().unwrap_or_else(|| ItemId::from(""));
+            log.push_system(id, text.text());
+        }
+        let mut notes = self.items.notes.iter().peekable();
+        for (message, at) in self.items.messages.iter().zip(0..) {
+            while let Some(note) = notes.next_if(|note| note.before <= at) {
+                log.pin(note.item.clone());
+            }
+            log.push(message.clone());
+        }
+        notes.for_each(|note| log.pin(note.item.clone()));
+        for note in &mut log.notes {
+            if let Some(other) = self.priorities.notes.iter().find(|other| other.item.id == note.item.id) {
+                note.item.priority = other.item.priority;
+            }
+        }
+        log.pins = self.pinned(&log);
+        log.lifetimes = self.living(&log);
+        for at in &self.sent.sent {
+            log.note_event(self.sent.events[*at].1.clone());
+            log.sent.push(log.events.len() - 1);
+        }
+        log
+    }
+
+    fn pinned(&self, log: &Conversation) -> BTreeMap<u32, Priority> {
+        let mut pins = BTreeMap::new();
+        for position in 0..log.len() {
+            let id = log.message_id(position);
+            let of = |other: &Conversation| other.position_of(&id).map(|at| other.pins.get(&at).copied());
+            // A message that the one log does not have is pinned as it is in its own.
+            if let Some(own) = of(self.pins).or_else(|| of(self.items)).flatten() {
+                pins.insert(position, of(self.priorities).flatten().unwrap_or(own));
+            }
+        }
+        pins
+    }
+
+    fn living(&self, log: &Conversation) -> BTreeMap<ItemId, Lifetime> {
+        let ids = (0..log.len())
+            .map(|at| log.message_id(at))
+            .chain(log.notes.iter().map(|note| note.item.id.clone()));
+        let knows = |id: &ItemId| self.lifetimes.position_of(id).is_some() || self.lifetimes.has_note(id);
+        let from = |id: &ItemId| if knows(id) { self.lifetimes } else { self.items };
+        ids.filter_map(|id| Some((id.clone(), *from(&id).lifetimes.get(&id)?))).collect()
+    }
+}
+
+impl Conversation {
+    /// Whether both logs hold the same messages, system texts and notes, whatever is said of them.
+    pub(crate) fn has_the_items_of(&self, other: &Self) -> bool {
+        let ids = |log: &Self| -> Vec<ItemId> { (0..log.len()).map(|at| log.message_id(at)).collect() };
+        let notes = |log: &Self| -> Vec<(u32, ItemId, Message)> {
+            log.notes.iter().map(|note| (note.before, note.item.id.clone(), note.message.clone())).collect()
+        };
+        self.messages == other.messages
+            && ids(self) == ids(other)
+            && self.system == other.system
+            && notes(self) == notes(other)
+    }
+
+    /// The lifetimes of everything that may age.
+    pub(crate) fn all_lifetimes(&self) -> &BTreeMap<ItemId, Lifetime> {
+        &self.lifetimes
+    }
+
+    /// The priorities of the notes, in their order.
+    pub(crate) fn note_priorities(&self) -> Vec<(&ItemId, Priority)> {
+        self.notes.iter().map(|note| (&note.item.id, note.item.priority)).collect()
+    }
+
+    /// Everything that was sent.
+    pub(crate) fn all_sent(&self) -> Vec<&Event> {
+        self.sent.iter().map(|at| &self.events[*at].1).collect()
+    }
+}

@@ -1,0 +1,232 @@
+//! What differs between two plans, and the one input that each difference comes from.
+
+use crate::{
+    error::Error,
+    explain::row_of,
+    item::{ItemId, Section, Source},
+    manager::ContextWindowManager,
+    plan::{ContextPlan, Decision},
+    request::PlanRequest,
+};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+mod world;
+
+use world::{Input, Worlds};
+
+/// Every change between two plans.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Diff {
+    /// In the order of the second plan: what is in, what is out, then what is no longer there.
+    pub changes: Vec<Change>,
+}
+
+/// One item that another thing became of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Change {
+    /// Its id.
+    pub id: ItemId,
+    /// Whether it is a document: their ids are a namespace of their own.
+    pub document: bool,
+    /// What became of it before: `in: REASON`, `out: REASON` or `absent`.
+    pub from: String,
+    /// What becomes of it now.
+    pub to: String,
+    /// The input that this comes from.
+    pub cause: Cause,
+    /// What planning again has shown of that.
+    pub shown: Shown,
+}
+
+/// The input that a change comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// Something came, went or has another text: this item, or others that make or take room.
+    NewItem,
+    /// A TTL fell, or was set.
+    Expiry,
+    /// Limits or margin.
+    Budget,
+    /// Something was pinned or unpinned.
+    Pin,
+    /// The priority of a pin.
+    Priority,
+    /// The score or origin of a document.
+    Score,
+    /// A broken history was mended in another way: a made-up result came or went.
+    Repair,
+    /// The model, its wire form or the tokenizer.
+    Model,
+    /// The options of the planner.
+    Config,
+    /// What the last prompt was: where its window started, which documents it held (rule S5).
+    LastPrompt,
+}
+
+/// What planning again with only one input changed has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Shown {
+    /// From the first request, this input alone makes the change.
+    Alone,
+    /// In the second request, without this input's change it is not made.
+    Needed,
+    /// Neither: it takes several inputs, and when they change one after the other this is the last one it takes.
+    Last,
+}
+
+impl Cause {
+    /// Its name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NewItem => "new_item",
+            Self::Expiry => "expiry",
+            Self::Budget => "budget",
+            Self::Pin => "pin",
+            Self::Priority => "priority",
+            Self::Score => "score",
+            Self::Repair => "repair",
+            Self::Model => "model",
+            Self::Config => "config",
+            Self::LastPrompt => "last_prompt",
+        }
+    }
+}
+
+impl Diff {
+    /// Compares two plans by their inputs. Of a run of messages that are out for one reason only the ends are looked at.
+    ///
+    /// # Errors
+    ///
+    /// Whatever planning the two requests runs into; mixtures of them that make no plan only show nothing.
+    pub fn between(
+        before: (&ContextWindowManager, &PlanRequest<'_>),
+        after: (&ContextWindowManager, &PlanRequest<'_>),
+    ) -> Result<Self, Error> {
+        let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
+        let worlds = Worlds { before, after };
+        let items = named(&plans.1).chain(named(&plans.0)).collect::<Vec<Item>>();
+        let mut seen = BTreeSet::new();
+        let mut changed = Vec::new();
+        for item in items {
+            let (from, to) = (state(&plans.0, before.1, &item), state(&plans.1, after.1, &item));
+            if seen.insert(item.clone()) && from != to {
+                changed.push((item, from, to));
+            }
+        }
+        if changed.is_empty() {
+            return Ok(Self { changes: Vec::new() });
+        }
+        let trials = Trials::run(&worlds);
+        let change = |(item, from, to): (Item, String, String)| {
+            let (input, shown) = trials.cause_of(&worlds, &item, &from, &to);
+            let cause = cause(input, &item, &plans);
+            Change { id: item.id, document: item.document, from, to, cause, shown }
+        };
+        Ok(Self { changes: changed.into_iter().map(change).collect() })
+    }
+}
+
+/// An item by its namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Item {
+    id: ItemId,
+    document: bool,
+}
+
+/// The items that a plan names.
+fn named(plan: &ContextPlan) -> impl Iterator<Item = Item> + '_ {
+    let included = plan.included.iter().map(|row| (&row.id, row.section));
+    let ends = plan.excluded.iter().flat_map(|row| {
+        [Some(&row.id), row.last_id.as_ref()].into_iter().flatten().map(|id| (id, row.section))
+    });
+    included.chain(ends).map(|(id, section)| Item { id: id.clone(), document: section == Section::Rag })
+}
+
+/// What became of an item, in the words of a change.
+fn state(plan: &ContextPlan, request: &PlanRequest<'_>, item: &Item) -> String {
+    let qualified = format!("{}:{}", if item.document { "rag" } else { "item" }, item.id);
+    match row_of(plan, request, &qualified) {
+        Some((Decision::Included(row), _)) => format!("in: {}", row.reason.name()),
+        Some((Decision::Excluded(row), _)) => format!("out: {}", row.reason.name()),
+        None => "absent".into(),
+    }
+}
+
+fn cause(input: Input, item: &Item, plans: &(ContextPlan, ContextPlan)) -> Cause {
+    let made_up = |plan: &ContextPlan| {
+        plan.included.iter().any(|row| row.source == Source::Synthetic && row.id == item.id && !item.document)
+    };
+    match input {
+        Input::Items if made_up(&plans.0) || made_up(&plans.1) => Cause::Repair,
+        Input::Items => Cause::NewItem,
+        Input::Model => Cause::Model,
+        Input::Config => Cause::Config,
+        Input::Budget => Cause::Budget,
+        Input::Pins => Cause::Pin,
+        Input::Priorities => Cause::Priority,
+        Input::Lifetimes => Cause::Expiry,
+        Input::Scores => Cause::Score,
+        Input::LastPrompt => Cause::LastPrompt,
+    }
+}
+
+/// Plans of mixtures of two requests.
+struct Trials {
+    inputs: Vec<Input>,
+    /// With only this input changed.
+    alone: Vec<Trial>,
+    /// With everything but this input changed.
+    without: Vec<Trial>,
+    /// With this input and those before it changed.
+    steps: Vec<Trial>,
+}
+
+/// One mixture: its plan, if it makes one, and whether its items are those of the second request.
+struct Trial {
+    plan: Option<ContextPlan>,
+    later_items: bool,
+}
+
+impl Trials {
+    fn run(worlds: &Worlds<'_>) -> Self {
+        let inputs = worlds.differing();
+        let trial =
+            |after: &[Input]| Trial { plan: worlds.plan(after), later_items: after.contains(&Input::Items) };
+        let others =
+            |input: &Input| inputs.iter().copied().filter(|other| other != input).collect::<Vec<Input>>();
+        Self {
+            alone: inputs.iter().map(|input| trial(&[*input])).collect(),
+            without: inputs.iter().map(|input| trial(&others(input))).collect(),
+            steps: (0..=inputs.len()).map(|n| trial(&inputs[..n])).collect(),
+            inputs,
+        }
+    }
+
+    /// The one input that a change comes from: one that makes it alone, else one without which it is not made, else the
+    /// last one it takes.
+    fn cause_of(&self, worlds: &Worlds<'_>, item: &Item, from: &str, to: &str) -> (Input, Shown) {
+        let is = |trial: &Trial, wanted: &str| {
+            let request = if trial.later_items { worlds.after.1 } else { worlds.before.1 };
+            trial.plan.as_ref().is_some_and(|plan| state(plan, request, item) == wanted)
+        };
+        let alone = self.alone.iter().position(|trial| is(trial, to));
+        let needed = || self.without.iter().position(|trial| is(trial, from));
+        let last = || {
+            let comes = |at: &usize| !is(&self.steps[*at], to) && is(&self.steps[at + 1], to);
+            (0..self.inputs.len()).rev().find(comes)
+        };
+        let found = alone.map(|at| (at, Shown::Alone));
+        let found = found.or_else(|| needed().map(|at| (at, Shown::Needed)));
+        let found = found.or_else(|| last().map(|at| (at, Shown::Last)));
+        // Two requests without a difference make one plan.
+        found.map_or((Input::Items, Shown::Last), |(at, shown)| (self.inputs[at], shown))
+    }
+}

@@ -1,0 +1,152 @@
+//! Everything a plan depends on, and mixtures of two such worlds: each input from the one or the other.
+
+use crate::{
+    conversation::{Blend, Conversation},
+    error::Error,
+    item::{ItemId, RagItem},
+    manager::ContextWindowManager,
+    plan::ContextPlan,
+    request::PlanRequest,
+};
+
+/// One of the inputs that may differ between two plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Input {
+    Model,
+    Config,
+    Budget,
+    Items,
+    Pins,
+    Priorities,
+    Lifetimes,
+    Scores,
+    LastPrompt,
+}
+
+impl Input {
+    /// In the order in which they are changed one after the other.
+    pub(super) const ALL: [Self; 9] = [
+        Self::Model,
+        Self::Config,
+        Self::Items,
+        Self::Pins,
+        Self::Priorities,
+        Self::Lifetimes,
+        Self::Scores,
+        Self::LastPrompt,
+        Self::Budget,
+    ];
+}
+
+/// A manager and what it is asked.
+pub(super) type Side<'a> = (&'a ContextWindowManager, &'a PlanRequest<'a>);
+
+/// The two sides of a comparison.
+#[derive(Clone, Copy)]
+pub(super) struct Worlds<'a> {
+    pub(super) before: Side<'a>,
+    pub(super) after: Side<'a>,
+}
+
+impl<'a> Worlds<'a> {
+    /// The inputs that differ.
+    pub(super) fn differing(&self) -> Vec<Input> {
+        Input::ALL.into_iter().filter(|input| self.differs(*input)).collect()
+    }
+
+    fn differs(&self, input: Input) -> bool {
+        let Self { before: (manager, a), after: (other, b) } = self;
+        // What comes with an item that only one side has is no difference of its own.
+        let mixtures = || (self.mixed(&[]), self.mixed(&[input]));
+        match input {
+            Input::Model => !manager.is_for_the_target_of(other),
+            Input::Config => manager.config() != other.config(),
+            Input::Budget => a.limits != b.limits || a.margin != b.margin,
+            Input::Items => {
+                let texts = |request: &PlanRequest<'_>| {
+                    let mut texts: Vec<(ItemId, String)> =
+                        request.rag.iter().map(|item| (item.id.clone(), item.text.to_string())).collect();
+                    texts.sort();
+                    texts
+                };
+                !a.log.has_the_items_of(b.log)
+                    || texts(a) != texts(b)
+                    || a.focus != b.focus
+                    || a.state != b.state
+                    || a.tools != b.tools
+            }
+            Input::Pins => {
+                let ((then, _), (now, _)) = mixtures();
+                now.pins().keys().ne(then.pins().keys())
+            }
+            Input::Priorities => {
+                let ((then, _), (now, _)) = mixtures();
+                now.pins() != then.pins() || now.note_priorities() != then.note_priorities()
+            }
+            Input::Lifetimes => {
+                let ((then, before), (now, after)) = mixtures();
+                let ttl = |documents: &[RagItem]| documents.iter().map(|item| item.ttl).collect::<Vec<_>>();
+                now.all_lifetimes() != then.all_lifetimes() || ttl(&after) != ttl(&before)
+            }
+            Input::Scores => {
+                let ((_, before), (_, after)) = mixtures();
+                let scores = |documents: &[RagItem]| {
+                    documents
+                        .iter()
+                        .map(|item| (item.score.to_bits(), item.origin.clone()))
+                        .collect::<Vec<_>>()
+                };
+                scores(&after) != scores(&before)
+            }
+            Input::LastPrompt => a.previous != b.previous || a.log.all_sent() != b.log.all_sent(),
+        }
+    }
+
+    /// The log and the documents with these inputs from after, the others from before.
+    fn mixed(&self, after: &[Input]) -> (Conversation, Vec<RagItem>) {
+        let (a, b) = (self.before.1, self.after.1);
+        let from = |input| if after.contains(&input) { b.log } else { a.log };
+        let blend = Blend {
+            items: from(Input::Items),
+            pins: from(Input::Pins),
+            priorities: from(Input::Priorities),
+            lifetimes: from(Input::Lifetimes),
+            sent: from(Input::LastPrompt),
+        };
+        let documents = |input| if after.contains(&input) { &b.rag } else { &a.rag };
+        let mixed = |item: &RagItem| {
+            let of = |list: &'a [RagItem]| list.iter().find(|other| other.id == item.id);
+            let mut item = item.clone();
+            if let Some(other) = of(documents(Input::Scores)) {
+                item.score = other.score;
+                item.origin.clone_from(&other.origin);
+            }
+            if let Some(other) = of(documents(Input::Lifetimes)) {
+                item.ttl = other.ttl;
+            }
+            item
+        };
+        (blend.log(), documents(Input::Items).iter().map(mixed).collect())
+    }
+
+    /// The plan with these inputs from after, the others from before; none where they make no plan together.
+    pub(super) fn plan(&self, after: &[Input]) -> Option<ContextPlan> {
+        self.try_plan(after).ok()
+    }
+
+    fn try_plan(&self, after: &[Input]) -> Result<ContextPlan, Error> {
+        let (a, b) = (self.before.1, self.after.1);
+        let from = |input| if after.contains(&input) { b } else { a };
+        let (log, rag) = self.mixed(after);
+        let managers = |input| if after.contains(&input) { self.after.0 } else { self.before.0 };
+        let manager = managers(Input::Model).with_config(managers(Input::Config).config().clone())?;
+        let items = from(Input::Items);
+        let mut request =
+            PlanRequest::new(&log).rag(rag).tools(items.tools).limits(from(Input::Budget).limits);
+        request.focus.clone_from(&items.focus);
+        request.state.clone_from(&items.state);
+        request.margin = from(Input::Budget).margin;
+        request.previous.clone_from(&from(Input::LastPrompt).previous);
+        manager.plan(&request)
+    }
+}

@@ -1,0 +1,287 @@
+//! What a diff says, planned again by hand: the same sessions with only the named input changed.
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
+
+mod support;
+
+use context_window::{
+    Cause, ContextPlan, ContextWindowManager, Conversation, Diff, Fill, Model, PlanRequest, Priority,
+    RequestLimits, Section, Shown, TokenCounter, ToolResults, Ttl,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use support::generate::{self, Before, Session};
+
+/// One input of a session, changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mutation {
+    Model,
+    Config,
+    Items,
+    Pin,
+    Priority,
+    Expiry,
+    Score,
+    LastPrompt,
+    Budget,
+}
+
+const ALL: [Mutation; 9] = [
+    Mutation::Model,
+    Mutation::Config,
+    Mutation::Items,
+    Mutation::Pin,
+    Mutation::Priority,
+    Mutation::Expiry,
+    Mutation::Score,
+    Mutation::LastPrompt,
+    Mutation::Budget,
+];
+
+fn of(cause: Cause) -> Mutation {
+    match cause {
+        Cause::NewItem | Cause::Repair => Mutation::Items,
+        Cause::Expiry => Mutation::Expiry,
+        Cause::Budget => Mutation::Budget,
+        Cause::Pin => Mutation::Pin,
+        Cause::Priority => Mutation::Priority,
+        Cause::Score => Mutation::Score,
+        Cause::Model => Mutation::Model,
+        Cause::Config => Mutation::Config,
+        Cause::LastPrompt => Mutation::LastPrompt,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is changed, and into what.
+#[derive(Debug, Clone)]
+struct Numbers {
+    budget: u64,
+    at: usize,
+    score: i32,
+    other: Session,
+}
+
+/// A session with these inputs changed, and whether its model is.
+fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bool) {
+    let mut session = session.clone();
+    for mutation in what {
+        match mutation {
+            Mutation::Model => {}
+            Mutation::Config => {
+                session.config.rag.fill = match session.config.rag.fill {
+                    Fill::Backfill => Fill::Prefix,
+                    _ => Fill::Backfill,
+                };
+                session.config.sections = with.other.config.sections.clone();
+            }
+            Mutation::Items => {}
+            Mutation::Pin => {
+                let count = session.lines.len();
+                if let Some(line) = session.lines.get_mut(with.at % count.max(1)) {
+                    line.life.pin = if line.life.pin.is_some() { None } else { Some(Priority::Normal) };
+                }
+            }
+            Mutation::Priority => {
+                for note in session.notes.iter_mut().take(2) {
+                    note.1 = match note.1 {
+                        Priority::High => Priority::Low,
+                        _ => Priority::High,
+                    };
+                }
+            }
+            Mutation::Expiry => {
+                let count = session.lines.len();
+                if let Some(line) = session.lines.get_mut(with.at % count.max(1)) {
+                    line.life.ttl = match line.life.ttl {
+                        Some(Ttl::NoneRemaining) => None,
+                        _ => Some(Ttl::NoneRemaining),
+                    };
+                }
+            }
+            Mutation::Score => {
+                let count = session.rag.len();
+                if let Some(document) = session.rag.get_mut(with.at % count.max(1)) {
+                    document.score = with.score;
+                }
+            }
+            Mutation::LastPrompt => {
+                session.before = match session.before {
+                    None => Some(Before {
+                        start: with.at % 4,
+                        set: Vec::new(),
+                        same_question: false,
+                        cleared: None,
+                    }),
+                    Some(_) => None,
+                };
+            }
+            Mutation::Budget => session.budget = with.budget,
+        }
+    }
+    // Last, so that what is changed above is there on both sides.
+    if what.contains(&Mutation::Items) {
+        session.lines.extend(with.other.lines.iter().take(2).cloned());
+        session.rag.truncate(session.rag.len().saturating_sub(1));
+    }
+    (session, what.contains(&Mutation::Model))
+}
+
+struct Planned {
+    manager: ContextWindowManager,
+    log: Conversation,
+    session: Session,
+}
+
+impl Planned {
+    fn new((session, other_model): (Session, bool)) -> Self {
+        let counter = if other_model { TokenCounter::chars_per_4() } else { generate::bytes() };
+        let model = Model::custom(if other_model { "another" } else { "test" });
+        let manager = ContextWindowManager::new(model, counter, session.config.clone()).unwrap();
+        Self { manager, log: session.log(), session }
+    }
+
+    fn request(&self) -> PlanRequest<'_> {
+        self.session.request(&self.log)
+    }
+
+    fn plan(&self) -> ContextPlan {
+        self.manager.build_plan(&self.request()).unwrap()
+    }
+}
+
+/// What became of everything that has a row of its own.
+fn states(plan: &ContextPlan, lines: usize) -> BTreeMap<(bool, String), String> {
+    let mut states = BTreeMap::new();
+    for row in plan.included.iter() {
+        states
+            .insert((row.section == Section::Rag, row.id.to_string()), format!("in: {}", row.reason.name()));
+    }
+    for row in &plan.excluded {
+        let reason = format!("out: {}", row.reason.name());
+        let number = |id: &str| id.strip_prefix('m').and_then(|at| at.parse::<usize>().ok());
+        match (number(row.id.as_str()), row.section) {
+            (Some(from), Section::Conversation | Section::SystemPinned) => {
+                for at in from..(from + row.count as usize).min(lines) {
+                    states.insert((false, format!("m{at}")), reason.clone());
+                }
+            }
+            (_, section) => {
+                drop(states.entry((section == Section::Rag, row.id.to_string())).or_insert(reason))
+            }
+        }
+    }
+    states
+}
+
+proptest! {
+    #![proptest_config(generate::cases(1_000, 20_000))]
+
+    #[test]
+    fn every_cause_is_the_one_that_planning_again_shows(
+        session in generate::session(),
+        other in generate::session(),
+        what in prop::sample::subsequence(&ALL[..], 1..4),
+        (budget, at, score) in (1u64..1_500, 0usize..20, 0i32..5),
+    ) {
+        let mut session = session;
+        // Ids of their own: which of two documents of one id is meant is nobody's to say.
+        let mut seen = BTreeSet::new();
+        session.rag.retain(|document| seen.insert(document.id));
+        if session.config.conversation.tool_results == ToolResults::Clip {
+            session.config.conversation.tool_results = ToolResults::Keep;
+        }
+        let with = Numbers { budget, at, score, other };
+        let side = |what: &[Mutation]| Planned::new(mutated(&session, what, &with));
+        let (a, b) = (side(&[]), side(&what));
+        let (before, after) = (a.plan(), b.plan());
+        let (then, now) = (states(&before, a.session.lines.len()), states(&after, b.session.lines.len()));
+        let diff = Diff::between((&a.manager, &a.request()), (&b.manager, &b.request())).unwrap();
+        let absent = "absent".to_owned();
+        for change in &diff.changes {
+            let key = (change.document, change.id.to_string());
+            prop_assert_eq!(then.get(&key).unwrap_or(&absent), &change.from);
+            prop_assert_eq!(now.get(&key).unwrap_or(&absent), &change.to);
+            let cause = of(change.cause);
+            prop_assert!(what.contains(&cause), "{change:?} by {what:?}");
+            let again = |what: &[Mutation]| {
+                let other = side(what);
+                states(&other.plan(), other.session.lines.len()).get(&key).unwrap_or(&absent).clone()
+            };
+            let others: Vec<Mutation> = what.iter().copied().filter(|other| *other != cause).collect();
+            match change.shown {
+                Shown::Alone => prop_assert_eq!(again(&[cause]), change.to.clone(), "{:?}", change),
+                Shown::Needed => prop_assert_eq!(again(&others), change.from.clone(), "{:?}", change),
+                _ => {
+                    prop_assert!(what.iter().all(|one| again(&[*one]) != change.to), "{change:?}");
+                }
+            }
+        }
+        // Nothing that came in or went out is missing.
+        for key in then.keys().chain(now.keys()).collect::<BTreeSet<_>>() {
+            let is_in = |states: &BTreeMap<_, String>| states.get(key).is_some_and(|state| state.starts_with("in"));
+            let told = diff.changes.iter().any(|change| change.document == key.0 && change.id.as_str() == key.1);
+            prop_assert!(told || is_in(&then) == is_in(&now), "{key:?}");
+        }
+    }
+}
+
+/// Consecutive turns of real sessions, and the same turn under another budget.
+#[test]
+fn real_sessions_differ_for_reasons_that_planning_again_shows() {
+    let manager =
+        ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Default::default())
+            .unwrap();
+    let (mut pairs, mut changes, mut shown) = (0, 0, BTreeMap::<String, u64>::new());
+    let files = support::data::files(&["conv_", "long_memorybank"]);
+    let none = files.is_empty();
+    let sessions = files.iter().flat_map(|file| file.sessions()).map(Result::unwrap);
+    for session in sessions.step_by(if full() { 1 } else { 4 }) {
+        let messages = session.log.messages().to_vec();
+        if messages.len() < 4 || messages.len() > 400 {
+            continue;
+        }
+        let log = |count: usize| Conversation::from(messages[..count].iter().cloned());
+        let cut = messages.len() * 2 / 3;
+        let (old, new) = (log(cut), log(messages.len()));
+        let request = |log, budget| PlanRequest::new(log).limits(RequestLimits::budget(budget));
+        for (a, b, cause) in [
+            (request(&old, 3_000), request(&new, 3_000), Some(Mutation::Items)),
+            (request(&new, 3_000), request(&new, 2_000), Some(Mutation::Budget)),
+            (request(&old, 2_000), request(&new, 3_000), None),
+        ] {
+            let diff = Diff::between((&manager, &a), (&manager, &b)).unwrap();
+            pairs += 1;
+            for change in &diff.changes {
+                changes += 1;
+                *shown.entry(format!("{:?} {:?}", change.cause, change.shown)).or_default() += 1;
+                if let Some(cause) = cause {
+                    assert_eq!((of(change.cause), change.shown), (cause, Shown::Alone), "{change:?}");
+                    continue;
+                }
+                // Two inputs: each of them is changed alone here once more.
+                let plan = |log, budget| manager.build_plan(&request(log, budget)).unwrap();
+                let trial = match (of(change.cause), change.shown) {
+                    (Mutation::Items, Shown::Alone) | (Mutation::Budget, Shown::Needed) => plan(&new, 2_000),
+                    (Mutation::Budget, Shown::Alone) | (Mutation::Items, Shown::Needed) => plan(&old, 3_000),
+                    _ => continue,
+                };
+                let is_in = trial.included.iter().any(|row| row.id == change.id);
+                let wanted = if change.shown == Shown::Alone { &change.to } else { &change.from };
+                assert_eq!(is_in, wanted.starts_with("in"), "{change:?}");
+            }
+        }
+    }
+    eprintln!("{pairs} pairs of plans of real sessions, {changes} changes: {shown:?}");
+    assert!(pairs >= 1_000 || none, "{pairs}");
+}
+
+fn full() -> bool {
+    std::env::var_os("FULL").is_some_and(|full| full == "1")
+}
