@@ -173,7 +173,7 @@ fn states(plan: &ContextPlan, lines: usize) -> BTreeMap<(bool, String), String> 
                 }
             }
             (_, section) => {
-                drop(states.entry((section == Section::Rag, row.id.to_string())).or_insert(reason))
+                states.entry((section == Section::Rag, row.id.to_string())).or_insert(reason);
             }
         }
     }

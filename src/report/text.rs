@@ -268,7 +268,7 @@ impl Text<'_> {
         self.page.hanging(f, "  what cannot be left out: ", &(largest.join(", ") + &more))?;
         let conflict: Vec<String> = overflow.conflict.iter().map(|id| short(id.as_str())).collect();
         let alone = match conflict.len() {
-            0 => "nothing: what is sent beside the items is too much by itself".to_owned(),
+            0 => "what is sent beside the items, by itself".to_owned(),
             1 => format!("{} alone", conflict[0]),
             _ if conflict.len() > LARGEST_SHOWN => format!("the {} largest of them together", conflict.len()),
             _ => format!("{} together", conflict.join(", ")),

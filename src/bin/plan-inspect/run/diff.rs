@@ -17,7 +17,8 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
     let before = Prepared::new(session, &args.terms, model)?;
     let id = args.then_id.as_ref().or(args.id.as_ref());
     let session = input::sessions(&args.after)?.session(id.map(String::as_str))?;
-    let after = Prepared::new(session, &args.terms, args.then_model.as_deref().or(model))?.budget(args.then_budget);
+    let after =
+        Prepared::new(session, &args.terms, args.then_model.as_deref().or(model))?.budget(args.then_budget);
     let diff = context_window::Diff::between(
         (&before.manager, &before.request()),
         (&after.manager, &after.request()),
