@@ -71,7 +71,7 @@ pub(crate) fn plan(
     chosen: &Selection,
 ) -> Result<ContextPlan, Error> {
     let merged = select::merges_state(pool, scale, chosen);
-    let mut parts = included::rows(pool, scale.results(), meter, chosen, frame.placement, merged)?;
+    let mut parts = included::rows(pool, scale, meter, chosen, frame.placement, merged)?;
     sent::conform(&mut parts, pool, meter, frame)?;
     let excluded = excluded::rows(pool, meter, chosen)?;
     let mut overhead = frame.overhead.clone();

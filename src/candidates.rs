@@ -24,11 +24,13 @@ use std::{
 mod documents;
 mod results;
 mod scale;
+mod shelf;
 mod trace;
 
 pub(crate) use documents::Document;
 pub(crate) use results::{Results, Shortened};
 pub(crate) use scale::Scale;
+pub(crate) use shelf::Shelf;
 pub(crate) use trace::{Basis, Quantity, Trace};
 
 /// A handle on a candidate: a number, no text.
@@ -81,6 +83,8 @@ pub(crate) struct Pool<'a> {
     state: Vec<(ItemId, Message)>,
     focus: Option<Message>,
     documents: Vec<Document>,
+    /// The ranks of those that nothing keeps out before it is weighed: they compete, in this order.
+    competing: Vec<u32>,
     /// How many of the documents, from the first, are the set that stays while the live question does (rule S5).
     pub(crate) steady_documents: Option<u32>,
     /// Where the last prompt's window started, if that still holds (rule S5).
@@ -136,6 +140,12 @@ impl<'a> Pool<'a> {
             log,
             request,
             config,
+            competing: documents
+                .iter()
+                .zip(0..)
+                .filter(|(one, _)| one.out.is_none())
+                .map(|(_, rank)| rank)
+                .collect(),
             documents,
             steady_documents,
             window_start: None,
@@ -459,6 +469,21 @@ impl<'a> Pool<'a> {
 
     pub(crate) fn documents(&self) -> &[Document] {
         &self.documents
+    }
+
+    /// How many documents compete when the set of the last prompt is no matter.
+    pub(crate) fn places(&self) -> u32 {
+        self.competing.len() as u32
+    }
+
+    /// The rank of the document at this place among those that compete.
+    pub(crate) fn rank_at(&self, place: u32) -> u32 {
+        self.competing[place as usize]
+    }
+
+    /// The place of a document that competes.
+    pub(crate) fn place_of(&self, rank: u32) -> Option<u32> {
+        self.competing.binary_search(&rank).ok().map(|place| place as u32)
     }
 
     /// The documents that compete: those that stay while the live question does, or all.

@@ -2,6 +2,7 @@
 
 use crate::{
     candidates::Unit,
+    conversation::Conversation,
     error::Error,
     item::{ItemId, Section, Source},
     manager::ContextWindowManager,
@@ -10,7 +11,7 @@ use crate::{
     request::PlanRequest,
 };
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 mod displaced;
 mod found;
@@ -212,18 +213,19 @@ struct Subject<'a> {
 impl<'a> Subject<'a> {
     fn find(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &str) -> Result<Self, Error> {
         let (row, id) = row_of(plan, request, id).ok_or_else(|| Error::nowhere(id, near(plan, id)))?;
-        Ok(Self { key: key_of(request, row, &id), id, row })
+        Ok(Self { key: Ids::of(request).key(row, &id), id, row })
     }
 
     fn all(plan: &'a ContextPlan, request: &PlanRequest<'_>) -> Vec<Self> {
         let included = plan.included.iter().map(Decision::Included);
         let rows = included.chain(plan.excluded.iter().map(Decision::Excluded));
+        let ids = Ids::of(request);
         let subject = |row: Decision<'a>| {
             let id = match row {
                 Decision::Included(row) => &row.id,
                 Decision::Excluded(row) => row.last_id.as_ref().unwrap_or(&row.id),
             };
-            Self { id: id.clone(), row, key: key_of(request, row, id) }
+            Self { id: id.clone(), row, key: ids.key(row, id) }
         };
         rows.map(subject).collect()
     }
@@ -268,28 +270,43 @@ fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> 
     plan.excluded.iter().find(holds).map(Decision::Excluded)
 }
 
-/// What a row stands for in the rules; nothing for what is no candidate.
-fn key_of(request: &PlanRequest<'_>, row: Decision<'_>, id: &ItemId) -> Option<Key> {
-    let (section, source) = match row {
-        Decision::Included(row) => (row.section, Some(row.source)),
-        Decision::Excluded(row) => (row.section, row.source),
-    };
-    if section == Section::Rag {
-        return request.rag.iter().position(|item| item.id == *id).map(|at| Unit::Document(at as u32));
+/// What the ids of a request stand for.
+struct Ids<'a> {
+    log: &'a Conversation,
+    documents: BTreeMap<&'a ItemId, u32>,
+    notes: BTreeMap<&'a ItemId, u32>,
+}
+
+impl<'a> Ids<'a> {
+    fn of(request: &'a PlanRequest<'_>) -> Self {
+        // Of several documents with one id the first is meant.
+        let places = (0..request.rag.len() as u32).rev();
+        let documents = places.map(|at| (&request.rag[at as usize].id, at)).collect();
+        let notes = request.log.notes().iter().map(|note| &note.item.id).zip(0..).collect();
+        Self { log: request.log, documents, notes }
     }
-    let log = request.log;
-    if source == Some(Source::Pinned)
-        && let Some(at) = log.notes().iter().position(|note| note.item.id == *id)
-    {
-        return Some(Unit::Note(at as u32));
+
+    /// What a row stands for in the rules; nothing for what is no candidate.
+    fn key(&self, row: Decision<'_>, id: &ItemId) -> Option<Key> {
+        let (section, source) = match row {
+            Decision::Included(row) => (row.section, Some(row.source)),
+            Decision::Excluded(row) => (row.section, row.source),
+        };
+        if section == Section::Rag {
+            return self.documents.get(id).copied().map(Unit::Document);
+        }
+        if let (Some(Source::Pinned), Some(at)) = (source, self.notes.get(id)) {
+            return Some(Unit::Note(*at));
+        }
+        // A made-up result belongs to the message whose call it answers.
+        let made_up = id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic));
+        let of = made_up.and_then(|rest| {
+            let ends = rest.match_indices(':').map(|(at, _)| &rest[..at]);
+            ends.filter_map(|message| self.log.position_of(&message.into())).next()
+        });
+        let position = self.log.position_of(id).or(of)?;
+        Unit::of(self.log.turns().place_of(position))
     }
-    // A made-up result belongs to the message whose call it answers.
-    let made_up = id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic));
-    let of = made_up.and_then(|rest| {
-        let ends = rest.match_indices(':').map(|(at, _)| &rest[..at]);
-        ends.filter_map(|message| log.position_of(&message.into())).next()
-    });
-    log.position_of(id).or(of).and_then(|position| Unit::of(log.turns().place_of(position)))
 }
 
 /// An id that may have been meant.

@@ -39,10 +39,17 @@ pub(crate) struct Decided<'p> {
     pub(crate) chosen: Selection,
     budgets: Budgets,
     /// Every way of sending results that was tried, the last one taken.
-    tried: Vec<(Rc<Case<'p>>, Budgets)>,
+    tried: Vec<Tried<'p>>,
     /// What there was to share out, and might be below nothing.
     total: i128,
     withheld: u64,
+}
+
+/// One way of sending results, what was shared out for it, and what decisions about it rest on.
+struct Tried<'p> {
+    case: Rc<Case<'p>>,
+    budgets: Budgets,
+    trace: Trace,
 }
 
 /// A plan, and how it came about.
@@ -81,22 +88,21 @@ impl<'p> Planning<'p> {
 
     /// What is in for a prompt budget, less `withheld` tokens.
     pub(crate) fn decide(&self, frame: &Frame<'_>, budget: u64, withheld: u64) -> Result<Decided<'p>, Error> {
-        // What earlier decisions rested on is nothing to this one.
-        for case in self.cases.borrow().iter() {
-            let _ = case.scale.take_trace();
-        }
         let purse = self.purse(frame, budget, withheld);
-        let tried = self.share_out(purse)?; // B4, B5, S6, S7, N5
-        let (case, budgets) = tried.last().expect("one way of sending results at least");
-        let (case, budgets) = (Rc::clone(case), *budgets);
+        let mut tried = self.share_out(purse)?; // B4, B5, S6, S7, N5
+        let last = tried.last().expect("one way of sending results at least");
+        let (case, budgets) = (Rc::clone(&last.case), last.budgets);
         let total = purse.budget;
         let purse = Purse { reserved: purse.reserved && !budgets.no_block, ..purse };
         let chosen = select::choose(self.pool, &case.scale, &budgets, purse, self.config)?; // S2-S5, S8, S9, B6
+        for tried in &mut tried {
+            tried.trace = tried.case.scale.take_trace();
+        }
         Ok(Decided { chosen, budgets, tried, total, withheld })
     }
 
     /// The budgets, and the sizes they were made with: where tool results have to be shorter, with those.
-    fn share_out(&self, purse: Purse) -> Result<Vec<(Rc<Case<'p>>, Budgets)>, Error> {
+    fn share_out(&self, purse: Purse) -> Result<Vec<Tried<'p>>, Error> {
         let supply = Supply {
             total: u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX),
             reserved: if purse.reserved { purse.block } else { 0 },
@@ -111,7 +117,7 @@ impl<'p> Planning<'p> {
             let asked = self.traced_to.is_none() || !budgets.overflow;
             let shorter = asked.then(|| select::shorter_results(self.pool, &case.scale, &budgets));
             let shorter = shorter.transpose()?.flatten();
-            tried.push((case, budgets));
+            tried.push(Tried { case, budgets, trace: Trace::default() });
             match shorter {
                 Some(shorter) => results = shorter,
                 None => return Ok(tried),
@@ -144,37 +150,36 @@ impl<'p> Planning<'p> {
         self.case(Results::remembered(self.pool), limit)?.scale.weigh(unit, limit)
     }
 
-    /// The totals around that of a decision, no less than `least` and no more than `most`, in which everything is decided
-    /// alike. What it rests on is taken.
-    pub(crate) fn reach(&self, decided: &Decided<'_>, least: i128, most: i128) -> (i128, i128) {
+    /// The largest total, no more than `most`, up to which everything is decided as it was.
+    pub(crate) fn reach_up(&self, decided: &Decided<'_>, most: i128) -> i128 {
+        let holds = self.holds(decided, |trace| &trace.grows, |now, then| then - now);
         let total = decided.total;
-        let traces: Vec<Trace> = decided.tried.iter().map(|(case, _)| case.scale.take_trace()).collect();
-        let holds = |at: i128, moved: fn(i128, i128) -> i128, within: fn(&Trace) -> &[u64; 6]| {
-            decided.tried.iter().zip(&traces).all(|((case, budgets), trace)| {
-                let (now, then) = (self.quantities(case, budgets, total), self.quantities(case, budgets, at));
-                (0..now.len()).all(|q| moved(now[q], then[q]) < i128::from(within(trace)[q]))
+        total + gallop((most - total).max(0), |step| holds(total + step))
+    }
+
+    /// The smallest total, no less than `least`, down to which everything is decided as it was.
+    pub(crate) fn reach_down(&self, decided: &Decided<'_>, least: i128) -> i128 {
+        let holds = self.holds(decided, |trace| &trace.falls, |now, then| now - then);
+        let total = decided.total;
+        total - gallop((total - least).max(0), |step| holds(total - step))
+    }
+
+    /// Whether everything is decided alike at another total: no quantity moves as far as a decision bears.
+    fn holds<'d>(
+        &'d self,
+        decided: &'d Decided<'_>,
+        bears: fn(&Trace) -> &[u64; 6],
+        moved: fn(i128, i128) -> i128,
+    ) -> impl Fn(i128) -> bool + 'd {
+        let total = decided.total;
+        let now: Vec<[i128; 6]> =
+            decided.tried.iter().map(|tried| self.quantities(&tried.case, &tried.budgets, total)).collect();
+        move |at| {
+            decided.tried.iter().zip(&now).all(|(tried, now)| {
+                let then = self.quantities(&tried.case, &tried.budgets, at);
+                (0..now.len()).all(|q| moved(now[q], then[q]) < i128::from(bears(&tried.trace)[q]))
             })
-        };
-        let (mut low, mut high) = (least.min(total), total);
-        while low < high {
-            let middle = (low + high).div_euclid(2);
-            if holds(middle, |now, then| now - then, |trace| &trace.falls) {
-                high = middle
-            } else {
-                low = middle + 1
-            }
         }
-        let from = high;
-        let (mut low, mut high) = (total, most.max(total));
-        while low < high {
-            let middle = (low + high + 1).div_euclid(2);
-            if holds(middle, |now, then| then - now, |trace| &trace.grows) {
-                low = middle
-            } else {
-                high = middle - 1
-            }
-        }
-        (from, low)
     }
 
     /// The numbers that decisions compare with, at another total.
@@ -218,7 +223,7 @@ impl Decided<'_> {
     }
 
     pub(crate) fn scale(&self) -> &Scale<'_> {
-        &self.tried[self.tried.len() - 1].0.scale
+        &self.tried[self.tried.len() - 1].case.scale
     }
 }
 
@@ -232,4 +237,20 @@ impl Attempt<'_> {
         let withheld = self.decided.withheld;
         (excess > 0 && !self.decided.is_minimal()).then(|| withheld.saturating_add(excess).max(supplied))
     }
+}
+
+/// The largest number of steps, no more than `most`, so that every number up to it holds; what does not hold never does
+/// again further on.
+fn gallop(most: i128, holds: impl Fn(i128) -> bool) -> i128 {
+    let (mut good, mut step) = (0, 1);
+    while good < most && holds((good + step).min(most)) {
+        good = (good + step).min(most);
+        step *= 2;
+    }
+    let mut bad = (good + step).min(most + 1);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if holds(middle) { good = middle } else { bad = middle }
+    }
+    good
 }

@@ -10,17 +10,22 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
+mod documents;
 mod pinned;
 mod purse;
 mod rag;
 mod window;
 
+pub(crate) use documents::Documents;
 pub(crate) use purse::{Purse, merges_state};
 
 /// What was chosen, and why the rest was not.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
+    /// What is in, documents apart.
     pub(crate) kept: BTreeMap<Unit, Kept>,
+    /// The documents that are in, by their places among those that compete.
+    pub(crate) documents: Documents,
     /// Messages and exchanges that the walk examined and that can never come in as they are.
     pub(crate) dead: BTreeMap<Unit, ExcludedReason>,
     /// Pins that got no room.
@@ -62,25 +67,41 @@ pub(crate) enum Window {
 pub(crate) struct Kept {
     pub(crate) section: Section,
     pub(crate) reason: IncludedReason,
-    pub(crate) tokens: u64,
 }
 
 impl Selection {
     fn keep(&mut self, unit: Unit, section: Section, reason: IncludedReason, tokens: u64) {
-        let kept = Kept { section, reason, tokens };
+        let kept = Kept { section, reason };
         if self.kept.insert(unit, kept).is_none() {
             let used = &mut self.used[section as usize];
             *used = used.saturating_add(tokens);
         }
     }
 
+    fn keep_document(&mut self, place: u32, tokens: u64) {
+        if self.documents.insert(place) {
+            self.pay_for_documents(tokens);
+        }
+    }
+
+    fn pay_for_documents(&mut self, tokens: u64) {
+        let used = &mut self.used[Section::Rag as usize];
+        *used = used.saturating_add(tokens);
+    }
+
+    /// How many units are in.
+    fn len(&self) -> usize {
+        self.kept.len() + self.documents.len()
+    }
+
+    /// Whether a unit is in that is no document.
     pub(crate) fn has(&self, unit: Unit) -> bool {
         self.kept.contains_key(&unit)
     }
 
     /// Whether a document is in, so that the block around them is sent.
     pub(crate) fn has_documents(&self) -> bool {
-        self.kept.range(Unit::Document(0)..).next().is_some()
+        !self.documents.is_empty()
     }
 }
 
@@ -122,7 +143,7 @@ fn choose_with(
     let budget = budgets.pots[Section::Rag as usize].budget;
     rag::take_within(pool, scale, budget, share(budgets), &config.rag, &mut chosen)?;
     loop {
-        let before = chosen.kept.len();
+        let before = chosen.len();
         let room = purse.room(Section::SystemPinned, pool, scale, &chosen);
         pinned::take(pool, scale, room, &mut chosen)?;
         let left = purse.room(Section::Conversation, pool, scale, &chosen);
@@ -138,8 +159,10 @@ fn choose_with(
             return Ok(chosen);
         }
         // A reserve that no document needs is offered once more; when nothing moves any longer, this is it.
-        if chosen.kept.len() == before && !purse.release_block(&chosen) {
-            window::survey(scale, &mut chosen)?;
+        if chosen.len() == before && !purse.release_block(&chosen) {
+            if !scale.is_traced() {
+                window::survey(scale, &mut chosen)?;
+            }
             return Ok(chosen);
         }
     }

@@ -1,7 +1,7 @@
 //! The rows of the prompt, in prompt order (rules O1, O2), and the messages they become.
 
 use crate::{
-    candidates::{Pool, Results, Shortened, Unit},
+    candidates::{Pool, Results, Scale, Shortened, Unit},
     config::Placement,
     error::Error,
     expiry::Fate,
@@ -55,7 +55,7 @@ pub(super) struct Changed {
 
 pub(super) fn rows(
     pool: &Pool<'_>,
-    results: &Results,
+    scale: &Scale<'_>,
     meter: &Meter,
     chosen: &Selection,
     placement: Placement,
@@ -63,7 +63,8 @@ pub(super) fn rows(
 ) -> Result<Parts, Error> {
     let mut writer = Writer {
         pool,
-        results,
+        scale,
+        results: scale.results(),
         meter,
         chosen,
         parts: Parts {
@@ -121,6 +122,7 @@ pub(super) fn source_of(role: Role) -> Source {
 
 struct Writer<'a, 'b> {
     pool: &'a Pool<'b>,
+    scale: &'a Scale<'b>,
     results: &'a Results,
     meter: &'a Meter,
     chosen: &'a Selection,
@@ -319,12 +321,13 @@ impl Writer<'_, '_> {
         self.parts.first_rows.push(self.parts.rows.len());
         let mut text = String::from(wording::BLOCK_OPEN);
         let mut pieces = self.meter.block();
-        for (unit, kept) in self.chosen.kept.range(Unit::Document(0)..) {
-            let Unit::Document(rank) = unit else { continue };
-            let item = self.pool.document(*rank);
+        for place in self.chosen.documents.iter() {
+            let rank = self.pool.rank_at(place);
+            let unit = Unit::Document(rank);
+            let item = self.pool.document(rank);
             let fenced = self.meter.fenced(item);
-            let tokens = kept.tokens;
-            if let Fate::Asks(ids) = self.pool.fate(*unit)? {
+            let tokens = self.scale.whole(unit)?;
+            if let Fate::Asks(ids) = self.pool.fate(unit)? {
                 self.parts.notices.extend(ids.into_iter().map(ask_about));
             }
             pieces += tokens;

@@ -1,11 +1,16 @@
 //! Sizes on demand (rule N5). The fields are private: who holds a scale can weigh, and cannot read.
 
-use super::{Basis, Pool, Results, Trace, Unit};
+use super::{Basis, Pool, Results, Shelf, Trace, Unit};
 use crate::{
     error::Error, expiry::Fate, message::Message, meter::Meter, reason::ExcludedReason, recipient::Standing,
     repair, tokens::Weight,
 };
-use std::{borrow::Cow, cell::RefCell, collections::BTreeMap, ops::Range};
+use std::{
+    borrow::Cow,
+    cell::{OnceCell, RefCell},
+    collections::BTreeMap,
+    ops::Range,
+};
 
 /// Weighs the candidates of one pool, each no further than asked for and never twice.
 pub(crate) struct Scale<'a> {
@@ -15,6 +20,7 @@ pub(crate) struct Scale<'a> {
     known: RefCell<BTreeMap<Unit, Known>>,
     /// How far decisions reach, and the largest number of tokens that matters to that; only where it is asked for.
     trace: Option<(RefCell<Trace>, u64)>,
+    shelf: OnceCell<Shelf>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +32,7 @@ enum Known {
 impl<'a> Scale<'a> {
     /// Results are weighed as they are sent (rule S7).
     pub(crate) fn new(pool: &'a Pool<'a>, meter: &'a Meter, results: Results) -> Self {
-        Self { pool, meter, results, known: RefCell::default(), trace: None }
+        Self { pool, meter, results, known: RefCell::default(), trace: None, shelf: OnceCell::new() }
     }
 
     /// A scale that keeps how far decisions reach; weights above `most` never fit anything.
@@ -37,6 +43,28 @@ impl<'a> Scale<'a> {
     /// What the decisions since the last call rest on.
     pub(crate) fn take_trace(&self) -> Trace {
         self.trace.as_ref().map(|(trace, _)| trace.take()).unwrap_or_default()
+    }
+
+    /// The sizes of the documents, where decisions are traced: there the same ones are weighed again and again.
+    pub(crate) fn shelf(&self) -> Result<Option<&Shelf>, Error> {
+        let Some((_, most)) = &self.trace else { return Ok(None) };
+        if let Some(shelf) = self.shelf.get() {
+            return Ok(Some(shelf));
+        }
+        let places = 0..self.pool.places();
+        let size = |place| {
+            Ok(match self.weigh(Unit::Document(self.pool.rank_at(place)), *most)? {
+                Weight::Exactly(n) => n,
+                Weight::Over => u64::MAX,
+            })
+        };
+        let sizes: Vec<u64> = places.map(size).collect::<Result<_, Error>>()?;
+        Ok(Some(self.shelf.get_or_init(|| Shelf::new(&sizes))))
+    }
+
+    /// Whether what decisions rest on is kept, and reasons need not be.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.trace.is_some()
     }
 
     /// Notes what a decision rests on, where that is kept.

@@ -55,68 +55,59 @@ impl Found {
         asked: &BTreeSet<Key>,
     ) -> Result<Self, Error> {
         let mut found = Self { tracks: asked.iter().map(|key| (*key, Track::default())).collect() };
-        let present = hypothesis.at(budget)?;
-        let lower = present.from;
-        found.upwards(hypothesis, budget, &present.keys)?;
-        found.downwards(hypothesis, lower, &present.keys)?;
+        let present = hypothesis.below(budget)?;
+        found.upwards(hypothesis, budget, &present)?;
+        found.downwards(hypothesis, &present)?;
         Ok(found)
     }
 
-    fn upwards(&mut self, hypothesis: &Hypothesis<'_>, budget: u64, present: &[Key]) -> Result<(), Error> {
-        let mut before: Vec<Key> = Vec::new();
+    fn upwards(&mut self, hypothesis: &Hypothesis<'_>, budget: u64, present: &Piece) -> Result<(), Error> {
+        let mut before = Piece::default();
         let mut at = budget;
         loop {
-            let Piece { keys, to, .. } = hypothesis.at(at)?;
+            let piece = hypothesis.above(at)?;
             let mut gone = None;
-            for key in difference(&keys, &before) {
+            for key in hypothesis.without(&piece, &before) {
                 if let Some(track) = self.tracks.get_mut(&key) {
                     track.since = Some(at);
                     if track.intervals.is_empty() && at > budget {
-                        let gone =
-                            gone.get_or_insert_with(|| difference(present, &keys).collect::<Vec<Key>>());
-                        track.leaves_then.clone_from(gone);
+                        track
+                            .leaves_then
+                            .clone_from(gone.get_or_insert_with(|| hypothesis.without(present, &piece)));
                     }
                 }
             }
-            for key in difference(&before, &keys) {
+            for key in hypothesis.without(&before, &piece) {
                 if let Some(track) = self.tracks.get_mut(&key) {
                     track.close(Some(at - 1));
                 }
             }
-            if to >= hypothesis.most {
+            if piece.to >= hypothesis.most {
                 break;
             }
-            (before, at) = (keys, to + 1);
+            at = piece.to + 1;
+            before = piece;
         }
         self.tracks.values_mut().for_each(|track| track.close(None));
         Ok(())
     }
 
-    fn downwards(&mut self, hypothesis: &Hypothesis<'_>, from: u64, present: &[Key]) -> Result<(), Error> {
+    fn downwards(&mut self, hypothesis: &Hypothesis<'_>, present: &Piece) -> Result<(), Error> {
         let minimum = hypothesis.minimum();
-        let leaves = |key: &Key| self.tracks.contains_key(key) && !minimum.contains(key);
-        let mut waiting: Vec<Key> = present.iter().copied().filter(leaves).collect();
-        let mut from = from;
+        let leaves = |key: &Key| !minimum.contains(key) && hypothesis.has(present, *key);
+        let mut waiting: BTreeSet<Key> = self.tracks.keys().copied().filter(leaves).collect();
+        let mut above = None;
+        let mut from = present.from;
         while from > 1 && !waiting.is_empty() {
-            let piece = hypothesis.at(from - 1)?;
-            waiting.retain(|key| {
-                let is_in = piece.keys.binary_search(key).is_ok();
-                if let (false, Some(track)) = (is_in, self.tracks.get_mut(key)) {
+            let piece = hypothesis.below(from - 1)?;
+            for key in hypothesis.without(above.as_ref().unwrap_or(present), &piece) {
+                if let (true, Some(track)) = (waiting.remove(&key), self.tracks.get_mut(&key)) {
                     track.leaves_at = Some(from - 1);
                 }
-                is_in
-            });
+            }
             from = piece.from;
+            above = Some(piece);
         }
         Ok(())
     }
-}
-
-/// What is in the first sorted list and not in the second.
-fn difference<'a>(these: &'a [Key], those: &'a [Key]) -> impl Iterator<Item = Key> + 'a {
-    let mut those = those.iter().peekable();
-    these.iter().copied().filter(move |key| {
-        while those.next_if(|other| *other < key).is_some() {}
-        those.peek() != Some(&key)
-    })
 }

@@ -11,6 +11,7 @@ use crate::{
     planning::{Decided, Planning},
     reason::ExcludedReason,
     request::PlanRequest,
+    select::{Documents, Selection},
     tokens::Weight,
 };
 use std::collections::BTreeSet;
@@ -32,6 +33,7 @@ pub(super) struct Hypothesis<'p> {
     minimum: BTreeSet<Key>,
     /// By its place in the request, the rank of each document.
     ranks: Vec<u32>,
+    ranks_anew: Vec<u32>,
 }
 
 /// The pools of a request: with the documents of the last prompt, and without.
@@ -54,21 +56,40 @@ impl<'r> Pools<'r> {
     }
 }
 
+/// By its place in the request, the rank of each document.
+fn ranks(pool: &Pool<'_>) -> Vec<u32> {
+    let mut ranks = vec![0; pool.documents().len()];
+    for (document, rank) in pool.documents().iter().zip(0..) {
+        ranks[document.at] = rank;
+    }
+    ranks
+}
+
+/// What is in the first sorted list and not in the second.
+fn difference<'a>(these: &'a [Key], those: &'a [Key]) -> impl Iterator<Item = Key> + 'a {
+    let mut those = those.iter().peekable();
+    these.iter().copied().filter(move |key| {
+        while those.next_if(|other| *other < key).is_some() {}
+        those.peek() != Some(&key)
+    })
+}
+
 /// Budgets at which the same is in.
+#[derive(Debug, Default)]
 pub(super) struct Piece {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// In order.
-    pub(super) keys: Vec<Key>,
+    /// What is in, documents apart, in order.
+    units: Vec<Key>,
+    /// By their places among those that compete.
+    documents: Documents,
+    /// Whether the documents of the last prompt were given up.
+    anew: bool,
 }
 
 impl<'p> Hypothesis<'p> {
     pub(super) fn new(manager: &'p ContextWindowManager, frame: &'p Frame<'p>, pools: &'p Pools<'p>) -> Self {
         let most = frame.largest_budget();
-        let mut ranks = vec![0; pools.first.documents().len()];
-        for (document, rank) in pools.first.documents().iter().zip(0..) {
-            ranks[document.at] = rank;
-        }
         let planning = |pool: &'p Pool<'p>| (manager.planning(pool).traced(frame, most), pool);
         Self {
             frame,
@@ -77,7 +98,8 @@ impl<'p> Hypothesis<'p> {
             may_exceed: manager.may_exceed(),
             most,
             minimum: pools.first.minimum().into_iter().map(|(unit, ..)| unit).collect(),
-            ranks,
+            ranks: ranks(&pools.first),
+            ranks_anew: pools.anew.as_ref().map(ranks).unwrap_or_default(),
         }
     }
 
@@ -124,25 +146,45 @@ impl<'p> Hypothesis<'p> {
         }
     }
 
-    /// What is in at this budget, and at which budgets around it that is so.
-    pub(super) fn at(&self, budget: u64) -> Result<Piece, Error> {
-        let (decided, mut piece) = self.by(&self.first, budget)?;
-        if let (true, Some(anew)) = (decided.chosen.gave_up_the_set, &self.anew) {
-            let (_, other) = self.by(anew, budget)?;
-            piece = Piece { from: piece.from.max(other.from), to: piece.to.min(other.to), keys: other.keys };
+    /// What is in at this budget, and at which larger ones.
+    pub(super) fn above(&self, budget: u64) -> Result<Piece, Error> {
+        self.at(budget, |planning, decided| {
+            let total = planning.reach_up(decided, self.frame.total(self.most));
+            (budget, self.highest_with(total, budget))
+        })
+    }
+
+    /// What is in at this budget, and at which smaller ones.
+    pub(super) fn below(&self, budget: u64) -> Result<Piece, Error> {
+        self.at(budget, |planning, decided| {
+            let total = planning.reach_down(decided, self.frame.total(1));
+            (self.lowest_with(total, budget), budget)
+        })
+    }
+
+    fn at(
+        &self,
+        budget: u64,
+        reach: impl Fn(&Planning<'_>, &Decided<'_>) -> (u64, u64),
+    ) -> Result<Piece, Error> {
+        let (gave_up, mut piece) = self.by(&self.first.0, budget, &reach)?;
+        if let (true, Some((anew, _))) = (gave_up, &self.anew) {
+            let (_, other) = self.by(anew, budget, &reach)?;
+            piece =
+                Piece { from: piece.from.max(other.from), to: piece.to.min(other.to), anew: true, ..other };
         }
         Ok(piece)
     }
 
+    /// Says also whether the documents of the last prompt cannot stay.
     fn by(
         &self,
-        (planning, pool): &(Planning<'p>, &'p Pool<'p>),
+        planning: &Planning<'p>,
         budget: u64,
-    ) -> Result<(Decided<'p>, Piece), Error> {
+        reach: impl Fn(&Planning<'_>, &Decided<'_>) -> (u64, u64),
+    ) -> Result<(bool, Piece), Error> {
         let mut decided = planning.decide(self.frame, budget, 0)?;
-        let (least, most) = (self.frame.total(1), self.frame.total(self.most));
-        let (from, to) = planning.reach(&decided, least, most);
-        let (mut from, mut to) = (self.lowest_with(from, budget), self.highest_with(to, budget));
+        let (mut from, mut to) = reach(planning, &decided);
         if self.may_exceed {
             let frame = Frame { prompt_budget: budget, ..self.frame.clone() };
             let attempt = planning.plan(&frame)?;
@@ -155,17 +197,52 @@ impl<'p> Hypothesis<'p> {
             }
             decided = attempt.decided;
         }
-        let key = |unit: &Unit| match unit {
-            Unit::Document(rank) => Unit::Document(pool.documents()[*rank as usize].at as u32),
-            unit => *unit,
-        };
-        let mut keys: Vec<Key> = decided.chosen.kept.keys().map(key).collect();
-        keys.sort_unstable();
-        Ok((decided, Piece { from, to, keys }))
+        let Selection { kept, documents, gave_up_the_set, .. } = decided.chosen;
+        let units = kept.into_keys().collect();
+        Ok((gave_up_the_set, Piece { from, to, units, documents, anew: false }))
+    }
+
+    /// What is in here and not there.
+    pub(super) fn without(&self, these: &Piece, those: &Piece) -> Vec<Key> {
+        let mut keys: Vec<Key> = difference(&these.units, &those.units).collect();
+        if these.anew == those.anew {
+            let places = these.documents.without(&those.documents);
+            keys.extend(places.map(|place| self.document(these, place)));
+        } else {
+            let in_those: BTreeSet<Key> = self.documents(those).collect();
+            keys.extend(self.documents(these).filter(|key| !in_those.contains(key)));
+        }
+        keys
+    }
+
+    pub(super) fn has(&self, piece: &Piece, key: Key) -> bool {
+        let Unit::Document(at) = key else { return piece.units.binary_search(&key).is_ok() };
+        let (ranks, pool) = self.ranked(piece);
+        pool.place_of(ranks[at as usize]).is_some_and(|place| piece.documents.has(place))
+    }
+
+    fn documents<'k>(&'k self, piece: &'k Piece) -> impl Iterator<Item = Key> + 'k {
+        piece.documents.iter().map(|place| self.document(piece, place))
+    }
+
+    fn document(&self, piece: &Piece, place: u32) -> Key {
+        let (_, pool) = self.ranked(piece);
+        Unit::Document(pool.documents()[pool.rank_at(place) as usize].at as u32)
+    }
+
+    /// By the places of the documents in the request, their ranks, as the piece has them.
+    fn ranked(&self, piece: &Piece) -> (&[u32], &'p Pool<'p>) {
+        match &self.anew {
+            Some((_, pool)) if piece.anew => (&self.ranks_anew, pool),
+            _ => (&self.ranks, self.first.1),
+        }
     }
 
     /// The smallest budget that leaves at least so much.
     fn lowest_with(&self, total: i128, budget: u64) -> u64 {
+        if self.frame.margin.is_none() {
+            return u64::try_from(total + i128::from(budget) - self.frame.total(budget)).unwrap_or(1).max(1);
+        }
         let (mut low, mut high) = (1, budget);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -176,6 +253,10 @@ impl<'p> Hypothesis<'p> {
 
     /// The largest budget that leaves no more than so much.
     fn highest_with(&self, total: i128, budget: u64) -> u64 {
+        if self.frame.margin.is_none() {
+            let highest = u64::try_from(total + i128::from(budget) - self.frame.total(budget));
+            return highest.unwrap_or(u64::MAX).clamp(budget, self.most.max(budget));
+        }
         let (mut low, mut high) = (budget, self.most.max(budget));
         while low < high {
             let middle = low + (high - low).div_ceil(2);

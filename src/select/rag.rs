@@ -5,11 +5,11 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    candidates::{Pool, Quantity, Scale, Unit},
+    candidates::{Pool, Quantity, Scale, Shelf, Unit},
     config::{Fill, RagOptions},
     error::Error,
     item::Section,
-    reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
+    reason::{ExcludedReason, HeldBy, PolicyRule},
     tokens::Weight,
 };
 use std::{collections::BTreeMap, ops::Range};
@@ -36,14 +36,55 @@ pub(super) fn take(
         }
         return Ok(());
     }
-    let mut offer = Offer::new(pool, room, rules, rules.fill, chosen);
-    for (unit, origin) in waiting(pool, 0..pool.documents().len(), chosen) {
+    if let (Some(shelf), None, None) = (scale.shelf()?, rules.max_items, rules.max_source_tokens) {
+        take_from(shelf, scale, room, rules.fill, chosen);
+        return Ok(());
+    }
+    let mut offer = Offer::new(pool, scale, room, rules, rules.fill, chosen)?;
+    for Waiting { place, unit, origin } in waiting(pool, 0..pool.places(), chosen) {
         match offer.decide(scale, unit, origin)? {
-            Ok(tokens) => chosen.keep(unit, Section::Rag, IncludedReason::Relevant, tokens),
+            Ok(tokens) => chosen.keep_document(place, tokens),
             Err(reason) => drop(chosen.passed_over.insert(unit, reason)),
         }
     }
     Ok(())
+}
+
+/// The same decisions, without a word on what is passed over: runs of documents that fit are taken at once, and runs of
+/// those that do not are skipped at once.
+fn take_from(shelf: &Shelf, scale: &Scale<'_>, room: Room, fill: Fill, chosen: &mut Selection) {
+    let (mut left, basis) = (room.tokens(For::Anything), room.basis(For::Anything));
+    let mut at = chosen.documents.first();
+    while at < shelf.len() {
+        let end = chosen.documents.next(at).unwrap_or(shelf.len());
+        let (to, tokens) = shelf.run(at, end, left);
+        if to > at {
+            left -= tokens;
+            chosen.documents.insert_run(at, to);
+            chosen.pay_for_documents(tokens);
+            scale.trace(|trace| trace.fits(basis, left));
+        }
+        if to == end {
+            at = end + 1;
+            continue;
+        }
+        let over = |size: u64| {
+            if size < u64::MAX {
+                scale.trace(|trace| trace.over(basis, size - left));
+            }
+        };
+        if fill == Fill::Prefix {
+            over(shelf.size(to));
+            return;
+        }
+        let (next, skipped) = shelf.next(to, left);
+        over(skipped);
+        at = next.unwrap_or(shelf.len());
+        // One that is in already is passed by.
+        while chosen.documents.has(at) {
+            at += 1;
+        }
+    }
 }
 
 /// The first offer, of the section's own budget. The documents that stay with their question are in if all of them fit.
@@ -72,7 +113,8 @@ pub(super) fn take_within(
 
 /// What of the last prompt's documents fits into a room, from the front.
 struct Set {
-    fitting: Vec<(Unit, u64)>,
+    /// Their places, and what they cost.
+    fitting: Vec<(u32, u64)>,
     /// Whether that is all that policy lets in.
     all: bool,
     by_policy: Vec<(Unit, ExcludedReason)>,
@@ -87,12 +129,13 @@ impl Set {
         rules: &RagOptions,
         chosen: &Selection,
     ) -> Result<Self, Error> {
-        let ranks = pool.steady_documents.map_or(0, |set| set as usize);
-        let mut offer = Offer::new(pool, room, rules, Fill::Prefix, chosen);
+        let ranks = pool.steady_documents.unwrap_or(0);
+        let places = (0..pool.places()).take_while(|place| pool.rank_at(*place) < ranks).count();
+        let mut offer = Offer::new(pool, scale, room, rules, Fill::Prefix, chosen)?;
         let mut set = Self { fitting: Vec::new(), all: true, by_policy: Vec::new(), left: 0 };
-        for (unit, origin) in waiting(pool, 0..ranks, chosen) {
+        for Waiting { place, unit, origin } in waiting(pool, 0..places as u32, chosen) {
             match offer.decide(scale, unit, origin)? {
-                Ok(tokens) => set.fitting.push((unit, tokens)),
+                Ok(tokens) => set.fitting.push((place, tokens)),
                 Err(ExcludedReason::Budget { .. }) => set.all = false,
                 Err(policy) => set.by_policy.push((unit, policy)),
             }
@@ -102,8 +145,8 @@ impl Set {
     }
 
     fn keep(self, pool: &Pool<'_>, chosen: &mut Selection) {
-        for (unit, tokens) in self.fitting {
-            chosen.keep(unit, Section::Rag, IncludedReason::Relevant, tokens);
+        for (place, tokens) in self.fitting {
+            chosen.keep_document(place, tokens);
         }
         chosen.passed_over.extend(self.by_policy);
         hold_the_others(pool, self.left, chosen);
@@ -113,16 +156,25 @@ impl Set {
 /// What is not in is held back by what is.
 fn hold_the_others(pool: &Pool<'_>, left: u64, chosen: &mut Selection) {
     let held = ExcludedReason::Budget { room: left, held_by: HeldBy::SteadySet };
-    for (unit, _) in waiting(pool, 0..pool.documents().len(), chosen) {
+    for Waiting { unit, .. } in waiting(pool, 0..pool.places(), chosen) {
         chosen.passed_over.entry(unit).or_insert_with(|| held.clone());
     }
 }
 
-/// The documents of these ranks that policy lets in and that are not in yet, each with its origin.
-fn waiting(pool: &Pool<'_>, ranks: Range<usize>, chosen: &Selection) -> Vec<(Unit, Option<u32>)> {
-    let documents = ranks.map(|rank| (Unit::Document(rank as u32), &pool.documents()[rank]));
-    let waiting = documents.filter(|(unit, document)| document.out.is_none() && !chosen.has(*unit));
-    waiting.map(|(unit, document)| (unit, document.origin)).collect()
+/// A document that policy lets in and that is not in yet.
+struct Waiting {
+    place: u32,
+    unit: Unit,
+    origin: Option<u32>,
+}
+
+/// The documents at these places that are not in yet.
+fn waiting(pool: &Pool<'_>, places: Range<u32>, chosen: &Selection) -> Vec<Waiting> {
+    let waiting = |place: u32| {
+        let rank = pool.rank_at(place);
+        Waiting { place, unit: Unit::Document(rank), origin: pool.documents()[rank as usize].origin }
+    };
+    places.filter(|place| !chosen.documents.has(*place)).map(waiting).collect()
 }
 
 struct Offer<'a> {
@@ -137,15 +189,22 @@ struct Offer<'a> {
 }
 
 impl<'a> Offer<'a> {
-    fn new(pool: &Pool<'_>, room: Room, rules: &'a RagOptions, fill: Fill, chosen: &Selection) -> Self {
+    fn new(
+        pool: &Pool<'_>,
+        scale: &Scale<'_>,
+        room: Room,
+        rules: &'a RagOptions,
+        fill: Fill,
+        chosen: &Selection,
+    ) -> Result<Self, Error> {
         let left = room.tokens(For::Anything);
         let mut offer = Self { rules, fill, room, left, items: 0, origins: BTreeMap::new(), stopped: false };
-        for (unit, kept) in &chosen.kept {
-            if let Unit::Document(rank) = unit {
-                offer.count(pool.documents()[*rank as usize].origin, kept.tokens);
-            }
+        for place in chosen.documents.iter() {
+            let rank = pool.rank_at(place);
+            let origin = pool.documents()[rank as usize].origin;
+            offer.count(origin, scale.whole(Unit::Document(rank))?);
         }
-        offer
+        Ok(offer)
     }
 
     fn count(&mut self, origin: Option<u32>, tokens: u64) {
