@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 mod displaced;
 mod found;
+mod relief;
 mod sweep;
 
 use found::{Found, Track};
@@ -111,8 +112,8 @@ impl ContextWindowManager {
         let frame = self.frame(request)?;
         let pools = Pools::gather(self, request, &frame)?;
         let hypothesis = Hypothesis::new(self, &frame, &pools);
-        let asked: BTreeSet<Key> =
-            subjects.iter().filter(|subject| subject.moves()).filter_map(|s| s.key).collect();
+        let moving = subjects.iter().filter(|subject| subject.moves(hypothesis.may_give_up()));
+        let asked: BTreeSet<Key> = moving.filter_map(|subject| subject.key).collect();
         let found = if asked.is_empty() {
             Found::default()
         } else {
@@ -176,7 +177,7 @@ fn answer(
 
 /// Why nothing brings it in.
 fn never(subject: &Subject<'_>, row: &ExcludedItem, hypothesis: &Hypothesis<'_>) -> Result<String, Error> {
-    if !subject.moves() {
+    if !subject.moves(false) {
         return Ok(row.reason.to_string());
     }
     // What no walk examined may turn out to be nothing that could be sent.
@@ -230,12 +231,17 @@ impl<'a> Subject<'a> {
         rows.map(subject).collect()
     }
 
-    /// Whether the budget decides about it at all.
-    fn moves(&self) -> bool {
-        use ExcludedReason::{Budget, Policy};
+    /// Whether the budget decides about it at all. Where the documents of the last prompt may have to be given up, other
+    /// ones come first then, and repeat nothing.
+    fn moves(&self, may_give_up: bool) -> bool {
+        use ExcludedReason::{Budget, Duplicate, Policy};
         use PolicyRule::{MaxItems, MaxSourceTokens};
         let Decision::Excluded(row) = self.row else { return true };
-        matches!(row.reason, Budget { .. } | Policy(MaxItems { .. } | MaxSourceTokens { .. }))
+        match row.reason {
+            Budget { .. } | Policy(MaxItems { .. } | MaxSourceTokens { .. }) => true,
+            Duplicate { .. } => may_give_up,
+            _ => false,
+        }
     }
 }
 

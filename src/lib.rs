@@ -79,11 +79,18 @@
 //! - A plan costs what its budget costs, not what its history costs.
 //! - With `fill = "backfill"` a larger budget may lose a document that a smaller one kept; `docs/rules.md` says when.
 //!
+//! # Ask it why
+//!
+//! [`ContextWindowManager::explain`] says which budget brings an item back, and which one makes it leave; [`Diff::between`]
+//! names the one cause of every change between two plans; [`ContextPlan::prefix`] says how much of the last prompt is
+//! repeated; [`ContextWindowManager::remedies`] plans an overflowing request again with each change that helps.
+//!
 //! # Learn more
 //!
 //! - `docs/rules.md`: every rule with its id
 //! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`]: presets, files, variables and flags over them
 //! - [`Registry`] and `config/models.toml`: models by name
+//! - `docs/explaining.md`: counterfactuals, differences, prefixes, test vectors
 //! - `docs/counting.md`: what counts prove, and what they were compared with
 //! - `docs/session.md`: session files; `docs/examples.md`: some of them, planned
 //! - [`report`]: a plan as text or JSON; [`render`]: the prompt as a provider's request body

@@ -96,6 +96,10 @@ impl ContextWindowManager {
         Ok(attempt.plan)
     }
 
+    pub(crate) fn counter(&self) -> &TokenCounter {
+        self.meter.counter()
+    }
+
     pub(crate) fn config(&self) -> &Config {
         &self.config
     }

@@ -1,7 +1,10 @@
 //! What is known of a plan, printed: text for people, JSON for machines.
 
 pub use crate::plain::grouped;
-use crate::{explain::Explanation, plan::ContextPlan};
+use crate::{
+    explain::Explanation,
+    plan::{ContextPlan, Remedy},
+};
 
 mod explanation;
 mod json;
@@ -27,6 +30,19 @@ pub fn json(plan: &ContextPlan) -> String {
 #[must_use]
 pub fn explanation(explanation: &Explanation) -> Explained<'_> {
     Explained(explanation)
+}
+
+/// A change that makes an overflowing plan fit, in words.
+#[must_use]
+pub fn remedy(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::RaiseBudget { to } => format!("raise the prompt budget to {}", grouped(*to)),
+        Remedy::LowerCompletion { to } => format!("lower max_completion to {}", grouped(*to)),
+        Remedy::Unpin { id } => format!("unpin {}", text::short(id.as_str())),
+        Remedy::Shorten { id, by } => {
+            format!("shorten {} by {} tokens", text::short(id.as_str()), grouped(*by))
+        }
+    }
 }
 
 /// A text without anything that a terminal would act on: controls and direction marks become `?`.

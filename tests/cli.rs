@@ -60,15 +60,19 @@ fn the_example_of_the_readme_looks_as_it_is_shown_there() {
 /// Every command of docs/examples.md prints what stands under it there.
 #[test]
 fn the_examples_look_as_they_are_shown() {
-    let page = std::fs::read_to_string("docs/examples.md").unwrap();
-    let mut shown = BTreeSet::new();
-    for part in page.split("```sh\nplan-inspect ").skip(1) {
-        let (command, rest) = part.split_once("\n```\n\n```text\n").unwrap();
-        let (expected, _) = rest.split_once("```").unwrap();
-        let args: Vec<&str> = command.split(' ').collect();
-        shown.insert(args[0].to_owned());
-        assert_eq!(out(&args), expected, "{command}");
-    }
+    let run = |page: &str| -> BTreeSet<String> {
+        let page = std::fs::read_to_string(page).unwrap();
+        let one = |part: &str| {
+            let (command, rest) = part.split_once("\n```\n\n```text\n").unwrap();
+            let (expected, _) = rest.split_once("```").unwrap();
+            let args: Vec<&str> = command.split(' ').collect();
+            assert_eq!(out(&args), expected, "{command}");
+            args[0].to_owned()
+        };
+        page.split("```sh\nplan-inspect ").skip(1).map(one).collect()
+    };
+    assert_eq!(run("docs/explaining.md"), BTreeSet::from(["diff".into(), "explain".into()]));
+    let shown = run("docs/examples.md");
     let files = std::fs::read_dir("examples").unwrap().map(|file| file.unwrap().path().display().to_string());
     let sessions: BTreeSet<String> =
         files.filter(|name| name.ends_with(".json") && !name.ends_with("anchor.json")).collect();
@@ -554,6 +558,8 @@ fn an_explanation_says_why_and_how_back() {
       in at          403 to 456, 490 and more
       stays          from 490 on
     ");
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    assert!(readme.contains(&out(&args)), "the README shows another explanation");
     let json: Value = serde_json::from_str(&out(&[&args[..], &["--format", "json"]].concat())).unwrap();
     assert_eq!((&json["enters_at"], &json["stays_from"]), (&403.into(), &490.into()));
     // What it says holds.

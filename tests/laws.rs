@@ -295,6 +295,10 @@ proptest! {
                 }
             }
         }
+        // Planning again confirms each of them, and says what then is in.
+        let confirmed = session.manager().remedies(&session.request(&session.log())).unwrap();
+        prop_assert_eq!(confirmed.iter().map(|(remedy, _)| remedy).collect::<Vec<_>>(), overflow.remedies.iter().collect::<Vec<_>>());
+        prop_assert!(confirmed.iter().all(|(_, plan)| plan.overflow.is_none()));
         for remedy in &overflow.remedies {
             let mut log = session.log();
             let mut other = session.clone();

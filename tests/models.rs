@@ -114,6 +114,20 @@ fn what_is_known_better_stays() {
     assert_eq!(rest.entries().iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["six"]);
 }
 
+/// A catalogue over the built-in models brings figures, not demands: those of the same wire form stay.
+#[test]
+fn a_catalogue_takes_no_demands_away() {
+    let own = |demands: &str| {
+        let entry = format!("[[model]]\nname = \"one\"\nprovider = \"openai\"\ncontext_len = 100\n{demands}");
+        Registry::from_toml(&entry, "own.toml").unwrap()
+    };
+    let demanding = own("demands = { names = false }\n");
+    let both = own("").over(&demanding);
+    assert_eq!(both.entry("one").unwrap().demands.names, Some(false));
+    let said = own("demands = { names = true }\n").over(&demanding);
+    assert_eq!(said.entry("one").unwrap().demands.names, Some(true));
+}
+
 #[test]
 fn the_built_in_figures_are_those_of_the_catalogues() {
     let Some(folder) = std::env::var_os("CONTEXT_WINDOW_DATA") else {

@@ -1,4 +1,4 @@
-//! A log of which each part comes from one of two: what a comparison asks about when only one input changes.
+//! Logs that never were: mixtures of two, and copies with another text. What comparisons and explanations ask about.
 
 use super::{Conversation, Event, Lifetime};
 use crate::{
@@ -73,6 +73,30 @@ impl Blend<'_> {
 }
 
 impl Conversation {
+    /// The text of a message, note or system text.
+    pub(crate) fn text_of(&self, id: &ItemId) -> Option<&str> {
+        let message = self.position_of(id).map(|position| self.message(position));
+        let note = || self.notes.iter().find(|note| note.item.id == *id).map(|note| &note.message);
+        let system = || self.system.iter().find(|text| text.given_id() == Some(id));
+        message.or_else(note).or_else(system).map(Message::text)
+    }
+
+    /// Gives a message, note or system text another text: for a copy that somebody asks about, never for the log itself.
+    pub(crate) fn say(&mut self, id: &ItemId, text: &str) {
+        let position = self.position_of(id).map(|position| position as usize);
+        let message = match position {
+            Some(position) => self.messages.get_mut(position),
+            None => {
+                let note =
+                    self.notes.iter_mut().find(|note| note.item.id == *id).map(|note| &mut note.message);
+                note.or_else(|| self.system.iter_mut().find(|text| text.given_id() == Some(id)))
+            }
+        };
+        if let Some(message) = message {
+            *message = message.saying(text.to_owned());
+        }
+    }
+
     /// Whether both logs hold the same messages, system texts and notes, whatever is said of them.
     pub(crate) fn has_the_items_of(&self, other: &Self) -> bool {
         let ids = |log: &Self| -> Vec<ItemId> { (0..log.len()).map(|at| log.message_id(at)).collect() };

@@ -107,6 +107,11 @@ impl<'p> Hypothesis<'p> {
         self.first.1
     }
 
+    /// Whether there are documents of the last prompt, which some budget may not hold.
+    pub(super) fn may_give_up(&self) -> bool {
+        self.anew.is_some()
+    }
+
     /// What is in at every budget.
     pub(super) fn minimum(&self) -> &BTreeSet<Key> {
         &self.minimum

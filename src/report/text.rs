@@ -4,7 +4,7 @@ use super::{grouped, page::Page, printable};
 use crate::{
     item::{Priority, Section, Source, Ttl},
     message::{Framing, Role},
-    plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, Remedy, SectionUse},
+    plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, SectionUse},
     prefix::Prefix,
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::{Certainty, TokenCount},
@@ -276,15 +276,7 @@ impl Text<'_> {
         self.page.hanging(f, "  too much already: ", &alone)?;
         writeln!(f, "  any one of these makes it fit:")?;
         for remedy in &overflow.remedies {
-            let text = match remedy {
-                Remedy::RaiseBudget { to } => format!("raise the prompt budget to {}", grouped(*to)),
-                Remedy::LowerCompletion { to } => format!("lower max_completion to {}", grouped(*to)),
-                Remedy::Unpin { id } => format!("unpin {}", short(id.as_str())),
-                Remedy::Shorten { id, by } => {
-                    format!("shorten {} by {} tokens", short(id.as_str()), grouped(*by))
-                }
-            };
-            self.page.hanging(f, "  - ", &text)?;
+            self.page.hanging(f, "  - ", &super::remedy(remedy))?;
         }
         Ok(())
     }
@@ -374,7 +366,7 @@ fn signed(tokens: i64) -> String {
 }
 
 /// A text of a session, cleaned, and cut where nobody reads on: an id may be a megabyte long.
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     const READ: usize = 300;
     match text.char_indices().nth(READ) {
         Some((at, _)) => printable(&text[..at]) + "…",

@@ -215,3 +215,20 @@ fn output(response: Option<&RawValue>) -> String {
     let only = value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("output"));
     only.and_then(Value::as_str).map_or_else(|| compact_json(raw.get()), str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Types in capitals, as Gemini's own `parameters` have them; what only looks like one is left alone.
+    #[test]
+    fn schemas_have_the_types_of_json_schema() {
+        let schema = r#"{"type":"OBJECT","properties":{"type":{"type":"STRING","description":"STRING"}}}"#;
+        let lower = r#"{"type":"object","properties":{"type":{"type":"string","description":"STRING"}}}"#;
+        assert_eq!(in_lower_case(schema), lower);
+        let text = r#"{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT"}}]}"#;
+        let body = format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":"?"}}]}}],"tools":[{text}]}}"#);
+        let session = crate::Session::from_json(&body).unwrap();
+        assert_eq!(session.tools[0].schema, r#"{"type":"object"}"#);
+    }
+}

@@ -19,6 +19,8 @@ const EXAMPLES: &str = "Examples:
   plan-inspect logs.jsonl --list                     the sessions of a file
   plan-inspect logs.jsonl --id 17 --model gpt-5      one of them, for another model
   plan-inspect chat.json --format messages           the request body itself
+  plan-inspect explain chat.json m12 --budget 8k     why m12 is in or out, and what would change that
+  plan-inspect diff monday.json tuesday.json         what differs, and the cause of each difference
   plan-inspect chat.json --preset agent --set rag.max_items=5
   plan-inspect plan --help                           all options of a plan";
 

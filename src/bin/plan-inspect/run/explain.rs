@@ -7,7 +7,7 @@ use crate::{
     table::{Align, Table},
 };
 use anyhow::Result;
-use context_window::{Explanation, report};
+use context_window::{ContextPlan, Explanation, Remedy, report};
 use std::{collections::BTreeMap, process::ExitCode};
 
 pub(crate) fn run(args: &Explain) -> Result<ExitCode> {
@@ -20,7 +20,10 @@ pub(crate) fn run(args: &Explain) -> Result<ExitCode> {
         (Some(id), DataFormat::Json) => {
             serde_json::to_string_pretty(&prepared.manager.explain(&request, id)?)? + "\n"
         }
-        (None, DataFormat::Text) => table(&prepared.manager.explain_all(&request)?),
+        (None, DataFormat::Text) => {
+            let remedies = prepared.manager.remedies(&request)?;
+            table(&prepared.manager.explain_all(&request)?) + &confirmed(&remedies)
+        }
         (None, DataFormat::Json) => {
             let all = BTreeMap::from([("explanations", prepared.manager.explain_all(&request)?)]);
             serde_json::to_string_pretty(&all)? + "\n"
@@ -29,6 +32,20 @@ pub(crate) fn run(args: &Explain) -> Result<ExitCode> {
     print(&text)?;
     prepared.hint();
     Ok(ExitCode::SUCCESS)
+}
+
+/// What would make an overflowing plan fit, and what that plan comes to.
+fn confirmed(remedies: &[(Remedy, ContextPlan)]) -> String {
+    let line = |(remedy, plan): &(Remedy, ContextPlan)| {
+        let (total, budget) = (report::grouped(plan.total.n), report::grouped(plan.prompt_budget));
+        format!("  {}: {total} of {budget}\n", report::remedy(remedy))
+    };
+    let lines: String = remedies.iter().map(line).collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("\nover budget; it fits, planned again, with any one of these:\n{lines}")
+    }
 }
 
 /// One line an item.
