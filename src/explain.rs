@@ -119,7 +119,7 @@ impl ContextWindowManager {
         } else {
             Found::search(&hypothesis, plan.prompt_budget, &asked)?
         };
-        subjects.into_iter().map(|subject| answer(plan, &hypothesis, &found, subject)).collect()
+        subjects.into_iter().map(|subject| answer(plan, &hypothesis, &found, &subject)).collect()
     }
 }
 
@@ -127,7 +127,7 @@ fn answer(
     plan: &ContextPlan,
     hypothesis: &Hypothesis<'_>,
     found: &Found,
-    subject: Subject<'_>,
+    subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
     let track = subject.key.and_then(|key| found.of(key)).unwrap_or(&nothing);
@@ -168,7 +168,7 @@ fn answer(
             let displaced_by = displaced::by(plan, row, tokens);
             let never = match explanation.enters_at {
                 Some(_) => None,
-                None => Some(never(&subject, row, hypothesis)?),
+                None => Some(never(subject, row, hypothesis)?),
             };
             Explanation { tokens, displaced_by, never, ..explanation }
         }
@@ -307,8 +307,8 @@ impl<'a> Ids<'a> {
         // A made-up result belongs to the message whose call it answers.
         let made_up = id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic));
         let of = made_up.and_then(|rest| {
-            let ends = rest.match_indices(':').map(|(at, _)| &rest[..at]);
-            ends.filter_map(|message| self.log.position_of(&message.into())).next()
+            let mut ends = rest.match_indices(':').map(|(at, _)| &rest[..at]);
+            ends.find_map(|message| self.log.position_of(&message.into()))
         });
         let position = self.log.position_of(id).or(of)?;
         Unit::of(self.log.turns().place_of(position))

@@ -71,35 +71,34 @@ impl ContextPlan {
     /// does not hold its prompt.
     #[must_use]
     pub fn prefix(&self, previous: &Anchor) -> Option<Prefix> {
-        self.repeats(previous.target.as_ref(), previous.prompt.as_deref()?)
+        Some(self.repeats(previous.target.as_ref(), previous.prompt.as_deref()?))
     }
 
     /// The same for the prompt before this one, where the request or the conversation remembers it.
     #[must_use]
     pub fn repeated(&self) -> Option<Prefix> {
         let (target, prompt) = self.before.as_ref()?;
-        self.repeats(target.as_ref(), prompt)
+        Some(self.repeats(target.as_ref(), prompt))
     }
 
-    fn repeats(&self, target: Option<&Target>, before: &[PromptPiece]) -> Option<Prefix> {
+    fn repeats(&self, target: Option<&Target>, before: &[PromptPiece]) -> Prefix {
         let own = Target::new(&self.model, &self.provider).in_form(self.framing);
         let same_target = target.is_none_or(|target| target.is(&own));
         let now = self.pieces();
         let same = before.iter().zip(&now).take_while(|(was, is)| was.0 == is.0 && was.1 == is.1);
         let items = if same_target { same.count() } else { 0 };
         let instead_of = before.get(items).map(|piece| piece.0.clone());
-        let cause = instead_of.as_ref().map(|was| match same_target {
-            false => PrefixCause::Target,
-            true => self.cause(was, &now[items..]),
-        });
-        Some(Prefix {
+        let cause = instead_of
+            .as_ref()
+            .map(|was| if same_target { self.cause(was, &now[items..]) } else { PrefixCause::Target });
+        Prefix {
             tokens: before[..items].iter().map(|piece| piece.2).sum(),
             items: items as u64,
             of: before.iter().map(|piece| piece.2).sum(),
             differs_at: now.get(items).map(|piece| piece.0.clone()).filter(|_| instead_of.is_some()),
             instead_of,
             cause,
-        })
+        }
     }
 
     /// Why `was` does not stand where it did, before everything that does now.

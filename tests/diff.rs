@@ -79,7 +79,7 @@ fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bo
                     Fill::Backfill => Fill::Prefix,
                     _ => Fill::Backfill,
                 };
-                session.config.sections = with.other.config.sections.clone();
+                session.config.sections = with.other.config.sections;
             }
             Mutation::Items => {}
             Mutation::Pin => {

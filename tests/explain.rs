@@ -1,5 +1,12 @@
 //! Every answer of `explain` against brute force: the same request planned at every budget of the model.
-#![allow(clippy::pedantic, clippy::unwrap_used, unreachable_pub, missing_docs, reason = "a test")]
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod support;
 

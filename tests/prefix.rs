@@ -1,5 +1,12 @@
 //! What a plan says of the last prompt: counted again from the two request bodies.
-#![allow(clippy::pedantic, clippy::unwrap_used, unreachable_pub, missing_docs, reason = "a test")]
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    unreachable_pub,
+    missing_docs,
+    reason = "a test"
+)]
 
 mod support;
 

@@ -69,7 +69,7 @@ impl ContextWindowManager {
             let mut changed = request.clone();
             let mut log = request.log.clone();
             match state {
-                Some(at) => changed.state[at].1 = cut.to_owned(),
+                Some(at) => cut.clone_into(&mut changed.state[at].1),
                 None if is_focus => changed.focus = Some(cut.to_owned()),
                 None => log.say(id, cut),
             }

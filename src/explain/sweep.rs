@@ -66,11 +66,11 @@ fn ranks(pool: &Pool<'_>) -> Vec<u32> {
 }
 
 /// What is in the first sorted list and not in the second.
-fn difference<'a>(these: &'a [Key], those: &'a [Key]) -> impl Iterator<Item = Key> + 'a {
-    let mut those = those.iter().peekable();
-    these.iter().copied().filter(move |key| {
-        while those.next_if(|other| *other < key).is_some() {}
-        those.peek() != Some(&key)
+fn difference<'a>(here: &'a [Key], there: &'a [Key]) -> impl Iterator<Item = Key> + 'a {
+    let mut others = there.iter().peekable();
+    here.iter().copied().filter(move |key| {
+        while others.next_if(|other| *other < key).is_some() {}
+        others.peek() != Some(&key)
     })
 }
 
@@ -208,14 +208,14 @@ impl<'p> Hypothesis<'p> {
     }
 
     /// What is in here and not there.
-    pub(super) fn without(&self, these: &Piece, those: &Piece) -> Vec<Key> {
-        let mut keys: Vec<Key> = difference(&these.units, &those.units).collect();
-        if these.anew == those.anew {
-            let places = these.documents.without(&those.documents);
-            keys.extend(places.map(|place| self.document(these, place)));
+    pub(super) fn without(&self, here: &Piece, there: &Piece) -> Vec<Key> {
+        let mut keys: Vec<Key> = difference(&here.units, &there.units).collect();
+        if here.anew == there.anew {
+            let places = here.documents.without(&there.documents);
+            keys.extend(places.map(|place| self.document(here, place)));
         } else {
-            let in_those: BTreeSet<Key> = self.documents(those).collect();
-            keys.extend(self.documents(these).filter(|key| !in_those.contains(key)));
+            let others: BTreeSet<Key> = self.documents(there).collect();
+            keys.extend(self.documents(here).filter(|key| !others.contains(key)));
         }
         keys
     }

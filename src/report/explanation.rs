@@ -33,7 +33,7 @@ impl fmt::Display for Explained<'_> {
         }
         match it.stays_from {
             Some(from) if from != it.prompt_budget => {
-                line(f, "stays", &format!("from {} on", grouped(from)))?
+                line(f, "stays", &format!("from {} on", grouped(from)))?;
             }
             None if it.enters_at.is_some() => line(f, "stays", "no: the largest budget leaves it out")?,
             _ => {}
