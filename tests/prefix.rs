@@ -15,7 +15,7 @@ use context_window::{
     PrefixCause, RagItem, RequestLimits, Tool, Ttl,
 };
 use proptest::prelude::*;
-use support::generate::{self, Session};
+use support::generate;
 
 fn manager(model: Model) -> ContextWindowManager {
     ContextWindowManager::new(model, generate::bytes(), Default::default()).unwrap()

@@ -109,8 +109,11 @@ impl Vector {
         let session = Session::from_json(&Value::Object(worded(&self.session)?).to_string())?;
         let mut model = Model::custom("sizes");
         model.framing = Framing::Plain;
-        let manager =
-            ContextWindowManager::new(model, TokenCounter::from_fn("sizes", sizes), self.options()?)?;
+        let manager = ContextWindowManager::new(
+            model,
+            TokenCounter::from_fn("sizes", |text| Ok::<_, Infallible>(sizes(text))),
+            self.options()?,
+        )?;
         let request = session.request().limits(RequestLimits::budget(self.budget));
         Ok(outcome(&manager.build_plan(&request)?))
     }
@@ -159,12 +162,12 @@ fn word(item: &mut Value, field: &str, own: &str) -> Result<()> {
 }
 
 /// The sum of the sizes that a text says; everything else costs nothing.
-fn sizes(text: &str) -> Result<u64, Infallible> {
+fn sizes(text: &str) -> u64 {
     let said = text.split("[[").skip(1).filter_map(|rest| {
         let (_, size) = rest.split_once("]]")?.0.rsplit_once(':')?;
         size.parse::<u64>().ok()
     });
-    Ok(said.sum())
+    said.sum()
 }
 
 /// What a planner decided, without anything that depends on texts.
