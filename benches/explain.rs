@@ -30,7 +30,7 @@ fn main() {
         let mut group = criterion.benchmark_group(format!("{count} documents"));
         group.bench_function("plan", |bench| bench.iter(|| manager.build_plan(black_box(&request))));
         group.bench_function("explain one", |bench| {
-            bench.iter(|| manager.explain(black_box(&request), "page-99"))
+            bench.iter(|| manager.explain(black_box(&request), "page-99"));
         });
         group.bench_function("explain all", |bench| bench.iter(|| manager.explain_all(black_box(&request))));
         group.finish();

@@ -111,7 +111,7 @@ impl ContextWindowManager {
     ) -> Result<Vec<Explanation>, Error> {
         let frame = self.frame(request)?;
         let pools = Pools::gather(self, request, &frame)?;
-        let hypothesis = Hypothesis::new(self, &frame, &pools);
+        let hypothesis = Hypothesis::new(self, &frame, &pools)?;
         let moving = subjects.iter().filter(|subject| subject.moves(hypothesis.may_give_up()));
         let asked: BTreeSet<Key> = moving.filter_map(|subject| subject.key).collect();
         let found = if asked.is_empty() {

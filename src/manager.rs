@@ -7,11 +7,12 @@ use crate::{
     candidates::Pool,
     config::Config,
     error::Error,
-    message::Tool,
+    message::{Message, Tool},
     meter::Meter,
     model::Model,
     plan::{ContextPlan, LedgerLine},
     planning::Planning,
+    recipient::Standing,
     request::PlanRequest,
     telemetry,
     tokens::{Certainty, TokenCount, TokenCounter},
@@ -115,10 +116,13 @@ impl ContextWindowManager {
         self.model == other.model && own.name() == its.name() && own.certainty() == its.certainty()
     }
 
-    /// Whether a prompt can come out larger than its parts: where the target demands messages (rule H5), or is counted as
-    /// a whole (N3).
-    pub(crate) fn may_exceed(&self) -> bool {
-        self.meter.recipient().may_demand() || self.meter.is_rendered()
+    /// By how many tokens a prompt can come out larger than its parts, at the most: what the target may demand (rule H5).
+    /// None where that cannot be said: where it depends on the messages, or the prompt is counted as a whole (N3).
+    pub(crate) fn most_added(&self) -> Result<Option<u64>, Error> {
+        let demanded = self.meter.recipient().may_demand().filter(|_| !self.meter.is_rendered());
+        let Some(demanded) = demanded else { return Ok(None) };
+        let cost = |message: &Message| Ok(self.meter.message(message, Standing::Live, u64::MAX)?.in_full());
+        demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)
     }
 
     /// The candidates of a request (S1, S2, S8, S9, T1, T2, O5).

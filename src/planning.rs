@@ -42,6 +42,8 @@ pub(crate) struct Decided<'p> {
     tried: Vec<Tried<'p>>,
     /// What there was to share out, and might be below nothing.
     total: i128,
+    /// What of that everything takes that is in, the lines around documents included.
+    used: i128,
     withheld: u64,
 }
 
@@ -98,7 +100,9 @@ impl<'p> Planning<'p> {
         for tried in &mut tried {
             tried.trace = tried.case.scale.take_trace();
         }
-        Ok(Decided { chosen, budgets, tried, total, withheld })
+        let block = if chosen.has_documents() { i128::from(purse.block) } else { 0 };
+        let used = chosen.used() + block;
+        Ok(Decided { chosen, budgets, tried, total, used, withheld })
     }
 
     /// The budgets, and the sizes they were made with: where tool results have to be shorter, with those.
@@ -215,6 +219,11 @@ impl Decided<'_> {
     /// Whether it holds the minimum and nothing else, because that is too much.
     pub(crate) fn is_minimal(&self) -> bool {
         self.budgets.overflow
+    }
+
+    /// What is left of the total, to the token or less.
+    pub(crate) fn left(&self) -> i128 {
+        self.total - self.used
     }
 
     /// Whether less was planned with than there is.

@@ -83,9 +83,12 @@ impl Recipient {
         }
     }
 
-    /// Whether messages may have to be supplied (rule H5).
-    pub(crate) fn may_demand(&self) -> bool {
-        self.accepts.user_first || self.accepts.user_last || !self.accepts.user_after_results
+    /// The messages that may have to be supplied to any prompt (rule H5); none where that depends on how many results are
+    /// in it.
+    pub(crate) fn may_demand(&self) -> Option<Vec<Message>> {
+        let ends = [(self.accepts.user_first, Lack::Lead), (self.accepts.user_last, Lack::Continue)];
+        let ends = ends.into_iter().filter(|(demanded, _)| *demanded).map(|(_, lack)| lack.message());
+        self.accepts.user_after_results.then(|| ends.collect())
     }
 
     /// Whether state may stand at the end, after whatever follows the live question (rule O1).

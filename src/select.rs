@@ -89,6 +89,11 @@ impl Selection {
         *used = used.saturating_add(tokens);
     }
 
+    /// What everything costs that is in, without what surrounds it.
+    pub(crate) fn used(&self) -> i128 {
+        self.used.iter().map(|used| i128::from(*used)).sum()
+    }
+
     /// How many units are in.
     fn len(&self) -> usize {
         self.kept.len() + self.documents.len()

@@ -26,8 +26,8 @@ pub(super) struct Hypothesis<'p> {
     first: (Planning<'p>, &'p Pool<'p>),
     /// Without the documents of the last prompt (rule S5).
     anew: Option<(Planning<'p>, &'p Pool<'p>)>,
-    /// Whether a prompt can come out larger than its parts (rules N3, H5).
-    may_exceed: bool,
+    /// By how much a prompt can come out larger than its parts, where that can be said (rules N3, H5).
+    most_added: Option<u64>,
     /// The largest budget that is asked about.
     pub(super) most: u64,
     minimum: BTreeSet<Key>,
@@ -88,19 +88,23 @@ pub(super) struct Piece {
 }
 
 impl<'p> Hypothesis<'p> {
-    pub(super) fn new(manager: &'p ContextWindowManager, frame: &'p Frame<'p>, pools: &'p Pools<'p>) -> Self {
+    pub(super) fn new(
+        manager: &'p ContextWindowManager,
+        frame: &'p Frame<'p>,
+        pools: &'p Pools<'p>,
+    ) -> Result<Self, Error> {
         let most = frame.largest_budget();
         let planning = |pool: &'p Pool<'p>| (manager.planning(pool).traced(frame, most), pool);
-        Self {
+        Ok(Self {
             frame,
             first: planning(&pools.first),
             anew: pools.anew.as_ref().map(planning),
-            may_exceed: manager.may_exceed(),
+            most_added: manager.most_added()?,
             most,
             minimum: pools.first.minimum().into_iter().map(|(unit, ..)| unit).collect(),
             ranks: ranks(&pools.first),
             ranks_anew: pools.anew.as_ref().map(ranks).unwrap_or_default(),
-        }
+        })
     }
 
     fn pool(&self) -> &'p Pool<'p> {
@@ -190,7 +194,11 @@ impl<'p> Hypothesis<'p> {
     ) -> Result<(bool, Piece), Error> {
         let mut decided = planning.decide(self.frame, budget, 0)?;
         let (mut from, mut to) = reach(planning, &decided);
-        if self.may_exceed {
+        // What is left takes whatever may be added, at this budget and at those down to where it no longer does.
+        let spare = self.most_added.map(|added| decided.left() - i128::from(added));
+        if let Some(spare) = spare.filter(|spare| *spare >= 0) {
+            from = from.max(self.lowest_with(self.frame.total(budget) - spare, budget));
+        } else if !decided.is_minimal() || self.most_added.is_none() {
             let frame = Frame { prompt_budget: budget, ..self.frame.clone() };
             let attempt = planning.plan(&frame)?;
             let minimal = attempt.decided.is_minimal();

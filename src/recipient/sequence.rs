@@ -48,7 +48,7 @@ pub(crate) enum Lack {
 }
 
 impl Lack {
-    fn message(self) -> Message {
+    pub(super) fn message(self) -> Message {
         match self {
             Self::Lead => Message::user(wording::LEAD),
             Self::Bridge => Message::assistant(wording::BRIDGE),

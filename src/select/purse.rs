@@ -92,7 +92,7 @@ impl Purse {
         scale: &Scale<'_>,
         chosen: &Selection,
     ) -> Room {
-        let used: i128 = chosen.used.iter().map(|used| i128::from(*used)).sum();
+        let used = chosen.used();
         let opens_block = section == Section::Rag && !chosen.has_documents();
         let block = chosen.has_documents() || self.reserved || opens_block;
         let left = self.budget - used - if block { i128::from(self.block) } else { 0 };
