@@ -34,7 +34,7 @@ pub(crate) use shelf::Shelf;
 pub(crate) use trace::{Basis, Quantity, Trace};
 
 /// A handle on a candidate: a number, no text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Unit {
     /// A system text, or a leading system message.
     System(u32),

@@ -36,6 +36,8 @@ pub(crate) struct Selection {
     pub(crate) behind: Option<ExcludedReason>,
     /// The oldest unit of the kept window.
     pub(crate) start: Option<Unit>,
+    /// The oldest turn from which on everything that lives is in: a later walk goes on before it.
+    walked_to: Option<u32>,
     /// What became of the last prompt's window.
     pub(crate) window: Window,
     /// Pins that the window counts on without paying for them.
@@ -76,6 +78,16 @@ impl Selection {
             let used = &mut self.used[section as usize];
             *used = used.saturating_add(tokens);
         }
+    }
+
+    /// The same for many, none of which is in.
+    fn keep_all(&mut self, mut units: Vec<(Unit, u64)>, section: Section, reason: IncludedReason) {
+        let used = &mut self.used[section as usize];
+        *used = units.iter().fold(*used, |sum, (_, tokens)| sum.saturating_add(*tokens));
+        units.sort_unstable();
+        let mut kept: BTreeMap<Unit, Kept> =
+            units.into_iter().map(|(unit, _)| (unit, Kept { section, reason })).collect();
+        self.kept.append(&mut kept);
     }
 
     fn keep_document(&mut self, place: u32, tokens: u64) {

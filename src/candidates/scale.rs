@@ -5,10 +5,10 @@ use crate::{
     error::Error, expiry::Fate, message::Message, meter::Meter, reason::ExcludedReason, recipient::Standing,
     repair, tokens::Weight,
 };
+use indexmap::IndexMap;
 use std::{
     borrow::Cow,
     cell::{OnceCell, RefCell},
-    collections::BTreeMap,
     ops::Range,
 };
 
@@ -17,7 +17,7 @@ pub(crate) struct Scale<'a> {
     pool: &'a Pool<'a>,
     meter: &'a Meter,
     results: Results,
-    known: RefCell<BTreeMap<Unit, Known>>,
+    known: RefCell<IndexMap<Unit, Known>>,
     /// How far decisions reach, and the largest number of tokens that matters to that; only where it is asked for.
     trace: Option<(RefCell<Trace>, u64)>,
     shelf: OnceCell<Shelf>,

@@ -35,15 +35,19 @@ pub(super) fn take(
     let what = room_for(scale, chosen)?;
     let only_headless = scale.turns() == 1;
     let (left, basis) = (room.tokens(what), room.basis(what));
-    let mut walk = Walk { scale, left, basis, only_headless, floor, chosen };
-    for turn in (0..scale.turns()).rev() {
+    let from = chosen.walked_to.unwrap_or(scale.turns());
+    let mut walk = Walk { scale, left, basis, only_headless, floor, chosen, new: Vec::new() };
+    for turn in (0..from).rev() {
         if let Step::Stop = walk.turn(turn)? {
             let held_by = room.held_by(what, otherwise);
             let room = walk.left;
             walk.chosen.behind = Some(ExcludedReason::Budget { room, held_by });
             break;
         }
+        walk.chosen.walked_to = Some(turn);
     }
+    let new = walk.new;
+    chosen.keep_all(new, Section::Conversation, IncludedReason::Recent);
     Ok(())
 }
 
@@ -93,9 +97,7 @@ pub(super) fn resume(
             }
         }
     }
-    for (unit, tokens) in new {
-        chosen.keep(unit, Section::Conversation, IncludedReason::Recent, tokens);
-    }
+    chosen.keep_all(new, Section::Conversation, IncludedReason::Recent);
     chosen.awaited = awaited;
     chosen.behind = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::Steady });
     Ok(true)
@@ -201,6 +203,8 @@ struct Walk<'a, 'b> {
     only_headless: bool,
     floor: Option<Unit>,
     chosen: &'a mut Selection,
+    /// What comes in, with what it costs.
+    new: Vec<(Unit, u64)>,
 }
 
 impl Walk<'_, '_> {
@@ -227,9 +231,7 @@ impl Walk<'_, '_> {
         let trimmed = (head.is_some() || self.only_headless) && !suffix.new.is_empty();
         if suffix.whole || trimmed {
             self.left = suffix.left;
-            for (unit, tokens) in new_head.into_iter().chain(suffix.new) {
-                self.chosen.keep(unit, Section::Conversation, IncludedReason::Recent, tokens);
-            }
+            self.new.extend(new_head.into_iter().chain(suffix.new));
         }
         Ok(if suffix.whole { Step::Whole } else { Step::Stop })
     }
