@@ -471,6 +471,16 @@ impl<'a> Pool<'a> {
         &self.documents
     }
 
+    /// Whether a unit comes in by the walk of rule S4 alone, once all that is newer is in: where nothing else takes what is
+    /// left over, or gives it back.
+    pub(crate) fn is_a_goal(&self, unit: Unit) -> bool {
+        let walked = matches!(unit, Unit::Head(_) | Unit::Exchange(_)) && self.window_start.is_none();
+        let alone =
+            self.competing.is_empty() && self.state.is_empty() && self.pins.iter().all(|pin| pin.undroppable);
+        let required = self.minimum().into_iter().any(|(one, ..)| one == unit);
+        walked && alone && !required
+    }
+
     /// How many documents compete when the set of the last prompt is no matter.
     pub(crate) fn places(&self) -> u32 {
         self.competing.len() as u32

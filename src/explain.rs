@@ -111,9 +111,9 @@ impl ContextWindowManager {
     ) -> Result<Vec<Explanation>, Error> {
         let frame = self.frame(request)?;
         let pools = Pools::gather(self, request, &frame)?;
-        let hypothesis = Hypothesis::new(self, &frame, &pools)?;
-        let moving = subjects.iter().filter(|subject| subject.moves(hypothesis.may_give_up()));
+        let moving = subjects.iter().filter(|subject| subject.moves(pools.may_give_up()));
         let asked: BTreeSet<Key> = moving.filter_map(|subject| subject.key).collect();
+        let hypothesis = Hypothesis::new(self, &frame, &pools, &asked)?;
         let found = if asked.is_empty() {
             Found::default()
         } else {

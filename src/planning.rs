@@ -25,6 +25,8 @@ pub(crate) struct Planning<'p> {
     config: &'p Config,
     /// The largest total that is asked about, where what decisions rest on is kept.
     traced_to: Option<u64>,
+    /// The one unit of the conversation that is asked about, where it is only one.
+    goal: Option<Unit>,
     cases: RefCell<Vec<Rc<Case<'p>>>>,
 }
 
@@ -62,13 +64,13 @@ pub(crate) struct Attempt<'p> {
 
 impl<'p> Planning<'p> {
     pub(crate) fn new(pool: &'p Pool<'p>, meter: &'p Meter, config: &'p Config) -> Self {
-        Self { pool, meter, config, traced_to: None, cases: RefCell::default() }
+        Self { pool, meter, config, traced_to: None, goal: None, cases: RefCell::default() }
     }
 
     /// The same, keeping what decisions rest on, for budgets of up to `most`.
-    pub(crate) fn traced(self, frame: &Frame<'_>, most: u64) -> Self {
+    pub(crate) fn traced(self, frame: &Frame<'_>, most: u64, goal: Option<Unit>) -> Self {
         let most = u64::try_from(self.purse(frame, most, 0).budget.max(0)).unwrap_or(u64::MAX);
-        Self { traced_to: Some(most), ..self }
+        Self { traced_to: Some(most), goal, ..self }
     }
 
     /// A plan whose prompt fits as a whole, joins and all, as far as that takes no more than so many attempts.
@@ -139,7 +141,7 @@ impl<'p> Planning<'p> {
         let clipped = results.clips();
         let mut scale = Scale::new(self.pool, self.meter, results);
         if let Some(most) = self.traced_to {
-            scale = scale.tracing(most);
+            scale = scale.tracing(most, self.goal);
         }
         let wanted = Wanted::of(self.traced_to.unwrap_or(total), self.config, self.pool, &scale)?;
         let case = Rc::new(Case { scale, wanted });

@@ -20,6 +20,8 @@ pub(crate) struct Scale<'a> {
     known: RefCell<IndexMap<Unit, Known>>,
     /// How far decisions reach, and the largest number of tokens that matters to that; only where it is asked for.
     trace: Option<(RefCell<Trace>, u64)>,
+    /// The one unit of the conversation that is asked about, where it is only one.
+    goal: Option<Unit>,
     shelf: OnceCell<Shelf>,
 }
 
@@ -32,12 +34,49 @@ enum Known {
 impl<'a> Scale<'a> {
     /// Results are weighed as they are sent (rule S7).
     pub(crate) fn new(pool: &'a Pool<'a>, meter: &'a Meter, results: Results) -> Self {
-        Self { pool, meter, results, known: RefCell::default(), trace: None, shelf: OnceCell::new() }
+        Self {
+            pool,
+            meter,
+            results,
+            known: RefCell::default(),
+            trace: None,
+            goal: None,
+            shelf: OnceCell::new(),
+        }
     }
 
-    /// A scale that keeps how far decisions reach; weights above `most` never fit anything.
-    pub(crate) fn tracing(self, most: u64) -> Self {
-        Self { trace: Some((RefCell::default(), most)), ..self }
+    /// A scale that keeps how far decisions reach; weights above `most` never fit anything. With a goal, the window's
+    /// decisions reach to where that unit may come in, whatever comes in before it.
+    pub(crate) fn tracing(self, most: u64, goal: Option<Unit>) -> Self {
+        Self { trace: Some((RefCell::default(), most)), goal, ..self }
+    }
+
+    /// The turn of the goal.
+    pub(crate) fn goal(&self) -> Option<u32> {
+        self.goal.map(|unit| self.turn_of(unit))
+    }
+
+    /// What the goal and everything of these turns costs, as far as it lives and is not in; none where some of it fits no
+    /// budget at all.
+    pub(crate) fn missing(
+        &self,
+        turns: Range<u32>,
+        is_in: impl Fn(Unit) -> bool,
+    ) -> Result<Option<u64>, Error> {
+        let Some((_, most)) = &self.trace else { return Ok(None) };
+        let units = turns
+            .flat_map(|turn| self.head(turn).into_iter().chain(self.exchanges(turn).map(Unit::Exchange)));
+        let mut sum = 0u64;
+        for unit in units.chain(self.goal) {
+            if is_in(unit) || self.dead(unit)?.is_some() {
+                continue;
+            }
+            match self.weigh(unit, *most)? {
+                Weight::Exactly(n) => sum = sum.saturating_add(n),
+                Weight::Over => return Ok(None),
+            }
+        }
+        Ok(Some(sum))
     }
 
     /// What the decisions since the last call rest on.

@@ -43,6 +43,11 @@ pub(super) struct Pools<'r> {
 }
 
 impl<'r> Pools<'r> {
+    /// Whether there are documents of the last prompt, which some budget may not hold.
+    pub(super) fn may_give_up(&self) -> bool {
+        self.anew.is_some()
+    }
+
     /// What of the last prompt holds under the request's own limits is taken to hold under all others.
     pub(super) fn gather(
         manager: &'r ContextWindowManager,
@@ -92,9 +97,11 @@ impl<'p> Hypothesis<'p> {
         manager: &'p ContextWindowManager,
         frame: &'p Frame<'p>,
         pools: &'p Pools<'p>,
+        asked: &BTreeSet<Key>,
     ) -> Result<Self, Error> {
         let most = frame.largest_budget();
-        let planning = |pool: &'p Pool<'p>| (manager.planning(pool).traced(frame, most), pool);
+        let goal = asked.first().copied().filter(|key| asked.len() == 1 && pools.first.is_a_goal(*key));
+        let planning = |pool: &'p Pool<'p>| (manager.planning(pool).traced(frame, most, goal), pool);
         Ok(Self {
             frame,
             first: planning(&pools.first),
@@ -109,11 +116,6 @@ impl<'p> Hypothesis<'p> {
 
     fn pool(&self) -> &'p Pool<'p> {
         self.first.1
-    }
-
-    /// Whether there are documents of the last prompt, which some budget may not hold.
-    pub(super) fn may_give_up(&self) -> bool {
-        self.anew.is_some()
     }
 
     /// What is in at every budget.

@@ -39,6 +39,7 @@ pub(super) fn take(
     let mut walk = Walk { scale, left, basis, only_headless, floor, chosen, new: Vec::new() };
     for turn in (0..from).rev() {
         if let Step::Stop = walk.turn(turn)? {
+            walk.reach_for_the_goal(turn)?;
             let held_by = room.held_by(what, otherwise);
             let room = walk.left;
             walk.chosen.behind = Some(ExcludedReason::Budget { room, held_by });
@@ -208,6 +209,33 @@ struct Walk<'a, 'b> {
 }
 
 impl Walk<'_, '_> {
+    /// Whether decisions about a turn are no matter to what is asked about: older, it needs all of them, and newer none.
+    fn is_beside_the_goal(&self, turn: u32) -> bool {
+        self.floor.is_none() && self.scale.goal().is_some_and(|goal| goal != turn)
+    }
+
+    /// Where the walk stopped before the goal, everything up to it has to fit before it comes in.
+    fn reach_for_the_goal(&self, stopped: u32) -> Result<(), Error> {
+        let Some(goal) = self.scale.goal().filter(|goal| *goal < stopped) else { return Ok(()) };
+        // What came in of the turn that was trimmed came in last.
+        let trimmed = self.new.iter().rev().map(|(unit, _)| *unit);
+        let trimmed: Vec<Unit> = trimmed.take_while(|unit| self.scale.turn_of(*unit) == stopped).collect();
+        let is_in = |unit: Unit| self.chosen.has(unit) || trimmed.contains(&unit);
+        if let Some(missing) = self.scale.missing(goal + 1..stopped + 1, is_in)? {
+            let by = missing.saturating_sub(self.left).max(1);
+            self.scale.trace(|trace| trace.over(self.basis, by));
+        }
+        Ok(())
+    }
+
+    fn weigh(&self, unit: Unit, left: u64, turn: u32) -> Result<Weight, Error> {
+        if self.is_beside_the_goal(turn) {
+            self.scale.weigh(unit, left)
+        } else {
+            self.scale.offer(unit, left, self.basis)
+        }
+    }
+
     fn turn(&mut self, turn: u32) -> Result<Step, Error> {
         if self.floor.is_some_and(|floor| turn < self.scale.turn_of(floor)) {
             return Ok(Step::Stop);
@@ -219,7 +247,7 @@ impl Walk<'_, '_> {
             return Ok(Step::Whole);
         }
         if let Some(head) = head.filter(|head| !self.chosen.has(*head)) {
-            match self.scale.offer(head, left, self.basis)? {
+            match self.weigh(head, left, turn)? {
                 Weight::Exactly(tokens) => {
                     left -= tokens;
                     new_head = Some((head, tokens));
@@ -248,7 +276,7 @@ impl Walk<'_, '_> {
                 continue;
             }
             let before_the_floor = matches!(self.floor, Some(Unit::Exchange(floor)) if at < floor);
-            match self.scale.offer(unit, suffix.left, self.basis)? {
+            match self.weigh(unit, suffix.left, turn)? {
                 Weight::Exactly(tokens) if !before_the_floor => {
                     suffix.left -= tokens;
                     suffix.new.push((unit, tokens));
