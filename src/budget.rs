@@ -78,6 +78,8 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
 pub(crate) struct Supply {
     /// All of it.
     pub(crate) total: u64,
+    /// How far it is below nothing, where what is sent in any case is more than the budget.
+    pub(crate) below: u64,
     /// What of it is kept for the documents' block.
     pub(crate) reserved: u64,
     /// What merging state saves while there is nothing but the minimum: no budget foresees it, but a minimum that fits
@@ -123,10 +125,10 @@ impl Wanted {
 
     /// Shares out what there is. The scale keeps what that rested on.
     pub(crate) fn divide(&self, supply: Supply, config: &Config, scale: &Scale<'_>) -> Budgets {
-        let Supply { total, reserved, merge } = supply;
+        let Supply { total, below, reserved, merge } = supply;
         let least = self.least.saturating_sub(merge);
         let fits = |total: u64, least: u64| {
-            scale.trace(|trace| trace.compared(total, least));
+            scale.trace(|trace| trace.compared(total, least.saturating_add(below)));
             least <= total
         };
         // A minimum of nothing fits whatever is reserved.

@@ -1,7 +1,7 @@
 //! Who may come in, and in which order. [`Pool`] holds the bodies; selection sees handles and weights only.
 
 use crate::{
-    anchor::{PromptPiece, Steady, Target},
+    anchor::{Anchor, Steady},
     config::{Config, ToolResults},
     conversation::{Conversation, Place},
     error::Error,
@@ -437,10 +437,10 @@ impl<'a> Pool<'a> {
         self.log
     }
 
-    /// The prompt before this one, and what it was made for, where that is remembered.
-    pub(crate) fn last_prompt(&self) -> Option<(Option<Target>, Arc<[PromptPiece]>)> {
+    /// The prompt before this one, where that is remembered.
+    pub(crate) fn last_prompt(&self) -> Option<Arc<Anchor>> {
         let anchor = self.request.previous.as_ref().or(self.log.anchor())?;
-        Some((anchor.target.clone(), Arc::clone(anchor.prompt.as_ref()?)))
+        anchor.prompt.as_ref().map(|_| Arc::new(anchor.clone()))
     }
 
     pub(crate) fn request(&self) -> &'a PlanRequest<'a> {

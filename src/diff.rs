@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    explain::row_of,
+    explain::inside,
     item::{ItemId, Section, Source},
     manager::ContextWindowManager,
     plan::{ContextPlan, Decision},
@@ -116,8 +116,11 @@ impl Diff {
         let mut seen = BTreeSet::new();
         let mut changed = Vec::new();
         for item in items {
+            if !seen.insert(item.clone()) {
+                continue;
+            }
             let (from, to) = (state(&plans.0, before.1, &item), state(&plans.1, after.1, &item));
-            if seen.insert(item.clone()) && from != to {
+            if from != to {
                 changed.push((item, from, to));
             }
         }
@@ -152,10 +155,10 @@ fn named(plan: &ContextPlan) -> impl Iterator<Item = Item> + '_ {
 
 /// What became of an item, in the words of a change.
 fn state(plan: &ContextPlan, request: &PlanRequest<'_>, item: &Item) -> String {
-    let qualified = format!("{}:{}", if item.document { "rag" } else { "item" }, item.id);
-    match row_of(plan, request, &qualified) {
-        Some((Decision::Included(row), _)) => format!("in: {}", row.reason.name()),
-        Some((Decision::Excluded(row), _)) => format!("out: {}", row.reason.name()),
+    let row = plan.row_in(item.id.as_str(), item.document);
+    match row.or_else(|| inside(plan, request, &item.id).filter(|_| !item.document)) {
+        Some(Decision::Included(row)) => format!("in: {}", row.reason.name()),
+        Some(Decision::Excluded(row)) => format!("out: {}", row.reason.name()),
         None => "absent".into(),
     }
 }

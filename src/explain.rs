@@ -43,6 +43,8 @@ pub struct Interval {
 pub struct Explanation {
     /// The item's id.
     pub id: ItemId,
+    /// Whether it is a document: their ids are a namespace of their own.
+    pub document: bool,
     /// Whether it is in at the present budget.
     pub included: bool,
     /// Why, by the rules, with their numbers.
@@ -87,8 +89,8 @@ impl ContextWindowManager {
     /// `ErrorKind::Input` for an id that is nowhere in the request, and whatever planning runs into.
     pub fn explain(&self, request: &PlanRequest<'_>, id: &str) -> Result<Explanation, Error> {
         let plan = self.plan(request)?;
-        let subject = Subject::find(&plan, request, id)?;
-        Ok(self.explain_some(request, &plan, vec![subject])?.remove(0))
+        let (row, id) = row_of(&plan, request, id).ok_or_else(|| Error::nowhere(id, near(&plan, id)))?;
+        Ok(self.explain_some(request, &plan, vec![(row, id)])?.remove(0))
     }
 
     /// The same for every row of the plan, in its order: what is in first. Of a run of messages its last one, the first to
@@ -99,18 +101,25 @@ impl ContextWindowManager {
     /// Whatever planning runs into.
     pub fn explain_all(&self, request: &PlanRequest<'_>) -> Result<Vec<Explanation>, Error> {
         let plan = self.plan(request)?;
-        let subjects = Subject::all(&plan, request);
-        self.explain_some(request, &plan, subjects)
+        let included = plan.included.iter().map(|row| (Decision::Included(row), row.id.clone()));
+        let excluded = plan
+            .excluded
+            .iter()
+            .map(|row| (Decision::Excluded(row), row.last_id.as_ref().unwrap_or(&row.id).clone()));
+        self.explain_some(request, &plan, included.chain(excluded).collect())
     }
 
     fn explain_some(
         &self,
         request: &PlanRequest<'_>,
         plan: &ContextPlan,
-        subjects: Vec<Subject<'_>>,
+        rows: Vec<(Decision<'_>, ItemId)>,
     ) -> Result<Vec<Explanation>, Error> {
         let frame = self.frame(request)?;
         let pools = Pools::gather(self, request, &frame)?;
+        let ids = Ids { log: request.log, documents: pools.documents(), notes: notes(request) };
+        let subjects: Vec<Subject<'_>> =
+            rows.into_iter().map(|(row, id)| Subject { key: ids.key(row, &id), id, row }).collect();
         let moving = subjects.iter().filter(|subject| subject.moves(pools.may_give_up()));
         let asked: BTreeSet<Key> = moving.filter_map(|subject| subject.key).collect();
         let hypothesis = Hypothesis::new(self, &frame, &pools, &asked)?;
@@ -130,9 +139,11 @@ fn answer(
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
-    let track = subject.key.and_then(|key| found.of(key)).unwrap_or(&nothing);
+    let moving = subject.key.filter(|_| subject.moves(hypothesis.may_give_up()));
+    let track = moving.and_then(|key| found.of(key)).unwrap_or(&nothing);
     let explanation = Explanation {
         id: subject.id.clone(),
+        document: is_document(subject.row),
         included: matches!(subject.row, Decision::Included(_)),
         reason: words(subject.row),
         prompt_budget: plan.prompt_budget,
@@ -197,6 +208,13 @@ fn never(subject: &Subject<'_>, row: &ExcludedItem, hypothesis: &Hypothesis<'_>)
     Ok(format!("{held} at every budget of this model, up to {most}"))
 }
 
+fn is_document(row: Decision<'_>) -> bool {
+    match row {
+        Decision::Included(row) => row.section == Section::Rag,
+        Decision::Excluded(row) => row.section == Section::Rag,
+    }
+}
+
 fn words(row: Decision<'_>) -> String {
     match row {
         Decision::Included(row) => row.reason.name().to_owned(),
@@ -211,26 +229,7 @@ struct Subject<'a> {
     key: Option<Key>,
 }
 
-impl<'a> Subject<'a> {
-    fn find(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &str) -> Result<Self, Error> {
-        let (row, id) = row_of(plan, request, id).ok_or_else(|| Error::nowhere(id, near(plan, id)))?;
-        Ok(Self { key: Ids::of(request).key(row, &id), id, row })
-    }
-
-    fn all(plan: &'a ContextPlan, request: &PlanRequest<'_>) -> Vec<Self> {
-        let included = plan.included.iter().map(Decision::Included);
-        let rows = included.chain(plan.excluded.iter().map(Decision::Excluded));
-        let ids = Ids::of(request);
-        let subject = |row: Decision<'a>| {
-            let id = match row {
-                Decision::Included(row) => &row.id,
-                Decision::Excluded(row) => row.last_id.as_ref().unwrap_or(&row.id),
-            };
-            Self { id: id.clone(), row, key: ids.key(row, id) }
-        };
-        rows.map(subject).collect()
-    }
-
+impl Subject<'_> {
     /// Whether the budget decides about it at all. Where the documents of the last prompt may have to be given up, other
     /// ones come first then, and repeat nothing.
     fn moves(&self, may_give_up: bool) -> bool {
@@ -246,11 +245,7 @@ impl<'a> Subject<'a> {
 }
 
 /// The row of an id, qualified or not (rule O5), and the id itself; messages inside a run are found by the log.
-pub(crate) fn row_of<'a>(
-    plan: &'a ContextPlan,
-    request: &PlanRequest<'_>,
-    id: &str,
-) -> Option<(Decision<'a>, ItemId)> {
+fn row_of<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &str) -> Option<(Decision<'a>, ItemId)> {
     let whole = plan.find(id).or_else(|| inside(plan, request, &id.into()));
     let bare = id.strip_prefix("item:").or_else(|| id.strip_prefix("rag:"));
     let row = whole.or_else(|| inside(plan, request, &bare.filter(|_| !id.starts_with("rag:"))?.into()))?;
@@ -265,7 +260,11 @@ pub(crate) fn row_of<'a>(
 }
 
 /// The run that a message stands in.
-fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> Option<Decision<'a>> {
+pub(crate) fn inside<'a>(
+    plan: &'a ContextPlan,
+    request: &PlanRequest<'_>,
+    id: &ItemId,
+) -> Option<Decision<'a>> {
     let position = request.log.position_of(id)?;
     let holds = |row: &&ExcludedItem| {
         let ends = row.last_id.as_ref().and_then(|last| request.log.position_of(last));
@@ -279,19 +278,15 @@ fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> 
 /// What the ids of a request stand for.
 struct Ids<'a> {
     log: &'a Conversation,
-    documents: BTreeMap<&'a ItemId, u32>,
+    documents: BTreeMap<&'a ItemId, Key>,
     notes: BTreeMap<&'a ItemId, u32>,
 }
 
-impl<'a> Ids<'a> {
-    fn of(request: &'a PlanRequest<'_>) -> Self {
-        // Of several documents with one id the first is meant.
-        let places = (0..request.rag.len() as u32).rev();
-        let documents = places.map(|at| (&request.rag[at as usize].id, at)).collect();
-        let notes = request.log.notes().iter().map(|note| &note.item.id).zip(0..).collect();
-        Self { log: request.log, documents, notes }
-    }
+fn notes<'r>(request: &'r PlanRequest<'_>) -> BTreeMap<&'r ItemId, u32> {
+    request.log.notes().iter().map(|note| &note.item.id).zip(0..).collect()
+}
 
+impl Ids<'_> {
     /// What a row stands for in the rules; nothing for what is no candidate.
     fn key(&self, row: Decision<'_>, id: &ItemId) -> Option<Key> {
         let (section, source) = match row {
@@ -299,15 +294,19 @@ impl<'a> Ids<'a> {
             Decision::Excluded(row) => (row.section, row.source),
         };
         if section == Section::Rag {
-            return self.documents.get(id).copied().map(Unit::Document);
+            // One that repeats another's id is not what goes by that id.
+            let repeats = matches!(row, Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { of }, .. }) if of == id);
+            return self.documents.get(id).copied().filter(|_| !repeats);
         }
         if let (Some(Source::Pinned), Some(at)) = (source, self.notes.get(id)) {
             return Some(Unit::Note(*at));
         }
         // A made-up result belongs to the message whose call it answers.
-        let made_up = id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic));
+        let demanded = matches!(row, Decision::Included(row) if row.is_demanded());
+        let made_up =
+            id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic) && !demanded);
         let of = made_up.and_then(|rest| {
-            let mut ends = rest.match_indices(':').map(|(at, _)| &rest[..at]);
+            let mut ends = rest.rmatch_indices(':').map(|(at, _)| &rest[..at]);
             ends.find_map(|message| self.log.position_of(&message.into()))
         });
         let position = self.log.position_of(id).or(of)?;

@@ -117,9 +117,11 @@ impl ContextWindowManager {
     }
 
     /// By how many tokens a prompt can come out larger than its parts, at the most: what the target may demand (rule H5).
-    /// None where that cannot be said: where it depends on the messages, or the prompt is counted as a whole (N3).
-    pub(crate) fn most_added(&self) -> Result<Option<u64>, Error> {
-        let demanded = self.meter.recipient().may_demand().filter(|_| !self.meter.is_rendered());
+    /// None where that cannot be said: where it depends on the messages, or pieces are counted as a whole (N3), as
+    /// documents are by most counters.
+    pub(crate) fn most_added(&self, documents: bool) -> Result<Option<u64>, Error> {
+        let joins = self.meter.is_rendered() || documents && !self.meter.block_adds_up();
+        let demanded = self.meter.recipient().may_demand().filter(|_| !joins);
         let Some(demanded) = demanded else { return Ok(None) };
         let cost = |message: &Message| Ok(self.meter.message(message, Standing::Live, u64::MAX)?.in_full());
         demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)

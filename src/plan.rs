@@ -64,7 +64,7 @@ pub struct ContextPlan {
     /// the bare question, or it is in by pins alone), at the question or where it started before.
     pub(crate) anchored: Option<ItemId>,
     /// The prompt before this one, and what it was made for, where that is remembered.
-    pub(crate) before: Option<(Option<Target>, Arc<[PromptPiece]>)>,
+    pub(crate) before: Option<Arc<Anchor>>,
     /// Items of the conversation that the plan asks about (rule T2).
     pub(crate) asked: BTreeSet<ItemId>,
 }
@@ -266,6 +266,11 @@ impl ContextPlan {
             _ => None,
         };
         self.row(id, None).or(qualified)
+    }
+
+    /// The row of an id in its namespace.
+    pub(crate) fn row_in(&self, id: &str, document: bool) -> Option<Decision<'_>> {
+        self.row(id, Some(document))
     }
 
     /// The row of an id as it is; among the documents only, among everything else only, or anywhere.

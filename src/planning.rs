@@ -111,6 +111,7 @@ impl<'p> Planning<'p> {
     fn share_out(&self, purse: Purse) -> Result<Vec<Tried<'p>>, Error> {
         let supply = Supply {
             total: u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX),
+            below: u64::try_from((-purse.budget).max(0)).unwrap_or(u64::MAX),
             reserved: if purse.reserved { purse.block } else { 0 },
             merge: if self.pool.merges_in_the_minimum() { purse.merge } else { 0 },
         };

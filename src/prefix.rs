@@ -71,26 +71,28 @@ impl ContextPlan {
     /// does not hold its prompt.
     #[must_use]
     pub fn prefix(&self, previous: &Anchor) -> Option<Prefix> {
-        Some(self.repeats(previous.target.as_ref(), previous.prompt.as_deref()?))
+        Some(self.repeats(previous, previous.prompt.as_deref()?))
     }
 
     /// The same for the prompt before this one, where the request or the conversation remembers it.
     #[must_use]
     pub fn repeated(&self) -> Option<Prefix> {
-        let (target, prompt) = self.before.as_ref()?;
-        Some(self.repeats(target.as_ref(), prompt))
+        self.prefix(self.before.as_ref()?)
     }
 
-    fn repeats(&self, target: Option<&Target>, before: &[PromptPiece]) -> Prefix {
+    fn repeats(&self, previous: &Anchor, before: &[PromptPiece]) -> Prefix {
         let own = Target::new(&self.model, &self.provider).in_form(self.framing);
-        let same_target = target.is_none_or(|target| target.is(&own));
+        let same_target = previous.target.as_ref().is_none_or(|target| target.is(&own));
         let now = self.pieces();
+        let gone = |was: &ItemId| {
+            was.as_str() == "tools" || previous.rag.iter().flatten().any(|document| document == was)
+        };
         let same = before.iter().zip(&now).take_while(|(was, is)| was.0 == is.0 && was.1 == is.1);
         let items = if same_target { same.count() } else { 0 };
         let instead_of = before.get(items).map(|piece| piece.0.clone());
-        let cause = instead_of
-            .as_ref()
-            .map(|was| if same_target { self.cause(was, &now[items..]) } else { PrefixCause::Target });
+        let cause = instead_of.as_ref().map(|was| {
+            if same_target { self.cause(was, &now[items..], gone(was)) } else { PrefixCause::Target }
+        });
         Prefix {
             tokens: before[..items].iter().map(|piece| piece.2).sum(),
             items: items as u64,
@@ -101,8 +103,9 @@ impl ContextPlan {
         }
     }
 
-    /// Why `was` does not stand where it did, before everything that does now.
-    fn cause(&self, was: &ItemId, now: &[PromptPiece]) -> PrefixCause {
+    /// Why `was` does not stand where it did, before everything that does now. It is `gone` where only the request could
+    /// have brought it: a document, or tools.
+    fn cause(&self, was: &ItemId, now: &[PromptPiece], gone: bool) -> PrefixCause {
         if now.first().is_some_and(|piece| piece.0 == *was) {
             return PrefixCause::Changed;
         }
@@ -116,7 +119,7 @@ impl ContextPlan {
                 ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
             },
             // Inside a run of messages only its ends are known by name, and the only long ones are out for room.
-            _ if self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
+            _ if !gone && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
             _ => PrefixCause::Removed,
         }
     }

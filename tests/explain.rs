@@ -173,3 +173,93 @@ fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
     let error = manager.explain(&PlanRequest::new(&session), "qestion").unwrap_err();
     insta::assert_snapshot!(error, @"nothing in this request is called `qestion`; did you mean `question`?");
 }
+
+/// All ids of a small request against brute force.
+fn agrees(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64, ids: &[&str]) {
+    let limits = RequestLimits::budget(budget).context_len(MOST).safety_buffer(0);
+    let request = request.clone().limits(limits);
+    let brute = Brute::force(manager, &request, limits);
+    for id in ids {
+        brute.agrees(id, budget, &manager.explain(&request, id).unwrap()).unwrap();
+    }
+}
+
+/// Found by a reader: an older message that comes in later can make the target demand one more, which takes the place of
+/// the one that is asked about.
+#[test]
+fn what_a_target_demands_can_push_a_message_out_again() {
+    let log = context_window::Conversation::from([
+        context_window::Message::assistant("a"),
+        context_window::Message::user("0123456789"),
+        context_window::Message::assistant("0123456789"),
+        context_window::Message::user("0123456789"),
+    ]);
+    for at in 0..3 {
+        let manager = ContextWindowManager::new(model(at), generate::bytes(), Default::default()).unwrap();
+        for budget in [30, 45, 90] {
+            agrees(&manager, &PlanRequest::new(&log), budget, &["item:m0", "item:m1", "item:m2", "item:m3"]);
+        }
+    }
+}
+
+/// Found by a reader: with a counter that rounds, documents together cost more than each of them.
+#[test]
+fn what_documents_cost_together_is_known_to_every_answer() {
+    let counter = context_window::TokenCounter::from_fn("quarters", |text| {
+        Ok::<_, std::fmt::Error>(text.len() as u64 / 4)
+    });
+    let manager = ContextWindowManager::new(model(0), counter, Default::default()).unwrap();
+    let log = context_window::Conversation::from([context_window::Message::user("Who paid the fee?")]);
+    let document =
+        |at: usize| context_window::RagItem::new(format!("d{at}"), 9.0 - at as f64, "x".repeat(11 + at));
+    let request = PlanRequest::new(&log).rag((0..6).map(document));
+    let ids: Vec<String> = (0..6).map(|at| format!("rag:d{at}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    for budget in [20, 60, 80, 100, 120] {
+        agrees(&manager, &request, budget, &ids);
+    }
+}
+
+/// Of two documents with one id, the one that competes goes by it; the other one repeats it at every budget.
+#[test]
+fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
+    let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
+    let log = context_window::Conversation::from([context_window::Message::user("Who?")]);
+    let document = |score, text: &str| context_window::RagItem::new("d", score, text);
+    for documents in
+        [[document(0.1, "low"), document(0.9, "high")], [document(0.9, "high"), document(0.1, "low")]]
+    {
+        let request = PlanRequest::new(&log).rag(documents);
+        for budget in [20, 400] {
+            agrees(&manager, &request, budget, &["rag:d"]);
+            let limits = RequestLimits::budget(budget).context_len(MOST).safety_buffer(0);
+            let all = manager.explain_all(&request.clone().limits(limits)).unwrap();
+            let repeat = all.iter().find(|one| one.reason == "same as d").unwrap();
+            assert!(
+                !repeat.included && repeat.intervals.is_empty() && repeat.enters_at.is_none(),
+                "{repeat:?}"
+            );
+            assert_eq!(repeat.never.as_deref(), Some("same as d"));
+        }
+    }
+}
+
+/// Found by a full run: where the documents of the last prompt have to be given up, another one may come first, and what
+/// repeated its text stands for it.
+#[test]
+fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
+    let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
+    let log = context_window::Conversation::from([context_window::Message::user("x".repeat(31))]);
+    let mut anchor = context_window::Anchor::default();
+    anchor.live = Some("m0".into());
+    anchor.rag = Some(vec!["d2".into()]);
+    let same = "D".repeat(57);
+    let documents = [
+        context_window::RagItem::new("d2", 0.0, same.as_str()).origin("o1"),
+        context_window::RagItem::new("d3", 1.0, same.as_str()),
+    ];
+    let request = PlanRequest::new(&log).rag(documents).previous(anchor);
+    agrees(&manager, &request, 1, &["rag:d2", "rag:d3"]);
+    let limits = RequestLimits::budget(1).context_len(MOST).safety_buffer(0);
+    assert!(manager.explain(&request.limits(limits), "d3").unwrap().enters_at.is_some());
+}

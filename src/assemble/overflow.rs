@@ -67,20 +67,19 @@ pub(super) fn of(
 /// The fewest items that together are too much beside what is sent in any case: the largest, as many as it takes. Without
 /// any one of them the others fit. None where even nothing would be too much.
 fn conflict(rows: &[PlannedItem], excess: u64) -> Vec<ItemId> {
-    let mut largest: Vec<&PlannedItem> = rows.iter().collect();
-    largest.sort_by_key(|row| Reverse(row.tokens.n));
+    let mut largest: Vec<usize> = (0..rows.len()).collect();
+    largest.sort_by_key(|at| Reverse(rows[*at].tokens.n));
     // All of them are `excess` too much; the smallest may be missing while what is missing is less than that.
-    while let Some(smallest) = largest.last() {
-        let missing: u64 = rows.iter().map(|row| row.tokens.n).sum::<u64>()
-            - largest.iter().map(|row| row.tokens.n).sum::<u64>();
-        if missing + smallest.tokens.n >= excess {
+    let mut missing = 0u64;
+    while let Some(smallest) = largest.last().map(|at| rows[*at].tokens.n) {
+        missing = missing.saturating_add(smallest);
+        if missing >= excess {
             break;
         }
         largest.pop();
     }
-    let chosen =
-        |row: &&PlannedItem| largest.iter().any(|one| one.id == row.id && one.section == row.section);
-    rows.iter().filter(chosen).map(|row| row.id.clone()).collect()
+    largest.sort_unstable();
+    largest.into_iter().map(|at| rows[at].id.clone()).collect()
 }
 
 /// Tokens of the text that the caller gave for an item: what could be shorter. Our own words around it, calls and

@@ -23,6 +23,7 @@ pub(crate) struct Scale<'a> {
     /// The one unit of the conversation that is asked about, where it is only one.
     goal: Option<Unit>,
     shelf: OnceCell<Shelf>,
+    notes: OnceCell<Shelf>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +43,7 @@ impl<'a> Scale<'a> {
             trace: None,
             goal: None,
             shelf: OnceCell::new(),
+            notes: OnceCell::new(),
         }
     }
 
@@ -86,19 +88,36 @@ impl<'a> Scale<'a> {
 
     /// The sizes of the documents, where decisions are traced: there the same ones are weighed again and again.
     pub(crate) fn shelf(&self) -> Result<Option<&Shelf>, Error> {
-        let Some((_, most)) = &self.trace else { return Ok(None) };
-        if let Some(shelf) = self.shelf.get() {
-            return Ok(Some(shelf));
-        }
         let places = 0..self.pool.places();
-        let size = |place| {
-            Ok(match self.weigh(Unit::Document(self.pool.rank_at(place)), *most)? {
+        self.laid_out(&self.shelf, || places.map(|place| Unit::Document(self.pool.rank_at(place))).collect())
+    }
+
+    /// The sizes of the pins in their order, where decisions are traced and all of them are notes.
+    pub(crate) fn notes(&self) -> Result<Option<&Shelf>, Error> {
+        let notes = || self.pool.pins.iter().map(|pin| pin.unit);
+        if notes().any(|unit| !matches!(unit, Unit::Note(_))) {
+            return Ok(None);
+        }
+        self.laid_out(&self.notes, || notes().collect())
+    }
+
+    fn laid_out<'s>(
+        &self,
+        known: &'s OnceCell<Shelf>,
+        units: impl FnOnce() -> Vec<Unit>,
+    ) -> Result<Option<&'s Shelf>, Error> {
+        let Some((_, most)) = &self.trace else { return Ok(None) };
+        if let Some(found) = known.get() {
+            return Ok(Some(found));
+        }
+        let size = |unit| {
+            Ok(match self.weigh(unit, *most)? {
                 Weight::Exactly(n) => n,
                 Weight::Over => u64::MAX,
             })
         };
-        let sizes: Vec<u64> = places.map(size).collect::<Result<_, Error>>()?;
-        Ok(Some(self.shelf.get_or_init(|| Shelf::new(&sizes))))
+        let sizes: Vec<u64> = units().into_iter().map(size).collect::<Result<_, Error>>()?;
+        Ok(Some(known.get_or_init(|| Shelf::new(&sizes))))
     }
 
     /// Whether what decisions rest on is kept, and reasons need not be.

@@ -8,6 +8,7 @@ use crate::{
     plan::ContextPlan,
     request::PlanRequest,
 };
+use std::collections::BTreeMap;
 
 /// One of the inputs that may differ between two plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,19 +115,22 @@ impl<'a> Worlds<'a> {
             sent: from(Input::LastPrompt),
         };
         let documents = |input| if after.contains(&input) { &b.rag } else { &a.rag };
-        let mixed = |item: &RagItem| {
-            let of = |list: &'a [RagItem]| list.iter().find(|other| other.id == item.id);
+        let items = documents(Input::Items);
+        let numbered = |list: &'a [RagItem]| numbered(list).zip(list).collect::<BTreeMap<_, _>>();
+        let (scores, lifetimes) = (numbered(documents(Input::Scores)), numbered(documents(Input::Lifetimes)));
+        let mixed = |(name, item): ((&ItemId, u32), &RagItem)| {
             let mut item = item.clone();
-            if let Some(other) = of(documents(Input::Scores)) {
+            if let Some(other) = scores.get(&name) {
                 item.score = other.score;
                 item.origin.clone_from(&other.origin);
             }
-            if let Some(other) = of(documents(Input::Lifetimes)) {
+            if let Some(other) = lifetimes.get(&name) {
                 item.ttl = other.ttl;
             }
             item
         };
-        (blend.log(), documents(Input::Items).iter().map(mixed).collect())
+        let mixed = self::numbered(items).zip(items).map(mixed).collect();
+        (blend.log(), mixed)
     }
 
     /// The plan with these inputs from after, the others from before; none where they make no plan together.
@@ -149,4 +153,14 @@ impl<'a> Worlds<'a> {
         request.previous.clone_from(&from(Input::LastPrompt).previous);
         manager.plan(&request)
     }
+}
+
+/// Each document by its id, and which of that id it is.
+fn numbered(list: &[RagItem]) -> impl Iterator<Item = (&ItemId, u32)> {
+    let mut seen: BTreeMap<&ItemId, u32> = BTreeMap::new();
+    list.iter().map(move |item| {
+        let count = seen.entry(&item.id).or_default();
+        *count += 1;
+        (&item.id, *count)
+    })
 }

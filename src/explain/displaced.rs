@@ -11,7 +11,7 @@ pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) ->
     let room = match &row.reason {
         ExcludedReason::Duplicate { of } => return vec![of.clone()],
         ExcludedReason::Budget { held_by: HeldBy::Overflow, .. } => {
-            return plan.overflow.iter().flat_map(|overflow| overflow.minimum.iter().cloned()).collect();
+            return plan.overflow.iter().flat_map(|overflow| overflow.conflict.iter().cloned()).collect();
         }
         ExcludedReason::Budget { room, .. } => *room,
         ExcludedReason::Policy(PolicyRule::MaxItems { .. }) => {

@@ -14,7 +14,7 @@ use crate::{
     select::{Documents, Selection},
     tokens::Weight,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What may be in a prompt: a unit, or a document by its place in the request. Documents rank differently once the set
 /// of the last prompt is given up, and are the same documents.
@@ -43,6 +43,17 @@ pub(super) struct Pools<'r> {
 }
 
 impl<'r> Pools<'r> {
+    /// The documents that compete, by their ids; those that do only without the last prompt's set among them.
+    pub(super) fn documents(&self) -> BTreeMap<&ItemId, Key> {
+        let of = |pool: &'_ Pool<'r>| -> Vec<u32> {
+            (0..pool.places()).map(|place| pool.documents()[pool.rank_at(place) as usize].at as u32).collect()
+        };
+        let anew = self.anew.iter().flat_map(of);
+        let rag = &self.first.request().rag;
+        // What competes in the first place counts more.
+        anew.chain(of(&self.first)).map(|at| (&rag[at as usize].id, Unit::Document(at))).collect()
+    }
+
     /// Whether there are documents of the last prompt, which some budget may not hold.
     pub(super) fn may_give_up(&self) -> bool {
         self.anew.is_some()
@@ -100,13 +111,16 @@ impl<'p> Hypothesis<'p> {
         asked: &BTreeSet<Key>,
     ) -> Result<Self, Error> {
         let most = frame.largest_budget();
-        let goal = asked.first().copied().filter(|key| asked.len() == 1 && pools.first.is_a_goal(*key));
+        let most_added = manager.most_added(pools.first.places() > 0)?;
+        // Where something may be added, what comes in after the goal may take its place.
+        let alone = asked.len() == 1 && most_added == Some(0);
+        let goal = asked.first().copied().filter(|key| alone && pools.first.is_a_goal(*key));
         let planning = |pool: &'p Pool<'p>| (manager.planning(pool).traced(frame, most, goal), pool);
         Ok(Self {
             frame,
             first: planning(&pools.first),
             anew: pools.anew.as_ref().map(planning),
-            most_added: manager.most_added()?,
+            most_added,
             most,
             minimum: pools.first.minimum().into_iter().map(|(unit, ..)| unit).collect(),
             ranks: ranks(&pools.first),
@@ -116,6 +130,11 @@ impl<'p> Hypothesis<'p> {
 
     fn pool(&self) -> &'p Pool<'p> {
         self.first.1
+    }
+
+    /// Whether there are documents of the last prompt, which some budget may not hold.
+    pub(super) fn may_give_up(&self) -> bool {
+        self.anew.is_some()
     }
 
     /// What is in at every budget.

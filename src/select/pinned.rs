@@ -5,7 +5,7 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    candidates::{Basis, Pin, Pool, Scale, Unit},
+    candidates::{Basis, Pin, Pool, Scale, Shelf, Unit},
     error::Error,
     item::Section,
     reason::{ExcludedReason, HeldBy, IncludedReason},
@@ -18,6 +18,10 @@ pub(super) fn take(
     room: Room,
     chosen: &mut Selection,
 ) -> Result<(), Error> {
+    if let (Some(notes), None) = (scale.notes()?, pool.window_start) {
+        take_from(notes, pool, scale, room, chosen);
+        return Ok(());
+    }
     chosen.fallen.clear();
     let mut spent = 0;
     // Once something follows the live question, what merging state into it would save is gone for the rest too.
@@ -47,6 +51,27 @@ pub(super) fn take(
         }
     }
     Ok(())
+}
+
+/// The same decisions about notes, without a word on what is passed over.
+fn take_from(notes: &Shelf, pool: &Pool<'_>, scale: &Scale<'_>, room: Room, chosen: &mut Selection) {
+    let (mut left, basis) = (room.tokens(For::Anything), room.basis(For::Anything));
+    let mut at = 0;
+    while at < notes.len() {
+        let (next, skipped) = notes.next(at, left);
+        if skipped < u64::MAX {
+            scale.trace(|trace| trace.over(basis, skipped - left));
+        }
+        let Some(next) = next else { return };
+        let unit = pool.pins[next as usize].unit;
+        if !chosen.has(unit) {
+            let tokens = notes.size(next);
+            left -= tokens;
+            scale.trace(|trace| trace.fits(basis, left));
+            chosen.keep(unit, Section::SystemPinned, IncludedReason::Pinned, tokens);
+        }
+        at = next + 1;
+    }
 }
 
 /// The pin and the user message it brings, as far as they are not in.
