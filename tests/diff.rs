@@ -106,9 +106,10 @@ fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bo
                 }
             }
             Mutation::Score => {
-                let count = session.rag.len();
-                if let Some(document) = session.rag.get_mut(with.at % count.max(1)) {
-                    document.score = with.score;
+                // Not the last one, which `Items` takes away: what is said of it goes with it.
+                let count = session.rag.len().saturating_sub(1);
+                if count > 0 {
+                    session.rag[with.at % count].score = with.score;
                 }
             }
             Mutation::LastPrompt => {
