@@ -229,9 +229,11 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
     for documents in
         [[document(0.1, "low"), document(0.9, "high")], [document(0.9, "high"), document(0.1, "low")]]
     {
-        let request = PlanRequest::new(&log).rag(documents);
-        for budget in [20, 400] {
-            agrees(&manager, &request, budget, &["rag:d"]);
+        let mut anchor = context_window::Anchor::default();
+        (anchor.live, anchor.rag) = (Some("m0".into()), Some(vec!["d".into()]));
+        let fresh = PlanRequest::new(&log).rag(documents);
+        for (request, budget) in [(&fresh, 20), (&fresh, 400), (&fresh.clone().previous(anchor), 400)] {
+            agrees(&manager, request, budget, &["rag:d"]);
             let limits = RequestLimits::budget(budget).context_len(MOST).safety_buffer(0);
             let all = manager.explain_all(&request.clone().limits(limits)).unwrap();
             let repeat = all.iter().find(|one| one.reason == "same as d").unwrap();
