@@ -167,6 +167,13 @@ impl Wanted {
     }
 }
 
+impl Budgets {
+    /// What a section was given.
+    pub(crate) fn of(&self, section: Section) -> u64 {
+        self.pots[section as usize].budget
+    }
+}
+
 /// What a section may hold beside its minimum: its cap, and never more than there is.
 fn ceiling(pot: &Pot, total: u64) -> u64 {
     pot.cap.unwrap_or(u64::MAX).min(total).max(pot.minimum)

@@ -3,7 +3,7 @@
 use crate::{
     assemble::{self, Frame},
     budget::{Budgets, Supply, Wanted},
-    candidates::{Pool, Quantity, Results, Scale, Trace, Unit},
+    candidates::{Pool, Quantity, Results, Scale, Scope, Trace, Unit},
     config::Config,
     error::Error,
     item::Section,
@@ -23,10 +23,8 @@ pub(crate) struct Planning<'p> {
     pool: &'p Pool<'p>,
     meter: &'p Meter,
     config: &'p Config,
-    /// The largest total that is asked about, where what decisions rest on is kept.
-    traced_to: Option<u64>,
-    /// The one unit of the conversation that is asked about, where it is only one.
-    goal: Option<Unit>,
+    /// What is asked about, where what decisions rest on is kept.
+    scope: Option<Scope>,
     cases: RefCell<Vec<Rc<Case<'p>>>>,
 }
 
@@ -64,13 +62,12 @@ pub(crate) struct Attempt<'p> {
 
 impl<'p> Planning<'p> {
     pub(crate) fn new(pool: &'p Pool<'p>, meter: &'p Meter, config: &'p Config) -> Self {
-        Self { pool, meter, config, traced_to: None, goal: None, cases: RefCell::default() }
+        Self { pool, meter, config, scope: None, cases: RefCell::default() }
     }
 
-    /// The same, keeping what decisions rest on, for budgets of up to `most`.
-    pub(crate) fn traced(self, frame: &Frame<'_>, most: u64, goal: Option<Unit>) -> Self {
-        let most = u64::try_from(self.purse(frame, most, 0).budget.max(0)).unwrap_or(u64::MAX);
-        Self { traced_to: Some(most), goal, ..self }
+    /// The same, keeping what decisions rest on.
+    pub(crate) fn traced(self, scope: Scope) -> Self {
+        Self { scope: Some(scope), ..self }
     }
 
     /// A plan whose prompt fits as a whole, joins and all, as far as that takes no more than so many attempts.
@@ -121,9 +118,9 @@ impl<'p> Planning<'p> {
             let case = self.case(results, supply.total)?;
             let budgets = case.wanted.divide(supply, self.config, &case.scale);
             // What is clipped depends on every token there is; where it has to be, only the minimum is asked about.
-            let asked = self.traced_to.is_none() || !budgets.overflow;
-            let shorter = asked.then(|| select::shorter_results(self.pool, &case.scale, &budgets));
-            let shorter = shorter.transpose()?.flatten();
+            let clips = self.scope.is_some() && budgets.overflow;
+            let shorter =
+                if clips { None } else { select::shorter_results(self.pool, &case.scale, &budgets)? };
             tried.push(Tried { case, budgets, trace: Trace::default() });
             match shorter {
                 Some(shorter) => results = shorter,
@@ -140,11 +137,9 @@ impl<'p> Planning<'p> {
             return Ok(known);
         }
         let clipped = results.clips();
-        let mut scale = Scale::new(self.pool, self.meter, results);
-        if let Some(most) = self.traced_to {
-            scale = scale.tracing(most, self.goal);
-        }
-        let wanted = Wanted::of(self.traced_to.unwrap_or(total), self.config, self.pool, &scale)?;
+        let scale = Scale::new(self.pool, self.meter, results).traced(self.scope);
+        let most = self.scope.map_or(total, |scope| scope.most);
+        let wanted = Wanted::of(most, self.config, self.pool, &scale)?;
         let case = Rc::new(Case { scale, wanted });
         if !clipped {
             self.cases.borrow_mut().push(Rc::clone(&case));
@@ -194,10 +189,10 @@ impl<'p> Planning<'p> {
         let to_share = u64::try_from((at - i128::from(like.kept)).max(0)).unwrap_or(u64::MAX);
         let budgets = case.wanted.at(to_share, like, self.config);
         Quantity::ALL.map(|quantity| match quantity {
-            Quantity::Budget(section) => i128::from(budgets.pots[section].budget),
-            Quantity::LowMark => {
-                i128::from(select::low_mark(budgets.pots[Section::Conversation as usize].budget, self.config))
-            }
+            Quantity::SystemPinned => i128::from(budgets.of(Section::SystemPinned)),
+            Quantity::Conversation => i128::from(budgets.of(Section::Conversation)),
+            Quantity::Rag => i128::from(budgets.of(Section::Rag)),
+            Quantity::LowMark => i128::from(select::low_mark(budgets.of(Section::Conversation), self.config)),
             Quantity::Share => i128::from(select::share(&budgets)),
             Quantity::LeftOver => at,
         })

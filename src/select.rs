@@ -10,13 +10,13 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-mod documents;
 mod pinned;
+mod places;
 mod purse;
 mod rag;
 mod window;
 
-pub(crate) use documents::Documents;
+pub(crate) use places::Places;
 pub(crate) use purse::{Purse, merges_state};
 
 /// What was chosen, and why the rest was not.
@@ -25,7 +25,9 @@ pub(crate) struct Selection {
     /// What is in, documents apart.
     pub(crate) kept: BTreeMap<Unit, Kept>,
     /// The documents that are in, by their places among those that compete.
-    pub(crate) documents: Documents,
+    pub(crate) documents: Places,
+    /// The notes that are in, by their places among the pins: only where all pins are notes, and nobody asks why.
+    notes: Places,
     /// Messages and exchanges that the walk examined and that can never come in as they are.
     pub(crate) dead: BTreeMap<Unit, ExcludedReason>,
     /// Pins that got no room.
@@ -157,7 +159,7 @@ fn choose_with(
         return Ok(chosen);
     }
     chosen.window = keep_window(pins, pool, scale, budgets, config, &mut chosen)?;
-    let budget = budgets.pots[Section::Rag as usize].budget;
+    let budget = budgets.of(Section::Rag);
     rag::take_within(pool, scale, budget, share(budgets), &config.rag, &mut chosen)?;
     loop {
         let before = chosen.len();
@@ -201,7 +203,7 @@ pub(crate) fn shorter_results(
     }
     let Some(start) = pool.window_start else { return Ok(None) };
     let mut chosen = required_and_pinned(pool, scale, budgets)?;
-    let budget = budgets.pots[Section::Conversation as usize].budget;
+    let budget = budgets.of(Section::Conversation);
     let room = left_of(budget, Section::Conversation, &chosen);
     if window::resume(scale, start, room, window::Pins::Awaited, &mut chosen)? {
         return Ok(None);
@@ -211,8 +213,8 @@ pub(crate) fn shorter_results(
 
 /// What is left of a section's own budget.
 fn within(budgets: &Budgets, section: Section, chosen: &Selection) -> purse::Room {
-    let left = left_of(budgets.pots[section as usize].budget, section, chosen);
-    purse::Room::of(left, Quantity::Budget(section as usize))
+    let left = left_of(budgets.of(section), section, chosen);
+    purse::Room::of(left, Quantity::budget(section))
 }
 
 fn left_of(budget: u64, section: Section, chosen: &Selection) -> u64 {
@@ -234,7 +236,7 @@ fn keep_window(
         window::take(scale, room, HeldBy::Window, None, chosen)?;
         return Ok(Window::Fresh);
     };
-    let budget = budgets.pots[Section::Conversation as usize].budget;
+    let budget = budgets.of(Section::Conversation);
     let left = left_of(budget, Section::Conversation, chosen);
     if window::resume(scale, start, left, pins, chosen)? {
         return Ok(Window::Steady);

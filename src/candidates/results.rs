@@ -5,7 +5,7 @@ use crate::{
     config::ToolResults,
     conversation::Place,
     error::Error,
-    item::{ItemId, Section},
+    item::ItemId,
     message::{Message, Role},
     recipient::Standing,
     tokens::Weight,
@@ -90,7 +90,7 @@ impl Scale<'_> {
         }
         let boundary = newest_boundary(pool, options.keep_results, first);
         let (mut freed, mut weighed) = (0, 0);
-        let conversation = Basis::of(Quantity::Budget(Section::Conversation as usize));
+        let conversation = Basis::of(Quantity::Conversation);
         for position in (results.cleared_before.max(first)..boundary).rev() {
             let Some(stub) = stub(pool, position) else { continue };
             if !self.is_in_the_window(position, start)? {

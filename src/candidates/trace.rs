@@ -1,11 +1,17 @@
 //! What a decision rests on: at which other budget it would be made differently. Only plans that are explained keep it.
 
+use crate::item::Section;
+
 /// The numbers that grow with the prompt budget and that weights are compared with. None of them ever falls when the
 /// budget grows (rule B5), and a decision in which all of them stay on their side stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
-    /// What a section was given: `Section as usize`.
-    Budget(usize),
+    /// What `system_pinned` was given.
+    SystemPinned,
+    /// What `conversation` was given.
+    Conversation,
+    /// What `rag` was given.
+    Rag,
     /// The low mark of the conversation's budget (rule S5).
     LowMark,
     /// What the documents' share holds, and no more than their budget (rule S5).
@@ -15,16 +21,16 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    /// All of them, in the order of their places in a trace.
+    /// All of them, each at the place of its number.
     pub(crate) const ALL: [Self; 6] =
-        [Self::Budget(0), Self::Budget(1), Self::Budget(2), Self::LowMark, Self::Share, Self::LeftOver];
+        [Self::SystemPinned, Self::Conversation, Self::Rag, Self::LowMark, Self::Share, Self::LeftOver];
 
-    fn place(self) -> usize {
-        match self {
-            Self::Budget(section) => section,
-            Self::LowMark => 3,
-            Self::Share => 4,
-            Self::LeftOver => 5,
+    /// The budget of a section.
+    pub(crate) fn budget(section: Section) -> Self {
+        match section {
+            Section::SystemPinned => Self::SystemPinned,
+            Section::Conversation => Self::Conversation,
+            Section::Rag => Self::Rag,
         }
     }
 }
@@ -66,7 +72,7 @@ impl Trace {
     /// Something larger than its room by `by` tokens was left out.
     pub(crate) fn over(&mut self, basis: Basis, by: u64) {
         if by <= basis.spare {
-            let grows = &mut self.grows[basis.of.place()];
+            let grows = &mut self.grows[basis.of as usize];
             *grows = by.min(*grows);
         }
     }
@@ -77,7 +83,7 @@ impl Trace {
         for (quantity, left) in
             [Some((basis.of, left.saturating_add(basis.hidden))), also].into_iter().flatten()
         {
-            let falls = &mut self.falls[quantity.place()];
+            let falls = &mut self.falls[quantity as usize];
             *falls = left.saturating_add(1).min(*falls);
         }
     }

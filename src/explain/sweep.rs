@@ -3,7 +3,7 @@
 use crate::{
     anchor::Steady,
     assemble::Frame,
-    candidates::{Pool, Unit},
+    candidates::{Pool, Scope, Unit},
     error::Error,
     expiry::Fate,
     item::ItemId,
@@ -11,7 +11,7 @@ use crate::{
     planning::{Decided, Planning},
     reason::ExcludedReason,
     request::PlanRequest,
-    select::{Documents, Selection},
+    select::{Places, Selection},
     tokens::Weight,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +98,7 @@ pub(super) struct Piece {
     /// What is in, documents apart, in order.
     units: Vec<Key>,
     /// By their places among those that compete.
-    documents: Documents,
+    documents: Places,
     /// Whether the documents of the last prompt were given up.
     anew: bool,
 }
@@ -115,7 +115,8 @@ impl<'p> Hypothesis<'p> {
         // Where something may be added, what comes in after the goal may take its place.
         let alone = asked.len() == 1 && most_added == Some(0);
         let goal = asked.first().copied().filter(|key| alone && pools.first.is_a_goal(*key));
-        let planning = |pool: &'p Pool<'p>| (manager.planning(pool).traced(frame, most, goal), pool);
+        let scope = Scope { most: u64::try_from(frame.total(most).max(0)).unwrap_or(u64::MAX), goal };
+        let planning = |pool: &'p Pool<'p>| (manager.planning(pool).traced(scope), pool);
         Ok(Self {
             frame,
             first: planning(&pools.first),

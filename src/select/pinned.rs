@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     candidates::{Basis, Pin, Pool, Scale, Shelf, Unit},
+    config::Fill,
     error::Error,
     item::Section,
     reason::{ExcludedReason, HeldBy, IncludedReason},
@@ -19,7 +20,7 @@ pub(super) fn take(
     chosen: &mut Selection,
 ) -> Result<(), Error> {
     if let (Some(notes), None) = (scale.notes()?, pool.window_start) {
-        take_from(notes, pool, scale, room, chosen);
+        fill_up(notes, pool, scale, room, chosen);
         return Ok(());
     }
     chosen.fallen.clear();
@@ -54,23 +55,17 @@ pub(super) fn take(
 }
 
 /// The same decisions about notes, without a word on what is passed over.
-fn take_from(notes: &Shelf, pool: &Pool<'_>, scale: &Scale<'_>, room: Room, chosen: &mut Selection) {
-    let (mut left, basis) = (room.tokens(For::Anything), room.basis(For::Anything));
-    let mut at = 0;
-    while at < notes.len() {
-        let (next, skipped) = notes.next(at, left);
-        if skipped < u64::MAX {
-            scale.trace(|trace| trace.over(basis, skipped - left));
+fn fill_up(shelf: &Shelf, pool: &Pool<'_>, scale: &Scale<'_>, room: Room, chosen: &mut Selection) {
+    if chosen.notes.is_empty() {
+        let undroppable = pool.pins.iter().zip(0..).filter(|(pin, _)| pin.undroppable);
+        for (_, place) in undroppable {
+            chosen.notes.insert(place);
         }
-        let Some(next) = next else { return };
-        let unit = pool.pins[next as usize].unit;
-        if !chosen.has(unit) {
-            let tokens = notes.size(next);
-            left -= tokens;
-            scale.trace(|trace| trace.fits(basis, left));
-            chosen.keep(unit, Section::SystemPinned, IncludedReason::Pinned, tokens);
-        }
-        at = next + 1;
+    }
+    let filled = chosen.notes.fill(shelf, scale, room, Fill::Backfill);
+    for place in filled.runs.into_iter().flatten() {
+        let (unit, tokens) = (pool.pins[place as usize].unit, shelf.size(place));
+        chosen.keep(unit, Section::SystemPinned, IncludedReason::Pinned, tokens);
     }
 }
 

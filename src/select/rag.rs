@@ -5,10 +5,9 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    candidates::{Pool, Quantity, Scale, Shelf, Unit},
+    candidates::{Pool, Quantity, Scale, Unit},
     config::{Fill, RagOptions},
     error::Error,
-    item::Section,
     reason::{ExcludedReason, HeldBy, PolicyRule},
     tokens::Weight,
 };
@@ -36,8 +35,9 @@ pub(super) fn take(
         }
         return Ok(());
     }
-    if let (Some(shelf), None, None) = (scale.shelf()?, rules.max_items, rules.max_source_tokens) {
-        take_from(shelf, scale, room, rules.fill, chosen);
+    if let (Some(shelf), None, None) = (scale.documents()?, rules.max_items, rules.max_source_tokens) {
+        let filled = chosen.documents.fill(shelf, scale, room, rules.fill);
+        chosen.pay_for_documents(filled.tokens);
         return Ok(());
     }
     let mut offer = Offer::new(pool, scale, room, rules, rules.fill, chosen)?;
@@ -48,43 +48,6 @@ pub(super) fn take(
         }
     }
     Ok(())
-}
-
-/// The same decisions, without a word on what is passed over: runs of documents that fit are taken at once, and runs of
-/// those that do not are skipped at once.
-fn take_from(shelf: &Shelf, scale: &Scale<'_>, room: Room, fill: Fill, chosen: &mut Selection) {
-    let (mut left, basis) = (room.tokens(For::Anything), room.basis(For::Anything));
-    let mut at = chosen.documents.first();
-    while at < shelf.len() {
-        let end = chosen.documents.next(at).unwrap_or(shelf.len());
-        let (to, tokens) = shelf.run(at, end, left);
-        if to > at {
-            left -= tokens;
-            chosen.documents.insert_run(at, to);
-            chosen.pay_for_documents(tokens);
-            scale.trace(|trace| trace.fits(basis, left));
-        }
-        if to == end {
-            at = end + 1;
-            continue;
-        }
-        let over = |size: u64| {
-            if size < u64::MAX {
-                scale.trace(|trace| trace.over(basis, size - left));
-            }
-        };
-        if fill == Fill::Prefix {
-            over(shelf.size(to));
-            return;
-        }
-        let (next, skipped) = shelf.next(to, left);
-        over(skipped);
-        at = next.unwrap_or(shelf.len());
-        // One that is in already is passed by.
-        while chosen.documents.has(at) {
-            at += 1;
-        }
-    }
 }
 
 /// The first offer, of the section's own budget. The documents that stay with their question are in if all of them fit.
@@ -98,7 +61,7 @@ pub(super) fn take_within(
     rules: &RagOptions,
     chosen: &mut Selection,
 ) -> Result<(), Error> {
-    let room = Room::of(budget, Quantity::Budget(Section::Rag as usize));
+    let room = Room::of(budget, Quantity::Rag);
     if pool.steady_documents.is_none() {
         return take(pool, scale, room, rules, chosen);
     }

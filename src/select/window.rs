@@ -69,7 +69,7 @@ pub(super) fn resume(
     chosen: &mut Selection,
 ) -> Result<bool, Error> {
     let (mut new, mut awaited, mut left) = (Vec::new(), Vec::new(), room);
-    let basis = Basis::of(Quantity::Budget(Section::Conversation as usize));
+    let basis = Basis::of(Quantity::Conversation);
     let first = scale.turn_of(start);
     for turn in (first..scale.turns()).rev() {
         let exchanges = scale.exchanges(turn);
