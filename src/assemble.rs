@@ -44,10 +44,9 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The largest prompt budget of the model: nothing kept for the completion; or the one in use, where that is larger.
+    /// The largest prompt budget of the model, or the one in use, where that is larger.
     pub(crate) fn largest_budget(&self) -> u64 {
-        let window = self.limits.context_len.min(self.limits.max_input.unwrap_or(u64::MAX));
-        window.saturating_sub(self.limits.safety_buffer).max(self.prompt_budget)
+        self.limits.largest_budget().max(self.prompt_budget)
     }
 
     /// What a prompt budget leaves for the items, as they are counted here; it may be below nothing.

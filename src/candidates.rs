@@ -399,11 +399,6 @@ impl<'a> Pool<'a> {
         self.competing[place as usize]
     }
 
-    /// The place of a document that competes.
-    pub(crate) fn place_of(&self, rank: u32) -> Option<u32> {
-        self.competing.binary_search(&rank).ok().map(|place| place as u32)
-    }
-
     /// The documents that compete: those that stay while the live question does, or all.
     pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Unit, &Document)> {
         let competing = self.steady_documents.unwrap_or(u32::MAX) as usize;

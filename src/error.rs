@@ -57,7 +57,9 @@ pub(crate) enum Repr {
     DuplicateId { id: ItemId, first: String, second: String },
     #[error("id `{id}` is not in the conversation: {hint}")]
     UnknownId { id: ItemId, hint: &'static str },
-    #[error("nothing in this request is called `{id}`{hint}")]
+    #[error(
+        "nothing in this request is called `{id}`; expected the id of a message, note, document or system text{hint}"
+    )]
     Nowhere { id: String, hint: String },
     #[error("score of RAG item `{id}` is {score}; expected a finite number (rule S8)")]
     Score { id: ItemId, score: f64 },

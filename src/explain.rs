@@ -1,25 +1,31 @@
 //! Why something is in or out, and which budget would change that: answers that another plan confirms.
 
 use crate::{
-    candidates::Unit,
-    conversation::Conversation,
     error::Error,
-    item::{ItemId, Section, Source},
+    item::{ItemId, Section},
     manager::ContextWindowManager,
+    plain::grouped,
     plan::{ContextPlan, Decision, ExcludedItem},
-    reason::{ExcludedReason, HeldBy, PolicyRule},
+    reason::{ExcludedReason, HeldBy},
     request::PlanRequest,
+    tokens::Certainty,
 };
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 mod displaced;
 mod found;
+mod piece;
+mod pools;
 mod relief;
+mod subject;
 mod sweep;
 
 use found::{Found, Track};
-use sweep::{Hypothesis, Key, Pools};
+use pools::Pools;
+pub(crate) use subject::inside;
+use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
+use sweep::{Hypothesis, Key};
 
 /// How many intervals of budgets are listed.
 const LISTED: usize = 16;
@@ -43,6 +49,10 @@ pub struct Interval {
 pub struct Explanation {
     /// The item's id.
     pub id: ItemId,
+    /// Where it stands for a run of messages whose last one it is: the id of the first.
+    pub first_id: Option<ItemId>,
+    /// How many messages it stands for.
+    pub count: u64,
     /// Whether it is a document: their ids are a namespace of their own.
     pub document: bool,
     /// Whether it is in at the present budget.
@@ -51,8 +61,11 @@ pub struct Explanation {
     pub reason: String,
     /// The present budget, in tokens.
     pub prompt_budget: u64,
-    /// What it costs, in tokens; none where the answer needs no count.
+    /// What it costs, in tokens: a message that is out together with the rest of its exchange. None where no count is
+    /// needed.
     pub tokens: Option<u64>,
+    /// How sure that is.
+    pub certainty: Certainty,
     /// The items that hold its place: the last ones that came in, as many as it takes to make room for it, those of its
     /// own section first. Of a duplicate, the item that stands for it.
     pub displaced_by: Vec<ItemId>,
@@ -117,18 +130,14 @@ impl ContextWindowManager {
     ) -> Result<Vec<Explanation>, Error> {
         let frame = self.frame(request)?;
         let pools = Pools::gather(self, request, &frame)?;
-        let ids = Ids { log: request.log, documents: pools.documents(), notes: notes(request) };
-        let subjects: Vec<Subject<'_>> =
-            rows.into_iter().map(|(row, id)| Subject { key: ids.key(row, &id), id, row }).collect();
-        let moving = subjects.iter().filter(|subject| subject.moves(pools.may_give_up()));
-        let asked: BTreeSet<Key> = moving.filter_map(|subject| subject.key).collect();
+        let ids = Subjects::of(request, &pools);
+        let subjects: Vec<Subject<'_>> = rows.into_iter().map(|(row, id)| ids.subject(row, id)).collect();
+        let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
+        let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
+        let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
         let hypothesis = Hypothesis::new(self, &frame, &pools, &asked)?;
-        let found = if asked.is_empty() {
-            Found::default()
-        } else {
-            Found::search(&hypothesis, plan.prompt_budget, &asked)?
-        };
-        subjects.into_iter().map(|subject| answer(plan, &hypothesis, &found, &subject)).collect()
+        let found = Found::search(&hypothesis, plan.prompt_budget, &asked, &present)?;
+        subjects.iter().map(|subject| answer(plan, &hypothesis, &found, subject)).collect()
     }
 }
 
@@ -139,15 +148,17 @@ fn answer(
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
-    let moving = subject.key.filter(|_| subject.moves(hypothesis.may_give_up()));
-    let track = moving.and_then(|key| found.of(key)).unwrap_or(&nothing);
+    let track = subject.asked.and_then(|key| found.of(key)).unwrap_or(&nothing);
     let explanation = Explanation {
         id: subject.id.clone(),
+        first_id: None,
+        count: 1,
         document: is_document(subject.row),
-        included: matches!(subject.row, Decision::Included(_)),
+        included: subject.is_in(),
         reason: words(subject.row),
         prompt_budget: plan.prompt_budget,
         tokens: None,
+        certainty: plan.total.certainty,
         displaced_by: Vec::new(),
         enters_at: track.enters_at(),
         stays_from: track.stays_from,
@@ -159,14 +170,15 @@ fn answer(
     };
     Ok(match subject.row {
         Decision::Included(row) => {
-            let tokens = Some(row.tokens.n);
+            let (tokens, certainty) = (Some(row.tokens.n), row.tokens.certainty);
             let always = subject.key.map_or(!row.is_demanded(), |key| hypothesis.minimum().contains(&key));
             if !always {
-                return Ok(Explanation { tokens, ..explanation });
+                return Ok(Explanation { tokens, certainty, ..explanation });
             }
             let from = plan.prompt_budget;
             Explanation {
                 tokens,
+                certainty,
                 enters_at: Some(from),
                 stays_from: Some(from),
                 intervals: vec![Interval { from, to: None }],
@@ -175,20 +187,29 @@ fn answer(
             }
         }
         Decision::Excluded(row) => {
-            let tokens = subject.key.map(|key| hypothesis.tokens(key)).transpose()?.flatten();
-            let displaced_by = displaced::by(plan, row, tokens);
+            let count = subject.key.map(|key| hypothesis.tokens(key)).transpose()?;
+            let tokens = count.map(|count| count.n);
             let never = match explanation.enters_at {
                 Some(_) => None,
                 None => Some(never(subject, row, hypothesis)?),
             };
-            Explanation { tokens, displaced_by, never, ..explanation }
+            let is_run = row.last_id.as_ref() == Some(&subject.id);
+            Explanation {
+                first_id: is_run.then(|| row.id.clone()),
+                count: if is_run { row.count } else { 1 },
+                tokens,
+                certainty: count.map_or(explanation.certainty, |count| count.certainty),
+                displaced_by: displaced::by(plan, row, tokens),
+                never,
+                ..explanation
+            }
         }
     })
 }
 
 /// Why nothing brings it in.
 fn never(subject: &Subject<'_>, row: &ExcludedItem, hypothesis: &Hypothesis<'_>) -> Result<String, Error> {
-    if !subject.moves(false) {
+    if !is_for_want_of_room(&row.reason) {
         return Ok(row.reason.to_string());
     }
     // What no walk examined may turn out to be nothing that could be sent.
@@ -196,16 +217,15 @@ fn never(subject: &Subject<'_>, row: &ExcludedItem, hypothesis: &Hypothesis<'_>)
         return Ok(reason.to_string());
     }
     let held = match row.reason {
-        ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out",
-        ExcludedReason::Budget { held_by: HeldBy::Steady, .. } => "the steady window keeps it out",
+        ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out at every",
+        ExcludedReason::Budget { held_by: HeldBy::Steady, .. } => "the steady window keeps it out at every",
         ExcludedReason::Budget { held_by: HeldBy::SteadySet, .. } => {
-            "the documents that stay while the question does keep it out"
+            "the documents that stay while the question does keep it out at every"
         }
-        ExcludedReason::Policy(_) => "the policy keeps it out",
-        _ => "there is no room for it",
+        ExcludedReason::Policy(_) => "the policy keeps it out at every",
+        _ => "there is no room for it in any",
     };
-    let most = crate::plain::grouped(hypothesis.most);
-    Ok(format!("{held} at every budget of this model, up to {most}"))
+    Ok(format!("{held} budget of this model, up to {}", grouped(hypothesis.most)))
 }
 
 fn is_document(row: Decision<'_>) -> bool {
@@ -220,102 +240,4 @@ fn words(row: Decision<'_>) -> String {
         Decision::Included(row) => row.reason.name().to_owned(),
         Decision::Excluded(row) => row.reason.to_string(),
     }
-}
-
-/// What is asked about: a row of the plan, and what it stands for in the rules.
-struct Subject<'a> {
-    id: ItemId,
-    row: Decision<'a>,
-    key: Option<Key>,
-}
-
-impl Subject<'_> {
-    /// Whether the budget decides about it at all. Where the documents of the last prompt may have to be given up, other
-    /// ones come first then, and repeat nothing.
-    fn moves(&self, may_give_up: bool) -> bool {
-        use ExcludedReason::{Budget, Duplicate, Policy};
-        use PolicyRule::{MaxItems, MaxSourceTokens};
-        let Decision::Excluded(row) = self.row else { return true };
-        match row.reason {
-            Budget { .. } | Policy(MaxItems { .. } | MaxSourceTokens { .. }) => true,
-            Duplicate { .. } => may_give_up,
-            _ => false,
-        }
-    }
-}
-
-/// The row of an id, qualified or not (rule O5), and the id itself; messages inside a run are found by the log.
-fn row_of<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &str) -> Option<(Decision<'a>, ItemId)> {
-    let whole = plan.find(id).or_else(|| inside(plan, request, &id.into()));
-    let bare = id.strip_prefix("item:").or_else(|| id.strip_prefix("rag:"));
-    let row = whole.or_else(|| inside(plan, request, &bare.filter(|_| !id.starts_with("rag:"))?.into()))?;
-    // Where an item of just that name is meant, the row or the log knows it.
-    let ends = match row {
-        Decision::Included(row) => [Some(&row.id), None],
-        Decision::Excluded(row) => [Some(&row.id), row.last_id.as_ref()],
-    };
-    let known = ends.iter().flatten().any(|end| end.as_str() == id);
-    let named = known || request.log.position_of(&id.into()).is_some();
-    Some((row, ItemId::from(if named { id } else { bare.unwrap_or(id) })))
-}
-
-/// The run that a message stands in.
-pub(crate) fn inside<'a>(
-    plan: &'a ContextPlan,
-    request: &PlanRequest<'_>,
-    id: &ItemId,
-) -> Option<Decision<'a>> {
-    let position = request.log.position_of(id)?;
-    let holds = |row: &&ExcludedItem| {
-        let ends = row.last_id.as_ref().and_then(|last| request.log.position_of(last));
-        row.section != Section::Rag
-            && request.log.position_of(&row.id).is_some_and(|from| from <= position)
-            && ends.is_some_and(|to| position <= to)
-    };
-    plan.excluded.iter().find(holds).map(Decision::Excluded)
-}
-
-/// What the ids of a request stand for.
-struct Ids<'a> {
-    log: &'a Conversation,
-    documents: BTreeMap<&'a ItemId, Key>,
-    notes: BTreeMap<&'a ItemId, u32>,
-}
-
-fn notes<'r>(request: &'r PlanRequest<'_>) -> BTreeMap<&'r ItemId, u32> {
-    request.log.notes().iter().map(|note| &note.item.id).zip(0..).collect()
-}
-
-impl Ids<'_> {
-    /// What a row stands for in the rules; nothing for what is no candidate.
-    fn key(&self, row: Decision<'_>, id: &ItemId) -> Option<Key> {
-        let (section, source) = match row {
-            Decision::Included(row) => (row.section, Some(row.source)),
-            Decision::Excluded(row) => (row.section, row.source),
-        };
-        if section == Section::Rag {
-            // One that repeats another's id is not what goes by that id.
-            let repeats = matches!(row, Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { of }, .. }) if of == id);
-            return self.documents.get(id).copied().filter(|_| !repeats);
-        }
-        if let (Some(Source::Pinned), Some(at)) = (source, self.notes.get(id)) {
-            return Some(Unit::Note(*at));
-        }
-        // A made-up result belongs to the message whose call it answers.
-        let demanded = matches!(row, Decision::Included(row) if row.is_demanded());
-        let made_up =
-            id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic) && !demanded);
-        let of = made_up.and_then(|rest| {
-            let mut ends = rest.rmatch_indices(':').map(|(at, _)| &rest[..at]);
-            ends.find_map(|message| self.log.position_of(&message.into()))
-        });
-        let position = self.log.position_of(id).or(of)?;
-        Unit::of(self.log.turns().place_of(position))
-    }
-}
-
-/// An id that may have been meant.
-fn near(plan: &ContextPlan, id: &str) -> Option<ItemId> {
-    let ids = plan.included.iter().map(|row| &row.id).chain(plan.excluded.iter().map(|row| &row.id));
-    crate::plain::nearest(id, ids.map(ItemId::as_str)).map(ItemId::from)
 }

@@ -273,6 +273,12 @@ impl Limits {
         let left = self.context_len.saturating_sub(self.max_completion);
         left.min(self.max_input.unwrap_or(u64::MAX))
     }
+
+    /// The largest prompt budget there can be: nothing kept for the completion; tokens.
+    #[must_use]
+    pub fn largest_budget(&self) -> u64 {
+        self.context_len.min(self.max_input.unwrap_or(u64::MAX)).saturating_sub(self.safety_buffer)
+    }
 }
 
 /// Where the context length came from.

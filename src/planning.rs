@@ -11,7 +11,7 @@ use crate::{
     meter::Meter,
     plan::ContextPlan,
     select::{self, Purse, Selection},
-    tokens::Weight,
+    tokens::{TokenCount, Weight},
 };
 use std::{cell::RefCell, rc::Rc};
 
@@ -147,9 +147,17 @@ impl<'p> Planning<'p> {
         Ok(case)
     }
 
-    /// What a unit costs, if that is no more than `limit`.
-    pub(crate) fn weigh(&self, unit: Unit, limit: u64) -> Result<Weight, Error> {
-        self.case(Results::remembered(self.pool), limit)?.scale.weigh(unit, limit)
+    /// What a unit costs, counted no further than to `limit`.
+    pub(crate) fn cost(&self, unit: Unit, limit: u64) -> Result<TokenCount, Error> {
+        Ok(match self.case(Results::remembered(self.pool), limit)?.scale.weigh(unit, limit)? {
+            Weight::Exactly(n) => {
+                let messages = self.pool.members(unit).into_iter().map(|at| self.pool.log().message(at));
+                let certainty =
+                    messages.map(|message| self.meter.counted_message(message, n).certainty).max();
+                certainty.map_or_else(|| self.meter.counted(n), |certainty| TokenCount { n, certainty })
+            }
+            Weight::Over => TokenCount { n: limit.saturating_add(1), certainty: self.meter.at_least() },
+        })
     }
 
     /// The largest total, no more than `most`, up to which everything is decided as it was.

@@ -3,6 +3,7 @@
 pub use crate::plain::grouped;
 use crate::{
     explain::Explanation,
+    model::Limits,
     plan::{ContextPlan, Remedy},
 };
 
@@ -32,11 +33,19 @@ pub fn explanation(explanation: &Explanation) -> Explained<'_> {
     Explained(explanation)
 }
 
-/// A change that makes an overflowing plan fit, in words.
+/// A change that makes a plan of these limits fit, in words.
 #[must_use]
-pub fn remedy(remedy: &Remedy) -> String {
+pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
     match remedy {
-        Remedy::RaiseBudget { to } => format!("raise the prompt budget to {}", grouped(*to)),
+        Remedy::RaiseBudget { to } => {
+            let most = limits.largest_budget();
+            let beyond = if *to > most {
+                format!(", more than the {} that this model takes", grouped(most))
+            } else {
+                String::new()
+            };
+            format!("raise the prompt budget to {}{beyond}", grouped(*to))
+        }
         Remedy::LowerCompletion { to } => format!("lower max_completion to {}", grouped(*to)),
         Remedy::Unpin { id } => format!("unpin {}", text::short(id.as_str())),
         Remedy::Shorten { id, by } => {
@@ -53,6 +62,16 @@ pub fn printable(text: &str) -> String {
         c.is_control() || marks.contains(&c) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
+}
+
+/// A printable text of at most 60 characters: enough of an id to know it by.
+#[must_use]
+pub fn brief(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some(_) => text.chars().take(MOST - 1).map(|c| printable(&c.to_string())).collect::<String>() + "…",
+        None => printable(text),
+    }
 }
 
 impl ContextPlan {

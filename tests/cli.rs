@@ -540,7 +540,7 @@ fn the_vectors_hold() {
     let assert = inspect(&["vectors", wrong.to_str().unwrap()]).assert().code(1);
     let said = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
     assert!(
-        said.contains("total: expected 17\n  total: planned  16") && said.contains("1 vectors, 1 failed"),
+        said.contains("total: expected 17\n  total: planned  16") && said.contains("1 vector, 1 failed"),
         "{said}"
     );
     let none = file("no-vector.json", b"{\"rules\": [], \"budget\": -1}");
@@ -575,7 +575,7 @@ fn an_explanation_says_why_and_how_back() {
     assert!(all.contains("hours     out      33       403         490"), "{all}");
     assert!(
         fails(&["explain", EXAMPLE, "huors"])
-            .contains("nothing in this request is called `huors`; did you mean `hours`?")
+            .contains("nothing in this request is called `huors`; expected the id of a message, note, document or system text; did you mean `hours`?")
     );
 }
 

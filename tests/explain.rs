@@ -11,8 +11,8 @@
 mod support;
 
 use context_window::{
-    ContextPlan, ContextWindowManager, Decision, Explanation, Interval, Model, PlanRequest, RequestLimits,
-    Section, Source, ToolResults,
+    ContextPlan, ContextWindowManager, Decision, ExcludedReason, Explanation, HeldBy, IncludedReason,
+    Interval, ItemId, Model, PlanRequest, PlannedItem, RequestLimits, Section, Source,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,15 +28,32 @@ fn within(plan: &ContextPlan) -> BTreeSet<String> {
         .collect()
 }
 
+/// Whether results of the open exchange are sent without their middle (rule S7).
+fn is_clipped(plan: &ContextPlan) -> bool {
+    plan.notices
+        .iter()
+        .any(|notice| notice.rule == "S7" && notice.text.starts_with("sent without its middle"))
+}
+
 /// The plans of every budget, by what is in.
 struct Brute(Vec<BTreeSet<String>>);
 
 impl Brute {
     fn force(manager: &ContextWindowManager, request: &PlanRequest<'_>, limits: RequestLimits) -> Self {
-        let at = |budget: u64| {
+        let plan = |budget: u64| {
             let mut limits = limits;
             limits.prompt_budget = Some(budget);
-            within(&manager.build_plan(&request.clone().limits(limits)).unwrap())
+            manager.build_plan(&request.clone().limits(limits)).unwrap()
+        };
+        let minimum = within(&plan(1));
+        // E1: where results are clipped nothing but the minimum is taken to be in, but for the present plan.
+        let at = |budget: u64| {
+            let plan = plan(budget);
+            if is_clipped(&plan) && limits.prompt_budget != Some(budget) {
+                minimum.clone()
+            } else {
+                within(&plan)
+            }
         };
         Self((1..=MOST).map(at).collect())
     }
@@ -119,10 +136,6 @@ proptest! {
     ) {
         let mut session = session;
         session.budget = session.budget.min(MOST);
-        if session.config.conversation.tool_results == ToolResults::Clip {
-            // Where results are clipped, what is in is not asked about.
-            session.config.conversation.tool_results = ToolResults::Keep;
-        }
         session.config.tokens.margin = margin as _;
         let estimates = session.config.tokens.margin != 1_000;
         let counter = if estimates { generate::bytes().as_estimate() } else { generate::bytes() };
@@ -146,20 +159,20 @@ proptest! {
                 prop_assert_eq!(one, all);
             }
         }
-        // What holds an item's place is enough to make it, or all there is.
+        // E2: what holds an item's place is enough to make it, no more than that, or all there is.
         for row in &plan.excluded {
             let id = if row.section == Section::Rag { format!("rag:{}", row.id) } else { format!("item:{}", row.id) };
             let Some(Decision::Excluded(row)) = plan.find(&id) else { continue };
-            if let context_window::ExcludedReason::Budget { room, held_by } = row.reason
-                && held_by != context_window::HeldBy::Overflow
-                && let Ok(got) = manager.explain(&request, &id)
-                && let Some(tokens) = got.tokens
-            {
-                let cost = |id: &context_window::ItemId| plan.included.iter().find(|row| row.id == *id).unwrap().tokens.n;
-                let held: u64 = got.displaced_by.iter().map(cost).sum();
-                let last = got.displaced_by.last().map_or(0, cost);
-                prop_assert!(room + held - last < tokens || held == 0, "{got:?}");
-            }
+            let ExcludedReason::Budget { room, held_by } = row.reason else { continue };
+            let got = manager.explain(&request, &id).unwrap();
+            let (Some(tokens), true) = (got.tokens, held_by != HeldBy::Overflow) else { continue };
+            let may_go = |row: &&PlannedItem| row.reason != IncludedReason::Required;
+            let cost = |id: &ItemId| plan.included.iter().filter(may_go).find(|row| row.id == *id).unwrap().tokens.n;
+            let costs: Vec<u64> = got.displaced_by.iter().map(cost).collect();
+            let (held, all): (u64, u64) =
+                (costs.iter().sum(), plan.included.iter().filter(may_go).map(|row| row.tokens.n).sum());
+            prop_assert!(room + held >= tokens || held == all, "{got:?}");
+            prop_assert!(costs.last().is_none_or(|last| room + held - last < tokens), "{got:?}");
         }
     }
 }
@@ -171,7 +184,7 @@ fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
     let error = manager.explain(&PlanRequest::new(&session), "qestion").unwrap_err();
-    insta::assert_snapshot!(error, @"nothing in this request is called `qestion`; did you mean `question`?");
+    insta::assert_snapshot!(error, @"nothing in this request is called `qestion`; expected the id of a message, note, document or system text; did you mean `question`?");
 }
 
 /// All ids of a small request against brute force.

@@ -2,7 +2,8 @@
 
 use super::{
     Interval, LISTED,
-    sweep::{Hypothesis, Key, Piece},
+    piece::Piece,
+    sweep::{Hypothesis, Key},
 };
 use crate::error::Error;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,35 +50,59 @@ impl Found {
     }
 
     /// Looks at every budget from the present one up, and from there down until everything that can leave has left.
+    /// `present` is what the plan holds.
     pub(super) fn search(
         hypothesis: &Hypothesis<'_>,
         budget: u64,
         asked: &BTreeSet<Key>,
+        present: &BTreeSet<Key>,
     ) -> Result<Self, Error> {
         let mut found = Self { tracks: asked.iter().map(|key| (*key, Track::default())).collect() };
-        let present = hypothesis.below(budget)?;
-        found.upwards(hypothesis, budget, &present)?;
-        found.downwards(hypothesis, &present)?;
+        if asked.is_empty() {
+            return Ok(found);
+        }
+        let now = hypothesis.below(budget)?;
+        let all: BTreeSet<Key> = now.without(&hypothesis.nothing()).into_iter().collect();
+        let more: Vec<Key> = present.iter().copied().filter(|key| !all.contains(key)).collect();
+        found.clipped(budget, &more);
+        found.upwards(hypothesis, budget, &now, &more)?;
+        found.downwards(hypothesis, now, &all)?;
         Ok(found)
     }
 
-    fn upwards(&mut self, hypothesis: &Hypothesis<'_>, budget: u64, present: &Piece) -> Result<(), Error> {
-        let mut before = Piece::default();
+    /// Where results are clipped, the plan holds more than is asked about elsewhere (rule E1).
+    fn clipped(&mut self, budget: u64, more: &[Key]) {
+        for key in more {
+            if let Some(track) = self.tracks.get_mut(key) {
+                track.since = Some(budget);
+                track.close(Some(budget));
+                track.leaves_at = budget.checked_sub(1).filter(|less| *less > 0);
+            }
+        }
+    }
+
+    fn upwards(
+        &mut self,
+        hypothesis: &Hypothesis<'_>,
+        budget: u64,
+        present: &Piece<'_>,
+        more: &[Key],
+    ) -> Result<(), Error> {
+        let mut before = hypothesis.nothing();
         let mut at = budget;
         loop {
             let piece = hypothesis.above(at)?;
             let mut gone = None;
-            for key in hypothesis.without(&piece, &before) {
+            for key in piece.without(&before) {
                 if let Some(track) = self.tracks.get_mut(&key) {
                     track.since = Some(at);
                     if track.intervals.is_empty() && at > budget {
-                        track
-                            .leaves_then
-                            .clone_from(gone.get_or_insert_with(|| hypothesis.without(present, &piece)));
+                        let gone = gone.get_or_insert_with(|| gone_by(&piece, present, more, hypothesis));
+                        track.leaves_then.clone_from(gone);
                     }
                 }
             }
-            for key in hypothesis.without(&before, &piece) {
+            for key in before.without(&piece) {
                 if let Some(track) = self.tracks.get_mut(&key) {
                     track.close(Some(at - 1));
                 }
@@ -92,22 +117,35 @@ impl Found {
         Ok(())
     }
 
-    fn downwards(&mut self, hypothesis: &Hypothesis<'_>, present: &Piece) -> Result<(), Error> {
-        let minimum = hypothesis.minimum();
-        let leaves = |key: &Key| !minimum.contains(key) && hypothesis.has(present, *key);
+    fn downwards<'p>(
+        &mut self,
+        hypothesis: &Hypothesis<'p>,
+        present: Piece<'p>,
+        all: &BTreeSet<Key>,
+    ) -> Result<(), Error> {
+        let leaves = |key: &Key| !hypothesis.minimum().contains(key) && all.contains(key);
         let mut waiting: BTreeSet<Key> = self.tracks.keys().copied().filter(leaves).collect();
-        let mut above = None;
-        let mut from = present.from;
-        while from > 1 && !waiting.is_empty() {
-            let piece = hypothesis.below(from - 1)?;
-            for key in hypothesis.without(above.as_ref().unwrap_or(present), &piece) {
+        let mut above = present;
+        while above.from > 1 && !waiting.is_empty() {
+            let at = above.from - 1;
+            let piece = hypothesis.below(at)?;
+            for key in above.without(&piece) {
                 if let (true, Some(track)) = (waiting.remove(&key), self.tracks.get_mut(&key)) {
-                    track.leaves_at = Some(from - 1);
+                    track.leaves_at = Some(at);
                 }
             }
-            from = piece.from;
-            above = Some(piece);
+            above = piece;
         }
         Ok(())
     }
+}
+
+/// What the plan holds and a piece does not.
+fn gone_by(piece: &Piece<'_>, present: &Piece<'_>, more: &[Key], hypothesis: &Hypothesis<'_>) -> Vec<Key> {
+    let mut gone = present.without(piece);
+    if !more.is_empty() {
+        let held: BTreeSet<Key> = piece.without(&hypothesis.nothing()).into_iter().collect();
+        gone.extend(more.iter().copied().filter(|key| !held.contains(key)));
+    }
+    gone
 }

@@ -1,10 +1,11 @@
 //! An explanation as a few lines for people.
 
-use super::printable;
+use super::{brief, printable, text};
 use crate::{
     explain::{Explanation, Interval},
     item::ItemId,
     plain::grouped,
+    tokens::TokenCount,
 };
 use std::fmt::{self, Write};
 
@@ -15,12 +16,31 @@ const NAMED: usize = 8;
 #[derive(Debug)]
 pub struct Explained<'a>(pub(super) &'a Explanation);
 
+impl Explained<'_> {
+    /// The item, or the run of messages that it stands for.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let id = brief(self.0.id.as_str());
+        match &self.0.first_id {
+            Some(first) => format!("{}..{id} ({})", brief(first.as_str()), grouped(self.0.count)),
+            None => id,
+        }
+    }
+
+    /// What it costs, as reports write numbers.
+    #[must_use]
+    pub fn cost(&self) -> Option<String> {
+        let tokens = self.0.tokens?;
+        Some(text::number(TokenCount { n: tokens, certainty: self.0.certainty }))
+    }
+}
+
 impl fmt::Display for Explained<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let it = self.0;
         let place = if it.included { "in" } else { "out" };
-        writeln!(f, "{}  {place}: {}", printable(it.id.as_str()), printable(&it.reason))?;
-        let costs = it.tokens.map(|tokens| format!(", it costs {}", grouped(tokens))).unwrap_or_default();
+        writeln!(f, "{}  {place}: {}", self.name(), printable(&it.reason))?;
+        let costs = self.cost().map(|cost| format!(", it costs {cost}")).unwrap_or_default();
         line(f, "prompt budget", &format!("{}{costs}", grouped(it.prompt_budget)))?;
         line(f, "its place has", &names(&it.displaced_by))?;
         if let (false, Some(at)) = (it.included, it.enters_at) {
@@ -55,7 +75,7 @@ fn line(f: &mut fmt::Formatter<'_>, what: &str, text: &str) -> fmt::Result {
 }
 
 fn names(ids: &[ItemId]) -> String {
-    let mut text: Vec<String> = ids.iter().take(NAMED).map(|id| printable(id.as_str())).collect();
+    let mut text: Vec<String> = ids.iter().take(NAMED).map(|id| brief(id.as_str())).collect();
     if ids.len() > NAMED {
         text.push(format!("and {} more", ids.len() - NAMED));
     }

@@ -4,7 +4,7 @@ use super::{grouped, page::Page, printable};
 use crate::{
     item::{Priority, Section, Source, Ttl},
     message::{Framing, Role},
-    plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, Remedy, SectionUse},
+    plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, SectionUse},
     prefix::Prefix,
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::{Certainty, TokenCount},
@@ -275,17 +275,8 @@ impl Text<'_> {
         };
         self.page.hanging(f, "  too much already: ", &alone)?;
         writeln!(f, "  any one of these makes it fit:")?;
-        let limits = self.plan.limits;
-        let window = limits.context_len.min(limits.max_input.unwrap_or(u64::MAX));
-        let largest = window.saturating_sub(limits.safety_buffer);
         for remedy in &overflow.remedies {
-            let beyond = match remedy {
-                Remedy::RaiseBudget { to } if *to > largest => {
-                    format!(", more than the {} that this model takes", grouped(largest))
-                }
-                _ => String::new(),
-            };
-            self.page.hanging(f, "  - ", &(super::remedy(remedy) + &beyond))?;
+            self.page.hanging(f, "  - ", &super::remedy(remedy, &self.plan.limits))?;
         }
         Ok(())
     }
@@ -343,7 +334,7 @@ fn run(item: &ExcludedItem) -> String {
     }
 }
 
-fn number(tokens: TokenCount) -> String {
+pub(super) fn number(tokens: TokenCount) -> String {
     let mark = match tokens.certainty {
         Certainty::Exact => "",
         Certainty::AtLeast => ">=",

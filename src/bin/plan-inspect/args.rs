@@ -140,8 +140,6 @@ pub(crate) struct Explain {
     /// What to print
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
     pub(crate) format: DataFormat,
-    #[command(flatten)]
-    pub(crate) screen: Screen,
 }
 
 #[derive(Debug, Args)]

@@ -52,6 +52,18 @@ impl Prepared {
         self.session.request().limits(self.limits)
     }
 
+    /// A model that is not known, where no report says so.
+    pub(crate) fn say_of_the_model(&self) {
+        if self.model.unknown {
+            let name = report::brief(&self.model.name);
+            let near = self.model.near.as_ref().map(|near| format!("; did you mean `{near}`?"));
+            let near = near.unwrap_or_default();
+            eprintln!(
+                "plan-inspect: note: model `{name}` is not in the registry: its limits are the defaults{near}"
+            );
+        }
+    }
+
     /// Keys of the session that are not read, where one that is may have been meant.
     pub(crate) fn hint(&self) {
         for (key, meant) in self.session.unread_keys() {

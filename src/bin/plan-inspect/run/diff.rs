@@ -28,7 +28,9 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
         DataFormat::Text => text(&diff),
     })?;
     before.hint();
+    before.say_of_the_model();
     after.hint();
+    after.say_of_the_model();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -51,7 +53,7 @@ fn text(diff: &context_window::Diff) -> String {
         };
         let namespace = if change.document { "rag:" } else { "" };
         table.row([
-            format!("{namespace}{}", report::printable(change.id.as_str())),
+            format!("{namespace}{}", report::brief(change.id.as_str())),
             change.from.clone(),
             change.to.clone(),
             change.cause.name().into(),

@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Explain) -> Result<ExitCode> {
     };
     print(&text)?;
     prepared.hint();
+    prepared.say_of_the_model();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &Explain) -> Result<ExitCode> {
 fn confirmed(remedies: &[(Remedy, ContextPlan)]) -> String {
     let line = |(remedy, plan): &(Remedy, ContextPlan)| {
         let (total, budget) = (report::grouped(plan.total.n), report::grouped(plan.prompt_budget));
-        format!("  {}: {total} of {budget}\n", report::remedy(remedy))
+        format!("  {}: {total} of {budget}\n", report::remedy(remedy, &plan.limits))
     };
     let lines: String = remedies.iter().map(line).collect();
     if lines.is_empty() {
@@ -64,9 +65,9 @@ fn table(all: &[Explanation]) -> String {
         let enters = one.enters_at.filter(|_| !one.included);
         let never = if one.never.is_some() { "never" } else { "" };
         table.row([
-            report::printable(one.id.as_str()),
+            report::explanation(one).name(),
             if one.included { "in" } else { "out" }.into(),
-            number(one.tokens),
+            report::explanation(one).cost().unwrap_or_default(),
             if one.included { String::new() } else { enters.map_or(never.into(), report::grouped) },
             number(one.stays_from.filter(|from| *from != one.prompt_budget)),
             if one.included { one.leaves_at.map_or(never.into(), report::grouped) } else { String::new() },

@@ -65,7 +65,8 @@ fn summary(outcomes: &[Outcome], failed: usize) -> Result<String> {
     for rule in outcomes.iter().flat_map(|outcome| &outcome.rules) {
         *rules.entry(rule).or_default() += 1;
     }
-    let mut text = format!("{} vectors, {failed} failed\n", outcomes.len());
+    let vectors = if outcomes.len() == 1 { "vector" } else { "vectors" };
+    let mut text = format!("{} {vectors}, {failed} failed\n", outcomes.len());
     for (rule, count) in rules {
         writeln!(text, "  {:<4} {count}", report::printable(rule))?;
     }
