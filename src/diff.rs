@@ -33,7 +33,7 @@ pub struct Change {
     pub document: bool,
     /// What became of it before: `in: REASON`, `out: REASON` or `absent`.
     pub from: String,
-    /// What becomes of it now.
+    /// What becomes of it now; with `, another text` where only what is sent for it differs.
     pub to: String,
     /// The input that this comes from.
     pub cause: Cause,
@@ -46,8 +46,12 @@ pub struct Change {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Cause {
-    /// Something came, went or has another text: this item, or others that make or take room.
+    /// The item came; or others that came, went or have another text make or take room.
     NewItem,
+    /// The item went.
+    RemovedItem,
+    /// The item has another text.
+    ChangedItem,
     /// A TTL fell, or was set.
     Expiry,
     /// Limits or margin.
@@ -87,6 +91,8 @@ impl Cause {
     pub fn name(self) -> &'static str {
         match self {
             Self::NewItem => "new_item",
+            Self::RemovedItem => "removed_item",
+            Self::ChangedItem => "changed_item",
             Self::Expiry => "expiry",
             Self::Budget => "budget",
             Self::Pin => "pin",
@@ -114,7 +120,7 @@ impl Diff {
         let worlds = Worlds { before, after };
         let items = named(&plans.1).chain(named(&plans.0)).collect::<Vec<Item>>();
         let mut seen = BTreeSet::new();
-        let mut changed = Vec::new();
+        let mut changed: Vec<(Item, State, State)> = Vec::new();
         for item in items {
             if !seen.insert(item.clone()) {
                 continue;
@@ -128,10 +134,12 @@ impl Diff {
             return Ok(Self { changes: Vec::new() });
         }
         let trials = Trials::run(&worlds);
-        let change = |(item, from, to): (Item, String, String)| {
+        let change = |(item, from, to): (Item, State, State)| {
             let (input, shown) = trials.cause_of(&worlds, &item, &from, &to);
-            let cause = cause(input, &item, &plans);
-            Change { id: item.id, document: item.document, from, to, cause, shown }
+            let cause = cause(input, &from, &to);
+            let with = if from.words == to.words { ", another text" } else { "" };
+            let to = format!("{}{with}", to.words);
+            Change { id: item.id, document: item.document, from: from.words, to, cause, shown }
         };
         Ok(Self { changes: changed.into_iter().map(change).collect() })
     }
@@ -153,22 +161,40 @@ fn named(plan: &ContextPlan) -> impl Iterator<Item = Item> + '_ {
     included.chain(ends).map(|(id, section)| Item { id: id.clone(), document: section == Section::Rag })
 }
 
-/// What became of an item, in the words of a change.
-fn state(plan: &ContextPlan, request: &PlanRequest<'_>, item: &Item) -> String {
+/// What became of an item.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    /// In the words of a change.
+    words: String,
+    /// A hash of what is sent for it.
+    sent: Option<String>,
+    /// Whether nobody wrote it.
+    made_up: bool,
+}
+
+fn state(plan: &ContextPlan, request: &PlanRequest<'_>, item: &Item) -> State {
     let row = plan.row_in(item.id.as_str(), item.document);
     match row.or_else(|| inside(plan, request, &item.id).filter(|_| !item.document)) {
-        Some(Decision::Included(row)) => format!("in: {}", row.reason.name()),
-        Some(Decision::Excluded(row)) => format!("out: {}", row.reason.name()),
-        None => "absent".into(),
+        Some(Decision::Included(row)) => State {
+            words: format!("in: {}", row.reason.name()),
+            sent: Some(row.hash()),
+            made_up: row.source == Source::Synthetic,
+        },
+        Some(Decision::Excluded(row)) => {
+            State { words: format!("out: {}", row.reason.name()), sent: None, made_up: false }
+        }
+        None => State { words: ABSENT.into(), sent: None, made_up: false },
     }
 }
 
-fn cause(input: Input, item: &Item, plans: &(ContextPlan, ContextPlan)) -> Cause {
-    let made_up = |plan: &ContextPlan| {
-        plan.included.iter().any(|row| row.source == Source::Synthetic && row.id == item.id && !item.document)
-    };
+/// The word for an item that a plan knows nothing of.
+const ABSENT: &str = "absent";
+
+fn cause(input: Input, from: &State, to: &State) -> Cause {
     match input {
-        Input::Items if made_up(&plans.0) || made_up(&plans.1) => Cause::Repair,
+        Input::Items if from.made_up || to.made_up => Cause::Repair,
+        Input::Items if to.words == ABSENT => Cause::RemovedItem,
+        Input::Items if from.words == to.words => Cause::ChangedItem,
         Input::Items => Cause::NewItem,
         Input::Model => Cause::Model,
         Input::Config => Cause::Config,
@@ -215,10 +241,10 @@ impl Trials {
 
     /// The one input that a change comes from: one that makes it alone, else one without which it is not made, else the
     /// last one it takes.
-    fn cause_of(&self, worlds: &Worlds<'_>, item: &Item, from: &str, to: &str) -> (Input, Shown) {
-        let is = |trial: &Trial, wanted: &str| {
+    fn cause_of(&self, worlds: &Worlds<'_>, item: &Item, from: &State, to: &State) -> (Input, Shown) {
+        let is = |trial: &Trial, wanted: &State| {
             let request = if trial.later_items { worlds.after.1 } else { worlds.before.1 };
-            trial.plan.as_ref().is_some_and(|plan| state(plan, request, item) == wanted)
+            trial.plan.as_ref().is_some_and(|plan| state(plan, request, item) == *wanted)
         };
         let alone = self.alone.iter().position(|trial| is(trial, to));
         let needed = || self.without.iter().position(|trial| is(trial, from));

@@ -12,7 +12,7 @@ mod support;
 
 use context_window::{
     Cause, ContextPlan, ContextWindowManager, Conversation, Diff, Fill, Model, PlanRequest, Priority,
-    RequestLimits, Section, Shown, TokenCounter, ToolResults, Ttl,
+    RequestLimits, Section, Shown, TokenCounter, Ttl,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,7 @@ const ALL: [Mutation; 9] = [
 
 fn of(cause: Cause) -> Mutation {
     match cause {
-        Cause::NewItem | Cause::Repair => Mutation::Items,
+        Cause::NewItem | Cause::RemovedItem | Cause::ChangedItem | Cause::Repair => Mutation::Items,
         Cause::Expiry => Mutation::Expiry,
         Cause::Budget => Mutation::Budget,
         Cause::Pin => Mutation::Pin,
@@ -129,6 +129,9 @@ fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bo
     // Last, so that what is changed above is there on both sides.
     if what.contains(&Mutation::Items) {
         session.lines.extend(with.other.lines.iter().take(2).cloned());
+        if let Some(line) = session.lines.first_mut().filter(|_| with.at % 2 == 1) {
+            line.size += 7;
+        }
         session.rag.truncate(session.rag.len().saturating_sub(1));
     }
     (session, what.contains(&Mutation::Model))
@@ -157,15 +160,15 @@ impl Planned {
     }
 }
 
-/// What became of everything that has a row of its own.
-fn states(plan: &ContextPlan, lines: usize) -> BTreeMap<(bool, String), String> {
+/// What became of everything that has a row of its own, and a hash of what is sent for it.
+fn states(plan: &ContextPlan, lines: usize) -> BTreeMap<(bool, String), (String, String)> {
     let mut states = BTreeMap::new();
     for row in plan.included.iter() {
-        states
-            .insert((row.section == Section::Rag, row.id.to_string()), format!("in: {}", row.reason.name()));
+        let state = (format!("in: {}", row.reason.name()), row.hash());
+        states.insert((row.section == Section::Rag, row.id.to_string()), state);
     }
     for row in &plan.excluded {
-        let reason = format!("out: {}", row.reason.name());
+        let reason = (format!("out: {}", row.reason.name()), String::new());
         let number = |id: &str| id.strip_prefix('m').and_then(|at| at.parse::<usize>().ok());
         match (number(row.id.as_str()), row.section) {
             (Some(from), Section::Conversation | Section::SystemPinned) => {
@@ -199,20 +202,21 @@ proptest! {
         // Ids of their own: which of two documents of one id is meant is nobody's to say.
         let mut seen = BTreeSet::new();
         session.rag.retain(|document| seen.insert(document.id));
-        if session.config.conversation.tool_results == ToolResults::Clip {
-            session.config.conversation.tool_results = ToolResults::Keep;
-        }
         let with = Numbers { budget, at, score, other };
         let side = |what: &[Mutation]| Planned::new(mutated(&session, what, &with));
         let (a, b) = (side(&[]), side(&what));
         let (before, after) = (a.plan(), b.plan());
         let (then, now) = (states(&before, a.session.lines.len()), states(&after, b.session.lines.len()));
         let diff = Diff::between((&a.manager, &a.request()), (&b.manager, &b.request())).unwrap();
-        let absent = "absent".to_owned();
+        let absent = ("absent".to_owned(), String::new());
         for change in &diff.changes {
             let key = (change.document, change.id.to_string());
-            prop_assert_eq!(then.get(&key).unwrap_or(&absent), &change.from);
-            prop_assert_eq!(now.get(&key).unwrap_or(&absent), &change.to);
+            let (from, to) = (then.get(&key).unwrap_or(&absent), now.get(&key).unwrap_or(&absent));
+            prop_assert_ne!(from, to);
+            prop_assert_eq!(&from.0, &change.from);
+            let with = if from.0 == to.0 { ", another text" } else { "" };
+            prop_assert_eq!(format!("{}{with}", to.0), change.to.clone());
+            prop_assert_eq!(change.cause == Cause::RemovedItem, change.to == "absent" && of(change.cause) == Mutation::Items && change.cause != Cause::Repair);
             let cause = of(change.cause);
             prop_assert!(what.contains(&cause), "{change:?} by {what:?}");
             let again = |what: &[Mutation]| {
@@ -221,18 +225,18 @@ proptest! {
             };
             let others: Vec<Mutation> = what.iter().copied().filter(|other| *other != cause).collect();
             match change.shown {
-                Shown::Alone => prop_assert_eq!(again(&[cause]), change.to.clone(), "{:?}", change),
-                Shown::Needed => prop_assert_eq!(again(&others), change.from.clone(), "{:?}", change),
+                Shown::Alone => prop_assert_eq!(&again(&[cause]), to, "{:?}", change),
+                Shown::Needed => prop_assert_eq!(&again(&others), from, "{:?}", change),
                 _ => {
-                    prop_assert!(what.iter().all(|one| again(&[*one]) != change.to), "{change:?}");
+                    prop_assert!(what.iter().all(|one| again(&[*one]) != *to), "{change:?}");
                 }
             }
         }
-        // Nothing that came in or went out is missing.
+        // Nothing that came in, went out or says something else is missing.
         for key in then.keys().chain(now.keys()).collect::<BTreeSet<_>>() {
-            let is_in = |states: &BTreeMap<_, String>| states.get(key).is_some_and(|state| state.starts_with("in"));
+            let sent = |states: &BTreeMap<_, (String, String)>| states.get(key).map(|state| state.1.clone()).unwrap_or_default();
             let told = diff.changes.iter().any(|change| change.document == key.0 && change.id.as_str() == key.1);
-            prop_assert!(told || is_in(&then) == is_in(&now), "{key:?}");
+            prop_assert!(told || sent(&then) == sent(&now), "{key:?}");
         }
     }
 }

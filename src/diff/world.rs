@@ -59,6 +59,7 @@ impl<'a> Worlds<'a> {
         let Self { before: (manager, a), after: (other, b) } = self;
         // What comes with an item that only one side has is no difference of its own.
         let mixtures = || (self.mixed(&[]), self.mixed(&[input]));
+        let one_log = std::ptr::eq(a.log, b.log);
         match input {
             Input::Model => !manager.is_for_the_target_of(other),
             Input::Config => manager.config() != other.config(),
@@ -70,12 +71,13 @@ impl<'a> Worlds<'a> {
                     texts.sort();
                     texts
                 };
-                !a.log.has_the_items_of(b.log)
+                !one_log && !a.log.has_the_items_of(b.log)
                     || texts(a) != texts(b)
                     || a.focus != b.focus
                     || a.state != b.state
                     || a.tools != b.tools
             }
+            Input::Pins | Input::Priorities if one_log => false,
             Input::Pins => {
                 let ((then, _), (now, _)) = mixtures();
                 now.pins().keys().ne(then.pins().keys())

@@ -51,13 +51,13 @@ impl Places {
 
     /// Lets in what fits a room, in order, and says which places that were and what they cost. Runs that fit are taken at
     /// once, and runs of what does not fit are skipped at once: for plans that are explained, where nobody asks why.
-    pub(super) fn fill(&mut self, shelf: &Shelf, scale: &Scale<'_>, room: Room, fill: Fill) -> Filled {
+    pub(super) fn fill(&mut self, sizes: &Shelf, scale: &Scale<'_>, room: Room, fill: Fill) -> Filled {
         let (mut left, basis) = (room.tokens(For::Anything), room.basis(For::Anything));
         let mut filled = Filled::default();
         let mut at = self.first;
-        while at < shelf.len() {
-            let end = self.more.range(at..).next().copied().unwrap_or(shelf.len());
-            let (to, tokens) = shelf.run(at, end, left);
+        while at < sizes.len() {
+            let end = self.more.range(at..).next().copied().unwrap_or(sizes.len());
+            let (to, tokens) = sizes.run(at, end, left);
             if to > at {
                 left -= tokens;
                 scale.trace(|trace| trace.fits(basis, left));
@@ -75,12 +75,12 @@ impl Places {
                 }
             };
             if fill == Fill::Prefix {
-                over(shelf.size(to));
+                over(sizes.size(to));
                 break;
             }
-            let (next, skipped) = shelf.next(to, left);
+            let (next, skipped) = sizes.next(to, left);
             over(skipped);
-            at = next.unwrap_or(shelf.len());
+            at = next.unwrap_or(sizes.len());
             // One that is in already is passed by.
             while self.has(at) {
                 at += 1;
