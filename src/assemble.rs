@@ -10,12 +10,16 @@ use crate::{
     meter::Meter,
     model::{Limits, LimitsSource, Model},
     plain::grouped,
-    plan::{BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, PlannedItem, SectionUse},
+    plan::{
+        BudgetSource, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, PlannedItem, SectionUse,
+        TOOLS,
+    },
     reason::{ExcludedReason, HeldBy},
     select::{self, Selection, Window},
     tokens::{Certainty, TokenCount},
     usage::{Margin, Report},
 };
+use std::sync::Arc;
 
 mod excluded;
 mod included;
@@ -104,6 +108,7 @@ pub(crate) fn plan(
         scale,
         meter,
     )?;
+    let before = before(pool, &parts);
     let mut notices = about_the_target(frame, meter);
     notices.extend(about_the_window(pool, chosen.window));
     notices.extend(about_the_results(pool, scale.results(), &parts));
@@ -133,8 +138,19 @@ pub(crate) fn plan(
         anchored,
         prompt: parts.prompt,
         asked: parts.asked,
-        before: pool.last_prompt(),
+        before,
     })
+}
+
+/// The prompt before this one, where it is remembered. Whether the two part at a message is known here only: a plan has
+/// no log.
+fn before(pool: &Pool<'_>, parts: &Parts) -> Option<LastPrompt> {
+    let anchor = pool.last_prompt()?;
+    let tools = Some(ItemId::from(TOOLS)).filter(|_| !parts.prompt.tools.is_empty());
+    let mut now = tools.iter().chain(parts.rows.iter().map(|row| &row.id));
+    let parted = anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.0));
+    let parts_at_a_message = parted.is_some_and(|was| pool.log().position_of(&was.0).is_some());
+    Some(LastPrompt { anchor: Arc::new(anchor.clone()), parts_at_a_message })
 }
 
 /// The prompt as a whole, where it is counted as it is rendered (rule N3).

@@ -15,10 +15,7 @@ use crate::{
     request::PlanRequest,
     wording,
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 mod documents;
 mod pins;
@@ -346,9 +343,9 @@ impl<'a> Pool<'a> {
     }
 
     /// The prompt before this one, where that is remembered.
-    pub(crate) fn last_prompt(&self) -> Option<Arc<Anchor>> {
-        let anchor = self.request.previous.as_ref().or(self.log.anchor())?;
-        anchor.prompt.as_ref().map(|_| Arc::new(anchor.clone()))
+    pub(crate) fn last_prompt(&self) -> Option<&'a Anchor> {
+        let anchor = self.request.previous.as_ref().or(self.log.anchor());
+        anchor.filter(|anchor| anchor.prompt.is_some())
     }
 
     pub(crate) fn request(&self) -> &'a PlanRequest<'a> {

@@ -88,11 +88,21 @@ impl ContextWindowManager {
     pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let frame = self.frame(request)?; // B1-B3
         let steady = self.steady(request, &frame); // S5: what of the last prompt still holds
+        self.plan_from(request, &frame, steady)
+    }
+
+    /// The plan of a request, going on from what holds of the last prompt.
+    pub(crate) fn plan_from(
+        &self,
+        request: &PlanRequest<'_>,
+        frame: &Frame<'_>,
+        steady: Steady<'_>,
+    ) -> Result<ContextPlan, Error> {
         let pool = self.pool(request, steady)?;
-        let attempt = self.planning(&pool).plan(&frame)?;
+        let attempt = self.planning(&pool).plan(frame)?;
         if attempt.decided.chosen.gave_up_the_set {
             let pool = self.pool(request, Steady { rag: &[], ..steady })?; // S5, S8: documents anew
-            return Ok(self.planning(&pool).plan(&frame)?.plan);
+            return Ok(self.planning(&pool).plan(frame)?.plan);
         }
         Ok(attempt.plan)
     }

@@ -64,7 +64,7 @@ pub struct ContextPlan {
     /// the bare question, or it is in by pins alone), at the question or where it started before.
     pub(crate) anchored: Option<ItemId>,
     /// The prompt before this one, and what it was made for, where that is remembered.
-    pub(crate) before: Option<Arc<Anchor>>,
+    pub(crate) before: Option<LastPrompt>,
     /// Items of the conversation that the plan asks about (rule T2).
     pub(crate) asked: BTreeSet<ItemId>,
 }
@@ -94,6 +94,17 @@ pub struct LedgerLine {
     pub tokens: i64,
     /// How sure.
     pub certainty: Certainty,
+}
+
+/// What tool definitions go by in a remembered prompt.
+pub(crate) const TOOLS: &str = "tools";
+
+/// The prompt before a plan's, as it is remembered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LastPrompt {
+    pub(crate) anchor: Arc<Anchor>,
+    /// Whether the first item of it that does not stand where it did is a message of the log.
+    pub(crate) parts_at_a_message: bool,
 }
 
 /// One section of the budget.
@@ -322,7 +333,7 @@ impl ContextPlan {
                 }
             }
             let tokens = u64::try_from(line.tokens).unwrap_or_default();
-            PromptPiece("tools".into(), hash.finalize().to_hex()[..32].into(), tokens)
+            PromptPiece(TOOLS.into(), hash.finalize().to_hex()[..32].into(), tokens)
         });
         let rows = self.included.iter().map(|row| PromptPiece(row.id.clone(), row.hash(), row.tokens.n));
         tools.into_iter().chain(rows).collect()

@@ -3,7 +3,7 @@
 use crate::{
     anchor::{Anchor, PromptPiece, Target},
     item::ItemId,
-    plan::{ContextPlan, Decision},
+    plan::{ContextPlan, Decision, LastPrompt, TOOLS},
     reason::ExcludedReason,
 };
 use serde::Serialize;
@@ -71,41 +71,45 @@ impl ContextPlan {
     /// does not hold its prompt.
     #[must_use]
     pub fn prefix(&self, previous: &Anchor) -> Option<Prefix> {
-        Some(self.repeats(previous, previous.prompt.as_deref()?))
+        self.repeats(previous, None)
     }
 
     /// The same for the prompt before this one, where the request or the conversation remembers it.
     #[must_use]
     pub fn repeated(&self) -> Option<Prefix> {
-        self.prefix(self.before.as_ref()?)
+        let LastPrompt { anchor, parts_at_a_message } = self.before.as_ref()?;
+        self.repeats(anchor, Some(*parts_at_a_message))
     }
 
-    fn repeats(&self, previous: &Anchor, before: &[PromptPiece]) -> Prefix {
+    fn repeats(&self, previous: &Anchor, parts_at_a_message: Option<bool>) -> Option<Prefix> {
+        let before = previous.prompt.as_deref()?;
         let own = Target::new(&self.model, &self.provider).in_form(self.framing);
         let same_target = previous.target.as_ref().is_none_or(|target| target.is(&own));
         let now = self.pieces();
-        let gone = |was: &ItemId| {
-            was.as_str() == "tools" || previous.rag.iter().flatten().any(|document| document == was)
+        // Without a log only documents and tools are known to be no messages.
+        let may_be_one = |was: &ItemId| {
+            let documents = previous.rag.iter().flatten();
+            parts_at_a_message
+                .unwrap_or_else(|| was.as_str() != TOOLS && !documents.into_iter().any(|id| id == was))
         };
         let same = before.iter().zip(&now).take_while(|(was, is)| was.0 == is.0 && was.1 == is.1);
         let items = if same_target { same.count() } else { 0 };
         let instead_of = before.get(items).map(|piece| piece.0.clone());
         let cause = instead_of.as_ref().map(|was| {
-            if same_target { self.cause(was, &now[items..], gone(was)) } else { PrefixCause::Target }
+            if same_target { self.cause(was, &now[items..], may_be_one(was)) } else { PrefixCause::Target }
         });
-        Prefix {
+        Some(Prefix {
             tokens: before[..items].iter().map(|piece| piece.2).sum(),
             items: items as u64,
             of: before.iter().map(|piece| piece.2).sum(),
             differs_at: now.get(items).map(|piece| piece.0.clone()).filter(|_| instead_of.is_some()),
             instead_of,
             cause,
-        }
+        })
     }
 
-    /// Why `was` does not stand where it did, before everything that does now. It is `gone` where only the request could
-    /// have brought it: a document, or tools.
-    fn cause(&self, was: &ItemId, now: &[PromptPiece], gone: bool) -> PrefixCause {
+    /// Why `was` does not stand where it did, before everything that does now.
+    fn cause(&self, was: &ItemId, now: &[PromptPiece], may_be_a_message: bool) -> PrefixCause {
         if now.first().is_some_and(|piece| piece.0 == *was) {
             return PrefixCause::Changed;
         }
@@ -119,7 +123,7 @@ impl ContextPlan {
                 ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
             },
             // Inside a run of messages only its ends are known by name, and the only long ones are out for room.
-            _ if !gone && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
+            _ if may_be_a_message && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
             _ => PrefixCause::Removed,
         }
     }

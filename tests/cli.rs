@@ -613,6 +613,10 @@ fn a_plan_says_what_it_repeats_of_the_last_prompt() {
     let sum = sum + 42; // the tools
     assert!(again.contains(&format!("repeats {sum} of the last prompt's {sum} tokens\n")), "{again}");
     assert_eq!(json["prefix"]["tokens"], sum);
+    let page = std::fs::read_to_string("docs/explaining.md").unwrap();
+    let shown = out(&[EXAMPLE, "--budget", "330", "--previous", anchor]);
+    let line = shown.lines().find(|line| line.starts_with("repeats")).unwrap();
+    assert!(page.contains(line), "the page shows another line than {line}");
     let less = out(&[EXAMPLE, "--budget", "300", "--previous", anchor]);
     assert!(less.contains("tokens, up to voucher: out for want of room"), "{less}");
 }

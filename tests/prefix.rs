@@ -101,6 +101,32 @@ fn every_cause_is_named() {
     assert_eq!(cause(&documents("b"), &twice), Some(PrefixCause::LeftOut));
 }
 
+/// What went from the request is not taken for a message that found no room, where the conversation remembers.
+#[test]
+fn a_note_that_is_unpinned_is_gone() {
+    let talk = |at: usize| {
+        if at.is_multiple_of(2) { Message::user("question") } else { Message::assistant("answer") }
+    };
+    let mut log: Conversation = (0..21).map(talk).collect::<Vec<Message>>().into();
+    log.pin(PinnedItem::new("note", "short answers"));
+    let manager = manager(Model::custom("test"));
+    let limits = RequestLimits::budget(150);
+    let before = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+    log.unpin("note");
+    let request = PlanRequest::new(&log).limits(limits).previous(before.anchor());
+    let again = manager.build_plan(&request).unwrap();
+    assert!(again.excluded.iter().any(|row| row.count > 2), "a run of messages is out");
+    assert_eq!(again.repeated().unwrap().cause, Some(PrefixCause::Removed));
+    // A window that moves is another matter.
+    log.pin(PinnedItem::new("note", "short answers"));
+    for at in 21..29 {
+        log.push(talk(at));
+    }
+    let later = manager.build_plan(&PlanRequest::new(&log).limits(limits).previous(before.anchor())).unwrap();
+    let prefix = later.repeated().unwrap();
+    assert_eq!((prefix.cause, prefix.items), (Some(PrefixCause::Budget), 1), "{prefix:?}");
+}
+
 /// A conversation remembers one prompt, the last.
 #[test]
 fn a_conversation_repeats_what_it_sent() {

@@ -5,7 +5,7 @@ use crate::{
     item::{Priority, Section, Source, Ttl},
     message::{Framing, Role},
     plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, SectionUse},
-    prefix::Prefix,
+    prefix::{Prefix, PrefixCause},
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::{Certainty, TokenCount},
     usage::Margin,
@@ -386,8 +386,10 @@ fn tenths(share: u16) -> String {
 fn repeats(prefix: &Prefix) -> String {
     let (tokens, of) = (grouped(prefix.tokens), grouped(prefix.of));
     let all = format!("{tokens} of the last prompt's {of} tokens");
-    match (&prefix.instead_of, &prefix.cause) {
-        (Some(was), Some(cause)) => format!("{all}, up to {}: {}", short(was.as_str()), cause.text()),
-        _ => all,
-    }
+    let (Some(was), Some(cause)) = (&prefix.instead_of, prefix.cause) else { return all };
+    let why = match (&prefix.differs_at, cause) {
+        (Some(now), PrefixCause::Inserted) => format!("{} stands before it now", short(now.as_str())),
+        _ => cause.text().to_owned(),
+    };
+    format!("{all}, up to {}: {why}", short(was.as_str()))
 }
