@@ -4,6 +4,7 @@ use crate::{
     budget::Budgets,
     candidates::{Pool, Results, Scale, Unit},
     config::Placement,
+    config::UsageOptions,
     error::Error,
     item::{ItemId, Section},
     message::Framing,
@@ -25,6 +26,7 @@ mod excluded;
 mod included;
 mod marks;
 mod overflow;
+mod pressure;
 mod sent;
 
 use included::Parts;
@@ -45,6 +47,7 @@ pub(crate) struct Frame<'a> {
     /// The last report, where it is not believed.
     pub(crate) doubted: Option<Report>,
     pub(crate) placement: Placement,
+    pub(crate) usage: UsageOptions,
 }
 
 impl Frame<'_> {
@@ -109,6 +112,8 @@ pub(crate) fn plan(
         meter,
     )?;
     let before = before(pool, &parts);
+    let figures = pressure::Sent { rows: &parts.rows, excluded: &excluded, overhead: &overhead, total };
+    let usage = pressure::of(frame, pool, meter, &figures);
     let mut notices = about_the_target(frame, meter);
     notices.extend(about_the_window(pool, chosen.window));
     notices.extend(about_the_results(pool, scale.results(), &parts));
@@ -133,6 +138,7 @@ pub(crate) fn plan(
         overflow,
         window_start,
         notices,
+        usage,
         cleared_before: scale.results().boundary(pool),
         live: pool.live_id(),
         anchored,
@@ -274,5 +280,6 @@ fn nothing_to_clear(pool: &Pool<'_>, excluded: &[ExcludedItem]) -> Option<Notice
 
 /// The unit that stands for a required question, where the block goes right before it.
 fn question(pool: &Pool<'_>) -> Option<Unit> {
-    pool.required_conversation.first().copied()
+    let first = pool.required_conversation.first().copied();
+    first.filter(|unit| !matches!(unit, Unit::Summary(_)) && pool.live_turn().is_some())
 }

@@ -3,7 +3,7 @@
 use crate::{
     anchor::{Anchor, Steady},
     config::{Config, ToolResults},
-    conversation::{Conversation, Place},
+    conversation::{Compaction, Conversation, Place, Placed},
     error::Error,
     expiry::{Expiry, Fate},
     item::{ItemId, RagItem, Section, Source, Ttl},
@@ -41,6 +41,8 @@ pub(crate) enum Unit {
     Focus,
     State(u32),
     Note(u32),
+    /// The summary of this place among those that are sent.
+    Summary(u32),
     /// The user message that heads this turn.
     Head(u32),
     /// The exchange of this number.
@@ -53,7 +55,7 @@ impl Unit {
     /// What a message of the conversation belongs to; nothing where it leads.
     pub(crate) fn of(place: Place) -> Option<Self> {
         match place {
-            Place::Leading => None,
+            Place::Leading | Place::Archived => None,
             Place::Head(turn) => Some(Self::Head(turn)),
             Place::Exchange(at) => Some(Self::Exchange(at)),
         }
@@ -68,6 +70,8 @@ pub(crate) struct Pool<'a> {
     expiry: Expiry<'a>,
     system: Vec<(ItemId, Message)>,
     state: Vec<(ItemId, Message)>,
+    /// The summaries that stand for archived messages, each with its place in the prompt.
+    summaries: Vec<Summary>,
     focus: Option<Message>,
     documents: Vec<Document>,
     /// The ranks of those that nothing keeps out before it is weighed: they compete, in this order.
@@ -101,6 +105,14 @@ pub(crate) struct Pool<'a> {
     pub(crate) empty_texts: Vec<(ItemId, Source)>,
     /// Leading system messages with nothing in them.
     pub(crate) empty_leading: Vec<u32>,
+}
+
+/// What stands for archived messages.
+struct Summary {
+    id: ItemId,
+    message: Message,
+    /// Where it stands among the messages.
+    order: (u32, u8, u32),
 }
 
 /// The focus hint's id.
@@ -143,8 +155,9 @@ impl<'a> Pool<'a> {
             expiry,
             system: Vec::new(),
             state: Vec::new(),
+            summaries: summaries(log),
             focus: request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus),
-            open: log.turns().open_exchange(log.messages()),
+            open: log.live_turn().and_then(|_| log.turns().open_exchange(log.messages())),
             required_system: Vec::new(),
             required_conversation: Vec::new(),
             pins: Vec::new(),
@@ -154,8 +167,9 @@ impl<'a> Pool<'a> {
             empty_leading: Vec::new(),
         };
         let start = steady.window_start.and_then(|id| log.position_of(id));
-        pool.window_start = start.and_then(|position| pool.unit_of(position));
-        if steady.window_start.is_some() && pool.window_start.is_none() {
+        pool.window_start = start.and_then(|position| pool.survivor(position));
+        let archived = start.is_some_and(|position| log.view().archived(position).is_some());
+        if steady.window_start.is_some() && pool.window_start.is_none() && !archived {
             pool.lost_window = Some("its start is not in this conversation");
         }
         pool.check_ids(&[])?;
@@ -171,12 +185,17 @@ impl<'a> Pool<'a> {
         let focus = focus.iter().map(|id| (id, "the focus hint"));
         let state = self.request.state.iter().map(|(id, _)| (id, "a piece of state"));
         let made_up = made_up.iter().map(|id| (id, "a made-up result"));
-        self.log.check_ids(focus.chain(state).chain(made_up))
+        let summaries = self.summaries.iter().map(|summary| (&summary.id, "a summary"));
+        self.log.check_ids(focus.chain(state).chain(summaries).chain(made_up))
     }
 
     /// What is in whatever happens, each unit once: who pays for it, and why (rules S1, S2, S6).
     pub(crate) fn minimum(&self) -> Vec<(Unit, Section, IncludedReason)> {
-        let required = |section| move |unit: &Unit| (*unit, section, IncludedReason::Required);
+        let why = |unit: &Unit| match unit {
+            Unit::Summary(_) => IncludedReason::Summary,
+            _ => IncludedReason::Required,
+        };
+        let required = |section| move |unit: &Unit| (*unit, section, why(unit));
         let conversation = self.required_conversation.iter().map(required(Section::Conversation));
         let system = self.required_system.iter().map(required(Section::SystemPinned));
         let pins = self.pins.iter().filter(|pin| pin.undroppable);
@@ -194,6 +213,9 @@ impl<'a> Pool<'a> {
             return false;
         }
         let Some(Unit::Head(live)) = self.live_question() else { return false };
+        if self.summary_follows_the_question() {
+            return false;
+        }
         let exchanges = self.log.turns().exchanges(live);
         let follows = |unit: Unit| matches!(unit, Unit::Exchange(at) if exchanges.contains(&at));
         !self.minimum().into_iter().any(|(unit, ..)| follows(unit))
@@ -233,10 +255,21 @@ impl<'a> Pool<'a> {
 
     /// The live question and the open exchange; without any user message, the newest exchange (rule S1).
     fn require_conversation(&mut self) -> Result<(), Error> {
+        let mut required = self.live_units()?;
+        // A summary stays, and so does the question that stands before it (rule O1).
+        for (placed, at) in self.log.view().summaries().zip(0..) {
+            let head = placed.head.and_then(|head| self.unit_of(head));
+            required.extend(head.filter(|head| !required.contains(head)));
+            required.push(Unit::Summary(at));
+        }
+        self.required_conversation = required;
+        Ok(())
+    }
+
+    /// The live question and the open exchange, or what stands in for them.
+    fn live_units(&self) -> Result<Vec<Unit>, Error> {
         let turns = self.log.turns();
-        let Some(live) = turns.count().checked_sub(1) else {
-            return Ok(());
-        };
+        let Some(live) = self.log.live_turn() else { return Ok(Vec::new()) };
         let repair = self.config.conversation.repair;
         let sound = |at: &u32| match repair::refused(self.log, turns.exchange(*at), repair) {
             Ok(refusal) => refusal.is_none().then_some(Ok(*at)),
@@ -252,8 +285,7 @@ impl<'a> Pool<'a> {
         }
         let open = self.open.as_ref().and_then(sound).transpose()?.map(Unit::Exchange);
         required.extend(open.filter(|open| required.first() != Some(open)));
-        self.required_conversation = required;
-        Ok(())
+        Ok(required)
     }
 
     /// A turn's user message, unless it has expired.
@@ -277,7 +309,7 @@ impl<'a> Pool<'a> {
                 let item = self.document(rank);
                 return Ok(self.expiry.document(&item.id, item.ttl));
             }
-            Unit::System(_) | Unit::Focus | Unit::State(_) => return Ok(Fate::Lives),
+            Unit::System(_) | Unit::Focus | Unit::State(_) | Unit::Summary(_) => return Ok(Fate::Lives),
             Unit::Head(_) => (None, self.members(unit)),
             Unit::Exchange(at) => (Some(at), self.members(unit)),
         };
@@ -290,6 +322,9 @@ impl<'a> Pool<'a> {
         }
         if self.required_conversation.contains(&unit) {
             return Ok(Fate::Lives);
+        }
+        if let Some(by) = self.archived(&members) {
+            return Ok(Fate::Out(by));
         }
         let own = self.expiry.messages(&members);
         if let (Fate::Lives | Fate::Asks(_), Some(at)) = (&own, at) {
@@ -319,6 +354,7 @@ impl<'a> Pool<'a> {
             Unit::Exchange(at) => self.log.turns().turn_of(at),
             Unit::State(_) | Unit::Document(_) => return Standing::Live,
             Unit::System(_) | Unit::Focus | Unit::Note(_) => return Standing::Head,
+            Unit::Summary(_) => return Standing::Past,
         };
         if turn >= self.live_from { Standing::Live } else { Standing::Past }
     }
@@ -340,6 +376,44 @@ impl<'a> Pool<'a> {
 
     pub(crate) fn log(&self) -> &'a Conversation {
         self.log
+    }
+
+    /// Why what a compaction archived is out, though a pin may keep it.
+    fn archived(&self, members: &[u32]) -> Option<ExcludedReason> {
+        let view = self.log.view();
+        if view.is_whole() {
+            return None;
+        }
+        members.iter().find_map(|position| view.archived(*position)).map(ExcludedReason::from)
+    }
+
+    /// What the message at a position belongs to, or the first one after it that is still sent.
+    fn survivor(&self, position: u32) -> Option<Unit> {
+        let mut at = self.log.turns().survivor(position)?;
+        while self.log.view().archived(at).is_some() {
+            at = self.log.turns().survivor(at + 1)?;
+        }
+        self.unit_of(at)
+    }
+
+    pub(crate) fn summary(&self, at: u32) -> (&ItemId, &Message) {
+        let Summary { id, message, .. } = &self.summaries[at as usize];
+        (id, message)
+    }
+
+    /// Where a unit of the conversation stands in the prompt.
+    pub(crate) fn order_of(&self, unit: Unit) -> Option<(u32, u8, u32)> {
+        match unit {
+            Unit::Summary(at) => Some(self.summaries[at as usize].order),
+            Unit::Exchange(at) => Some(self.log.order_of(self.log.turns().exchange(at).at)),
+            other => self.members(other).first().map(|position| self.log.order_of(*position)),
+        }
+    }
+
+    /// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into that.
+    pub(crate) fn summary_follows_the_question(&self) -> bool {
+        let question = self.log.live_question().map(|position| self.log.order_of(position));
+        question.is_some_and(|question| self.summaries.iter().any(|summary| summary.order > question))
     }
 
     /// The prompt before this one, where that is remembered.
@@ -411,7 +485,7 @@ impl<'a> Pool<'a> {
 
     /// The turn that this request is about.
     pub(crate) fn live_turn(&self) -> Option<u32> {
-        self.log.turns().count().checked_sub(1)
+        self.log.live_turn()
     }
 
     /// Whether a live question is there at all, for state to be merged into.
@@ -435,8 +509,22 @@ impl<'a> Pool<'a> {
         self.log.message(position).role()
     }
 
-    /// Why a message can never be sent.
+    /// Why a message can never be sent: nothing in it.
     pub(crate) fn empty_message() -> ExcludedReason {
         ExcludedReason::Policy(PolicyRule::EmptyMessage)
     }
+}
+
+/// What stands for archived messages, in the order of the prompt.
+fn summaries(log: &Conversation) -> Vec<Summary> {
+    let summary = |placed: &Placed| {
+        let record = log.compaction(placed.number)?;
+        let text = record.summary.as_deref().unwrap_or_default();
+        Some(Summary {
+            id: Compaction::summary_id(placed.number),
+            message: Message::user(wording::summary(text, record.messages_archived, &record.state)),
+            order: Conversation::order_of_summary(placed),
+        })
+    };
+    log.view().summaries().filter_map(summary).collect()
 }

@@ -4,10 +4,14 @@ use crate::{error::Error, item::Section};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
+mod compaction;
 mod load;
 mod presets;
 mod validate;
 
+pub use compaction::{
+    CompactionOptions, DigestOptions, RequestForm, RetainOptions, Strategy, SummaryOptions, TriggerOptions,
+};
 pub use load::{ConfigLayers, LoadedConfig};
 use validate::Fault;
 
@@ -16,7 +20,7 @@ use validate::Fault;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Config {
-    /// The preset these options started from (`agent`, `chat` or `rag`); reading it is all that it is for here, the
+    /// The preset these options started from (one of [`Config::presets`]); reading it is all that it is for here, the
     /// loader has put its values in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
@@ -401,21 +405,4 @@ pub enum UsageBase {
     Capacity,
     /// The context length.
     Context,
-}
-
-/// The table `[compaction]` (rules C2, C5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct CompactionOptions {
-    /// From so many per cent of the capacity on a conversation is compacted (default: 85).
-    pub percent: u16,
-    /// How many per cent it is brought down to, less than `percent` (default: 50).
-    pub target: u16,
-}
-
-impl Default for CompactionOptions {
-    fn default() -> Self {
-        Self { percent: 85, target: 50 }
-    }
 }

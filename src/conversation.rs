@@ -4,19 +4,27 @@ use crate::{
     anchor::{Anchor, Target},
     error::{Error, Repr},
     item::{ItemId, PinnedItem, Priority, Section, Ttl},
-    message::{Message, ToolCall},
+    message::{Message, Role, ToolCall},
     plan::ContextPlan,
-    usage::{Report, Usage},
+    usage::{Level, Report, Usage},
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+mod archive;
 mod blend;
+mod compaction;
 mod ids;
 mod turns;
+mod view;
 
+pub use archive::{Active, Row};
 pub(crate) use blend::Blend;
+pub use compaction::{Compaction, CompactionKind, Run};
 use ids::{Ids, Owner};
 pub(crate) use turns::{Exchange, Fault, Place, Turns};
+pub use view::ArchivedBy;
+pub(crate) use view::{Placed, View};
 
 /// A conversation: system texts, messages, pinned notes, pins and TTL by id, and what was sent last.
 ///
@@ -35,6 +43,20 @@ pub struct Conversation {
     lifetimes: BTreeMap<ItemId, Lifetime>,
     /// The events that say what was sent.
     sent: Vec<usize>,
+    /// The events that are compactions.
+    compactions: Vec<usize>,
+    /// What is archived.
+    view: View,
+    /// What every reply together was billed for.
+    billed: Usage,
+    /// The level that was told last.
+    level: Level,
+    /// Summaries that failed since the last one that did not, or the last user message. Not part of the log.
+    failures: u32,
+    /// A reply is being received. Not part of the log.
+    responding: bool,
+    /// The log is being played back. Not part of the log.
+    playback: bool,
 }
 
 /// A pinned note and its place in the log.
@@ -45,6 +67,19 @@ pub(crate) struct Note {
     pub(crate) item: PinnedItem,
     /// What is sent for it.
     pub(crate) message: Message,
+}
+
+/// What a provider said of a prompt that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastReport {
+    /// The position of the reply.
+    pub(crate) replied_at: u32,
+    /// Input, caches and output, in the provider's tokens.
+    pub(crate) context_size: u64,
+    /// What the plan counted for documents and state.
+    pub(crate) apart: u64,
+    /// About what the plan left out of the active conversation.
+    pub(crate) left_out: u64,
 }
 
 /// What is left of an item's life.
@@ -66,7 +101,8 @@ pub enum Entry<'a> {
 }
 
 /// What happens to a conversation beside its messages.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// A system text joined the prompt's head.
@@ -100,6 +136,12 @@ pub enum Event {
     Sent {
         /// What the plan counted, without any margin.
         counted: u64,
+        /// What of that were documents and state: no part of pressure (rule U2).
+        #[serde(default)]
+        apart: u64,
+        /// About how much of the active conversation the plan left out, in tokens.
+        #[serde(default)]
+        left_out: u64,
         /// What it counted with.
         tokenizer: String,
         /// Where its window started, which documents it held, and what it was made for. Only the last one remembers the
@@ -115,6 +157,18 @@ pub enum Event {
         /// Items that got their one more turn.
         asked: Vec<ItemId>,
     },
+    /// Messages were archived.
+    Compacted(Box<Compaction>),
+    /// The conversation goes on from before this message; what came after it is archived.
+    Rewound {
+        /// The first message that was taken away.
+        before: ItemId,
+    },
+    /// The level of use crossed a boundary, and the application was told.
+    LevelCrossed {
+        /// The level from here on.
+        level: Level,
+    },
 }
 
 impl Conversation {
@@ -129,6 +183,9 @@ impl Conversation {
     /// An id that is taken is found by `build_plan`, which names both items (rule O5); nothing is lost here.
     pub fn push(&mut self, message: Message) -> ItemId {
         let id = self.ids.claim_message(message.given_id(), &self.messages);
+        if message.role() == Role::User && !message.is_empty() {
+            self.failures = 0;
+        }
         self.turns.push(&message, &self.messages);
         self.messages.push(message);
         id
@@ -136,62 +193,35 @@ impl Conversation {
 
     /// Adds a system text to the head of the prompt.
     pub fn push_system(&mut self, id: impl Into<ItemId>, text: impl Into<String>) {
-        let (id, text) = (id.into(), text.into());
-        let owner = Owner::System(self.system.len());
-        self.ids.claim(&id, owner, &self.messages);
-        self.system.push(Message::system(&text).id(id.clone()));
-        self.note_event(Event::SystemText { id, text });
+        self.record(Event::SystemText { id: id.into(), text: text.into() });
     }
 
     /// Pins a note. A note of the same id is replaced: that is how an item is kept when its TTL is used up.
     pub fn pin(&mut self, item: PinnedItem) {
-        if self.ids.is_note(&item.id) {
-            self.notes.retain(|note| note.item.id != item.id);
-        }
-        self.ids.claim(&item.id, Owner::Note, &self.messages);
-        match item.ttl {
-            Some(left) => self.live(&item.id, left, false),
-            None => drop(self.lifetimes.remove(&item.id)),
-        }
-        self.notes.push(Note {
-            before: self.len(),
-            item: item.clone(),
-            message: Message::system(&*item.text),
-        });
-        self.note_event(Event::Pinned(item));
+        self.record(Event::Pinned(item));
     }
 
     /// Pins the exchange that this message belongs to (rule S3). A TTL that is used up is forgotten: that is how a
-    /// message is kept when a plan asks about it (rule T2).
+    /// message is kept when a plan asks about it (rule T2). A message that a compaction archived is sent again, after the
+    /// summary.
     ///
     /// # Errors
     ///
     /// `ErrorKind::Input` when no message has this id.
     pub fn pin_message(&mut self, id: impl Into<ItemId>, priority: Priority) -> Result<(), Error> {
         let id = id.into();
-        let position = self.position(&id)?;
-        if self.lifetime(&id).is_some_and(|lifetime| lifetime.left == Ttl::NoneRemaining) {
-            self.lifetimes.remove(&id);
-        }
-        self.pins.insert(position, priority);
-        self.note_event(Event::MessagePinned { id, priority });
+        self.position(&id)?;
+        self.record(Event::MessagePinned { id, priority });
         Ok(())
     }
 
     /// Unpins a message, or drops a note, whose id is free then; says whether it was pinned.
     pub fn unpin(&mut self, id: impl Into<ItemId>) -> bool {
         let id = id.into();
-        let was_pinned = if self.has_note(&id) {
-            self.notes.retain(|note| note.item.id != id);
-            self.ids.release_note(&id);
-            self.lifetimes.remove(&id);
-            true
-        } else {
-            let position = self.position(&id);
-            position.is_ok_and(|position| self.pins.remove(&position).is_some())
-        };
+        let pinned = |position| self.pins.contains_key(&position);
+        let was_pinned = self.has_note(&id) || self.position_of(&id).is_some_and(pinned);
         if was_pinned {
-            self.note_event(Event::Unpinned(id));
+            self.record(Event::Unpinned(id));
         }
         was_pinned
     }
@@ -209,8 +239,7 @@ impl Conversation {
         if !self.has_note(&id) {
             self.position(&id)?;
         }
-        self.live(&id, ttl, asked);
-        self.note_event(Event::TtlSet { id, ttl, asked });
+        self.record(Event::TtlSet { id, ttl, asked });
         Ok(())
     }
 
@@ -222,17 +251,15 @@ impl Conversation {
         reply: Message,
         usage: impl Into<Option<Usage>>,
     ) -> ItemId {
-        // How much is repeated is asked of the last prompt only.
-        if let Some(Event::Sent { anchor, .. }) = self.sent.last().map(|at| &mut self.events[*at].1) {
-            anchor.prompt = None;
-        }
-        self.note_event(Event::Sent {
+        self.responding = false;
+        self.record(Event::Sent {
             counted: plan.counted(),
+            apart: plan.usage.apart,
+            left_out: plan.usage.left_out,
             tokenizer: plan.tokenizer.clone(),
             anchor: Box::new(plan.anchor()),
             usage: usage.into(),
         });
-        self.sent.push(self.events.len() - 1);
         self.push(reply)
     }
 
@@ -240,20 +267,128 @@ impl Conversation {
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
         let (mut fallen, mut asked) = (Vec::new(), Vec::new());
         for item in plan.included.iter().filter(|item| item.section != Section::Rag) {
-            let Some(lifetime) = self.lifetimes.get_mut(&item.id) else {
+            let Some(lifetime) = self.lifetimes.get(&item.id) else {
                 continue;
             };
             if plan.asked.contains(&item.id) {
-                lifetime.asked = true;
                 asked.push(item.id.clone());
             }
             let left = lifetime.left.fallen();
             if left != lifetime.left {
-                lifetime.left = left;
                 fallen.push((item.id.clone(), left));
             }
         }
-        self.note_event(Event::TurnCompleted { fallen, asked });
+        self.record(Event::TurnCompleted { fallen, asked });
+    }
+
+    /// Goes on from before this message: it and everything after it are archived, and compactions made since are undone,
+    /// so that what they archived is sent again. The log keeps all of it.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` when no message has this id, or an earlier rewind took it away.
+    pub fn rewind_before(&mut self, id: impl Into<ItemId>) -> Result<(), Error> {
+        let before = id.into();
+        let position = self.position(&before)?;
+        if self.view.archived(position) == Some(ArchivedBy::Rewind) {
+            let hint = "an earlier rewind took it away; expected a message of the conversation as it is now";
+            return Err(Error::new(Repr::UnknownId { id: before, hint }));
+        }
+        self.record(Event::Rewound { before });
+        Ok(())
+    }
+
+    /// Archives everything without a summary (rule U4): the next prompt begins anew. System texts, pinned notes and pinned
+    /// messages stay.
+    pub fn start_fresh(&mut self) {
+        let mut record = self.record_of(CompactionKind::Fresh, None, None, None);
+        record.tokens_before = self.sent.last().map_or(0, |at| match &self.events[*at].1 {
+            Event::Sent { counted, apart, left_out, .. } => {
+                counted.saturating_sub(*apart).saturating_add(*left_out)
+            }
+            _ => 0,
+        });
+        self.record(Event::Compacted(Box::new(record)));
+    }
+
+    /// Appends an event and takes from it what follows: every change of the conversation beside its messages goes this
+    /// way, and so does reading it back.
+    pub(crate) fn record(&mut self, event: Event) {
+        let before = self.len();
+        match &event {
+            Event::SystemText { id, text } => {
+                let owner = Owner::System(self.system.len());
+                self.ids.claim(id, owner, &self.messages);
+                self.system.push(Message::system(text).id(id.clone()));
+            }
+            Event::Pinned(item) => self.pin_note(item, before),
+            Event::MessagePinned { id, priority } => {
+                if self.lifetime(id).is_some_and(|lifetime| lifetime.left == Ttl::NoneRemaining) {
+                    self.lifetimes.remove(id);
+                }
+                if let Some(position) = self.position_of(id) {
+                    self.pins.insert(position, *priority);
+                    self.reshape_for(position);
+                }
+            }
+            Event::Unpinned(id) if self.has_note(id) => {
+                self.notes.retain(|note| note.item.id != *id);
+                self.ids.release_note(id);
+                self.lifetimes.remove(id);
+            }
+            Event::Unpinned(id) => {
+                if let Some(position) = self.position_of(id) {
+                    self.pins.remove(&position);
+                    self.reshape_for(position);
+                }
+            }
+            Event::TtlSet { id, ttl, asked } => self.live(id, *ttl, *asked),
+            Event::Sent { usage, .. } => {
+                self.billed = self.billed.plus(usage.unwrap_or_default());
+                // How much is repeated is asked of the last prompt only.
+                if let Some(Event::Sent { anchor, .. }) = self.sent.last().map(|at| &mut self.events[*at].1) {
+                    anchor.prompt = None;
+                }
+                self.sent.push(self.events.len());
+            }
+            Event::TurnCompleted { fallen, asked } => {
+                for (id, left) in fallen {
+                    self.lifetimes.entry(id.clone()).and_modify(|lifetime| lifetime.left = *left);
+                }
+                for id in asked {
+                    self.lifetimes.entry(id.clone()).and_modify(|lifetime| lifetime.asked = true);
+                }
+            }
+            Event::Compacted(record) => {
+                self.level = Level::Normal;
+                self.compactions.push(self.events.len());
+                if let Some(placed) = self.placed(record) {
+                    self.view.compact(placed);
+                    self.reshape();
+                }
+            }
+            Event::Rewound { before: id } => {
+                if let Some(position) = self.position_of(id) {
+                    self.view.rewind(position, before);
+                    self.reshape();
+                }
+            }
+            Event::LevelCrossed { level } => self.level = *level,
+        }
+        self.events.push((before, event));
+    }
+
+    fn pin_note(&mut self, item: &PinnedItem, before: u32) {
+        if self.ids.is_note(&item.id) {
+            self.notes.retain(|note| note.item.id != item.id);
+        }
+        self.ids.claim(&item.id, Owner::Note, &self.messages);
+        match item.ttl {
+            Some(left) => self.live(&item.id, left, false),
+            None => drop(self.lifetimes.remove(&item.id)),
+        }
+        let message = Message::system(&*item.text);
+        self.notes.push(Note { before, item: item.clone(), message });
     }
 
     /// The newest reports on prompts for this target that were counted with this tokenizer, at most `most` of them, the
@@ -261,7 +396,7 @@ impl Conversation {
     pub(crate) fn reports(&self, target: &Target, tokenizer: &str, most: usize) -> Vec<Report> {
         let newest = self.sent.iter().rev().take(most).map(|at| &self.events[*at].1);
         let of_target = newest.filter_map(|event| match event {
-            Event::Sent { counted, tokenizer: with, anchor, usage }
+            Event::Sent { counted, tokenizer: with, anchor, usage, .. }
                 if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
             {
                 usage.map(|usage| Report::new(*counted, usage))
@@ -271,6 +406,40 @@ impl Conversation {
         let mut reports: Vec<Report> = of_target.collect();
         reports.reverse();
         reports
+    }
+
+    /// The newest report on a prompt for this target that is believed and newer than every compaction and rewind: a report
+    /// of nothing falls through to the one before.
+    pub(crate) fn last_report(&self, target: &Target, tokenizer: &str, window: u64) -> Option<LastReport> {
+        const LOOKED_AT: usize = 16;
+        let archives =
+            |(_, event): &(u32, Event)| matches!(event, Event::Compacted(_) | Event::Rewound { .. });
+        let since = self.events.iter().rposition(archives);
+        let newer = self.sent.iter().rev().take_while(|at| since.is_none_or(|since| **at > since));
+        let mut reports = newer.take(LOOKED_AT).filter_map(|at| match &self.events[*at] {
+            (replied_at, Event::Sent { counted, apart, left_out, tokenizer: with, anchor, usage })
+                if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
+            {
+                let usage = (*usage)?;
+                let last = LastReport {
+                    replied_at: *replied_at,
+                    context_size: usage.context_size(),
+                    apart: *apart,
+                    left_out: *left_out,
+                };
+                Some((last, Report::new(*counted, usage)))
+            }
+            _ => None,
+        });
+        let mut newest = reports.next();
+        while let Some((last, report)) = newest {
+            let before = reports.next();
+            if report.is_believed(before.map(|(_, before)| before), window) {
+                return Some(last);
+            }
+            newest = before;
+        }
+        None
     }
 
     /// What the last prompt that was sent left behind for the next (rule S5).
@@ -290,8 +459,18 @@ impl Conversation {
 
     /// Everything that happened, in order.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        let mut events = self.events.iter().peekable();
-        let mut messages = self.messages.iter().enumerate();
+        self.entries_from(0, 0)
+    }
+
+    /// How many messages and how many events there are.
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        (self.messages.len(), self.events.len())
+    }
+
+    /// The same without the first so many messages and events.
+    pub(crate) fn entries_from(&self, messages: usize, events: usize) -> impl Iterator<Item = Entry<'_>> {
+        let mut events = self.events[events..].iter().peekable();
+        let mut messages = self.messages[messages..].iter().enumerate();
         std::iter::from_fn(move || {
             let position = self.messages.len() - messages.len();
             if let Some((_, event)) = events.next_if(|(before, _)| *before as usize <= position) {
@@ -323,17 +502,22 @@ impl Conversation {
         self.lifetimes.insert(id.clone(), Lifetime { left, asked });
     }
 
-    fn note_event(&mut self, event: Event) {
-        self.events.push((self.len(), event));
-    }
-
     pub(crate) fn position_of(&self, id: &ItemId) -> Option<u32> {
         self.ids.position(id, &self.messages)
     }
 
     /// The position of the latest user message with anything in it.
     pub(crate) fn live_question(&self) -> Option<u32> {
-        self.turns.head(self.turns.count().checked_sub(1)?)
+        self.turns.head(self.live_turn()?)
+    }
+
+    /// The newest turn, unless nothing is left of it but what a pin keeps of an archived one.
+    pub(crate) fn live_turn(&self) -> Option<u32> {
+        let newest = self.turns.count().checked_sub(1)?;
+        let first = self.turns.first_of(newest)?;
+        let last = self.turns.last_of(newest).unwrap_or(first);
+        let is_archived = |position| self.view.archived(position).is_some();
+        (!is_archived(first) || !is_archived(last)).then_some(newest)
     }
 
     fn position(&self, id: &ItemId) -> Result<u32, Error> {

@@ -66,6 +66,8 @@ pub enum Cause {
     Repair,
     /// The model, its wire form or the tokenizer.
     Model,
+    /// Messages were archived, or a rewind took them away or brought them back.
+    Compaction,
     /// The options of the planner.
     Config,
     /// What the last prompt was: where its window started, which documents it held (rule S5).
@@ -100,6 +102,7 @@ impl Cause {
             Self::Score => "score",
             Self::Repair => "repair",
             Self::Model => "model",
+            Self::Compaction => "compaction",
             Self::Config => "config",
             Self::LastPrompt => "last_prompt",
         }
@@ -203,6 +206,7 @@ fn cause(input: Input, from: &State, to: &State) -> Cause {
         Input::Priorities => Cause::Priority,
         Input::Lifetimes => Cause::Expiry,
         Input::Scores => Cause::Score,
+        Input::Archived => Cause::Compaction,
         Input::LastPrompt => Cause::LastPrompt,
     }
 }

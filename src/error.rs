@@ -26,6 +26,10 @@ pub enum ErrorKind {
     Input,
     /// A chat template cannot be read, or refuses the messages.
     Template,
+    /// A compaction was not made, and nothing changed (rule C5).
+    Compaction,
+    /// A log on disk cannot be read or written.
+    Journal,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +76,20 @@ pub(crate) enum Repr {
     Template { origin: String, detail: String },
     #[error("{place}: {detail}")]
     Input { place: String, detail: String },
+    #[error("the answer holds {found}, no summary; nothing was archived")]
+    NoSummary { found: &'static str },
+    #[error(
+        "the conversation was compacted or rewound since this request was made; nothing was archived, make a new one"
+    )]
+    StaleSummary,
+    #[error(
+        "with this summary the context would take {after} tokens, {before} without; nothing was archived, make it shorter"
+    )]
+    NotSmaller { before: u64, after: u64 },
+    #[error("there is nothing that could be archived")]
+    NothingToCompact,
+    #[error("{place}: {detail}")]
+    Journal { place: String, detail: String },
 }
 
 impl Error {
@@ -86,6 +104,11 @@ impl Error {
             Repr::TokenizerFile { .. } => ErrorKind::Count,
             #[cfg(feature = "chat-template")]
             Repr::Template { .. } => ErrorKind::Template,
+            Repr::NoSummary { .. }
+            | Repr::StaleSummary
+            | Repr::NotSmaller { .. }
+            | Repr::NothingToCompact => ErrorKind::Compaction,
+            Repr::Journal { .. } => ErrorKind::Journal,
             Repr::DuplicateId { .. }
             | Repr::UnknownId { .. }
             | Repr::Nowhere { .. }
@@ -93,6 +116,11 @@ impl Error {
             | Repr::MissingResult { .. }
             | Repr::Input { .. } => ErrorKind::Input,
         }
+    }
+
+    /// Whether a compaction would make nothing smaller.
+    pub(crate) fn is_not_smaller(&self) -> bool {
+        matches!(*self.0, Repr::NotSmaller { .. })
     }
 
     pub(crate) fn new(repr: Repr) -> Self {

@@ -204,11 +204,13 @@ impl<'de> Deserialize<'de> for Ttl {
 }
 
 /// A note that stays in the prompt while there is room: preferences, facts, the plan of an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedItem {
     pub(crate) id: ItemId,
     pub(crate) text: Arc<str>,
+    #[serde(default)]
     pub(crate) priority: Priority,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ttl: Option<Ttl>,
 }
 

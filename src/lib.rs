@@ -126,7 +126,9 @@ mod telemetry;
 mod manager;
 mod explain;
 mod diff;
+mod compaction;
 pub mod report;
+mod journal;
 mod session;
 mod retrieval;
 
@@ -136,16 +138,21 @@ mod retrieval;
 struct Readme;
 
 pub use anchor::{Anchor, PromptPiece, Target};
+pub use compaction::{CompactionRequest, CompactionState, Gate, Trigger};
 pub use config::{
-    CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, Fill, Header, LoadedConfig,
-    ModelOptions, Placement, RagOptions, Repair, SectionOptions, Sections, TokenOptions, ToolResults,
-    TtlOptions, TtlPolicy, UsageBase, UsageOptions,
+    CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, DigestOptions, Fill, Header,
+    LoadedConfig, ModelOptions, Placement, RagOptions, Repair, RequestForm, RetainOptions, SectionOptions,
+    Sections, Strategy, SummaryOptions, TokenOptions, ToolResults, TriggerOptions, TtlOptions, TtlPolicy,
+    UsageBase, UsageOptions,
 };
-pub use conversation::{Conversation, Entry, Event};
+pub use conversation::{
+    Active, ArchivedBy, Compaction, CompactionKind, Conversation, Entry, Event, Row, Run,
+};
 pub use diff::{Cause, Change, Diff, Shown};
 pub use error::{Error, ErrorKind};
 pub use explain::{Explanation, Interval};
 pub use item::{ItemId, PinnedItem, Priority, RagItem, Section, Source, Ttl};
+pub use journal::{Journal, Torn, save_whole};
 pub use manager::ContextWindowManager;
 pub use message::{Framing, Message, Part, Prompt, Reasoning, Role, Tool, ToolCall};
 #[cfg(feature = "chat-template")]
@@ -164,4 +171,6 @@ pub use request::PlanRequest;
 pub use retrieval::FieldMap;
 pub use session::{Session, SessionFile};
 pub use tokens::{Certainty, TokenCount, TokenCounter};
-pub use usage::{Level, Margin, Report, Usage};
+pub use usage::{
+    ContextEvent, ContextStats, ContextUsage, Level, Margin, Report, StopReason, Usage, is_context_overflow,
+};

@@ -111,6 +111,14 @@ impl ContextWindowManager {
         self.meter.counter()
     }
 
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    pub(crate) fn model_name(&self) -> &str {
+        &self.model.name
+    }
+
     pub(crate) fn config(&self) -> &Config {
         &self.config
     }
@@ -167,6 +175,7 @@ impl ContextWindowManager {
             margin: self.margin(request, lesson),
             doubted: lesson.doubted,
             placement: self.config.rag.placement,
+            usage: self.config.usage,
         })
     }
 

@@ -15,6 +15,7 @@ mod part;
 mod prompt;
 mod reasoning;
 mod role;
+mod stored;
 
 pub use call::ToolCall;
 pub use framing::Framing;
@@ -238,6 +239,23 @@ impl Message {
                 && extra.calls.is_empty()
                 && extra.reasoning.is_empty()
                 && extra.name.is_none()
+        })
+    }
+
+    /// The same message without an id of its own.
+    pub(crate) fn without_id(self) -> Self {
+        if self.given_id().is_none() {
+            return self;
+        }
+        self.edit(|extra| extra.id = None)
+    }
+
+    /// The texts of its parts, and what the others are.
+    pub(crate) fn as_texts(&self) -> impl Iterator<Item = &str> {
+        self.content_parts().iter().map(|part| match part {
+            Part::Text(text) => text.as_str(),
+            Part::Image { .. } => "[an image]",
+            Part::Opaque { .. } => "[a part that is no text]",
         })
     }
 

@@ -7,7 +7,7 @@ use crate::{
     model::{Limits, LimitsSource, RequestLimits},
     reason::{ExcludedReason, IncludedReason},
     tokens::{Certainty, TokenCount},
-    usage::Margin,
+    usage::{ContextUsage, Margin},
 };
 use serde::Serialize;
 use std::{collections::BTreeSet, sync::Arc};
@@ -57,6 +57,8 @@ pub struct ContextPlan {
     pub notices: Vec<Notice>,
     /// Tool results before this message are sent as stubs (rule S7).
     pub cleared_before: Option<ItemId>,
+    /// How full the window is (rule U2).
+    pub usage: ContextUsage,
     pub(crate) prompt: Prompt,
     /// The live question.
     pub(crate) live: Option<ItemId>,

@@ -46,6 +46,8 @@ pub enum PrefixCause {
     Expired,
     /// A policy or a repair leaves it out, or another item stands for it.
     LeftOut,
+    /// It is archived: a compaction, or a rewind.
+    Archived,
     /// The request holds it no longer.
     Removed,
 }
@@ -61,6 +63,7 @@ impl PrefixCause {
             Self::Budget => "out for want of room",
             Self::Expired => "its TTL is used up",
             Self::LeftOut => "left out by a policy or repair",
+            Self::Archived => "archived",
             Self::Removed => "no longer in the request",
         }
     }
@@ -121,6 +124,7 @@ impl ContextPlan {
                 ExcludedReason::Budget { .. } => PrefixCause::Budget,
                 ExcludedReason::TtlExpired { .. } => PrefixCause::Expired,
                 ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
+                ExcludedReason::Archived { .. } => PrefixCause::Archived,
             },
             // Inside a run of messages only its ends are known by name, and the only long ones are out for room.
             _ if may_be_a_message && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,

@@ -58,6 +58,11 @@ pub enum ExcludedReason {
     },
     /// A policy leaves it out (rules S9, H2, H3).
     Policy(PolicyRule),
+    /// It is archived: still in the log, no longer sent (rule C1).
+    Archived {
+        /// The number of the compaction; none where the conversation was rewound to before it.
+        compaction: Option<u32>,
+    },
 }
 
 /// What keeps an item out although, or because, there is little room (rule B6).
@@ -161,6 +166,7 @@ impl ExcludedReason {
             Self::TtlExpired { .. } => "ttl_expired",
             Self::Duplicate { .. } => "duplicate",
             Self::Policy(_) => "policy",
+            Self::Archived { .. } => "archived",
         }
     }
 }
@@ -183,6 +189,8 @@ impl fmt::Display for ExcludedReason {
             Self::TtlExpired { asked: true } => f.write_str("its TTL is used up, asked last turn"),
             Self::Duplicate { of } => write!(f, "same as {of}"),
             Self::Policy(rule) => rule.fmt(f),
+            Self::Archived { compaction: Some(number) } => write!(f, "archived by compaction #{number}"),
+            Self::Archived { compaction: None } => f.write_str("archived by a rewind"),
         }
     }
 }

@@ -1,18 +1,23 @@
 //! What providers report, in one unit system.
 
 use crate::{
-    config::{CompactionOptions, UsageBase, UsageOptions},
+    config::{UsageBase, UsageOptions},
     model::Limits,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+mod context;
 mod margin;
+mod refusal;
 
+pub use context::{ContextEvent, ContextStats, ContextUsage};
 pub(crate) use margin::Lesson;
 pub use margin::{Margin, Report};
+pub use refusal::{StopReason, is_context_overflow};
 
 /// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Usage {
     /// Input that no cache served or stored.
@@ -43,6 +48,48 @@ impl Usage {
         Self { input, cache_read, cache_write: cache_creation, output }
     }
 
+    /// From the JSON that a provider reports usage as: `OpenAI` Chat and Responses, Anthropic, Gemini. None where it holds
+    /// no such figures.
+    #[must_use]
+    pub fn from_json(usage: &serde_json::Value) -> Option<Self> {
+        let number = |key: &str| usage.pointer(key).and_then(serde_json::Value::as_u64);
+        let or_none = |key: &str| number(key).unwrap_or_default();
+        if let Some(prompt) = number("/prompt_tokens") {
+            return Some(Self::openai(
+                prompt,
+                or_none("/prompt_tokens_details/cached_tokens"),
+                or_none("/completion_tokens"),
+            ));
+        }
+        if let Some(prompt) = number("/promptTokenCount") {
+            let thoughts = or_none("/thoughtsTokenCount");
+            let output = or_none("/candidatesTokenCount").saturating_add(thoughts);
+            return Some(Self::openai(prompt, or_none("/cachedContentTokenCount"), output));
+        }
+        let (input, output) = (number("/input_tokens")?, or_none("/output_tokens"));
+        let cached_of_openai = number("/input_tokens_details/cached_tokens");
+        Some(match cached_of_openai {
+            Some(cached) => Self::openai(input, cached, output),
+            None => Self::anthropic(
+                input,
+                or_none("/cache_creation_input_tokens"),
+                or_none("/cache_read_input_tokens"),
+                output,
+            ),
+        })
+    }
+
+    /// The sum of two reports: what both were billed for.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+
     /// Input and output together: what the request held in the window.
     #[must_use]
     pub fn context_size(&self) -> u64 {
@@ -54,10 +101,11 @@ impl Usage {
 }
 
 /// How full the window is, for an application to show (rule U3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// There is room.
+    #[default]
     Normal,
     /// `usage.approaching` is reached.
     Approaching,
@@ -69,10 +117,7 @@ impl Level {
     /// The level of so many tokens. A window of 0 tokens is unknown, and normal.
     #[must_use]
     pub fn of(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
-        let base = match options.base {
-            UsageBase::Capacity => limits.capacity(),
-            UsageBase::Context => limits.context_len,
-        };
+        let base = options.of(limits);
         if base == 0 {
             Self::Normal
         } else if reaches(tokens, base, options.at_limit) {
@@ -85,19 +130,18 @@ impl Level {
     }
 }
 
-impl CompactionOptions {
-    /// The tokens that a conversation of so many is to be brought down to, once it reaches the trigger, the boundary
-    /// included; nothing below it, and nothing where the window is unknown (rules C2, C5).
-    #[must_use]
-    pub fn brings_down_to(&self, tokens: u64, limits: &Limits) -> Option<u64> {
-        let capacity = limits.capacity();
-        let due = capacity > 0 && reaches(tokens, capacity, self.percent);
-        due.then(|| (u128::from(capacity) * u128::from(self.target) / 100) as u64)
+impl UsageOptions {
+    /// What a percentage is of, in tokens; 0 where the window is unknown.
+    pub(crate) fn of(&self, limits: &Limits) -> u64 {
+        match self.base {
+            UsageBase::Capacity => limits.capacity(),
+            UsageBase::Context => limits.context_len,
+        }
     }
 }
 
 /// Whether so many tokens are so many per cent of something, or more.
-fn reaches(tokens: u64, of: u64, percent: u16) -> bool {
+pub(crate) fn reaches(tokens: u64, of: u64, percent: u16) -> bool {
     u128::from(tokens) * 100 >= u128::from(of) * u128::from(percent)
 }
 
@@ -113,12 +157,8 @@ mod tests {
             use Level::{Approaching, AtLimit, Normal};
             [Normal, Normal, Approaching, Approaching, AtLimit, AtLimit]
         });
-        let compaction = CompactionOptions::default();
-        assert_eq!(compaction.brings_down_to(849, &limits), None);
-        assert_eq!(compaction.brings_down_to(850, &limits), Some(500));
         let unknown = Limits { context_len: 0, ..limits };
         assert_eq!(Level::of(9, &unknown, &UsageOptions::default()), Level::Normal);
-        assert_eq!(compaction.brings_down_to(9, &unknown), None);
     }
 
     #[test]

@@ -71,7 +71,14 @@ fn the_presets_are_these_options() {
     rag.rag.max_items = Some(40);
     assert_eq!(Config::preset("rag").unwrap(), rag);
 
-    assert_eq!(Config::presets().collect::<Vec<_>>(), ["agent", "chat", "rag"]);
+    // How others compact; what they do is in tests/compaction.rs.
+    let others = ["dropping", "lights", "summary-only", "summary-tail"];
+    let own = ["agent", "chat", "rag"];
+    assert_eq!(
+        Config::presets().collect::<std::collections::BTreeSet<_>>(),
+        own.into_iter().chain(others).collect()
+    );
+    assert!(others.iter().all(|name| Config::preset(name).is_ok()));
 }
 
 #[test]
@@ -158,19 +165,46 @@ fn behaviour(config: &Config) -> String {
     let levels = limits.map(|limits| {
         let levels =
             (0..=130).map(|percent| Level::of(limits.context_len / 100 * percent, &limits, &config.usage));
-        let targets = (0..=100)
-            .map(|percent| config.compaction.brings_down_to(limits.context_len / 100 * percent, &limits));
-        format!("{:?} {:?}", levels.collect::<Vec<_>>(), targets.collect::<Vec<_>>())
+        format!("{:?}", levels.collect::<Vec<_>>())
     });
     // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after a report.
     format!(
-        "{}{}{}{}{}{levels:?}",
+        "{}{}{}{}{}{}{levels:?}",
         with(None, None),
         with(Some(700), None),
         with(Some(1400), Some("m0")),
         with(Some(120), None),
         estimates(config),
+        compactions(config),
     )
+}
+
+/// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of it.
+fn compactions(config: &Config) -> String {
+    let limits = RequestLimits::new().context_len(12_000).max_completion(500);
+    let counter = TokenCounter::chars_per_4();
+    let manager = match ContextWindowManager::new(Model::custom("test"), counter, config.clone()) {
+        Ok(manager) => manager,
+        Err(error) => return error.to_string(),
+    };
+    let mut told = String::new();
+    let mut log = Conversation::new();
+    for turn in 0..60 {
+        log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(90))));
+        log.push(Message::assistant(format!("Answer {turn}: {}", "because. ".repeat(90))));
+        let request = || PlanRequest::new(&log).limits(limits);
+        let state = match manager.compaction_state(request()) {
+            Ok(state) => state,
+            Err(error) => return error.to_string(),
+        };
+        told += &format!("{state:?} ");
+        if let Some(job) = manager.compaction_due(request()).unwrap() {
+            let said: Vec<&str> = job.messages().iter().map(Message::text).collect();
+            told += &format!("{:?} {:?} {said:?} {:?}", job.first_active(), job.form(), job.digest());
+            told += &format!("{:?}\n", manager.fall_back(&mut log, &job));
+        }
+    }
+    told
 }
 
 /// What a counter that estimates comes to, before and after a report of half as much again.
@@ -222,7 +256,10 @@ const OTHER_VALUES: [(&str, &str); 29] = [
 ];
 
 /// Values that have to change with another key, so that the options stay valid or the key has anything to act on.
-const WITH: [(&str, &str, &str); 5] = [
+const WITH: [(&str, &str, &str); 8] = [
+    ("compaction.strict", "compaction.messages", "16"),
+    ("compaction.on_drop", "compaction.percent", "0"),
+    ("compaction.target", "compaction.retain.capacity", "100"),
     ("sections.system_pinned.share", "sections.rag.share", "400"),
     ("sections.conversation.share", "sections.rag.share", "400"),
     ("sections.rag.share", "sections.conversation.share", "650"),
@@ -233,7 +270,27 @@ const WITH: [(&str, &str, &str); 5] = [
 #[test]
 fn every_key_changes_something() {
     let mut values: BTreeMap<&str, &str> = OTHER_VALUES.into();
-    values.extend([("compaction.percent", "70"), ("compaction.target", "20")]);
+    values.extend([
+        ("compaction.enabled", "false"),
+        ("compaction.strategy", "\"sliding_window\""),
+        ("compaction.strict", "true"),
+        ("compaction.percent", "70"),
+        ("compaction.tokens", "1000"),
+        ("compaction.remaining", "2000"),
+        ("compaction.messages", "12"),
+        ("compaction.turns", "7"),
+        ("compaction.on_drop", "false"),
+        ("compaction.min_messages", "100"),
+        ("compaction.target", "40"),
+        ("compaction.retain.tokens", "200"),
+        ("compaction.retain.messages", "2"),
+        ("compaction.retain.capacity", "10"),
+        ("compaction.retain.active", "20"),
+        ("compaction.summary.max_tokens", "300"),
+        ("compaction.summary.form", "\"transcript\""),
+        ("compaction.summary.instruction", "\"chat\""),
+        ("compaction.digest.max_tokens", "100"),
+    ]);
     // How much is remembered changes speed only; `counts_in_plans` holds that.
     for key in LoadedConfig::keys().filter(|key| *key != "tokens.cache_bytes") {
         let value = values.remove(key).unwrap_or_else(|| panic!("no test value for {key}"));
@@ -282,7 +339,7 @@ fn behaviour_29_errors_say_where_what_and_what_is_allowed() {
         ("not a number", "[rag]\nmin_score = nan\n"),
         ("infinite", "[rag]\nmin_score = -inf\n"),
         ("a percent over 100", "[usage]\napproaching = 175\n"),
-        ("a percent of 0", "[compaction]\npercent = 0\n"),
+        ("a percent over 100", "[compaction]\npercent = 101\n"),
         ("a target over its trigger", "[compaction]\ntarget = 90\npercent = 80\n"),
         ("a target equal to its trigger", "[compaction]\ntarget = 85\n"),
         ("a trigger under the default target", "[compaction]\npercent = 40\n"),

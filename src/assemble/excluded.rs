@@ -201,6 +201,18 @@ struct Runs<'a, 'b> {
 
 impl Runs<'_, '_> {
     fn unexamined(&mut self, range: Range<u32>, chosen: &Selection) {
+        let pool = self.pool;
+        let mut next = range.start;
+        for (archived, by) in pool.log().view().archived_in(range.clone()) {
+            self.behind(next..archived.start, chosen);
+            next = archived.end;
+            self.add(archived, &by.into(), Section::Conversation, false);
+        }
+        self.behind(next..range.end, chosen);
+    }
+
+    /// Behind the point where the walk stopped.
+    fn behind(&mut self, range: Range<u32>, chosen: &Selection) {
         if let (false, Some(reason)) = (range.is_empty(), &chosen.behind) {
             self.add(range, reason, Section::Conversation, false);
         }

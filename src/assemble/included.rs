@@ -167,15 +167,13 @@ impl Writer<'_, '_> {
         self.parts.stable.extend(end.filter(|end| self.parts.stable.last() != Some(end)));
     }
 
-    /// The kept messages of the conversation in log order.
+    /// The kept messages of the conversation in log order, summaries among them.
     fn conversation(&self) -> Vec<Unit> {
         let kept = self.chosen.kept.keys().copied();
-        let mut units: Vec<Unit> =
-            kept.filter(|unit| matches!(unit, Unit::Head(_) | Unit::Exchange(_))).collect();
-        units.sort_by_cached_key(|unit| match *unit {
-            Unit::Exchange(at) => Some(self.pool.log().turns().exchange(at).at),
-            other => self.pool.members(other).first().copied(),
-        });
+        let mut units: Vec<Unit> = kept
+            .filter(|unit| matches!(unit, Unit::Summary(_) | Unit::Head(_) | Unit::Exchange(_)))
+            .collect();
+        units.sort_by_cached_key(|unit| self.pool.order_of(*unit));
         units
     }
 
@@ -199,6 +197,10 @@ impl Writer<'_, '_> {
                 self.ask(unit)?;
                 let item = &note.item;
                 self.push(unit, item.id.clone(), Source::Pinned, item.priority, &note.message)
+            }
+            Unit::Summary(at) => {
+                let (id, message) = self.pool.summary(at);
+                self.push(unit, id.clone(), Source::Summary, Priority::Normal, message)
             }
             Unit::Document(_) => Ok(()),
             Unit::Head(_) => {

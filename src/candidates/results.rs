@@ -223,7 +223,7 @@ fn answered_exchange(pool: &Pool<'_>, position: u32) -> Option<u32> {
     let turns = pool.log.turns();
     match turns.place_of(position) {
         Place::Exchange(at) => (turns.exchange(at).at != position).then_some(at),
-        Place::Leading | Place::Head(_) => None,
+        Place::Leading | Place::Head(_) | Place::Archived => None,
     }
 }
 

@@ -1,9 +1,13 @@
 //! Ready-made options for common applications: the files in `config/presets/`.
 
-const PRESETS: [(&str, &str); 3] = [
+const PRESETS: [(&str, &str); 7] = [
     ("agent", include_str!("../../config/presets/agent.toml")),
     ("chat", include_str!("../../config/presets/chat.toml")),
+    ("dropping", include_str!("../../config/presets/dropping.toml")),
+    ("lights", include_str!("../../config/presets/lights.toml")),
     ("rag", include_str!("../../config/presets/rag.toml")),
+    ("summary-only", include_str!("../../config/presets/summary-only.toml")),
+    ("summary-tail", include_str!("../../config/presets/summary-tail.toml")),
 ];
 
 /// Their names.

@@ -30,7 +30,7 @@ pub(super) fn check(config: &Config) -> Result<(), Fault> {
     rag(&config.rag)?;
     tokens(config.tokens)?;
     usage(config.usage)?;
-    compaction(config.compaction)
+    compaction(&config.compaction)
 }
 
 fn model(default: &DefaultModel) -> Result<(), Fault> {
@@ -98,10 +98,38 @@ fn usage(options: UsageOptions) -> Result<(), Fault> {
     fault(&["usage.approaching", "usage.at_limit"], found, "approaching below at_limit (rule U3)")
 }
 
-fn compaction(options: CompactionOptions) -> Result<(), Fault> {
-    percent(&["compaction.percent"], options.percent)?;
+fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
+    if options.percent != 0 {
+        percent(&["compaction.percent"], options.percent)?;
+    }
     percent(&["compaction.target"], options.target)?;
-    if options.target < options.percent {
+    for (key, share) in [
+        (&["compaction.retain.capacity"], Some(options.retain.capacity)),
+        (&["compaction.retain.active"], options.retain.active),
+    ] {
+        if let Some(share) = share.filter(|share| *share > 100) {
+            return fault(key, share, "per cent, 0 to 100");
+        }
+    }
+    for (key, tokens) in [
+        (&["compaction.summary.max_tokens"], options.summary.max_tokens),
+        (&["compaction.digest.max_tokens"], options.digest.max_tokens),
+    ] {
+        if tokens < LEAST_SUMMARY {
+            return fault(key, tokens, "tokens, 50 or more");
+        }
+    }
+    let mut overrides = options.models.values().filter_map(|model| model.percent);
+    if let Some(wrong) =
+        overrides.find(|percent| *percent > 100 || (*percent != 0 && *percent <= options.target))
+    {
+        return fault(
+            &["compaction.models"],
+            wrong,
+            "per cent above compaction.target, or 0 for none (rule C5)",
+        );
+    }
+    if options.percent == 0 || options.target < options.percent {
         return Ok(());
     }
     let found = format!("target {} is not below the trigger, percent {}", options.target, options.percent);
@@ -111,6 +139,9 @@ fn compaction(options: CompactionOptions) -> Result<(), Fault> {
         "a target below the trigger, or every turn compacts (rule C5)",
     )
 }
+
+/// In fewer tokens nothing can be said.
+const LEAST_SUMMARY: u64 = 50;
 
 fn percent(keys: &'static [&'static str], percent: u16) -> Result<(), Fault> {
     if (1..=100).contains(&percent) { Ok(()) } else { fault(keys, percent, "per cent, 1 to 100") }

@@ -18,6 +18,8 @@ pub(crate) struct Blend<'a> {
     pub(crate) lifetimes: &'a Conversation,
     /// What was sent last.
     pub(crate) sent: &'a Conversation,
+    /// Compactions and rewinds.
+    pub(crate) archived: &'a Conversation,
 }
 
 impl Blend<'_> {
@@ -28,12 +30,18 @@ impl Blend<'_> {
             log.push_system(id, text.text());
         }
         let mut notes = self.items.notes.iter().peekable();
+        let archives = |event: &&(u32, Event)| matches!(event.1, Event::Compacted(_) | Event::Rewound { .. });
+        let mut archived = self.archived.events.iter().filter(archives).peekable();
         for (message, at) in self.items.messages.iter().zip(0..) {
+            while let Some((_, event)) = archived.next_if(|(before, _)| *before <= at) {
+                log.record(event.clone());
+            }
             while let Some(note) = notes.next_if(|note| note.before <= at) {
                 log.pin(note.item.clone());
             }
             log.push(message.clone());
         }
+        archived.for_each(|(_, event)| log.record(event.clone()));
         notes.for_each(|note| log.pin(note.item.clone()));
         for note in &mut log.notes {
             if let Some(other) = self.priorities.notes.iter().find(|other| other.item.id == note.item.id) {
@@ -41,10 +49,12 @@ impl Blend<'_> {
             }
         }
         log.pins = self.pinned(&log);
+        if !log.view.is_whole() {
+            log.reshape();
+        }
         log.lifetimes = self.living(&log);
         for at in &self.sent.sent {
-            log.note_event(self.sent.events[*at].1.clone());
-            log.sent.push(log.events.len() - 1);
+            log.record(self.sent.events[*at].1.clone());
         }
         log
     }
@@ -117,6 +127,12 @@ impl Conversation {
     /// The priorities of the notes, in their order.
     pub(crate) fn note_priorities(&self) -> Vec<(&ItemId, Priority)> {
         self.notes.iter().map(|note| (&note.item.id, note.item.priority)).collect()
+    }
+
+    /// Every compaction and rewind.
+    pub(crate) fn all_archived(&self) -> impl Iterator<Item = &Event> {
+        let events = self.events.iter().map(|(_, event)| event);
+        events.filter(|event| matches!(event, Event::Compacted(_) | Event::Rewound { .. }))
     }
 
     /// Everything that was sent.

@@ -25,6 +25,10 @@ pub(crate) struct Turns {
     answered: BTreeSet<SmolStr>,
     /// Results of the newest turn that came before any call with their id, by id.
     waiting: BTreeMap<SmolStr, VecDeque<u32>>,
+    /// The system messages before everything else.
+    leading: u32,
+    /// Nothing leads any more.
+    begun: bool,
 }
 
 /// A non-empty user message and what comes after it, up to the next one.
@@ -69,6 +73,8 @@ pub(crate) enum Place {
     Head(u32),
     /// Part of this exchange.
     Exchange(u32),
+    /// It is archived, and no part of any turn.
+    Archived,
 }
 
 impl Exchange {
@@ -87,6 +93,24 @@ impl Turns {
         let position = self.places.len() as u32;
         debug_assert_eq!(position as usize, messages.len());
         self.sizes.push(self.size_before(position) + meter::bytes(message));
+        self.file(message, position);
+    }
+
+    /// The same turns without the messages that `leaves_out` names, as if those had never been said.
+    pub(super) fn without(&self, messages: &[Message], leaves_out: impl Fn(u32) -> bool) -> Self {
+        let mut turns = Self { sizes: self.sizes.clone(), ..Self::default() };
+        for (message, position) in messages.iter().zip(0..) {
+            if leaves_out(position) {
+                turns.begun = true;
+                turns.places.push(Place::Archived);
+            } else {
+                turns.file(message, position);
+            }
+        }
+        turns
+    }
+
+    fn file(&mut self, message: &Message, position: u32) {
         let place = self.place(message, position);
         self.places.push(place);
         if let Place::Exchange(exchange) = place {
@@ -95,9 +119,11 @@ impl Turns {
     }
 
     fn place(&mut self, message: &Message, position: u32) -> Place {
-        if self.list.is_empty() && message.role().instructs() {
+        if !self.begun && message.role().instructs() {
+            self.leading = position + 1;
             return Place::Leading;
         }
+        self.begun = true;
         if message.role() == Role::User && !message.is_empty() {
             self.waiting.clear();
             self.list.push(Turn { head: Some(position), first: self.exchanges.len() as u32 });
@@ -187,6 +213,18 @@ impl Turns {
         self.list[turn as usize].head
     }
 
+    /// The first message of a turn.
+    pub(crate) fn first_of(&self, turn: u32) -> Option<u32> {
+        let exchanges = self.exchanges(turn);
+        self.head(turn).or_else(|| (!exchanges.is_empty()).then(|| self.exchange(exchanges.start).at))
+    }
+
+    /// The message that its last exchange stands at.
+    pub(crate) fn last_of(&self, turn: u32) -> Option<u32> {
+        let exchanges = self.exchanges(turn);
+        (!exchanges.is_empty()).then(|| self.exchange(exchanges.end - 1).at)
+    }
+
     /// The exchanges of a turn, those that never can be sent among them.
     pub(crate) fn exchanges(&self, turn: u32) -> Range<u32> {
         let turn = turn as usize;
@@ -209,13 +247,16 @@ impl Turns {
 
     /// How many system messages stand before everything else.
     pub(crate) fn leading(&self) -> u32 {
-        let first = self.list.first();
-        first.map_or(self.places.len() as u32, |turn| {
-            turn.head.unwrap_or_else(|| self.exchanges[turn.first as usize].at)
-        })
+        self.leading
     }
 
-    /// How many messages there are.
+    /// The first message from a position on that is part of a turn.
+    pub(crate) fn survivor(&self, position: u32) -> Option<u32> {
+        let mut places = self.places.iter().zip(0..).skip(position as usize);
+        places.find(|(place, _)| **place != Place::Archived).map(|(_, position)| position)
+    }
+
+    /// How many messages there are, archived ones among them.
     pub(crate) fn messages(&self) -> u32 {
         self.places.len() as u32
     }
@@ -223,6 +264,22 @@ impl Turns {
     /// Whether the only message of an exchange stands in another one now.
     pub(crate) fn is_moved(&self, exchange: u32) -> bool {
         self.exchange(exchange).fault == Some(Fault::Moved)
+    }
+
+    /// Whether an exchange can never be sent.
+    pub(crate) fn is_faulty(&self, exchange: Option<u32>) -> bool {
+        exchange.is_some_and(|at| self.exchange(at).fault.is_some())
+    }
+
+    /// From the first to behind the last message of each exchange that has more than one.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = Range<u32>> {
+        let span = |exchange: &Exchange| {
+            let members = exchange.members();
+            let first = members.iter().min().copied().unwrap_or(exchange.at);
+            let last = members.iter().max().copied().unwrap_or(exchange.at);
+            first..last + 1
+        };
+        self.exchanges.iter().filter(|exchange| !exchange.answers.is_empty()).map(span)
     }
 
     /// Bytes of the messages in a range of positions, known without reading them (rule N5).

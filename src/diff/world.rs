@@ -17,6 +17,7 @@ pub(super) enum Input {
     Config,
     Budget,
     Items,
+    Archived,
     Pins,
     Priorities,
     Lifetimes,
@@ -26,10 +27,11 @@ pub(super) enum Input {
 
 impl Input {
     /// In the order in which they are changed one after the other.
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Model,
         Self::Config,
         Self::Items,
+        Self::Archived,
         Self::Pins,
         Self::Priorities,
         Self::Lifetimes,
@@ -77,6 +79,7 @@ impl<'a> Worlds<'a> {
                     || a.state != b.state
                     || a.tools != b.tools
             }
+            Input::Archived => !one_log && a.log.all_archived().ne(b.log.all_archived()),
             Input::Pins | Input::Priorities if one_log => false,
             Input::Pins => {
                 let ((then, _), (now, _)) = mixtures();
@@ -115,6 +118,7 @@ impl<'a> Worlds<'a> {
             priorities: from(Input::Priorities),
             lifetimes: from(Input::Lifetimes),
             sent: from(Input::LastPrompt),
+            archived: from(Input::Archived),
         };
         let documents = |input| if after.contains(&input) { &b.rag } else { &a.rag };
         let items = documents(Input::Items);

@@ -1,7 +1,9 @@
 //! Tool calls.
 
+use serde::{Deserialize, Serialize};
+
 /// A tool call of the assistant. Arguments stay the original string.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The id that the result names.
     pub id: String,
@@ -10,6 +12,7 @@ pub struct ToolCall {
     /// The arguments, as the model wrote them: usually JSON.
     pub arguments: String,
     /// What proves the thought behind it, opaque (Gemini `thoughtSignature`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
 

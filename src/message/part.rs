@@ -1,9 +1,11 @@
 //! Pieces of a message whose content is a list.
 
 use super::Framing;
+use serde::{Deserialize, Serialize};
 
 /// A piece of a message whose content is a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Part {
     /// Text.
@@ -13,6 +15,7 @@ pub enum Part {
         /// Address or data URL; it is sent, never counted as text.
         url: String,
         /// `low`, `high` or `auto`; none reads as `auto`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
     /// A part of a type this library does not know, kept as the JSON it came as (rule H6).

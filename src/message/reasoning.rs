@@ -1,21 +1,27 @@
 //! What a model thought before it spoke.
 
 use super::Framing;
+use serde::{Deserialize, Serialize};
 
 /// A piece of reasoning that came with an assistant message, and what its provider needs to take it back.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Reasoning {
     /// The text, or a summary of it; empty where the provider shows none.
     pub text: String,
     /// Its id, where the provider gave one (`OpenAI` Responses).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// What proves or holds it, opaque: a signature (Anthropic `thinking`), the encrypted whole (Anthropic
     /// `redacted_thinking`, `OpenAI` Responses).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
     /// Whether the seal holds the whole, encrypted, and no text ever stood beside it (Anthropic `redacted_thinking`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
     /// The wire form it came in. Sealed reasoning is sent in that form or not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub framing: Option<Framing>,
 }
 

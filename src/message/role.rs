@@ -1,9 +1,9 @@
 //! Who speaks.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Role {

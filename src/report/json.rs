@@ -11,7 +11,7 @@ use crate::{
     prefix::Prefix,
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::Certainty,
-    usage::Margin,
+    usage::{ContextUsage, Level, Margin},
 };
 use serde::Serialize;
 
@@ -91,7 +91,7 @@ impl<'a> Wire<'a> {
             window_start: plan.window_start.as_ref(),
             prefix: plan.repeated(),
             notices: &plan.notices,
-            usage: Usage { fill: Fill { tokens: plan.total.n, budget: plan.prompt_budget } },
+            usage: Usage::new(&plan.usage),
             fingerprint: None,
         }
     }
@@ -210,6 +210,8 @@ struct Numbers<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<&'a ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    compaction: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     min_score: Option<f64>,
@@ -228,6 +230,7 @@ impl<'a> Numbers<'a> {
             }
             ExcludedReason::TtlExpired { asked } => Self { asked: Some(*asked), ..none },
             ExcludedReason::Duplicate { of } => Self { of: Some(of), ..none },
+            ExcludedReason::Archived { compaction } => Self { compaction: *compaction, ..none },
             ExcludedReason::Policy(rule) => {
                 let named = Self { rule: Some(rule.name()), ..none };
                 match rule {
@@ -290,6 +293,21 @@ impl<'a> WireRemedy<'a> {
 #[derive(Serialize)]
 struct Usage {
     fill: Fill,
+    /// What the conversation would take if all of it were sent, without documents and state.
+    pressure: u64,
+    certainty: Certainty,
+    reported: bool,
+    limit: u64,
+    percent: u64,
+    level: Level,
+}
+
+impl Usage {
+    fn new(usage: &ContextUsage) -> Self {
+        let ContextUsage { pressure, reported, limit, percent, level, fill, budget, .. } = *usage;
+        let fill = Fill { tokens: fill, budget };
+        Self { fill, pressure: pressure.n, certainty: pressure.certainty, reported, limit, percent, level }
+    }
 }
 
 /// What the plan sends, against its budget.

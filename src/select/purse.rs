@@ -123,6 +123,9 @@ pub(crate) fn merges_state(pool: &Pool<'_>, scale: &Scale<'_>, chosen: &Selectio
     else {
         return false;
     };
+    if pool.summary_follows_the_question() {
+        return false;
+    }
     let exchanges = scale.exchanges(live);
     let exchanges = Unit::Exchange(exchanges.start)..Unit::Exchange(exchanges.end);
     chosen.kept.range(exchanges).next().is_none()

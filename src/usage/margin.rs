@@ -33,6 +33,12 @@ impl Report {
         Self { counted, reported }
     }
 
+    /// Whether it may be believed: possible in this window, and near the count, or as far from it as the one before was.
+    pub(crate) fn is_believed(self, last: Option<Self>, window: u64) -> bool {
+        let possible = self.reported > 0 && self.reported <= window && self.counted > 0;
+        possible && (self.is_near() || last.is_some_and(|last| self.continues(last)))
+    }
+
     /// Half to twice the count: two tokenizers do not differ by more on the texts that are measured in
     /// `docs/counting.md`.
     fn is_near(self) -> bool {
@@ -126,6 +132,11 @@ impl Margin {
     /// What the provider counts where we count so much.
     pub(crate) fn of(self, counted: i128) -> i128 {
         rounded_up(counted * i128::from(self.per_mille)) + i128::from(self.offset)
+    }
+
+    /// Some of ours in the provider's tokens, without what it counts beside all of them.
+    pub(crate) fn scaled(self, counted: u64) -> u64 {
+        u64::try_from(rounded_up(wide(counted) * i128::from(self.per_mille))).unwrap_or(u64::MAX)
     }
 
     /// The most that we may count, so that the provider counts no more than `budget`.

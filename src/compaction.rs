@@ -1,0 +1,304 @@
+//! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed out, and a
+//! summary taken back.
+
+use crate::{
+    config::{CompactionOptions, Strategy},
+    conversation::{Compaction, CompactionKind, Conversation, Event},
+    error::{Error, Repr},
+    item::ItemId,
+    manager::ContextWindowManager,
+    request::PlanRequest,
+    usage::{ContextEvent, ContextStats, ContextUsage},
+};
+
+mod digest;
+mod due;
+mod instruction;
+mod kept;
+mod request;
+mod slide;
+mod weights;
+
+pub use due::{CompactionState, Gate, Trigger};
+use due::{Figures, Wish};
+use kept::Kept;
+pub use request::CompactionRequest;
+use weights::Weights;
+
+impl ContextWindowManager {
+    /// How full the window is: pressure, of everything that could be sent but documents and state (rule U2). The fill is that
+    /// of a prompt without them.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn usage<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<ContextUsage, Error> {
+        Ok(self.figures(&of.into())?.usage)
+    }
+
+    /// What an application shows of a conversation (rule U4).
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn stats<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<ContextStats, Error> {
+        let request = of.into();
+        let Figures { usage, messages, turns, .. } = self.figures(&request)?;
+        let log = request.log;
+        Ok(ContextStats {
+            usage,
+            messages: log.messages().len() as u64,
+            active: messages,
+            turns,
+            archived: log.archived_messages(),
+            compactions: log.compactions().count() as u64,
+            billed: log.billed(),
+        })
+    }
+
+    /// Tells what changed since the last call: the figures, and one event where the level crossed a boundary (rule U3), which
+    /// the log remembers.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn observe(
+        &self,
+        log: &mut Conversation,
+        of: impl FnOnce(&Conversation) -> PlanRequest<'_>,
+    ) -> Result<Vec<ContextEvent>, Error> {
+        let usage = self.usage(of(log))?;
+        let mut events = vec![ContextEvent::Usage(usage)];
+        let from = log.level();
+        if usage.level != from {
+            log.record(Event::LevelCrossed { level: usage.level });
+            events.push(ContextEvent::LevelCrossed { from, to: usage.level });
+        }
+        Ok(events)
+    }
+
+    /// Whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state of the request are no
+    /// part of the question.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`], but for limits that leave no room: those are unknown limits.
+    pub fn compaction_state<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<CompactionState, Error> {
+        self.state_of(&of.into(), Wish::Automatic)
+    }
+
+    /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model answers to
+    /// [`ContextWindowManager::apply_compaction`], or have it done without one by [`ContextWindowManager::fall_back`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn compaction_due<'a>(
+        &self,
+        of: impl Into<PlanRequest<'a>>,
+    ) -> Result<Option<CompactionRequest>, Error> {
+        let request = of.into();
+        match self.state_of(&request, Wish::Automatic)? {
+            CompactionState::Due(_) => self.job(&request, None, Wish::Automatic),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same because somebody asks for it: how much there is does not matter, everything else of rule C2 does.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn compaction_now<'a>(
+        &self,
+        of: impl Into<PlanRequest<'a>>,
+    ) -> Result<Option<CompactionRequest>, Error> {
+        let request = of.into();
+        match self.state_of(&request, Wish::Asked)? {
+            CompactionState::Due(_) => self.job(&request, None, Wish::Asked),
+            _ => Ok(None),
+        }
+    }
+
+    /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
+    /// where they are, before the summary.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` for ids that are not in the conversation, or archived; otherwise as
+    /// [`ContextWindowManager::build_plan`].
+    pub fn compaction_of<'a>(
+        &self,
+        of: impl Into<PlanRequest<'a>>,
+        from: Option<&ItemId>,
+        to: Option<&ItemId>,
+    ) -> Result<Option<CompactionRequest>, Error> {
+        let request = of.into();
+        let kept = Kept::by_hand(request.log, from, to)?;
+        self.job(&request, Some(kept), Wish::Asked)
+    }
+
+    fn job(
+        &self,
+        request: &PlanRequest<'_>,
+        kept: Option<Kept>,
+        wish: Wish,
+    ) -> Result<Option<CompactionRequest>, Error> {
+        let bare = bare(request);
+        let kept = match kept {
+            Some(kept) => kept,
+            None => {
+                let weights = Weights::of(self, &bare)?;
+                let Some(kept) = Kept::by_options(&weights, &self.compaction_options(), wish) else {
+                    return Ok(None);
+                };
+                kept
+            }
+        };
+        if !kept.archives_anything(request.log) {
+            return Ok(None);
+        }
+        CompactionRequest::new(self, &bare, kept).map(Some)
+    }
+
+    /// Takes a summary back, edited if the user wishes, and compacts: what it stands for is archived, and stays in the log.
+    /// Messages that came meanwhile are kept.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Compaction` where the summary is empty or no summary, the conversation was compacted or rewound
+    /// meanwhile, or the context would not be smaller (rule C5): nothing changes then.
+    pub fn apply_compaction(
+        &self,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+        summary: &str,
+    ) -> Result<Compaction, Error> {
+        let applied = summary_text(summary)
+            .and_then(|summary| self.apply(log, job, CompactionKind::Summary, Some(summary.to_owned())));
+        self.noted(log, applied)
+    }
+
+    /// Compacts without a model (rules C2, C6, C7): by the strategy in use, from a digest on; where that makes nothing
+    /// smaller, by a sliding window.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Compaction` where nothing makes the context smaller, or the conversation was compacted or rewound
+    /// meanwhile: nothing changes then.
+    pub fn fall_back(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
+        let applied = match self.config().compaction.strategy {
+            Strategy::Summary | Strategy::Digest => {
+                let digest = job.digest()?;
+                match self.apply(log, job, CompactionKind::Digest, Some(digest)) {
+                    Err(error) if error.is_not_smaller() => self.slide(log, job),
+                    applied => applied,
+                }
+            }
+            Strategy::SlidingWindow => self.slide(log, job),
+            Strategy::Fresh => self.start_fresh(log, job),
+        };
+        self.noted(log, applied)
+    }
+
+    /// What is due, done without a model: nothing where nothing is due.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::fall_back`] and [`ContextWindowManager::build_plan`].
+    pub fn compact_without_model(&self, log: &mut Conversation) -> Result<Option<Compaction>, Error> {
+        match self.compaction_due(&*log)? {
+            Some(job) => self.fall_back(log, &job).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn noted(&self, log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<Compaction, Error> {
+        if applied.is_err() {
+            log.compaction_failed();
+        }
+        applied
+    }
+
+    fn start_fresh(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
+        job.check(log)?;
+        log.start_fresh();
+        log.compactions().next_back().cloned().ok_or_else(|| Error::new(Repr::NothingToCompact))
+    }
+
+    /// The sliding window (rule C7): the boundary is found anew, from the thresholds alone.
+    fn slide(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
+        job.check(log)?;
+        let request = job.request(log);
+        let kept = slide::boundary(self, &request)?.filter(|kept| kept.archives_anything(log));
+        let kept = kept.ok_or_else(|| Error::new(Repr::NothingToCompact))?;
+        self.archive(log, job, &kept, CompactionKind::SlidingWindow, None)
+    }
+
+    fn apply(
+        &self,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+        kind: CompactionKind,
+        summary: Option<String>,
+    ) -> Result<Compaction, Error> {
+        job.check(log)?;
+        let kept = job.kept(log)?;
+        self.archive(log, job, &kept, kind, summary)
+    }
+
+    /// Archives everything but what is kept, unless that makes nothing smaller.
+    fn archive(
+        &self,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+        kept: &Kept,
+        kind: CompactionKind,
+        summary: Option<String>,
+    ) -> Result<Compaction, Error> {
+        let mut record = log.record_of(kind, kept.head, kept.from, kept.first);
+        record.summary = summary;
+        record.state = job.state.clone();
+        record.timestamp.clone_from(&job.timestamp);
+        record.tokens_before = Weights::of(self, &job.request(log))?.total();
+        let mut next = log.clone();
+        next.record(Event::Compacted(Box::new(record.clone())));
+        record.tokens_after = Weights::of(self, &job.request(&next))?.total();
+        if record.tokens_after >= record.tokens_before {
+            let (before, after) = (record.tokens_before, record.tokens_after);
+            return Err(Error::new(Repr::NotSmaller { before, after }));
+        }
+        let figures = self.figures(&job.request(&next))?;
+        record.progress = self.trigger(&figures).is_none();
+        log.record(Event::Compacted(Box::new(record.clone())));
+        Ok(record)
+    }
+
+    /// The options of rule C2 for this model.
+    fn compaction_options(&self) -> CompactionOptions {
+        self.config().compaction.of_model(self.model_name())
+    }
+}
+
+/// A request without what is no part of pressure.
+fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
+    PlanRequest { rag: Vec::new(), state: Vec::new(), previous: None, ..request.clone() }
+}
+
+/// What of an answer is a summary: without the thoughts that some models send along.
+fn summary_text(answer: &str) -> Result<&str, Error> {
+    let mut text = answer.trim();
+    for (open, close) in
+        [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<analysis>", "</analysis>")]
+    {
+        if text.starts_with(open) {
+            text = text.split_once(close).map_or("", |(_, rest)| rest.trim());
+        }
+    }
+    let calls = ["<tool_call>", "<function_calls>", "<invoke", "[TOOL_CALLS]", "<|tool"];
+    if text.is_empty() || calls.iter().any(|call| text.starts_with(call)) {
+        let found = if text.is_empty() { "nothing" } else { "a tool call" };
+        return Err(Error::new(Repr::NoSummary { found }));
+    }
+    Ok(text)
+}

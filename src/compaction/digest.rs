@@ -1,0 +1,298 @@
+//! A summary made without a model (rule C6), and a transcript for one that takes text only: the same messages always make
+//! the same text.
+
+use crate::{
+    error::Error,
+    message::{Message, Role},
+    tokens::TokenCounter,
+};
+use indexmap::IndexMap;
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// Bytes of a request, of arguments and of an outcome on one line, while there is room.
+const REQUEST: usize = 2_000;
+const ARGUMENTS: usize = 160;
+const OUTCOME: usize = 160;
+
+/// What requests are clipped to, one after the other, before the oldest entries are folded into counts.
+const CLIPS: [usize; 4] = [REQUEST, 600, 200, 80];
+
+/// Keys of arguments that name what a call works on.
+const RESOURCES: [&str; 9] =
+    ["path", "file_path", "filepath", "filename", "file", "notebook_path", "target_file", "url", "uri"];
+
+/// One thing that happened.
+enum Entry {
+    /// What the user wanted.
+    Request(String),
+    Call(Call),
+}
+
+/// A tool call and what came of it.
+struct Call {
+    name: String,
+    arguments: String,
+    /// What it works on.
+    resource: Option<String>,
+    outcome: Outcome,
+    /// How many calls on the same resource it stands for.
+    times: u64,
+}
+
+enum Outcome {
+    /// No result is recorded.
+    Open,
+    Done(usize),
+    Failed(String),
+}
+
+/// The digest of some messages, after earlier summaries, in at most so many tokens.
+pub(super) fn text(
+    earlier: &[&str],
+    messages: &[&Message],
+    most: u64,
+    counter: &TokenCounter,
+) -> Result<String, Error> {
+    let entries = entries(messages);
+    let last =
+        messages.iter().rev().find(|message| message.role() == Role::Assistant && !said(message).is_empty());
+    let last = last.map(|message| said(message));
+    let whole = |clip: usize, folded: usize| written(earlier, &entries, last.as_deref(), clip, folded);
+    let fits = |text: &str| -> Result<bool, Error> { Ok(counter.count_up_to(text, most)?.n <= most) };
+    for clip in CLIPS {
+        let text = whole(clip, 0);
+        if fits(&text)? {
+            return Ok(text);
+        }
+    }
+    // The oldest entries become counts: as few as it takes.
+    let (mut too_few, mut enough) = (0, entries.len());
+    while enough - too_few > 1 {
+        let middle = usize::midpoint(too_few, enough);
+        if fits(&whole(CLIPS[3], middle))? { enough = middle } else { too_few = middle }
+    }
+    let text = whole(CLIPS[3], enough);
+    if fits(&text)? {
+        return Ok(text);
+    }
+    Ok(counter.prefix_within(&text, most)?.0.trim_end().to_owned())
+}
+
+fn entries(messages: &[&Message]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut open: Vec<(String, usize)> = Vec::new();
+    for message in messages {
+        match message.role() {
+            Role::User if !message.is_empty() => entries.push(Entry::Request(said(message))),
+            Role::Tool => {
+                let answered = message.answers().and_then(|id| open.iter().rposition(|(call, _)| call == id));
+                let Some((_, at)) = answered.map(|at| open.remove(at)) else { continue };
+                if let Entry::Call(call) = &mut entries[at] {
+                    call.outcome = outcome(message);
+                }
+            }
+            _ => {}
+        }
+        for call in message.tool_calls() {
+            open.push((call.id.clone(), entries.len()));
+            entries.push(Entry::Call(Call {
+                name: call.name.clone(),
+                arguments: one_line(&call.arguments, ARGUMENTS),
+                resource: resource(&call.arguments),
+                outcome: Outcome::Open,
+                times: 1,
+            }));
+        }
+    }
+    collapsed(entries)
+}
+
+/// Neighbouring calls on one resource become the last of them; one that failed stays visible.
+fn collapsed(entries: Vec<Entry>) -> Vec<Entry> {
+    let mut kept: Vec<Entry> = Vec::new();
+    for entry in entries {
+        let mut entry = entry;
+        if let (Entry::Call(call), Some(Entry::Call(last))) = (&mut entry, kept.last()) {
+            let same = call.resource.is_some() && call.resource == last.resource && call.name == last.name;
+            if same && !matches!(last.outcome, Outcome::Failed(_)) {
+                call.times = last.times + 1;
+                kept.pop();
+            }
+        }
+        kept.push(entry);
+    }
+    kept
+}
+
+fn written(earlier: &[&str], entries: &[Entry], last: Option<&str>, clip: usize, folded: usize) -> String {
+    let mut text = String::new();
+    for summary in earlier {
+        let _ = writeln!(text, "Before that: {}\n", clipped(summary.trim(), clip * 2));
+    }
+    let (old, recent) = entries.split_at(folded.min(entries.len()));
+    if !old.is_empty() {
+        let requests = old.iter().filter(|entry| matches!(entry, Entry::Request(_))).count();
+        let calls = |counts: &dyn Fn(&Call) -> bool| -> u64 {
+            let call = |entry: &Entry| match entry {
+                Entry::Call(call) if counts(call) => call.times,
+                _ => 0,
+            };
+            old.iter().map(call).sum()
+        };
+        let failed = calls(&|call| matches!(call.outcome, Outcome::Failed(_)));
+        let _ = writeln!(
+            text,
+            "At first: {requests} requests and {} tool calls, {failed} of them failed.",
+            calls(&|_| true)
+        );
+    }
+    for entry in recent {
+        match entry {
+            Entry::Request(request) => {
+                let _ = writeln!(text, "The user asked: {}", clipped(request, clip));
+            }
+            Entry::Call(call) => {
+                let _ = writeln!(text, "- {}", call.line());
+            }
+        }
+    }
+    let touched = touched(entries);
+    if !touched.is_empty() {
+        text.push_str("Touched, with the last call on each:\n");
+        for (resource, name) in touched {
+            let _ = writeln!(text, "- {resource}: {name}");
+        }
+    }
+    if let Some(last) = last {
+        let _ = writeln!(text, "The assistant said last: {}", clipped(last, clip));
+    }
+    text.trim_end().to_owned()
+}
+
+/// What calls worked on, each with the last of them, in the order of those.
+fn touched(entries: &[Entry]) -> IndexMap<&str, &str> {
+    let mut touched = IndexMap::new();
+    for entry in entries {
+        if let Entry::Call(Call { resource: Some(resource), name, .. }) = entry {
+            touched.shift_remove(resource.as_str());
+            touched.insert(resource.as_str(), name.as_str());
+        }
+    }
+    touched
+}
+
+impl Call {
+    fn line(&self) -> String {
+        let mut line = format!("{} {}", one_line(&self.name, ARGUMENTS), self.arguments);
+        if self.times > 1 {
+            let _ = write!(line, " ({} times)", self.times);
+        }
+        match &self.outcome {
+            Outcome::Open => line.push_str(": no result"),
+            Outcome::Done(bytes) => {
+                let _ = write!(line, ": done, {bytes} bytes");
+            }
+            Outcome::Failed(why) => {
+                let _ = write!(line, ": failed: {why}");
+            }
+        }
+        line
+    }
+}
+
+/// What came of a call: results say so themselves, or begin like an error.
+fn outcome(result: &Message) -> Outcome {
+    let text = said(result);
+    let begin: String = text.trim_start().chars().take(64).collect::<String>().to_lowercase();
+    let sounds = ["error", "traceback", "fatal:", "failed", "exception", "panicked at", "command failed"];
+    if result.is_failed()
+        || sounds.iter().any(|sound| begin.starts_with(sound))
+        || begin.contains("\"error\"")
+    {
+        return Outcome::Failed(one_line(&text, OUTCOME));
+    }
+    Outcome::Done(text.len())
+}
+
+/// What a call works on, by its arguments.
+fn resource(arguments: &str) -> Option<String> {
+    let arguments: Value = serde_json::from_str(arguments).ok()?;
+    let named = RESOURCES.iter().find_map(|key| arguments.get(key)?.as_str());
+    named.map(|name| one_line(name, ARGUMENTS))
+}
+
+/// The text of a message, parts that are no text named.
+fn said(message: &Message) -> String {
+    let mut text = message.text().trim().to_owned();
+    for part in message.as_texts() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(part.trim());
+    }
+    text
+}
+
+fn one_line(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    clipped(&words.join(" "), most)
+}
+
+/// A text cut to so many bytes, with what is missing named.
+fn clipped(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{} [{} more bytes]", text[..end].trim_end(), text.len() - end)
+}
+
+/// A message as lines of a transcript: what was said, and of tools names, arguments and outcomes.
+pub(super) fn lines(message: &Message) -> Vec<String> {
+    let text = said(message);
+    let mut lines = Vec::new();
+    match message.role() {
+        Role::Tool => lines.push(match outcome(message) {
+            Outcome::Failed(why) => format!("Tool result, failed: {why}"),
+            _ => format!("Tool result: {}", one_line(&text, OUTCOME * 4)),
+        }),
+        _ if text.is_empty() => {}
+        Role::User => lines.push(format!("User: {text}")),
+        Role::Assistant => lines.push(format!("Assistant: {text}")),
+        Role::System | Role::Developer => lines.push(format!("System: {text}")),
+    }
+    let calls = message.tool_calls().iter();
+    lines.extend(
+        calls.map(|call| format!("Tool call: {} {}", call.name, one_line(&call.arguments, ARGUMENTS * 4))),
+    );
+    lines
+}
+
+/// The newest of some lines, as many as fit into so many tokens; of the first that does not, its beginning.
+pub(super) fn newest(lines: &[String], limit: u64, counter: &TokenCounter) -> Result<String, Error> {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut left = limit.saturating_sub(LEFT_OUT);
+    for (at, line) in lines.iter().enumerate().rev() {
+        let tokens = counter.count_up_to(line, left)?.n.saturating_add(1);
+        if tokens <= left {
+            left -= tokens;
+            kept.push(line);
+            continue;
+        }
+        let (beginning, _) = counter.prefix_within(line, left.saturating_sub(1))?;
+        kept.push(beginning);
+        let gone = format!("[{at} earlier lines are left out.]");
+        let mut text = gone;
+        for line in kept.iter().rev() {
+            text.push('\n');
+            text.push_str(line);
+        }
+        return Ok(text);
+    }
+    kept.reverse();
+    Ok(kept.join("\n"))
+}
+
+/// Tokens kept for the line that says how many lines are left out.
+const LEFT_OUT: u64 = 16;

@@ -1,0 +1,216 @@
+//! Whether a conversation is to be compacted now (rules C2, C5).
+
+use crate::{
+    anchor::Steady,
+    config::CompactionOptions,
+    conversation::Conversation,
+    error::{Error, ErrorKind},
+    item::Section,
+    manager::ContextWindowManager,
+    message::Role,
+    model::Limits,
+    reason::ExcludedReason,
+    request::PlanRequest,
+    usage::{ContextUsage, reaches},
+};
+use serde::Serialize;
+
+/// How often compactions may make no progress before nothing more is asked for.
+const STRIKES: usize = 3;
+
+/// Whether a compaction is due, and if not, why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CompactionState {
+    /// It is, by this trigger.
+    Due(Trigger),
+    /// No trigger fires.
+    NotDue,
+    /// It has to wait.
+    Waiting(Gate),
+    /// So many compactions in a row left a trigger firing, or so many summaries failed: nothing more is asked for until a
+    /// compaction helps, or the user speaks again (rule C5).
+    Stopped {
+        /// How many.
+        attempts: u32,
+    },
+}
+
+/// What makes a compaction due (rule C2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Trigger {
+    /// `compaction.percent`.
+    Percent,
+    /// `compaction.tokens`.
+    Tokens,
+    /// `compaction.remaining`.
+    Remaining,
+    /// `compaction.messages`.
+    Messages,
+    /// `compaction.turns`.
+    Turns,
+    /// `compaction.on_drop`.
+    OnDrop,
+    /// Somebody asked for it.
+    Asked,
+}
+
+/// What a compaction waits for (rule C2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Gate {
+    /// `compaction.enabled` is false.
+    Disabled,
+    /// The window of the model is unknown.
+    UnknownLimit,
+    /// There are fewer active messages than `compaction.min_messages`.
+    TooShort,
+    /// There is nothing to compact.
+    Empty,
+    /// The log ends in a compaction.
+    JustCompacted,
+    /// Since the last compaction neither a reply nor a report has come.
+    NoReply,
+    /// A reply is being received.
+    Responding,
+    /// A call waits for its result.
+    OpenCall,
+    /// The log is being played back.
+    Playback,
+}
+
+/// Who wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    Automatic,
+    Asked,
+}
+
+/// What triggers read.
+pub(super) struct Figures {
+    pub(super) usage: ContextUsage,
+    pub(super) limits: Limits,
+    pub(super) messages: u64,
+    pub(super) turns: u64,
+    /// Whether some of the conversation does not fit the prompt.
+    pub(super) drops: bool,
+}
+
+impl ContextWindowManager {
+    /// The figures of a request without documents and state, as if no prompt had been sent before it.
+    pub(super) fn figures(&self, request: &PlanRequest<'_>) -> Result<Figures, Error> {
+        let bare = super::bare(request);
+        let frame = self.frame(&bare)?;
+        let plan = self.plan_from(&bare, &frame, Steady::default())?;
+        let drops = plan.excluded.iter().any(|row| {
+            row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
+        });
+        let log = request.log;
+        Ok(Figures {
+            usage: plan.usage,
+            limits: plan.limits,
+            messages: log.active_messages(),
+            turns: u64::from(log.turns().count()),
+            drops,
+        })
+    }
+
+    pub(super) fn state_of(&self, request: &PlanRequest<'_>, wish: Wish) -> Result<CompactionState, Error> {
+        let options = self.compaction_options();
+        if let Some(gate) = gate(request.log, &options, wish) {
+            return Ok(CompactionState::Waiting(gate));
+        }
+        if wish == Wish::Asked {
+            return Ok(CompactionState::Due(Trigger::Asked));
+        }
+        let figures = match self.figures(request) {
+            Err(error) if error.kind() == ErrorKind::Budget => {
+                return Ok(CompactionState::Waiting(Gate::UnknownLimit));
+            }
+            figures => figures?,
+        };
+        if figures.limits.capacity() == 0 {
+            return Ok(CompactionState::Waiting(Gate::UnknownLimit));
+        }
+        let Some(trigger) = self.trigger(&figures) else { return Ok(CompactionState::NotDue) };
+        let attempts = strikes(request.log).max(request.log.failures() as usize);
+        if attempts >= STRIKES {
+            return Ok(CompactionState::Stopped { attempts: attempts as u32 });
+        }
+        Ok(CompactionState::Due(trigger))
+    }
+
+    /// The first trigger that fires.
+    pub(super) fn trigger(&self, figures: &Figures) -> Option<Trigger> {
+        let options = self.compaction_options();
+        let Figures { usage, limits, messages, turns, drops } = figures;
+        fires(&options, usage.pressure.n, limits.capacity(), *messages, *turns)
+            .or((options.on_drop && *drops).then_some(Trigger::OnDrop))
+    }
+}
+
+/// The first of the triggers of size that fires; at its boundary too, unless that is strict.
+pub(super) fn fires(
+    options: &CompactionOptions,
+    pressure: u64,
+    capacity: u64,
+    messages: u64,
+    turns: u64,
+) -> Option<Trigger> {
+    let over = |value: u64, limit: u64| if options.strict { value > limit } else { value >= limit };
+    let percent = options.percent > 0
+        && if options.strict {
+            u128::from(pressure) * 100 > u128::from(capacity) * u128::from(options.percent)
+        } else {
+            reaches(pressure, capacity, options.percent)
+        };
+    let left = capacity.saturating_sub(pressure);
+    let remaining =
+        options.remaining.is_some_and(|most| if options.strict { left < most } else { left <= most });
+    [
+        (percent, Trigger::Percent),
+        (options.tokens.is_some_and(|most| over(pressure, most)), Trigger::Tokens),
+        (remaining, Trigger::Remaining),
+        (options.messages.is_some_and(|most| over(messages, most)), Trigger::Messages),
+        (options.turns.is_some_and(|most| over(turns, most)), Trigger::Turns),
+    ]
+    .into_iter()
+    .find_map(|(fires, trigger)| fires.then_some(trigger))
+}
+
+/// What stands in the way, whatever the triggers say.
+fn gate(log: &Conversation, options: &CompactionOptions, wish: Wish) -> Option<Gate> {
+    let active = log.active_messages();
+    [
+        (!options.enabled, Gate::Disabled),
+        (log.is_played_back(), Gate::Playback),
+        (log.is_responding(), Gate::Responding),
+        (active == 0, Gate::Empty),
+        (log.ends_in_a_record(), Gate::JustCompacted),
+        (log.open_calls().next().is_some(), Gate::OpenCall),
+        (!has_news(log), Gate::NoReply),
+        (wish == Wish::Automatic && active < options.min_messages, Gate::TooShort),
+    ]
+    .into_iter()
+    .find_map(|(stands, gate)| stands.then_some(gate))
+}
+
+/// Whether a reply or a report is newer than the last compaction.
+fn has_news(log: &Conversation) -> bool {
+    let Some((before, _)) = log.newest_record() else { return true };
+    let spoke = log.messages()[before as usize..].iter().any(|message| message.role() == Role::Assistant);
+    spoke || log.sent_since_the_record()
+}
+
+/// How many compactions in a row, the newest last, left a trigger firing; a new user message begins anew.
+fn strikes(log: &Conversation) -> usize {
+    let asked = log.last_user_message();
+    log.records()
+        .rev()
+        .take_while(|(before, record)| !record.progress && asked.is_none_or(|asked| *before > asked))
+        .count()
+}

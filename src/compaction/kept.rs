@@ -1,0 +1,178 @@
+//! What a compaction keeps as it is (rule C4): newest whole turns, and always the live question.
+
+use super::{
+    due::Wish,
+    weights::{Part, Turn, Weights},
+};
+use crate::{
+    config::CompactionOptions,
+    conversation::Conversation,
+    error::{Error, Repr},
+    item::ItemId,
+};
+
+/// The boundary between what is archived and what is kept, in positions of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// The live question, where it stays before the summary.
+    pub(super) head: Option<u32>,
+    /// The first message that is archived; none where that is the first of the conversation.
+    pub(super) from: Option<u32>,
+    /// The first message that is kept; none where nothing is.
+    pub(super) first: Option<u32>,
+}
+
+/// What may be kept.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    tokens: u64,
+    messages: u64,
+    turns: u64,
+}
+
+impl Room {
+    /// The smallest of what is set, and no more than leaves the context at its target with a summary of full length.
+    fn of(weights: &Weights<'_>, options: &CompactionOptions) -> Self {
+        let capacity = weights.limits.capacity();
+        let share = |of: u64, percent: u16| {
+            u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(u64::MAX)
+        };
+        let target = |of: Option<u64>| of.map_or(u64::MAX, |of| share(of, options.target));
+        let beside = weights.fixed.saturating_add(weights.pinned).saturating_add(options.summary.max_tokens);
+        let under_target = share(capacity, options.target).min(target(options.tokens)).saturating_sub(beside);
+        let retain = &options.retain;
+        let tokens =
+            retain.tokens.unwrap_or(u64::MAX).min(share(capacity, retain.capacity)).min(under_target);
+        let of_active = retain.active.map_or(u64::MAX, |percent| share(weights.messages(), percent));
+        Self {
+            tokens,
+            messages: retain.messages.unwrap_or(u64::MAX).min(of_active).min(target(options.messages)),
+            turns: target(options.turns),
+        }
+    }
+
+    /// Takes what a turn or a part costs, if there is room.
+    fn take(&mut self, tokens: u64, messages: u64) -> bool {
+        let fits = tokens <= self.tokens && messages <= self.messages;
+        if fits {
+            self.tokens -= tokens;
+            self.messages -= messages;
+        }
+        fits
+    }
+}
+
+impl Kept {
+    /// By `compaction.retain`. Where all of it would be kept, the live turn alone is; none where there is nothing else.
+    pub(super) fn by_options(weights: &Weights<'_>, options: &CompactionOptions, wish: Wish) -> Option<Self> {
+        let kept = Self::within(weights, Room::of(weights, options))?;
+        let nothing = |kept: &Self| !kept.archives_anything(weights.log);
+        if !nothing(&kept) {
+            return Some(kept);
+        }
+        let live = weights.turns.last()?.first();
+        let live = Self { head: None, from: None, first: live };
+        let least = if nothing(&live) && wish == Wish::Automatic {
+            Self::within(weights, Room { tokens: 0, messages: 0, turns: 0 })?
+        } else {
+            live
+        };
+        (!nothing(&least)).then_some(least)
+    }
+
+    fn within(weights: &Weights<'_>, mut room: Room) -> Option<Self> {
+        let (live, earlier) = weights.turns.split_last()?;
+        let whole = live.exchanges.is_empty() || room.take(live.tokens(), live.messages());
+        if !whole {
+            return Some(Self::inside(weights, live, room));
+        }
+        let mut first = live.first();
+        room.turns = room.turns.saturating_sub(1);
+        for turn in earlier.iter().rev() {
+            if room.turns == 0 || !room.take(turn.tokens(), turn.messages()) {
+                break;
+            }
+            room.turns -= 1;
+            first = turn.first().or(first);
+        }
+        Some(Self { head: None, from: None, first }.aligned(weights))
+    }
+
+    /// The boundary inside the live turn: its question, the summary, and the newest exchanges that fit. What the model still
+    /// works on stays.
+    fn inside(weights: &Weights<'_>, live: &Turn, mut room: Room) -> Self {
+        if let Some(head) = &live.head {
+            room.tokens = room.tokens.saturating_sub(head.tokens);
+            room.messages = room.messages.saturating_sub(head.messages);
+        }
+        let mut first = None;
+        for part in live.exchanges.iter().rev() {
+            if !room.take(part.tokens, part.messages) && !part.open {
+                break;
+            }
+            first = Some(part.at);
+        }
+        Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(weights)
+    }
+
+    /// The same with no exchange on both sides of the boundary.
+    fn aligned(mut self, weights: &Weights<'_>) -> Self {
+        while let Some(first) = self.first {
+            let splits = |part: &&Part| part.at < first && part.last >= first;
+            let turns =
+                weights.turns.iter().flat_map(|turn| turn.exchanges.iter().map(move |part| (turn, part)));
+            let Some((turn, part)) = turns.filter(|(_, part)| splits(part)).min_by_key(|(_, part)| part.at)
+            else {
+                break;
+            };
+            let live = turn.head.as_ref().map(|head| head.at) == self.head && self.head.is_some();
+            let start = if live { part.at } else { turn.first().unwrap_or(part.at).min(part.at) };
+            self = Self { first: Some(start), ..self };
+            if self.head.is_some_and(|head| start <= head) {
+                self.head = None;
+            }
+        }
+        self
+    }
+
+    /// A range by hand, grown to whole exchanges.
+    pub(super) fn by_hand(
+        log: &Conversation,
+        from: Option<&ItemId>,
+        to: Option<&ItemId>,
+    ) -> Result<Self, Error> {
+        let position = |id: &ItemId| {
+            let hint = "expected the id of a message that is still sent (plan-inspect history lists them)";
+            let position = log.position_of(id).filter(|position| log.view().archived(*position).is_none());
+            position.ok_or_else(|| Error::new(Repr::UnknownId { id: id.clone(), hint }))
+        };
+        let start = from.map(position).transpose()?;
+        let end = to.map(position).transpose()?.map(|last| last + 1);
+        let messages = log.turns().messages();
+        let (mut from, mut first) = (start.unwrap_or_else(|| log.turns().leading()), end.unwrap_or(messages));
+        if from >= first {
+            let (id, hint) =
+                (log.message_id(from), "it stands after the end of the range; expected an earlier start");
+            return Err(Error::new(Repr::UnknownId { id, hint }));
+        }
+        // An exchange that is split belongs to the range as a whole.
+        loop {
+            let spans = log.turns().spans();
+            let touched = spans.filter(|span| span.start < first && span.end > from);
+            let (low, high) =
+                touched.fold((from, first), |(low, high), span| (low.min(span.start), high.max(span.end)));
+            if (low, high) == (from, first) {
+                break;
+            }
+            (from, first) = (low, high);
+        }
+        Ok(Self { head: None, from: start.map(|_| from), first: (first < messages).then_some(first) })
+    }
+
+    /// Whether any active message is archived by it.
+    pub(super) fn archives_anything(&self, log: &Conversation) -> bool {
+        let from = self.from.unwrap_or_else(|| log.turns().leading());
+        let first = self.first.unwrap_or_else(|| log.turns().messages());
+        (from..first).any(|position| self.head != Some(position) && log.view().archived(position).is_none())
+    }
+}

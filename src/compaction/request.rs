@@ -1,0 +1,368 @@
+//! The job that is handed out (rules C3, C8): what to send to a model for a summary, and what it will stand for.
+
+use super::{digest, instruction, kept::Kept};
+use crate::{
+    config::RequestForm,
+    conversation::Conversation,
+    error::{Error, Repr},
+    item::{ItemId, Section},
+    manager::ContextWindowManager,
+    message::{Message, Prompt, Tool},
+    model::RequestLimits,
+    reason::ExcludedReason,
+    request::PlanRequest,
+    tokens::TokenCount,
+    wording,
+};
+
+/// How often a request that does not fit is made smaller (rule C8).
+const TRIES: u8 = 5;
+
+/// A request for a summary, owned: the log may grow while a model thinks.
+///
+/// It renders as a plan does (`render::openai(&job)`), holds only what is active (an earlier summary among it), no documents
+/// and no state, and ends with the instruction, which is never stored.
+#[derive(Debug, Clone)]
+pub struct CompactionRequest {
+    manager: ContextWindowManager,
+    prompt: Prompt,
+    tokens: TokenCount,
+    form: RequestForm,
+    tries: u8,
+    /// What the request may take.
+    window: u64,
+    archived: Archived,
+    head: Option<ItemId>,
+    from: Option<ItemId>,
+    first: Option<ItemId>,
+    /// How often the log had been compacted or rewound.
+    version: usize,
+    /// How many messages it held.
+    length: u32,
+    tools: Vec<Tool>,
+    focus: Option<String>,
+    limits: RequestLimits,
+    pub(super) state: Vec<(ItemId, String)>,
+    pub(super) timestamp: Option<String>,
+}
+
+/// What the summary stands for.
+#[derive(Debug, Clone, Default)]
+struct Archived {
+    /// What stands at the head of the prompt.
+    system: Vec<Message>,
+    notes: Vec<Message>,
+    /// Earlier summaries that are folded in.
+    summaries: Vec<(Message, String)>,
+    messages: Vec<Message>,
+    /// Of those, what stands before the summary afterwards, and so is no part of what it stands for.
+    head: Option<usize>,
+}
+
+impl CompactionRequest {
+    pub(super) fn new(
+        manager: &ContextWindowManager,
+        request: &PlanRequest<'_>,
+        kept: Kept,
+    ) -> Result<Self, Error> {
+        let log = request.log;
+        let id = |position: Option<u32>| position.map(|position| log.message_id(position));
+        let job = Self {
+            manager: manager.clone(),
+            prompt: Prompt::default(),
+            tokens: TokenCount { n: 0, certainty: manager.counter().certainty() },
+            form: manager.config().compaction.summary.form,
+            tries: 0,
+            window: u64::MAX,
+            archived: Archived::of(log, kept),
+            head: id(kept.head),
+            from: id(kept.from),
+            first: id(kept.first),
+            version: log.archive_events(),
+            length: log.turns().messages(),
+            tools: request.tools.to_vec(),
+            focus: request.focus.clone(),
+            limits: request.limits,
+            state: Vec::new(),
+            timestamp: None,
+        };
+        let window = job.window_of(manager)?;
+        job.made_for(manager, window)
+    }
+
+    /// The same for another model that is to make the summary: its wire form and its window.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn for_summariser(&self, manager: &ContextWindowManager) -> Result<Self, Error> {
+        let mut job = self.clone();
+        job.limits = RequestLimits::new();
+        let window = job.window_of(manager)?;
+        let made = job.made_for(manager, window)?;
+        Ok(Self { limits: self.limits, ..made })
+    }
+
+    /// The same in half the tokens: what to send when the summariser's provider says that this is too long. None after five
+    /// times, or where nothing is left to leave out.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn smaller(&self) -> Result<Option<Self>, Error> {
+        let half = self.tokens.n / 2;
+        if self.tries >= TRIES || half == 0 {
+            return Ok(None);
+        }
+        let mut job = self.clone();
+        (job.form, job.tries) = (RequestForm::Transcript, self.tries + 1);
+        let job = job.made_for(&self.manager, half)?;
+        Ok((job.tokens.n < self.tokens.n).then_some(job))
+    }
+
+    /// Adds what is to stand inside the summary message beside the summary: the host's plan, open files, loaded skills
+    /// (rule C9).
+    #[must_use]
+    pub fn with_state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
+        self.state.push((id.into(), text.into()));
+        self
+    }
+
+    /// Says when it is, for the record: the library has no clock.
+    #[must_use]
+    pub fn at(mut self, timestamp: impl Into<String>) -> Self {
+        self.timestamp = Some(timestamp.into());
+        self
+    }
+
+    /// What is sent: the messages, the instruction last.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.prompt.messages
+    }
+
+    /// The tools declared beside them, as in the prompts before it; none in a transcript.
+    #[must_use]
+    pub fn tools(&self) -> &[Tool] {
+        &self.prompt.tools
+    }
+
+    /// What it costs.
+    #[must_use]
+    pub fn tokens(&self) -> TokenCount {
+        self.tokens
+    }
+
+    /// In which form it is.
+    #[must_use]
+    pub fn form(&self) -> RequestForm {
+        self.form
+    }
+
+    /// The longest answer to ask for, in tokens.
+    #[must_use]
+    pub fn max_tokens(&self) -> u64 {
+        self.manager.config().compaction.summary.max_tokens
+    }
+
+    /// The name of the model that it is made for.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        self.manager.model_name()
+    }
+
+    /// How many messages its summary is to stand for.
+    #[must_use]
+    pub fn messages_archived(&self) -> u64 {
+        let head = u64::from(self.archived.head.is_some());
+        (self.archived.messages.len() as u64).saturating_sub(head)
+    }
+
+    /// The first message that stays after the summary; none where nothing does.
+    #[must_use]
+    pub fn first_active(&self) -> Option<&ItemId> {
+        self.first.as_ref()
+    }
+
+    /// The user message that stays before the summary, where one does.
+    #[must_use]
+    pub fn head(&self) -> Option<&ItemId> {
+        self.head.as_ref()
+    }
+
+    /// A summary made without a model (rule C6): the same for the same messages.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` when the counter fails.
+    pub fn digest(&self) -> Result<String, Error> {
+        let options = self.manager.config().compaction.digest;
+        let earlier: Vec<&str> = self.archived.summaries.iter().map(|(_, text)| text.as_str()).collect();
+        let head = self.archived.head;
+        let messages = self.archived.messages.iter().enumerate();
+        let messages: Vec<&Message> =
+            messages.filter(|(at, _)| Some(*at) != head).map(|(_, message)| message).collect();
+        digest::text(&earlier, &messages, options.max_tokens, self.manager.counter())
+    }
+
+    /// Fails where the log is not the one that the job was made for, or was compacted or rewound since (rule C5).
+    pub(super) fn check(&self, log: &Conversation) -> Result<(), Error> {
+        let known = [&self.head, &self.from, &self.first].into_iter().flatten();
+        let gone = known.into_iter().any(|id| log.position_of(id).is_none());
+        if log.archive_events() != self.version || log.turns().messages() < self.length || gone {
+            return Err(Error::new(Repr::StaleSummary));
+        }
+        Ok(())
+    }
+
+    /// The boundary in the log as it is now: what came meanwhile is kept, and no exchange is split.
+    pub(super) fn kept(&self, log: &Conversation) -> Result<Kept, Error> {
+        let position = |id: &Option<ItemId>| id.as_ref().and_then(|id| log.position_of(id));
+        let mut first = position(&self.first).unwrap_or(self.length);
+        // A result that came meanwhile belongs to its call: both stay.
+        while let Some(split) = log.turns().spans().find(|span| span.start < first && span.end > first) {
+            first = split.start;
+        }
+        let first = (first < log.turns().messages()).then_some(first);
+        let kept = Kept { head: position(&self.head), from: position(&self.from), first };
+        if !kept.archives_anything(log) {
+            return Err(Error::new(Repr::NothingToCompact));
+        }
+        Ok(kept)
+    }
+
+    /// A request of the log with what the job remembers.
+    pub(super) fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
+        PlanRequest {
+            focus: self.focus.clone(),
+            limits: self.limits,
+            ..PlanRequest::new(log).tools(&self.tools)
+        }
+    }
+
+    /// What a request to this summariser may take.
+    fn window_of(&self, manager: &ContextWindowManager) -> Result<u64, Error> {
+        let log = Conversation::new();
+        let answer = manager.config().compaction.summary.max_tokens;
+        let limits = if self.limits.prompt_budget.is_some() {
+            self.limits
+        } else {
+            self.limits.max_completion(answer.min(self.limits.max_completion.unwrap_or(u64::MAX)))
+        };
+        Ok(manager.frame(&PlanRequest::new(&log).limits(limits))?.prompt_budget)
+    }
+
+    /// The messages as they were sent, where that is asked for and fits; otherwise a transcript that does.
+    fn made_for(mut self, manager: &ContextWindowManager, window: u64) -> Result<Self, Error> {
+        self.manager = manager.clone();
+        self.window = window;
+        if self.form == RequestForm::Conversation {
+            if let Some((prompt, tokens)) = self.conversation()? {
+                (self.prompt, self.tokens) = (prompt, tokens);
+                return Ok(self);
+            }
+            self.form = RequestForm::Transcript;
+        }
+        (self.prompt, self.tokens) = self.transcript()?;
+        Ok(self)
+    }
+
+    /// The same system texts, tools and messages, then the instruction; none where that does not fit.
+    fn conversation(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
+        let parts = &self.archived;
+        let mut log = Conversation::new();
+        for (at, text) in parts.system.iter().enumerate() {
+            log.push_system(format!("system-{at}"), text.text());
+        }
+        for (at, note) in parts.notes.iter().enumerate() {
+            log.pin(
+                crate::item::PinnedItem::new(format!("note-{at}"), note.text())
+                    .ttl(crate::item::Ttl::Unlimited),
+            );
+        }
+        log.extend(parts.summaries.iter().map(|(message, _)| message.clone()));
+        log.extend(parts.messages.iter().map(|message| message.clone().without_id()));
+        log.push(Message::user(self.instruction()));
+        let request = PlanRequest {
+            focus: self.focus.clone(),
+            ..PlanRequest::new(&log).tools(&self.tools).limits(RequestLimits::budget(self.window))
+        };
+        let plan = self.manager.plan(&request)?;
+        let left_out = plan.excluded.iter().any(|row| {
+            row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
+        });
+        let fits = plan.overflow.is_none() && !left_out;
+        Ok(fits.then(|| (plan.prompt.clone(), plan.total)))
+    }
+
+    /// A text of what was said, the newest of it whole and the oldest as a digest, in the window.
+    fn transcript(&self) -> Result<(Prompt, TokenCount), Error> {
+        let parts = &self.archived;
+        let lines: Vec<String> = parts.messages.iter().flat_map(digest::lines).collect();
+        let earlier = parts.summaries.iter().map(|(_, text)| format!("Earlier summary: {text}"));
+        let lines: Vec<String> = earlier.chain(lines).collect();
+        let instruction = self.instruction();
+        let counter = self.manager.counter();
+        let mut limit = self.window.saturating_sub(counter.count(&instruction)?.n.saturating_add(AROUND));
+        // What is around the text, and joins, are known once it is counted.
+        for _ in 0..TRIES {
+            let text = digest::newest(&lines, limit, counter)?;
+            let message = Message::user(format!("{}\n\n{instruction}", wording::transcript(&text)));
+            let log = Conversation::from([message]);
+            let plan =
+                self.manager.plan(&PlanRequest::new(&log).limits(RequestLimits::budget(self.window)))?;
+            let over = plan.overflow_tokens();
+            if over == 0 || limit == 0 {
+                return Ok((plan.prompt.clone(), plan.total));
+            }
+            limit = limit.saturating_sub(over);
+        }
+        let log = Conversation::from([Message::user(instruction)]);
+        let plan = self.manager.plan(&PlanRequest::new(&log).limits(RequestLimits::budget(self.window)))?;
+        Ok((plan.prompt.clone(), plan.total))
+    }
+
+    fn instruction(&self) -> String {
+        let options = &self.manager.config().compaction.summary;
+        instruction::text(&options.instruction, options.max_tokens)
+    }
+}
+
+/// Tokens for the fence around a transcript and the frame of its message, at first.
+const AROUND: u64 = 40;
+
+impl AsRef<Prompt> for CompactionRequest {
+    fn as_ref(&self) -> &Prompt {
+        &self.prompt
+    }
+}
+
+impl Archived {
+    fn of(log: &Conversation, kept: Kept) -> Self {
+        let from = kept.from.unwrap_or_else(|| log.turns().leading());
+        let first = kept.first.unwrap_or_else(|| log.turns().messages());
+        let leading = (0..log.turns().leading()).map(|position| log.message(position).clone());
+        let mut parts = Self {
+            system: log.system().iter().cloned().chain(leading).filter(|text| !text.is_empty()).collect(),
+            notes: log.notes().iter().map(|note| note.message.clone()).collect(),
+            ..Self::default()
+        };
+        let folded = |position: u32| position > from && position <= first;
+        for placed in log.view().summaries().filter(|placed| folded(placed.range.end)) {
+            if let Some(record) = log.compaction(placed.number) {
+                let text = record.summary.clone().unwrap_or_default();
+                let message = Message::user(wording::summary(&text, record.messages_archived, &record.state));
+                parts.summaries.push((message, text));
+            }
+        }
+        for position in from..first {
+            if log.view().archived(position).is_none() {
+                if kept.head == Some(position) {
+                    parts.head = Some(parts.messages.len());
+                }
+                parts.messages.push(log.message(position).clone());
+            }
+        }
+        parts
+    }
+}

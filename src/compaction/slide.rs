@@ -1,0 +1,64 @@
+//! The sliding window (rule C7): when nothing stands for what is dropped.
+
+use super::{
+    due,
+    kept::Kept,
+    weights::{Turn, Weights},
+};
+use crate::{error::Error, manager::ContextWindowManager, request::PlanRequest};
+
+/// Where the window begins once enough is dropped: turns, the oldest first, then exchanges of the oldest kept turn, until no
+/// trigger fires or nothing more can go. The first message that is kept is a user message; none where nothing can go.
+pub(super) fn boundary(
+    manager: &ContextWindowManager,
+    request: &PlanRequest<'_>,
+) -> Result<Option<Kept>, Error> {
+    let weights = Weights::of(manager, request)?;
+    let options = manager.compaction_options();
+    let capacity = weights.limits.capacity();
+    // What a summary stood for goes with the oldest turns.
+    let standing = weights.fixed.saturating_add(weights.pinned);
+    let cap = manager.config().sections.conversation.cap.unwrap_or(u64::MAX);
+    let room = weights.budget.saturating_sub(standing).min(cap);
+    let mut tokens: u64 = weights.turns.iter().map(Turn::tokens).sum();
+    let (mut messages, mut turns) = (weights.messages(), weights.turns.len() as u64);
+    let fires = |tokens: u64, messages: u64, turns: u64| {
+        let pressure = standing.saturating_add(tokens);
+        due::fires(&options, pressure, capacity, messages, turns).is_some()
+            || options.on_drop && tokens > room
+    };
+    let mut kept = None;
+    for (at, turn) in weights.turns.iter().enumerate() {
+        if kept.is_some() && !fires(tokens, messages, turns) {
+            return Ok(kept);
+        }
+        let Some(next) = weights.turns.get(at + 1) else {
+            return Ok(inside(turn, &fires, (tokens, messages, turns)).or(kept));
+        };
+        tokens = tokens.saturating_sub(turn.tokens());
+        messages = messages.saturating_sub(turn.messages());
+        turns -= 1;
+        kept = Some(Kept { head: None, from: None, first: next.first() });
+    }
+    Ok(kept)
+}
+
+/// Drops exchanges of the last turn, the oldest first, its newest one never.
+fn inside(
+    turn: &Turn,
+    fires: &impl Fn(u64, u64, u64) -> bool,
+    (mut tokens, mut messages, turns): (u64, u64, u64),
+) -> Option<Kept> {
+    let head = turn.head.as_ref()?.at;
+    let mut kept = None;
+    for pair in turn.exchanges.windows(2) {
+        if !fires(tokens, messages, turns) {
+            break;
+        }
+        let [dropped, next] = pair else { break };
+        tokens = tokens.saturating_sub(dropped.tokens);
+        messages = messages.saturating_sub(dropped.messages);
+        kept = Some(Kept { head: Some(head), from: None, first: Some(next.at) });
+    }
+    kept
+}

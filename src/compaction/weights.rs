@@ -1,0 +1,145 @@
+//! What every part of the active conversation costs, counted in full: what is kept and what is freed is reckoned with it.
+
+use crate::{
+    anchor::Steady,
+    candidates::{Results, Scale, Unit},
+    conversation::Conversation,
+    error::Error,
+    manager::ContextWindowManager,
+    model::Limits,
+    request::PlanRequest,
+};
+
+/// The active conversation, weighed.
+pub(super) struct Weights<'a> {
+    pub(super) log: &'a Conversation,
+    pub(super) limits: Limits,
+    /// What the prompt may take.
+    pub(super) budget: u64,
+    /// System texts, focus hint, notes, tools and framing.
+    pub(super) fixed: u64,
+    /// What the summaries cost.
+    pub(super) summaries: u64,
+    /// The turns, oldest first; what only a pin keeps is not among them.
+    pub(super) turns: Vec<Turn>,
+    /// Archived messages that pins keep.
+    pub(super) pinned: u64,
+}
+
+/// One turn.
+pub(super) struct Turn {
+    pub(super) head: Option<Part>,
+    pub(super) exchanges: Vec<Part>,
+}
+
+/// A user message, or an exchange.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    /// Its first message.
+    pub(super) at: u32,
+    pub(super) messages: u64,
+    pub(super) tokens: u64,
+    /// Messages of it may stand anywhere after the first.
+    pub(super) last: u32,
+    /// The model still waits for it, or works on it.
+    pub(super) open: bool,
+}
+
+impl Turn {
+    pub(super) fn parts(&self) -> impl DoubleEndedIterator<Item = &Part> {
+        self.head.iter().chain(&self.exchanges)
+    }
+
+    pub(super) fn tokens(&self) -> u64 {
+        self.parts().map(|part| part.tokens).sum()
+    }
+
+    pub(super) fn messages(&self) -> u64 {
+        self.parts().map(|part| part.messages).sum()
+    }
+
+    /// Its first message; none where there is nothing of it.
+    pub(super) fn first(&self) -> Option<u32> {
+        self.parts().map(|part| part.at).min()
+    }
+}
+
+impl<'a> Weights<'a> {
+    pub(super) fn of(manager: &ContextWindowManager, request: &PlanRequest<'a>) -> Result<Self, Error> {
+        let frame = manager.frame(request)?;
+        let log = request.log;
+        let pool = manager.pool(request, Steady::default())?;
+        let scale = Scale::new(&pool, manager.meter(), Results::default());
+        let sum = |units: &[Unit]| -> Result<u64, Error> {
+            units.iter().try_fold(0u64, |sum, unit| Ok(sum.saturating_add(scale.whole(*unit)?)))
+        };
+        let overhead: i64 = frame.overhead.iter().map(|line| line.tokens).sum();
+        let notes = (0..log.notes().len() as u32).map(Unit::Note);
+        let head: Vec<Unit> = pool.required_system.iter().copied().chain(notes).collect();
+        let fixed = sum(&head)?.saturating_add_signed(overhead);
+        let summaries: Vec<Unit> = (0..log.view().summaries().count() as u32).map(Unit::Summary).collect();
+        let mut weights = Self {
+            log,
+            limits: frame.limits,
+            budget: frame.prompt_budget,
+            fixed,
+            summaries: sum(&summaries)?,
+            turns: Vec::new(),
+            pinned: 0,
+        };
+        for turn in 0..log.turns().count() {
+            let part = |unit: Unit| -> Result<Option<Part>, Error> {
+                let members = pool.members(unit);
+                let Some((at, last)) = members.iter().min().zip(members.iter().max()) else {
+                    return Ok(None);
+                };
+                Ok(Some(Part {
+                    at: *at,
+                    last: *last,
+                    messages: members.len() as u64,
+                    tokens: if log.turns().is_faulty(unit_exchange(unit)) { 0 } else { scale.whole(unit)? },
+                    open: unit_exchange(unit).is_some_and(|at| pool.open == Some(at)),
+                }))
+            };
+            let head = match scale.head(turn) {
+                Some(head) => part(head)?,
+                None => None,
+            };
+            let mut exchanges = Vec::new();
+            for at in scale.exchanges(turn) {
+                exchanges.extend(part(Unit::Exchange(at))?);
+            }
+            let archived = |part: &Part| log.view().archived(part.at).is_some();
+            let mut turn = Turn { head, exchanges };
+            let pinned = turn.parts().filter(|part| archived(part)).map(|part| part.tokens).sum::<u64>();
+            weights.pinned = weights.pinned.saturating_add(pinned);
+            turn.head = turn.head.filter(|head| !archived(head));
+            turn.exchanges.retain(|part| !archived(part));
+            if turn.head.is_some() || !turn.exchanges.is_empty() {
+                weights.turns.push(turn);
+            }
+        }
+        Ok(weights)
+    }
+
+    /// Everything together.
+    pub(super) fn total(&self) -> u64 {
+        self.standing().saturating_add(self.turns.iter().map(Turn::tokens).sum())
+    }
+
+    /// What is sent beside the turns.
+    pub(super) fn standing(&self) -> u64 {
+        self.fixed.saturating_add(self.summaries).saturating_add(self.pinned)
+    }
+
+    pub(super) fn messages(&self) -> u64 {
+        self.turns.iter().map(Turn::messages).sum()
+    }
+}
+
+fn unit_exchange(unit: Unit) -> Option<u32> {
+    match unit {
+        Unit::Exchange(at) => Some(at),
+        _ => None,
+    }
+}

@@ -1,0 +1,174 @@
+//! When a conversation is compacted, what it keeps, and what stands for the rest (rules C2 to C7).
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The table `[compaction]`. Triggers are OR-ed; one that is unset never fires.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct CompactionOptions {
+    /// Whether anything is compacted at all (default: true).
+    pub enabled: bool,
+    /// What is tried first.
+    pub strategy: Strategy,
+    /// A trigger fires above its boundary only, not at it (default: false).
+    pub strict: bool,
+    /// Pressure in per cent of the capacity (default: 85); 0 is unset.
+    pub percent: u16,
+    /// Pressure in tokens.
+    pub tokens: Option<u64>,
+    /// Tokens of the capacity that are left.
+    pub remaining: Option<u64>,
+    /// Active messages.
+    pub messages: Option<u64>,
+    /// Active turns.
+    pub turns: Option<u64>,
+    /// The active conversation does not fit the prompt, documents apart: some of it would be left out unsummarised
+    /// (default: true).
+    pub on_drop: bool,
+    /// Fewer active messages are never compacted unless asked for (default: 10).
+    pub min_messages: u64,
+    /// What the context is brought down to at the most, in per cent of the capacity, and of `tokens`, `messages` and
+    /// `turns` where those are set; less than `percent` (default: 50).
+    pub target: u16,
+    /// What is kept as it is.
+    pub retain: RetainOptions,
+    /// The request for a summary.
+    pub summary: SummaryOptions,
+    /// Summaries made without a model.
+    pub digest: DigestOptions,
+    /// Other triggers for single models, by name.
+    pub models: BTreeMap<String, TriggerOptions>,
+}
+
+impl Default for CompactionOptions {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            strategy: Strategy::default(),
+            strict: false,
+            percent: 85,
+            tokens: None,
+            remaining: None,
+            messages: None,
+            turns: None,
+            on_drop: true,
+            min_messages: 10,
+            target: 50,
+            retain: RetainOptions::default(),
+            summary: SummaryOptions::default(),
+            digest: DigestOptions::default(),
+            models: BTreeMap::new(),
+        }
+    }
+}
+
+/// What stands for what is archived: the first that is tried (rule C2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// A summary by a model (default); where none answers, a digest, then a sliding window.
+    #[default]
+    Summary,
+    /// A digest, made without a model; where that is not smaller, a sliding window.
+    Digest,
+    /// Nothing: the oldest is dropped until no trigger fires.
+    SlidingWindow,
+    /// Nothing: everything is archived.
+    Fresh,
+}
+
+/// The table `[compaction.retain]` (rule C4): the smallest of those that are set holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RetainOptions {
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Messages.
+    pub messages: Option<u64>,
+    /// Per cent of the capacity (default: 20).
+    pub capacity: u16,
+    /// Per cent of the active messages.
+    pub active: Option<u16>,
+}
+
+impl Default for RetainOptions {
+    fn default() -> Self {
+        Self { tokens: None, messages: None, capacity: 20, active: None }
+    }
+}
+
+/// The table `[compaction.summary]` (rules C3, C8).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct SummaryOptions {
+    /// The longest summary that is asked for, in tokens (default: 2,000).
+    pub max_tokens: u64,
+    /// What the request holds.
+    pub form: RequestForm,
+    /// `task`, `chat`, or an instruction of one's own (default: `task`).
+    pub instruction: String,
+}
+
+impl Default for SummaryOptions {
+    fn default() -> Self {
+        Self { max_tokens: 2_000, form: RequestForm::default(), instruction: "task".into() }
+    }
+}
+
+/// What a request for a summary holds (rule C3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestForm {
+    /// The messages as they were sent, and the instruction after them (default): a prompt cache serves them. Where that does
+    /// not fit the summariser, a transcript.
+    #[default]
+    Conversation,
+    /// A text of what was said; of tools only names, arguments and outcomes, and none is declared.
+    Transcript,
+}
+
+/// The table `[compaction.digest]` (rule C6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct DigestOptions {
+    /// The longest digest, in tokens (default: 1,500).
+    pub max_tokens: u64,
+}
+
+impl Default for DigestOptions {
+    fn default() -> Self {
+        Self { max_tokens: 1_500 }
+    }
+}
+
+/// A table `[compaction.models."NAME"]`: triggers of one model in place of the others'.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TriggerOptions {
+    /// Pressure in per cent of the capacity; 0 is unset.
+    pub percent: Option<u16>,
+    /// Pressure in tokens.
+    pub tokens: Option<u64>,
+    /// Tokens of the capacity that are left.
+    pub remaining: Option<u64>,
+}
+
+impl CompactionOptions {
+    /// The options for a model: its own triggers over the others.
+    #[must_use]
+    pub(crate) fn of_model(&self, name: &str) -> Self {
+        let own = self.models.get(name).copied().unwrap_or_default();
+        Self {
+            percent: own.percent.unwrap_or(self.percent),
+            tokens: own.tokens.or(self.tokens),
+            remaining: own.remaining.or(self.remaining),
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a compaction is: one entry of the log, and what it says of itself (rule C1).
+
+use crate::item::ItemId;
+use serde::{Deserialize, Serialize};
+
+/// One compaction: messages that are archived, and what stands for them in the prompt.
+///
+/// Archived messages stay in the log and on screen; they are no longer sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Compaction {
+    /// Which one of this conversation, from 1. Numbers are never given twice, not even after a rewind.
+    pub number: u32,
+    /// What stands for the messages.
+    pub kind: CompactionKind,
+    /// A user message inside the range that stays, right before the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<ItemId>,
+    /// The first message of the range; none where it begins with the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ItemId>,
+    /// The first message after the range; none where nothing was kept after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_active: Option<ItemId>,
+    /// The messages that this compaction archived, in runs. Empty where the record was read from elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub archived: Vec<Run>,
+    /// How many messages that are.
+    pub messages_archived: u64,
+    /// What the conversation, the head of the prompt and the tools took before it, in tokens as they are counted here.
+    pub tokens_before: u64,
+    /// The same after it.
+    pub tokens_after: u64,
+    /// The summary; none for a sliding window or a fresh start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What the host adds inside the summary message (plan, open files, loaded skills): name and text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<(ItemId, String)>,
+    /// Whether no trigger fires any more after it (rule C5).
+    #[serde(default)]
+    pub progress: bool,
+    /// When it was made, as the host says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+}
+
+/// Neighbouring messages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Run {
+    /// The first one.
+    pub id: ItemId,
+    /// The last one.
+    pub last_id: ItemId,
+    /// How many.
+    pub count: u64,
+}
+
+/// What stands for archived messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CompactionKind {
+    /// A summary by a model, or by a person.
+    #[default]
+    Summary,
+    /// A summary made without a model (rule C6).
+    Digest,
+    /// Nothing: the oldest turns are dropped (rule C7).
+    SlidingWindow,
+    /// Nothing: the conversation starts fresh (rule U4).
+    Fresh,
+}
+
+impl CompactionKind {
+    /// The name in JSON and options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Digest => "digest",
+            Self::SlidingWindow => "sliding_window",
+            Self::Fresh => "fresh",
+        }
+    }
+}
+
+impl Compaction {
+    /// The tokens that it freed: before minus after.
+    #[must_use]
+    pub fn freed(&self) -> u64 {
+        self.tokens_before.saturating_sub(self.tokens_after)
+    }
+
+    /// The id of its summary in a plan.
+    pub(crate) fn summary_id(number: u32) -> ItemId {
+        format!("summary:{number}").into()
+    }
+}

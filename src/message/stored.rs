@@ -1,0 +1,93 @@
+//! Messages as JSON of our own: every field there is, so that a log reads back as it was written.
+
+use super::{Message, Part, Reasoning, Role, ToolCall};
+use crate::item::ItemId;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    role: Role,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<ItemId>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<ToolCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answers: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    failed: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    reasoning: Vec<Reasoning>,
+}
+
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let extra = self.extra().cloned().unwrap_or_default();
+        let stored = Stored {
+            role: self.role(),
+            id: extra.id,
+            text: self.text().into(),
+            name: extra.name.map(Into::into),
+            parts: extra.parts,
+            calls: extra.calls,
+            answers: extra.answers.map(Into::into),
+            failed: extra.failed,
+            reasoning: extra.reasoning,
+        };
+        stored.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = Stored::deserialize(deserializer)?;
+        let message = Self::new(stored.role, stored.text);
+        let plain = stored.id.is_none()
+            && stored.name.is_none()
+            && stored.parts.is_empty()
+            && stored.calls.is_empty()
+            && stored.answers.is_none()
+            && !stored.failed
+            && stored.reasoning.is_empty();
+        if plain {
+            return Ok(message);
+        }
+        Ok(message.edit(|extra| {
+            extra.id = stored.id;
+            extra.name = stored.name.map(Into::into);
+            extra.parts = stored.parts;
+            extra.calls = stored.calls;
+            extra.answers = stored.answers.map(Into::into);
+            extra.failed = stored.failed;
+            extra.reasoning = stored.reasoning;
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Framing;
+
+    #[test]
+    fn a_message_reads_back_as_it_was() {
+        let opaque = Part::Opaque { framing: Framing::Anthropic, json: "{\"type\":\"x\"}".into() };
+        let image = Part::Image { url: "data:image/png;base64,AA==".into(), detail: Some("low".into()) };
+        for message in [
+            Message::user("<|endoftext|> \u{202e}\0 \"\n"),
+            Message::user("a").name("Ada").id("first").parts([Part::Text("b".into()), image, opaque]),
+            Message::assistant("")
+                .reasoning(Reasoning::sealed(Framing::Anthropic, "hm", "c2VhbA==").id("r"))
+                .calls([ToolCall::new("c", "look", "{\"a\":").signed("s")]),
+            Message::tool("c", "").failed(),
+        ] {
+            let json = serde_json::to_string(&message).unwrap();
+            assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message, "{json}");
+        }
+    }
+}

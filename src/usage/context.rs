@@ -1,0 +1,109 @@
+//! How full the window is: two figures, never one (rule U2), and what an application is told about it (rule C10).
+
+use super::{Level, Usage};
+use crate::{config::UsageOptions, item::ItemId, model::Limits, tokens::TokenCount};
+use serde::Serialize;
+
+/// What fills the window. *Pressure* is what the conversation would take if all of it were sent: system texts, tools, pins
+/// and the active messages, without documents and state. *Fill* is what a plan sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ContextUsage {
+    /// Pressure in tokens, and how sure.
+    pub pressure: TokenCount,
+    /// Whether a provider's report is part of it.
+    pub reported: bool,
+    /// What the percentage is of, in tokens: the capacity, or the context length (`usage.base`); 0 where it is unknown.
+    pub limit: u64,
+    /// Pressure in per cent of the limit, rounded down, honest above 100; 0 where the limit is unknown.
+    pub percent: u64,
+    /// The level.
+    pub level: Level,
+    /// What the plan sends, in tokens.
+    pub fill: u64,
+    /// What it may send.
+    pub budget: u64,
+    /// What of the fill are documents and state.
+    pub apart: u64,
+    /// About how much of the active conversation the plan left out, in tokens.
+    pub left_out: u64,
+}
+
+impl ContextUsage {
+    pub(crate) fn new(pressure: TokenCount, reported: bool, limits: &Limits, options: &UsageOptions) -> Self {
+        let limit = options.of(limits);
+        Self {
+            pressure,
+            reported,
+            limit,
+            percent: per_cent(pressure.n, limit),
+            level: Level::of(pressure.n, limits, options),
+            fill: 0,
+            budget: 0,
+            apart: 0,
+            left_out: 0,
+        }
+    }
+}
+
+/// Per cent, rounded down; 0 where either side is 0.
+fn per_cent(tokens: u64, of: u64) -> u64 {
+    let percent = (u128::from(tokens) * 100).checked_div(u128::from(of)).unwrap_or(0);
+    u64::try_from(percent).unwrap_or(u64::MAX)
+}
+
+/// What an application shows of a conversation (rule U4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ContextStats {
+    /// What fills the window.
+    pub usage: ContextUsage,
+    /// Messages of the log.
+    pub messages: u64,
+    /// Messages that are still sent, or could be.
+    pub active: u64,
+    /// Turns among those.
+    pub turns: u64,
+    /// Messages that are archived.
+    pub archived: u64,
+    /// Compactions, undone ones among them.
+    pub compactions: u64,
+    /// What every reply together was billed for: another number than what fills the window.
+    pub billed: Usage,
+}
+
+/// What a user interface is told (rule C10).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ContextEvent {
+    /// The figures of the window.
+    Usage(ContextUsage),
+    /// The level changed: one event a crossing.
+    LevelCrossed {
+        /// The level before.
+        from: Level,
+        /// The level now.
+        to: Level,
+    },
+    /// A summary was asked for.
+    SummaryRequested {
+        /// Messages that it is to stand for.
+        messages: u64,
+    },
+    /// A conversation was compacted.
+    Compacted {
+        /// Which compaction.
+        number: u32,
+        /// Messages that it archived.
+        messages: u64,
+        /// Tokens that it freed.
+        freed: u64,
+    },
+    /// The reply ended because it reached its largest length.
+    MaxTokens,
+    /// An item's TTL is used up: pin it again or drop it (rule T2).
+    TtlAsk {
+        /// Which one.
+        id: ItemId,
+    },
+}

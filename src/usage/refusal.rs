@@ -1,0 +1,104 @@
+//! What providers say when a prompt is too long, and why a reply ended.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a reply ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The model was done.
+    Done,
+    /// It wants results of calls.
+    ToolCalls,
+    /// It reached the largest length of a reply (rule U4).
+    MaxTokens,
+    /// The window was full.
+    ContextFull,
+    /// It was held back.
+    Refused,
+    /// Something else.
+    Other,
+}
+
+impl StopReason {
+    /// From a provider's word: `finish_reason`, `stop_reason`, `finishReason`, `incomplete_details.reason`.
+    #[must_use]
+    pub fn named(word: &str) -> Self {
+        match word.to_ascii_lowercase().as_str() {
+            "stop" | "end_turn" | "stop_sequence" | "completed" | "eos" => Self::Done,
+            "tool_calls" | "tool_use" | "function_call" => Self::ToolCalls,
+            "length" | "max_tokens" | "max_output_tokens" => Self::MaxTokens,
+            "model_context_window_exceeded" => Self::ContextFull,
+            "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content" => Self::Refused,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Pieces of what providers say when a prompt does not fit their window, in small letters.
+const WORDINGS: [&str; 18] = [
+    "context_length_exceeded",
+    "maximum context length",
+    "exceeds the context window",
+    "exceed context limit",
+    "prompt is too long",
+    "input is too long for requested model",
+    "input length and `max_tokens` exceed",
+    "exceeds the maximum number of tokens allowed",
+    "input token count",
+    "too many tokens",
+    "context window exceeded",
+    "exceeds the available context size",
+    "larger than the context size",
+    "reduce the length of the messages",
+    "request_too_large",
+    "prompt exceeds max length",
+    "exceed_context_size_error",
+    "model_context_window_exceeded",
+];
+
+/// What sounds like it and is not: a limit of tokens a minute.
+const NOT: [&str; 4] = ["rate limit", "rate_limit", "per minute", "quota"];
+
+/// Whether a provider's error, as text or JSON, says that the prompt does not fit the window. Answer it with a smaller
+/// plan: [`crate::RequestLimits::budget`] of less than what was sent, or a compaction.
+///
+/// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp; sources in
+/// `docs/compaction.md`.
+#[must_use]
+pub fn is_context_overflow(error: &str) -> bool {
+    let error = error.to_lowercase();
+    WORDINGS.iter().any(|wording| error.contains(wording)) && !NOT.iter().any(|other| error.contains(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behaviour_43_overflows_are_known_by_their_wordings_and_rate_limits_are_none() {
+        for error in [
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+            r#"{"error":{"code":"context_length_exceeded","message":"Your input exceeds the context window"}}"#,
+            "prompt is too long: 208310 tokens > 200000 maximum",
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            "Input is too long for requested model.",
+            "the request exceeds the available context size (4096 tokens), try increasing it",
+        ] {
+            assert!(is_context_overflow(error), "{error}");
+        }
+        for error in [
+            "Rate limit reached: too many tokens per minute",
+            "Your credit balance is too low",
+            "Internal server error",
+            "",
+        ] {
+            assert!(!is_context_overflow(error), "{error}");
+        }
+        assert_eq!(StopReason::named("length"), StopReason::MaxTokens);
+        assert_eq!(StopReason::named("MAX_TOKENS"), StopReason::MaxTokens);
+        assert_eq!(StopReason::named("end_turn"), StopReason::Done);
+    }
+}
