@@ -157,7 +157,7 @@ impl<'a> Pool<'a> {
             state: Vec::new(),
             summaries: summaries(log),
             focus: request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus),
-            open: log.live_turn().and_then(|_| log.turns().open_exchange(log.messages())),
+            open: log.open_exchange(),
             required_system: Vec::new(),
             required_conversation: Vec::new(),
             pins: Vec::new(),
@@ -258,7 +258,8 @@ impl<'a> Pool<'a> {
         let mut required = self.live_units()?;
         // A summary stays, and so does the question that stands before it (rule O1).
         for (placed, at) in self.log.view().summaries().zip(0..) {
-            let head = placed.head.and_then(|head| self.unit_of(head));
+            let active = |head: &u32| self.log.view().archived(*head).is_none();
+            let head = placed.head.filter(active).and_then(|head| self.unit_of(head));
             required.extend(head.filter(|head| !required.contains(head)));
             required.push(Unit::Summary(at));
         }

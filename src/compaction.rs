@@ -8,7 +8,7 @@ use crate::{
     item::ItemId,
     manager::ContextWindowManager,
     request::PlanRequest,
-    usage::{ContextEvent, ContextStats, ContextUsage},
+    usage::{ContextStats, ContextUsage},
 };
 
 mod digest;
@@ -54,27 +54,6 @@ impl ContextWindowManager {
             compactions: log.compactions().count() as u64,
             billed: log.billed(),
         })
-    }
-
-    /// Tells what changed since the last call: the figures, and one event where the level crossed a boundary (rule U3), which
-    /// the log remembers.
-    ///
-    /// # Errors
-    ///
-    /// As [`ContextWindowManager::build_plan`].
-    pub fn observe(
-        &self,
-        log: &mut Conversation,
-        of: impl FnOnce(&Conversation) -> PlanRequest<'_>,
-    ) -> Result<Vec<ContextEvent>, Error> {
-        let usage = self.usage(of(log))?;
-        let mut events = vec![ContextEvent::Usage(usage)];
-        let from = log.level();
-        if usage.level != from {
-            log.record(Event::LevelCrossed { level: usage.level });
-            events.push(ContextEvent::LevelCrossed { from, to: usage.level });
-        }
-        Ok(events)
     }
 
     /// Whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state of the request are no

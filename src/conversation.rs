@@ -482,8 +482,7 @@ impl Conversation {
 
     /// Calls of the newest exchange that still wait for their results: what an agent has to run now.
     pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        let exchange = self.turns.open_exchange(&self.messages);
-        exchange
+        self.open_exchange()
             .map(|at| self.turns.exchange(at))
             .into_iter()
             .flat_map(|exchange| {
@@ -511,13 +510,18 @@ impl Conversation {
         self.turns.head(self.live_turn()?)
     }
 
-    /// The newest turn, unless nothing is left of it but what a pin keeps of an archived one.
+    /// The live turn's last exchange with calls, while the assistant has not spoken since.
+    pub(crate) fn open_exchange(&self) -> Option<u32> {
+        self.live_turn()?;
+        let open = self.turns.open_exchange(&self.messages)?;
+        self.view.archived(self.turns.exchange(open).at).is_none().then_some(open)
+    }
+
+    /// The newest turn, unless it is archived and a pin keeps something of it.
     pub(crate) fn live_turn(&self) -> Option<u32> {
         let newest = self.turns.count().checked_sub(1)?;
         let first = self.turns.first_of(newest)?;
-        let last = self.turns.last_of(newest).unwrap_or(first);
-        let is_archived = |position| self.view.archived(position).is_some();
-        (!is_archived(first) || !is_archived(last)).then_some(newest)
+        self.view.archived(first).is_none().then_some(newest)
     }
 
     fn position(&self, id: &ItemId) -> Result<u32, Error> {

@@ -157,7 +157,7 @@ impl Kept {
         }
         // An exchange that is split belongs to the range as a whole.
         loop {
-            let spans = log.turns().spans();
+            let spans = log.active_spans();
             let touched = spans.filter(|span| span.start < first && span.end > from);
             let (low, high) =
                 touched.fold((from, first), |(low, high), span| (low.min(span.start), high.max(span.end)));
@@ -166,7 +166,10 @@ impl Kept {
             }
             (from, first) = (low, high);
         }
-        Ok(Self { head: None, from: start.map(|_| from), first: (first < messages).then_some(first) })
+        let first = log.active_from(first).unwrap_or(messages);
+        // The live question is never summarised away.
+        let head = log.live_question().filter(|live| (from..first).contains(live));
+        Ok(Self { head, from: start.map(|_| from), first: (first < messages).then_some(first) })
     }
 
     /// Whether any active message is archived by it.

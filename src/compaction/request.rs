@@ -220,7 +220,7 @@ impl CompactionRequest {
         let position = |id: &Option<ItemId>| id.as_ref().and_then(|id| log.position_of(id));
         let mut first = position(&self.first).unwrap_or(self.length);
         // A result that came meanwhile belongs to its call: both stay.
-        while let Some(split) = log.turns().spans().find(|span| span.start < first && span.end > first) {
+        while let Some(split) = log.active_spans().find(|span| span.start < first && span.end > first) {
             first = split.start;
         }
         let first = (first < log.turns().messages()).then_some(first);

@@ -4,7 +4,7 @@ use super::{ArchivedBy, Compaction, CompactionKind, Conversation, Entry, Event, 
 use crate::{
     item::ItemId,
     message::{Message, Role},
-    usage::{Level, Usage},
+    usage::{ContextEvent, ContextUsage, Level, Usage},
 };
 use std::{collections::BTreeSet, ops::Range};
 
@@ -83,6 +83,19 @@ impl Conversation {
     #[must_use]
     pub fn compaction(&self, number: u32) -> Option<&Compaction> {
         self.compactions().rev().find(|record| record.number == number)
+    }
+
+    /// Takes note of the figures of the window (`ContextWindowManager::usage`) and says what a user interface is to be told:
+    /// the figures, and one event where the level crossed a boundary since the last call (rule U3). The log remembers the
+    /// level.
+    pub fn observe(&mut self, usage: ContextUsage) -> Vec<ContextEvent> {
+        let mut events = vec![ContextEvent::Usage(usage)];
+        let (from, to) = (self.level, usage.level);
+        if from != to {
+            self.record(Event::LevelCrossed { level: to });
+            events.push(ContextEvent::LevelCrossed { from, to });
+        }
+        events
     }
 
     /// The level of use that was told last.
@@ -205,6 +218,8 @@ impl Conversation {
         from: Option<u32>,
         first_active: Option<u32>,
     ) -> Compaction {
+        // What is archived right behind the range is no active message: the range reaches to the first one that is.
+        let first_active = first_active.and_then(|first| self.active_from(first));
         let range = from.unwrap_or(self.turns.leading())..first_active.unwrap_or(self.len());
         let archived = self.runs(&range, head);
         let id = |position: Option<u32>| position.map(|position| self.message_id(position));
@@ -223,6 +238,16 @@ impl Conversation {
             progress: kind == CompactionKind::Fresh,
             timestamp: None,
         }
+    }
+
+    /// The first active message from a position on.
+    pub(crate) fn active_from(&self, position: u32) -> Option<u32> {
+        (position..self.len()).find(|at| self.view.archived(*at).is_none())
+    }
+
+    /// From the first to behind the last message of each active exchange that has more than one.
+    pub(crate) fn active_spans(&self) -> impl Iterator<Item = Range<u32>> {
+        self.turns.spans().filter(|span| self.view.archived(span.start).is_none())
     }
 
     /// The active messages of a range, `head` apart, in runs.
@@ -266,8 +291,8 @@ impl Conversation {
     pub(super) fn reshape(&mut self) {
         let kept = self.kept_by_pins();
         let view = &self.view;
-        let leaves_out = |position: u32| view.archived(position).is_some() && !kept.contains(&position);
-        self.turns = self.turns.without(&self.messages, leaves_out);
+        let is_archived = |position: u32| view.archived(position).is_some();
+        self.turns = self.turns.without(&self.messages, is_archived, |position| kept.contains(&position));
     }
 
     /// The same, where a pin on this message changes what is left out.
@@ -286,7 +311,7 @@ impl Conversation {
             return BTreeSet::new();
         }
         let rewound = |position: u32| self.view.archived(position) == Some(ArchivedBy::Rewind);
-        let all = self.turns.without(&self.messages, rewound);
+        let all = self.turns.without(&self.messages, rewound, |_| false);
         let mut kept = BTreeSet::new();
         for position in pinned {
             match all.place_of(*position) {

@@ -29,12 +29,14 @@ pub(crate) struct Turns {
     leading: u32,
     /// Nothing leads any more.
     begun: bool,
+    /// The newest turn is archived: what comes next is no part of it.
+    closed: bool,
 }
 
 /// A non-empty user message and what comes after it, up to the next one.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
-    /// The user message; only the first turn can be without one.
+    /// The user message; only the first turn can be without one, and one after a turn that is archived.
     head: Option<u32>,
     /// Its first exchange.
     first: u32,
@@ -96,16 +98,26 @@ impl Turns {
         self.file(message, position);
     }
 
-    /// The same turns without the messages that `leaves_out` names, as if those had never been said.
-    pub(super) fn without(&self, messages: &[Message], leaves_out: impl Fn(u32) -> bool) -> Self {
+    /// The same turns without what is archived, as if that had never been said; `kept` of it stays, for a pin. What is
+    /// active never becomes part of a turn that is archived.
+    pub(super) fn without(
+        &self,
+        messages: &[Message],
+        is_archived: impl Fn(u32) -> bool,
+        kept: impl Fn(u32) -> bool,
+    ) -> Self {
         let mut turns = Self { sizes: self.sizes.clone(), ..Self::default() };
         for (message, position) in messages.iter().zip(0..) {
-            if leaves_out(position) {
+            let archived = is_archived(position);
+            if archived && !kept(position) {
                 turns.begun = true;
                 turns.places.push(Place::Archived);
-            } else {
-                turns.file(message, position);
+                continue;
             }
+            turns.closed &= !archived;
+            turns.file(message, position);
+            let newest = turns.count().checked_sub(1).and_then(|newest| turns.first_of(newest));
+            turns.closed |= archived && newest.is_some_and(&is_archived);
         }
         turns
     }
@@ -126,11 +138,13 @@ impl Turns {
         self.begun = true;
         if message.role() == Role::User && !message.is_empty() {
             self.waiting.clear();
+            self.closed = false;
             self.list.push(Turn { head: Some(position), first: self.exchanges.len() as u32 });
             return Place::Head(self.list.len() as u32 - 1);
         }
-        if self.list.is_empty() {
-            self.list.push(Turn { head: None, first: 0 });
+        if self.list.is_empty() || self.closed {
+            self.closed = false;
+            self.list.push(Turn { head: None, first: self.exchanges.len() as u32 });
         }
         let own = self.exchanges.len() as u32;
         let fault = match (message.role(), message.answers()) {
@@ -217,12 +231,6 @@ impl Turns {
     pub(crate) fn first_of(&self, turn: u32) -> Option<u32> {
         let exchanges = self.exchanges(turn);
         self.head(turn).or_else(|| (!exchanges.is_empty()).then(|| self.exchange(exchanges.start).at))
-    }
-
-    /// The message that its last exchange stands at.
-    pub(crate) fn last_of(&self, turn: u32) -> Option<u32> {
-        let exchanges = self.exchanges(turn);
-        (!exchanges.is_empty()).then(|| self.exchange(exchanges.end - 1).at)
     }
 
     /// The exchanges of a turn, those that never can be sent among them.

@@ -38,6 +38,11 @@ impl Goal {
 
 /// A plan as it is rendered for a wire form, its own or another one.
 pub fn in_form(plan: &ContextPlan, form: Form) -> Value {
+    in_form_of(plan, form)
+}
+
+/// The same for anything that is sent.
+pub fn in_form_of(plan: &impl AsRef<context_window::Prompt>, form: Form) -> Value {
     let value = match form {
         Form::OpenAiChat | Form::ChatTemplate => serde_json::to_value(render::openai(plan)),
         Form::OpenAiResponses => serde_json::to_value(render::openai_responses(plan)),
