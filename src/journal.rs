@@ -323,21 +323,27 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Saves a whole file so that at every moment either the old or the new one is there: a file beside it, synced, then
-/// renamed.
+/// renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to as it is.
 ///
 /// # Errors
 ///
 /// What the disk says; the old file is as it was then.
 pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     let path = path.as_ref();
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if path.exists() && !path.is_file() {
+        return std::fs::write(&path, contents);
+    }
+    let Some(name) = path.file_name() else { return Err(io::Error::from(io::ErrorKind::InvalidFilename)) };
+    let mut name = name.to_owned();
+    name.push(format!(".{}.part", std::process::id()));
     let beside = path.with_file_name(name);
-    let written = File::create(&beside)
+    let written = File::create_new(&beside)
         .and_then(|mut file| file.write_all(contents).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&beside, path))
-        .and_then(|()| sync_folder(path));
+        .and_then(|()| std::fs::rename(&beside, &path))
+        .and_then(|()| sync_folder(&path));
     if written.is_err() {
+        // What went wrong is told; the part is ours and holds nothing that was confirmed.
         drop(std::fs::remove_file(&beside));
     }
     written

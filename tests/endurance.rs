@@ -441,7 +441,7 @@ impl World {
         let found: Vec<Part> = log
             .active()
             .map(|part| match part {
-                Active::Message(message) => Part::Message(position(message)),
+                Active::Message { message, .. } => Part::Message(position(message)),
                 Active::Summary(record) => Part::Summary(record.number),
                 _ => unreachable!(),
             })
