@@ -13,10 +13,15 @@ use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// The version of the form.
 const VERSION: u32 = 1;
+
+/// How often a log that is locked is asked for again, and the pause before that.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// A conversation's log in a file that this process alone writes.
 ///
@@ -189,7 +194,16 @@ impl Journal {
         let place = || path.display().to_string();
         let error = |detail: String| Error::new(Repr::Journal { place: place(), detail });
         let file = file.map_err(|fault| error(format!("cannot be opened: {fault}")))?;
-        match file.try_lock() {
+        let mut locked = file.try_lock();
+        // A process that this one is just starting holds our files for a moment.
+        for _ in 0..LOCK_TRIES {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(LOCK_PAUSE);
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let detail =
@@ -258,8 +272,8 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
                     return Err(Error::new(Repr::Journal { place, detail }));
                 }
                 // The end that a crash left is dropped. Where whole records follow, it was no crash.
-                let rest = bytes[start + line.len()..].split(|byte| *byte == b'\n');
-                if let Some(later) = rest.filter_map(number).next() {
+                let mut rest = bytes[start + line.len()..].split(|byte| *byte == b'\n');
+                if let Some(later) = rest.find_map(number) {
                     let detail = format!(
                         "{detail}, and record {later} follows it: the file was changed or damaged; restore it from a copy, or cut it off before this line"
                     );
@@ -300,7 +314,7 @@ fn parse(line: &[u8], next: u64) -> Result<Record, String> {
     if line.n != next {
         return Err(format!("is record {}; expected record {next}", line.n));
     }
-    serde_json::from_str(line.record.get()).map_err(|error| format!("{}", plain::without_place(&error)))
+    serde_json::from_str(line.record.get()).map_err(|error| plain::without_place(&error))
 }
 
 /// The number of a line that is a whole record.

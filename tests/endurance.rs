@@ -199,7 +199,7 @@ impl World {
     /// Calls, and results for some of them; now and then an orphan.
     fn exchange(&mut self) {
         let open: Vec<String> = self.log.open_calls().map(|call| call.id.clone()).collect();
-        if let Some(id) = open.first().filter(|_| self.dice.0 % 5 > 0) {
+        if let Some(id) = open.first().filter(|_| !self.dice.0.is_multiple_of(5)) {
             let text = self.text();
             self.push(Message::tool(id.clone(), text));
             return;

@@ -39,7 +39,7 @@ pub(super) fn of(frame: &Frame<'_>, pool: &Pool<'_>, meter: &Meter, sent: &Sent<
     let certainty =
         if left_out > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
     let pressure = TokenCount { n: reported.unwrap_or(estimate), certainty };
-    let usage = ContextUsage::new(pressure, reported.is_some(), &frame.limits, &frame.usage);
+    let usage = ContextUsage::new(pressure, reported.is_some(), &frame.limits, frame.usage);
     ContextUsage { fill: sent.total.n, budget: frame.prompt_budget, apart, left_out, ..usage }
 }
 

@@ -80,6 +80,7 @@ impl Conversation {
     }
 
     /// Every compaction, the oldest first, undone ones among them.
+    #[must_use]
     pub fn compactions(&self) -> impl DoubleEndedIterator<Item = &Compaction> {
         self.compactions.iter().filter_map(|at| match &self.events[*at].1 {
             Event::Compacted(record) => Some(&**record),

@@ -140,7 +140,7 @@ impl View {
         let at = self.records.iter().position(|record| record.number == number);
         let Some(at) = at else { return 0 };
         let covers = |record: &&Placed| record.range.contains(&self.records[at].range.start);
-        self.records[at..].iter().filter(covers).next_back().map_or(0, |record| record.range.end)
+        self.records[at..].iter().rfind(covers).map_or(0, |record| record.range.end)
     }
 
     /// The newest compaction in force.
@@ -174,8 +174,8 @@ mod tests {
         view.compact(placed(2, 20, 0..15, Some(12)));
         assert_eq!(numbers(&view), [2]);
         let by: Vec<Option<ArchivedBy>> = [0, 5, 6, 12, 13, 15].map(|at| view.archived(at)).into();
-        let [one, two] = [1, 2].map(|number| Some(ArchivedBy::Compaction(number)));
-        assert_eq!(by, [one, one, two, None, two, None]);
+        let [first, second] = [1, 2].map(|number| Some(ArchivedBy::Compaction(number)));
+        assert_eq!(by, [first, first, second, None, second, None]);
         view.rewind(18, 22);
         assert_eq!(numbers(&view), [1]);
         assert_eq!([6, 17, 18, 21, 22].map(|at| view.archived(at)), {

@@ -30,14 +30,14 @@ pub struct ContextUsage {
 }
 
 impl ContextUsage {
-    pub(crate) fn new(pressure: TokenCount, reported: bool, limits: &Limits, options: &UsageOptions) -> Self {
+    pub(crate) fn new(pressure: TokenCount, reported: bool, limits: &Limits, options: UsageOptions) -> Self {
         let limit = options.of(limits);
         Self {
             pressure,
             reported,
             limit,
             percent: per_cent(pressure.n, limit),
-            level: Level::of(pressure.n, limits, options),
+            level: Level::of(pressure.n, limits, &options),
             fill: 0,
             budget: 0,
             apart: 0,

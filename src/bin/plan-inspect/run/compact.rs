@@ -118,7 +118,7 @@ impl Preview<'_> {
         let kept = kept(self.log);
         let form = match job.form() {
             RequestForm::Transcript => "a transcript",
-            _ => "the conversation",
+            RequestForm::Conversation => "the conversation",
         };
         let messages = plural(job.messages().len() as u64, "message");
         let mut text = format!(

@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthChar;
 pub(crate) fn run(args: &History) -> Result<ExitCode> {
     let session = input::sessions(&args.session)?.session(args.id.as_deref())?;
     print(&match args.format {
-        HistoryFormat::Text => text(&session.log, args)?,
+        HistoryFormat::Text => text(&session.log, args),
         HistoryFormat::Markdown => markdown(&session.log)?,
         HistoryFormat::Json => json(&session.log)?,
     })?;
@@ -43,7 +43,7 @@ fn messages(count: u64) -> String {
     format!("{} message{}", report::grouped(count), if count == 1 { "" } else { "s" })
 }
 
-fn text(log: &Conversation, args: &History) -> Result<String> {
+fn text(log: &Conversation, args: &History) -> String {
     let (width, colour) = (args.screen.width().max(40), args.screen.colour());
     let paint = |code: &str, line: &str| {
         if colour { format!("\u{1b}[{code}m{line}\u{1b}[0m\n") } else { format!("{line}\n") }
@@ -82,7 +82,7 @@ fn text(log: &Conversation, args: &History) -> Result<String> {
             _ => {}
         }
     }
-    Ok(text)
+    text
 }
 
 /// A marker as a line across the page.
