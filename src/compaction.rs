@@ -17,12 +17,14 @@ mod instruction;
 mod kept;
 mod request;
 mod slide;
+mod tools;
 mod weights;
 
 pub use due::{CompactionState, Gate, Trigger};
 use due::{Figures, Wish};
 use kept::Kept;
 pub use request::CompactionRequest;
+pub use tools::ContextCall;
 use weights::Weights;
 
 impl ContextWindowManager {

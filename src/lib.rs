@@ -138,7 +138,7 @@ mod retrieval;
 struct Readme;
 
 pub use anchor::{Anchor, PromptPiece, Target};
-pub use compaction::{CompactionRequest, CompactionState, Gate, Trigger};
+pub use compaction::{CompactionRequest, CompactionState, ContextCall, Gate, Trigger};
 pub use config::{
     CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, DigestOptions, Fill, Header,
     LoadedConfig, ModelOptions, Placement, RagOptions, Repair, RequestForm, RetainOptions, SectionOptions,

@@ -758,3 +758,83 @@ fn behaviour_66_percentages_are_zero_where_either_side_is() {
     let usage = manager.usage(&Conversation::new()).unwrap();
     assert_eq!((usage.percent, usage.pressure.n, usage.level), (0, 0, Level::Normal));
 }
+
+#[test]
+fn an_agent_looks_after_its_own_window() {
+    let manager = bytes(config(|config| config.compaction.retain.messages = Some(3)));
+    let tools = ContextWindowManager::context_tools();
+    assert_eq!(
+        tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+        ["context_stats", "compact_context"]
+    );
+    let schemas = tools.iter().map(|tool| serde_json::from_str::<serde_json::Value>(&tool.schema).unwrap());
+    assert!(schemas.into_iter().all(|schema| schema["type"] == "object"));
+    let mut log = talk(13, 80);
+    let call = |name: &str, arguments: &str| ToolCall::new("c", name, arguments);
+    let answer = |log: &Conversation, call: &ToolCall| manager.answer_context_call(log, call).unwrap();
+    assert!(answer(&log, &call("look", "{}")).is_none());
+    let Some(ContextCall::Answer(stats)) = answer(&log, &call("context_stats", "")) else { panic!() };
+    let stats: serde_json::Value = serde_json::from_str(stats.text()).unwrap();
+    assert_eq!((&stats["messages"], &stats["usage"]["pressure"]["n"]), (&13.into(), &(13 * 80).into()));
+    for broken in ["[1]", "{\"summary\":", "{\"summary\":7}"] {
+        let Some(ContextCall::Answer(refusal)) = answer(&log, &call("compact_context", broken)) else {
+            panic!()
+        };
+        assert!(refusal.is_failed() && refusal.text().contains("expected"), "{broken}");
+    }
+    let wish = call("compact_context", "{\"summary\":\"Kettles were discussed.\"}");
+    log.push(Message::assistant("").calls([wish.clone()]));
+    let Some(ContextCall::Compact { answer, summary }) = answer(&log, &wish) else { panic!() };
+    // Between the call and its answer nothing is compacted.
+    let state = manager.compact_as_asked(&mut log, summary.as_deref()).unwrap().unwrap_err();
+    assert_eq!(state, CompactionState::Waiting(Gate::OpenCall));
+    log.push(answer);
+    let record = manager.compact_as_asked(&mut log, summary.as_deref()).unwrap().unwrap();
+    assert_eq!(record.summary.as_deref(), Some("Kettles were discussed."));
+    assert_eq!(ids(&log), ["#1", "m12", "m13", "m14"]);
+}
+
+#[test]
+fn behaviour_43_an_overflow_is_answered_with_a_smaller_plan() {
+    let manager = bytes(Config::default());
+    let log = talk(41, 100);
+    let request = PlanRequest::new(&log).limits(limits(4_100));
+    let mut plan = manager.build_plan(&request).unwrap();
+    let mut sizes = vec![plan.total.n];
+    while plan.overflow.is_none() {
+        plan = manager.plan_after_overflow(&request, &plan).unwrap();
+        assert_eq!(plan.included.last().unwrap().id.as_str(), "m40", "the question is in");
+        sizes.push(plan.total.n);
+    }
+    assert!(
+        sizes.len() < 20 && sizes.windows(2).all(|pair| pair[1] <= pair[0] / 4 * 3 || pair[1] == 100),
+        "{sizes:?}"
+    );
+    assert_eq!(StopReason::named("max_tokens"), StopReason::MaxTokens);
+}
+
+/// Rule E4: what a compaction changes in a plan comes from the compaction, as planning again shows.
+#[test]
+fn a_diff_names_compactions() {
+    let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
+    let before = talk(12, 60);
+    let mut after = before.clone();
+    let job = manager.compaction_now(&after).unwrap().unwrap();
+    manager.apply_compaction(&mut after, &job, "They talked.").unwrap();
+    let (a, b) = (PlanRequest::new(&before), PlanRequest::new(&after));
+    let diff = Diff::between((&manager, &a), (&manager, &b)).unwrap();
+    assert!(!diff.changes.is_empty());
+    for change in &diff.changes {
+        assert_eq!((change.cause, change.shown), (Cause::Compaction, Shown::Alone), "{change:?}");
+    }
+    let ids: Vec<&str> = diff.changes.iter().map(|change| change.id.as_str()).collect();
+    assert_eq!(ids[0], "summary:1");
+    assert!(ids.contains(&"m0") && ids.contains(&"m9") && !ids.contains(&"m10"));
+    // And back.
+    let back = Diff::between((&manager, &b), (&manager, &a)).unwrap();
+    assert!(back.changes.iter().all(|change| change.cause == Cause::Compaction));
+    let explained = manager.explain(&b, "m4").unwrap();
+    assert_eq!(explained.never.as_deref(), Some("archived by compaction #1"));
+    let summary = manager.explain(&b, "summary:1").unwrap();
+    assert!(summary.included && summary.leaves_at.is_none());
+}

@@ -27,6 +27,8 @@ pub struct ContextUsage {
     pub apart: u64,
     /// About how much of the active conversation the plan left out, in tokens.
     pub left_out: u64,
+    /// Compactions of the conversation so far.
+    pub compactions: u64,
 }
 
 impl ContextUsage {
@@ -42,6 +44,7 @@ impl ContextUsage {
             budget: 0,
             apart: 0,
             left_out: 0,
+            compactions: 0,
         }
     }
 }
