@@ -137,6 +137,11 @@ mod retrieval;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+/// So is the one of the page on compaction.
+#[cfg(all(doctest, feature = "openai"))]
+#[doc = include_str!("../docs/compaction.md")]
+struct CompactionPage;
+
 pub use anchor::{Anchor, PromptPiece, Target};
 pub use compaction::{CompactionRequest, CompactionState, ContextCall, Gate, Trigger};
 pub use config::{

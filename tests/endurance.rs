@@ -500,6 +500,7 @@ impl World {
             row.id.as_str().strip_prefix('m').is_some_and(|digits| digits.parse::<usize>().is_ok())
         });
         let notes = plan.excluded.iter().filter(|row| row.id.as_str() == "note").count() as u64;
+        assert!(plan.excluded.iter().all(|row| row.count > 0));
         assert_eq!(out - notes + inside.count() as u64, self.said.len() as u64, "each message in one row");
         let by: u64 = plan
             .excluded

@@ -115,16 +115,13 @@ impl View {
         self.gone.get(at).filter(|(range, _)| range.contains(&position)).map(|(_, by)| *by)
     }
 
-    /// The archived ranges that touch a range, in order, cut to it.
+    /// The archived ranges inside a range, in order.
     pub(crate) fn archived_in(&self, within: Range<u32>) -> impl Iterator<Item = (Range<u32>, ArchivedBy)> {
         let from = self.gone.partition_point(|(range, _)| range.end <= within.start);
-        self.gone[from..]
+        let inside = self.gone[from..]
             .iter()
-            .take_while({
-                let end = within.end;
-                move |(range, _)| range.start < end
-            })
-            .map(move |(range, by)| (range.start.max(within.start)..range.end.min(within.end), *by))
+            .map(move |(range, by)| (range.start.max(within.start)..range.end.min(within.end), *by));
+        inside.take_while(|(range, _)| !range.is_empty())
     }
 
     /// The compactions whose summaries are sent, in the order of their places.

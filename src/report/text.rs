@@ -326,6 +326,9 @@ fn why_out(item: &ExcludedItem) -> String {
     if matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id) {
         return "duplicate: an earlier document has this id".into();
     }
+    if matches!(item.reason, ExcludedReason::Archived { .. }) {
+        return item.reason.to_string();
+    }
     format!("{}: {}", item.reason.name(), printable(&item.reason.to_string()))
 }
 

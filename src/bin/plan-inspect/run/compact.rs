@@ -44,15 +44,16 @@ pub(crate) fn run(args: &Compact) -> Result<ExitCode> {
         None => manager.fall_back(&mut log, &job)?,
     };
     let preview = Preview { job: &job, log: &log, record: &record, state };
-    print(&match args.format {
+    let text = match args.format {
         DataFormat::Text => preview.text()?,
         DataFormat::Json => preview.json()?,
-    })?;
-    prepared.hint();
+    };
     if let Some(path) = &args.apply {
         write(path, args, &log, &record)?;
         eprintln!("plan-inspect: note: written to {}", report::printable(&path.display().to_string()));
     }
+    print(&text)?;
+    prepared.hint();
     Ok(ExitCode::SUCCESS)
 }
 

@@ -88,7 +88,7 @@ fn text(log: &Conversation, args: &History) -> String {
 /// A marker as a line across the page.
 fn rule(said: &str, width: usize) -> String {
     let rest = width.saturating_sub(said.chars().count() + 5);
-    format!("── {said} {}", "─".repeat(rest))
+    fitted(&format!("── {said} {}", "─".repeat(rest)), width)
 }
 
 /// What a message says: in one line, or whole.
