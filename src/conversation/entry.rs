@@ -1,0 +1,201 @@
+//! What the log is made of: messages and events, in order, and what follows from each event. Every change of a conversation
+//! beside its messages is an event, and reading a log back takes the same way.
+
+use super::{Compaction, Conversation, Note, ids::Owner};
+use crate::{
+    anchor::Anchor,
+    item::{ItemId, PinnedItem, Priority, Ttl},
+    message::Message,
+    usage::{Level, Usage},
+};
+use serde::{Deserialize, Serialize};
+
+/// One entry of the log, in order.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Entry<'a> {
+    /// A message.
+    Message(&'a Message),
+    /// Something that happened between messages.
+    Event(&'a Event),
+}
+
+/// What happens to a conversation beside its messages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// A system text joined the prompt's head.
+    SystemText {
+        /// Its id.
+        id: ItemId,
+        /// The text.
+        text: String,
+    },
+    /// A note was pinned, or pinned again.
+    Pinned(PinnedItem),
+    /// A message was pinned.
+    MessagePinned {
+        /// Its id.
+        id: ItemId,
+        /// Its priority among pins.
+        priority: Priority,
+    },
+    /// A note or message is no longer pinned.
+    Unpinned(ItemId),
+    /// An item's TTL was set.
+    TtlSet {
+        /// Its id.
+        id: ItemId,
+        /// What is left.
+        ttl: Ttl,
+        /// Whether the policy `ask` already gave it one more turn.
+        asked: bool,
+    },
+    /// A prompt was sent and answered.
+    Sent {
+        /// What the plan counted, without any margin.
+        counted: u64,
+        /// What of that were documents and state: no part of pressure (rule U2).
+        #[serde(default)]
+        apart: u64,
+        /// About how much of the active conversation the plan left out, in tokens.
+        #[serde(default)]
+        left_out: u64,
+        /// What it counted with.
+        tokenizer: String,
+        /// Where its window started, which documents it held, and what it was made for. Only the last one remembers the
+        /// prompt itself.
+        anchor: Box<Anchor>,
+        /// What the provider reported.
+        usage: Option<Usage>,
+    },
+    /// A turn ended: these TTL fell, these items were asked about.
+    TurnCompleted {
+        /// What is left of each, after falling.
+        fallen: Vec<(ItemId, Ttl)>,
+        /// Items that got their one more turn.
+        asked: Vec<ItemId>,
+    },
+    /// Messages were archived.
+    Compacted(Box<Compaction>),
+    /// The conversation goes on from before this message; what came after it is archived.
+    Rewound {
+        /// The first message that was taken away.
+        before: ItemId,
+    },
+    /// The level of use crossed a boundary, and the application was told.
+    LevelCrossed {
+        /// The level from here on.
+        level: Level,
+    },
+}
+
+impl Conversation {
+    /// Everything that happened, in order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.entries_from(0, 0)
+    }
+
+    /// How many messages and how many events there are.
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        (self.messages.len(), self.events.len())
+    }
+
+    /// The same without the first so many messages and events.
+    pub(crate) fn entries_from(&self, messages: usize, events: usize) -> impl Iterator<Item = Entry<'_>> {
+        let mut events = self.events[events..].iter().peekable();
+        let mut messages = self.messages[messages..].iter().enumerate();
+        std::iter::from_fn(move || {
+            let position = self.messages.len() - messages.len();
+            if let Some((_, event)) = events.next_if(|(before, _)| *before as usize <= position) {
+                return Some(Entry::Event(event));
+            }
+            messages.next().map(|(_, message)| Entry::Message(message))
+        })
+    }
+
+    /// Appends an event and takes from it what follows: every change of the conversation beside its messages goes this
+    /// way, and so does reading it back.
+    pub(crate) fn record(&mut self, event: Event) {
+        let before = self.len();
+        match &event {
+            Event::SystemText { id, text } => {
+                let owner = Owner::System(self.system.len());
+                self.ids.claim(id, owner, &self.messages);
+                self.system.push(Message::system(text).id(id.clone()));
+            }
+            Event::Pinned(item) => self.pin_note(item, before),
+            Event::MessagePinned { id, priority } => {
+                if self.lifetime(id).is_some_and(|lifetime| lifetime.left == Ttl::NoneRemaining) {
+                    self.lifetimes.remove(id);
+                }
+                if let Some(position) = self.position_of(id) {
+                    self.pins.insert(position, *priority);
+                    self.reshape_for(position);
+                }
+            }
+            Event::Unpinned(id) if self.has_note(id) => {
+                self.notes.retain(|note| note.item.id != *id);
+                self.ids.release_note(id);
+                self.lifetimes.remove(id);
+            }
+            Event::Unpinned(id) => {
+                if let Some(position) = self.position_of(id) {
+                    self.pins.remove(&position);
+                    self.reshape_for(position);
+                }
+            }
+            Event::TtlSet { id, ttl, asked } => self.live(id, *ttl, *asked),
+            Event::Sent { usage, .. } => {
+                self.billed = self.billed.plus(usage.unwrap_or_default());
+                // How much is repeated is asked of the last prompt only.
+                if let Some(Event::Sent { anchor, .. }) = self.sent.last().map(|at| &mut self.events[*at].1) {
+                    anchor.prompt = None;
+                }
+                self.sent.push(self.events.len());
+            }
+            Event::TurnCompleted { fallen, asked } => {
+                for (id, left) in fallen {
+                    self.lifetimes.entry(id.clone()).and_modify(|lifetime| lifetime.left = *left);
+                }
+                for id in asked {
+                    self.lifetimes.entry(id.clone()).and_modify(|lifetime| lifetime.asked = true);
+                }
+            }
+            Event::Compacted(record) => {
+                self.level = Level::Normal;
+                self.compactions.push(self.events.len());
+                if let Some(placed) = self.placed(record) {
+                    self.view.compact(placed);
+                    self.reshape();
+                }
+            }
+            Event::Rewound { before: id } => {
+                if let Some(position) = self.position_of(id) {
+                    self.view.rewind(position, before);
+                    self.reshape();
+                }
+            }
+            Event::LevelCrossed { level } => self.level = *level,
+        }
+        if matches!(event, Event::Compacted(_) | Event::Rewound { .. }) {
+            self.archived_at = Some(self.events.len());
+            self.archive_events += 1;
+        }
+        self.events.push((before, event));
+    }
+
+    fn pin_note(&mut self, item: &PinnedItem, before: u32) {
+        if self.ids.is_note(&item.id) {
+            self.notes.retain(|note| note.item.id != item.id);
+        }
+        self.ids.claim(&item.id, Owner::Note, &self.messages);
+        match item.ttl {
+            Some(left) => self.live(&item.id, left, false),
+            None => drop(self.lifetimes.remove(&item.id)),
+        }
+        let message = Message::system(&*item.text);
+        self.notes.push(Note { before, item: item.clone(), message });
+    }
+}

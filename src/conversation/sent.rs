@@ -1,0 +1,79 @@
+//! What was sent, and what providers said of it.
+
+use super::{Conversation, Event};
+use crate::{
+    anchor::{Anchor, Target},
+    usage::Report,
+};
+
+/// What a provider said of a prompt that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastReport {
+    /// The position of the reply.
+    pub(crate) replied_at: u32,
+    /// Input, caches and output, in the provider's tokens.
+    pub(crate) context_size: u64,
+    /// What the plan counted for documents and state.
+    pub(crate) apart: u64,
+    /// About what the plan left out of the active conversation.
+    pub(crate) left_out: u64,
+}
+
+impl Conversation {
+    /// The newest reports on prompts for this target that were counted with this tokenizer, at most `most` of them, the
+    /// oldest first.
+    pub(crate) fn reports(&self, target: &Target, tokenizer: &str, most: usize) -> Vec<Report> {
+        let newest = self.sent.iter().rev().take(most).map(|at| &self.events[*at].1);
+        let of_target = newest.filter_map(|event| match event {
+            Event::Sent { counted, tokenizer: with, anchor, usage, .. }
+                if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
+            {
+                usage.map(|usage| Report::new(*counted, usage))
+            }
+            _ => None,
+        });
+        let mut reports: Vec<Report> = of_target.collect();
+        reports.reverse();
+        reports
+    }
+
+    /// The newest report on a prompt for this target that is believed and newer than every compaction and rewind: a report
+    /// of nothing falls through to the one before.
+    pub(crate) fn last_report(&self, target: &Target, tokenizer: &str, window: u64) -> Option<LastReport> {
+        const LOOKED_AT: usize = 16;
+        let newer = self.sent.iter().rev().take_while(|at| self.archived_at.is_none_or(|since| **at > since));
+        let mut reports = newer.take(LOOKED_AT).filter_map(|at| match &self.events[*at] {
+            (replied_at, Event::Sent { counted, apart, left_out, tokenizer: with, anchor, usage })
+                if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
+            {
+                let usage = (*usage)?;
+                let last = LastReport {
+                    replied_at: *replied_at,
+                    context_size: usage.context_size(),
+                    apart: *apart,
+                    left_out: *left_out,
+                };
+                Some((last, Report::new(*counted, usage)))
+            }
+            _ => None,
+        });
+        let mut newest = reports.next();
+        while let Some((last, report)) = newest {
+            let before = reports.next();
+            if report.is_believed(before.map(|(_, before)| before), window) {
+                return Some(last);
+            }
+            newest = before;
+        }
+        None
+    }
+
+    /// What the last prompt that was sent left behind for the next (rule S5).
+    #[must_use]
+    pub fn anchor(&self) -> Option<&Anchor> {
+        match &self.events[*self.sent.last()?].1 {
+            Event::Sent { anchor, .. } => Some(anchor),
+            _ => None,
+        }
+    }
+}
