@@ -12,6 +12,8 @@ use crate::{
 };
 
 mod digest;
+#[cfg(feature = "genai")]
+mod driver;
 mod due;
 mod instruction;
 mod kept;
@@ -19,6 +21,8 @@ mod request;
 mod slide;
 mod weights;
 
+#[cfg(feature = "genai")]
+pub use driver::Summariser;
 pub use due::{CompactionState, Gate, Trigger};
 use due::{Figures, Wish};
 use kept::Kept;

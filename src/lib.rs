@@ -138,6 +138,8 @@ mod retrieval;
 struct Readme;
 
 pub use anchor::{Anchor, PromptPiece, Target};
+#[cfg(feature = "genai")]
+pub use compaction::Summariser;
 pub use compaction::{CompactionRequest, CompactionState, Gate, Trigger};
 pub use config::{
     CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, DigestOptions, Fill, Header,
