@@ -18,7 +18,7 @@ mod wire;
 use failure::Failure;
 
 /// How long one request may take, unless something else is said.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A model that makes summaries: takes a [`CompactionRequest`] to its provider and brings the text back.
 ///
@@ -248,7 +248,7 @@ impl Summariser {
         let options = wire::options(job, self.provider);
         let sent = client.exec_chat(target, request, Some(&options));
         match tokio::time::timeout(self.timeout, sent).await {
-            Ok(answer) => answer::text(answer.map_err(Failure::of)?),
+            Ok(answer) => answer::text(&answer.map_err(Failure::of)?),
             Err(_) => Err(Failure::new(format!("no whole answer within {:?}", self.timeout))),
         }
     }

@@ -4,7 +4,7 @@ use super::Failure;
 use genai::chat::{ChatResponse, StopReason};
 
 /// The text of an answer that came with a good status: it may be an error all the same.
-pub(super) fn text(answer: ChatResponse) -> Result<String, Failure> {
+pub(super) fn text(answer: &ChatResponse) -> Result<String, Failure> {
     if let Some(failure) = answer.captured_raw_body.as_ref().and_then(Failure::of_body) {
         return Err(failure);
     }

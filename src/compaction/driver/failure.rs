@@ -104,8 +104,9 @@ impl Failure {
 
     /// The error that stands in the body of an answer, if one does.
     pub(super) fn of_body(body: &Value) -> Option<Self> {
-        let error =
-            ["/error", "/choices/0/error"].into_iter().find_map(|at| body.pointer(at)).filter(stands)?;
+        let error = ["/error", "/choices/0/error"]
+            .into_iter()
+            .find_map(|at| body.pointer(at).filter(|error| stands(error)))?;
         let said = message(error).unwrap_or_default();
         let overflow = is_context_overflow(&error.to_string());
         Some(Self { what: "the answer is an error".to_owned(), said, overflow })
@@ -130,8 +131,8 @@ impl Failure {
 }
 
 /// Whether this says that there is an error.
-fn stands(error: &&Value) -> bool {
-    !matches!(error, Value::Null | Value::Bool(false)) && **error != Value::String(String::new())
+fn stands(error: &Value) -> bool {
+    !matches!(error, Value::Null | Value::Bool(false)) && *error != Value::String(String::new())
 }
 
 /// The message of an error's body, in the places where providers have it.

@@ -37,8 +37,8 @@ impl Provider {
         }
     }
 
-    /// Whether names are taken from the beginning of a model's name and efforts from its end ("qwen-max" as "qwen" with
-    /// the effort "max") unless an effort is set. One that is a number is never sent in this form.
+    /// Whether the client library reads an effort off the end of a model's name ("qwen-max" as "qwen" with the effort
+    /// "max") unless one is set. An effort that is a number keeps the name whole, and is not sent in this wire form.
     pub(super) fn reads_efforts(self) -> bool {
         matches!(self, Self::OpenAi | Self::Compatible)
     }
