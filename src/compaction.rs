@@ -1,5 +1,5 @@
 //! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed out, and a
-//! summary taken back.
+//! summary taken back. Who wants that done too has `driver`, behind the feature `genai`.
 
 use crate::{
     config::{CompactionOptions, Strategy},
