@@ -95,7 +95,13 @@ impl World {
         assert_eq!(error.kind(), ErrorKind::Compaction, "{error}");
         let text = format!("{error} {error:?}");
         assert!(error.to_string().ends_with("nothing was archived"), "{text}");
-        assert!(!text.contains(KEY) && !text.contains("Question 1") && !text.contains("catalogue"), "{text}");
+        assert!(
+            !text.contains(KEY)
+                && !text.contains("urlsecret1")
+                && !text.contains("Question 1")
+                && !text.contains("catalogue"),
+            "{text}"
+        );
         error.to_string()
     }
 
@@ -477,7 +483,7 @@ async fn a_server_that_is_not_there_is_told() {
         let mut world = World::new(wire, vec![]);
         // Nobody listens at a port that was just given back.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        world.server.url = format!("http://{port}/v1?key={KEY}");
+        world.server.url = format!("http://{port}/v1?key=urlsecret1");
         world.fails(&["the connection failed"]).await;
         world.server.url = format!("not a URL {KEY}");
         world.log = conversation(24);
