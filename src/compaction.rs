@@ -19,6 +19,7 @@ mod instruction;
 mod kept;
 mod request;
 mod slide;
+mod tools;
 mod weights;
 
 #[cfg(feature = "genai")]
@@ -27,6 +28,7 @@ pub use due::{CompactionState, Gate, Trigger};
 use due::{Figures, Wish};
 use kept::Kept;
 pub use request::CompactionRequest;
+pub use tools::ContextCall;
 use weights::Weights;
 
 impl ContextWindowManager {
@@ -159,7 +161,7 @@ impl ContextWindowManager {
     ) -> Result<Compaction, Error> {
         let applied = summary_text(summary)
             .and_then(|summary| self.apply(log, job, CompactionKind::Summary, Some(summary.to_owned())));
-        self.noted(log, applied)
+        noted(log, applied)
     }
 
     /// Compacts without a model (rules C2, C6, C7): by the strategy in use, from a digest on; where that makes nothing
@@ -181,7 +183,7 @@ impl ContextWindowManager {
             Strategy::SlidingWindow => self.slide(log, job),
             Strategy::Fresh => self.start_fresh(log, job),
         };
-        self.noted(log, applied)
+        noted(log, applied)
     }
 
     /// What is due, done without a model: nothing where nothing is due.
@@ -196,17 +198,11 @@ impl ContextWindowManager {
         }
     }
 
-    fn noted(&self, log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<Compaction, Error> {
-        if applied.is_err() {
-            log.compaction_failed();
-        }
-        applied
-    }
-
+    /// Everything is archived (rule U4).
     fn start_fresh(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
-        log.start_fresh();
-        log.compactions().next_back().cloned().ok_or_else(|| Error::new(Repr::NothingToCompact))
+        let nothing = Kept { head: None, from: None, first: None };
+        self.archive(log, job, &nothing, CompactionKind::Fresh, None)
     }
 
     /// The sliding window (rule C7): the boundary is found anew, from the thresholds alone.
@@ -241,7 +237,7 @@ impl ContextWindowManager {
     ) -> Result<Compaction, Error> {
         let mut record = log.record_of(kind, kept.head, kept.from, kept.first);
         record.summary = summary;
-        record.state = job.state.clone();
+        record.state.clone_from(&job.state);
         record.timestamp.clone_from(&job.timestamp);
         record.tokens_before = Weights::of(self, &job.request(log))?.total();
         let mut next = log.clone();
@@ -261,6 +257,14 @@ impl ContextWindowManager {
     fn compaction_options(&self) -> CompactionOptions {
         self.config().compaction.of_model(self.model_name())
     }
+}
+
+/// A failure counts: after a few of them nothing more is asked for (rule C5).
+fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<Compaction, Error> {
+    if applied.is_err() {
+        log.compaction_failed();
+    }
+    applied
 }
 
 /// A request without what is no part of pressure.

@@ -13,10 +13,15 @@ use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// The version of the form.
 const VERSION: u32 = 1;
+
+/// How often a log that is locked is asked for again, and the pause before that.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// A conversation's log in a file that this process alone writes.
 ///
@@ -189,7 +194,16 @@ impl Journal {
         let place = || path.display().to_string();
         let error = |detail: String| Error::new(Repr::Journal { place: place(), detail });
         let file = file.map_err(|fault| error(format!("cannot be opened: {fault}")))?;
-        match file.try_lock() {
+        let mut locked = file.try_lock();
+        // A process that this one is just starting holds our files for a moment.
+        for _ in 0..LOCK_TRIES {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(LOCK_PAUSE);
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let detail =
@@ -258,8 +272,8 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
                     return Err(Error::new(Repr::Journal { place, detail }));
                 }
                 // The end that a crash left is dropped. Where whole records follow, it was no crash.
-                let rest = bytes[start + line.len()..].split(|byte| *byte == b'\n');
-                if let Some(later) = rest.filter_map(number).next() {
+                let mut rest = bytes[start + line.len()..].split(|byte| *byte == b'\n');
+                if let Some(later) = rest.find_map(number) {
                     let detail = format!(
                         "{detail}, and record {later} follows it: the file was changed or damaged; restore it from a copy, or cut it off before this line"
                     );
@@ -300,7 +314,7 @@ fn parse(line: &[u8], next: u64) -> Result<Record, String> {
     if line.n != next {
         return Err(format!("is record {}; expected record {next}", line.n));
     }
-    serde_json::from_str(line.record.get()).map_err(|error| format!("{}", plain::without_place(&error)))
+    serde_json::from_str(line.record.get()).map_err(|error| plain::without_place(&error))
 }
 
 /// The number of a line that is a whole record.
@@ -323,21 +337,27 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Saves a whole file so that at every moment either the old or the new one is there: a file beside it, synced, then
-/// renamed.
+/// renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to as it is.
 ///
 /// # Errors
 ///
 /// What the disk says; the old file is as it was then.
 pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     let path = path.as_ref();
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if path.exists() && !path.is_file() {
+        return std::fs::write(&path, contents);
+    }
+    let Some(name) = path.file_name() else { return Err(io::Error::from(io::ErrorKind::InvalidFilename)) };
+    let mut name = name.to_owned();
+    name.push(format!(".{}.part", std::process::id()));
     let beside = path.with_file_name(name);
-    let written = File::create(&beside)
+    let written = File::create_new(&beside)
         .and_then(|mut file| file.write_all(contents).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&beside, path))
-        .and_then(|()| sync_folder(path));
+        .and_then(|()| std::fs::rename(&beside, &path))
+        .and_then(|()| sync_folder(&path));
     if written.is_err() {
+        // What went wrong is told; the part is ours and holds nothing that was confirmed.
         drop(std::fs::remove_file(&beside));
     }
     written

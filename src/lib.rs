@@ -137,10 +137,15 @@ mod retrieval;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+/// So is the one of the page on compaction.
+#[cfg(all(doctest, feature = "openai"))]
+#[doc = include_str!("../docs/compaction.md")]
+struct CompactionPage;
+
 pub use anchor::{Anchor, PromptPiece, Target};
 #[cfg(feature = "genai")]
 pub use compaction::Summariser;
-pub use compaction::{CompactionRequest, CompactionState, Gate, Trigger};
+pub use compaction::{CompactionRequest, CompactionState, ContextCall, Gate, Trigger};
 pub use config::{
     CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, DigestOptions, Fill, Header,
     LoadedConfig, ModelOptions, Placement, RagOptions, Repair, RequestForm, RetainOptions, SectionOptions,

@@ -84,6 +84,24 @@ impl ContextWindowManager {
         Ok(plan)
     }
 
+    /// A smaller plan of the same request, after a provider said that a plan does not fit its window
+    /// ([`crate::is_context_overflow`]): its budget is three quarters of what was sent. What the plan then leaves out makes
+    /// the next compaction due. Where even the minimum is more, the plan overflows and says what would help (rule S6).
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn plan_after_overflow(
+        &self,
+        request: &PlanRequest<'_>,
+        refused: &ContextPlan,
+    ) -> Result<ContextPlan, Error> {
+        let sent = refused.total.n.min(refused.prompt_budget);
+        let mut smaller = request.clone();
+        smaller.limits.prompt_budget = Some((sent / 4 * 3).max(1));
+        self.build_plan(&smaller)
+    }
+
     /// The same, for one who asks what would be: nothing is told to telemetry.
     pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let frame = self.frame(request)?; // B1-B3

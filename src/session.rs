@@ -1,10 +1,12 @@
-//! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, or JSON lines of either.
+//! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, JSON lines of either, or a log
+//! on disk.
 
 use crate::{
     anchor::Anchor,
-    conversation::Conversation,
+    conversation::{Compaction, Conversation},
     error::Error,
     item::{ItemId, RagItem},
+    journal::Journal,
     message::{Framing, Tool},
     model::RequestLimits,
     plain,
@@ -13,6 +15,7 @@ use crate::{
 use serde_json::value::RawValue;
 
 mod anthropic;
+mod compacted;
 mod gemini;
 mod logged;
 mod place;
@@ -47,9 +50,29 @@ pub struct Session {
     pub previous: Option<Anchor>,
     /// Keys of the session that nobody reads.
     unread: Vec<String>,
+    /// Compactions that could not be used.
+    ignored: Vec<String>,
 }
 
 impl Session {
+    /// A conversation and nothing else.
+    fn of(log: Conversation) -> Self {
+        Self {
+            id: None,
+            model: None,
+            framing: None,
+            limits: RequestLimits::default(),
+            log,
+            tools: Vec::new(),
+            rag: Vec::new(),
+            focus: None,
+            state: Vec::new(),
+            previous: None,
+            unread: Vec::new(),
+            ignored: Vec::new(),
+        }
+    }
+
     /// Reads the text of one session.
     ///
     /// # Errors
@@ -66,6 +89,13 @@ impl Session {
     pub fn unread_keys(&self) -> Vec<(String, &'static str)> {
         let meant = |key: &String| Some((key.clone(), read::meant(key)?));
         self.unread.iter().filter_map(meant).collect()
+    }
+
+    /// What of the session is not used, and why: compactions that are incomplete or name what is not there leave the
+    /// messages as they are.
+    #[must_use]
+    pub fn ignored(&self) -> &[String] {
+        &self.ignored
     }
 
     /// The request for the session's next prompt.
@@ -87,6 +117,8 @@ pub struct SessionFile {
     name: String,
     text: String,
     documents: Vec<Document>,
+    /// The conversation of a log on disk.
+    log: Option<Session>,
 }
 
 /// Where one session stands in the file.
@@ -107,6 +139,18 @@ impl SessionFile {
     ///
     /// `ErrorKind::Input` for bytes that are no UTF-8 or no JSON, with the place, and for a file with nothing in it.
     pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, Error> {
+        if Journal::is_log(&bytes) {
+            let (log, torn) = Journal::read(name, &bytes)?;
+            let ignored = torn
+                .map(|torn| format!("line {} is unfinished ({} bytes) and not used", torn.line, torn.bytes));
+            let log = Session { ignored: ignored.into_iter().collect(), ..Session::of(log) };
+            return Ok(Self {
+                name: name.into(),
+                text: String::new(),
+                documents: Vec::new(),
+                log: Some(log),
+            });
+        }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let line = 1 + line_breaks(&error.as_bytes()[..at]);
@@ -121,14 +165,14 @@ impl SessionFile {
                 "is empty; expected a session (a JSON object or an array of messages)",
             ));
         }
-        Ok(Self { name: name.into(), text, documents })
+        Ok(Self { name: name.into(), text, documents, log: None })
     }
 
     /// How many sessions there are; never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a file without a session is an error")]
     pub fn len(&self) -> usize {
-        self.documents.len()
+        self.documents.len() + usize::from(self.log.is_some())
     }
 
     /// The session with this id, or the only one. A session without an id goes by its line number.
@@ -138,9 +182,21 @@ impl SessionFile {
     /// `ErrorKind::Input` when there are several and no id is given, when none has the id, and when the session cannot
     /// be read.
     pub fn session(&self, id: Option<&str>) -> Result<Session, Error> {
+        match (&self.log, self.document(id)?) {
+            (Some(log), _) => Ok(log.clone()),
+            (None, Some(document)) => self.read(document),
+            (None, None) => Err(Error::input(&self.name, "is empty; expected a session")),
+        }
+    }
+
+    /// Where a session stands; none for a log.
+    fn document(&self, id: Option<&str>) -> Result<Option<&Document>, Error> {
+        if self.log.is_some() {
+            return Ok(None);
+        }
         let Some(wanted) = id else {
             return match &self.documents[..] {
-                [only] => self.read(only),
+                [only] => Ok(Some(only)),
                 several => Err(Error::input(
                     &self.name,
                     format!("holds {} sessions; choose one by its id: {}", several.len(), self.some_ids()),
@@ -149,7 +205,7 @@ impl SessionFile {
         };
         let found = self.documents.iter().find(|document| self.id_of(document) == wanted);
         match found {
-            Some(document) => self.read(document),
+            Some(document) => Ok(Some(document)),
             None => Err(Error::input(
                 &self.name,
                 format!("has no session `{wanted}`; its ids are: {}", self.some_ids()),
@@ -157,9 +213,37 @@ impl SessionFile {
         }
     }
 
+    /// The text of a session with one compaction more, as an entry after its messages; everything else stays as it is,
+    /// byte for byte. None where its messages are no list of chat messages (a log, or a logged request of another wire form):
+    /// [`Journal::create`] writes any conversation.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionFile::session`].
+    pub fn with_compaction(&self, id: Option<&str>, record: &Compaction) -> Result<Option<String>, Error> {
+        let text = match self.document(id)? {
+            Some(document) => &self.text[document.start..document.end],
+            None => return Ok(None),
+        };
+        let range = if text.starts_with('[') {
+            0..text.len()
+        } else {
+            let Ok(wire::Messages { messages }) = serde_json::from_str(text) else { return Ok(None) };
+            let start = messages.get().as_ptr() as usize - text.as_ptr() as usize;
+            start..start + messages.get().len()
+        };
+        let Some(inside) = text[range.clone()].strip_suffix(']') else { return Ok(None) };
+        let inside = inside.trim_end();
+        let comma = if inside.ends_with('[') { "" } else { "," };
+        let entry = compacted::message(record);
+        let (before, after) = (&text[..range.start + inside.len()], &text[range.end - 1..]);
+        Ok(Some(format!("{before}{comma}\n{entry}\n{after}\n")))
+    }
+
     /// Every session in turn.
     pub fn sessions(&self) -> impl Iterator<Item = Result<Session, Error>> {
-        self.documents.iter().map(|document| self.read(document))
+        let log = self.log.iter().map(|log| Ok(log.clone()));
+        log.chain(self.documents.iter().map(|document| self.read(document)))
     }
 
     fn read(&self, document: &Document) -> Result<Session, Error> {

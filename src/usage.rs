@@ -132,7 +132,7 @@ impl Level {
 
 impl UsageOptions {
     /// What a percentage is of, in tokens; 0 where the window is unknown.
-    pub(crate) fn of(&self, limits: &Limits) -> u64 {
+    pub(crate) fn of(self, limits: &Limits) -> u64 {
         match self.base {
             UsageBase::Capacity => limits.capacity(),
             UsageBase::Context => limits.context_len,

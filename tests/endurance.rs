@@ -199,7 +199,7 @@ impl World {
     /// Calls, and results for some of them; now and then an orphan.
     fn exchange(&mut self) {
         let open: Vec<String> = self.log.open_calls().map(|call| call.id.clone()).collect();
-        if let Some(id) = open.first().filter(|_| self.dice.0 % 5 > 0) {
+        if let Some(id) = open.first().filter(|_| !self.dice.0.is_multiple_of(5)) {
             let text = self.text();
             self.push(Message::tool(id.clone(), text));
             return;
@@ -441,7 +441,7 @@ impl World {
         let found: Vec<Part> = log
             .active()
             .map(|part| match part {
-                Active::Message(message) => Part::Message(position(message)),
+                Active::Message { message, .. } => Part::Message(position(message)),
                 Active::Summary(record) => Part::Summary(record.number),
                 _ => unreachable!(),
             })
@@ -500,6 +500,7 @@ impl World {
             row.id.as_str().strip_prefix('m').is_some_and(|digits| digits.parse::<usize>().is_ok())
         });
         let notes = plan.excluded.iter().filter(|row| row.id.as_str() == "note").count() as u64;
+        assert!(plan.excluded.iter().all(|row| row.count > 0));
         assert_eq!(out - notes + inside.count() as u64, self.said.len() as u64, "each message in one row");
         let by: u64 = plan
             .excluded

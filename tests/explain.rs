@@ -133,6 +133,7 @@ proptest! {
         session in generate::session(),
         target in prop_oneof![4 => Just(0u8), 1 => Just(1), 1 => Just(2)],
         margin in prop_oneof![4 => Just(1_000u32), 1 => 700u32..1_400],
+        (archived_at, how) in (0usize..14, prop_oneof![3 => Just(0u8), 1 => Just(1), 1 => Just(2), 2 => Just(3)]),
     ) {
         let mut session = session;
         session.budget = session.budget.min(MOST);
@@ -141,7 +142,13 @@ proptest! {
         let counter = if estimates { generate::bytes().as_estimate() } else { generate::bytes() };
         let manager = ContextWindowManager::new(model(target), counter, session.config.clone()).unwrap();
         let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
-        let log = session.log();
+        // Half of the conversations were started fresh, rewound or compacted somewhere.
+        let log = session.log_with(archived_at, |log| match how {
+            1 => log.start_fresh(),
+            2 => drop(log.rewind_before(format!("m{}", archived_at / 2))),
+            3 => drop(manager.compaction_now(&*log).unwrap().map(|job| manager.apply_compaction(log, &job, "s"))),
+            _ => {}
+        });
         let request = session.request(&log).limits(limits);
         let plan = manager.build_plan(&request).unwrap();
         let brute = Brute::force(&manager, &request, limits);

@@ -39,8 +39,9 @@ pub(super) fn of(frame: &Frame<'_>, pool: &Pool<'_>, meter: &Meter, sent: &Sent<
     let certainty =
         if left_out > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
     let pressure = TokenCount { n: reported.unwrap_or(estimate), certainty };
-    let usage = ContextUsage::new(pressure, reported.is_some(), &frame.limits, &frame.usage);
-    ContextUsage { fill: sent.total.n, budget: frame.prompt_budget, apart, left_out, ..usage }
+    let usage = ContextUsage::new(pressure, reported.is_some(), &frame.limits, frame.usage);
+    let compactions = pool.log().compactions().count() as u64;
+    ContextUsage { fill: sent.total.n, budget: frame.prompt_budget, apart, left_out, compactions, ..usage }
 }
 
 /// From the newest report that is believed: what it says, without the documents and state of its prompt, with what its

@@ -18,6 +18,9 @@ const OUTCOME: usize = 160;
 /// What requests are clipped to, one after the other, before the oldest entries are folded into counts.
 const CLIPS: [usize; 4] = [REQUEST, 600, 200, 80];
 
+/// Resources that are listed.
+const TOUCHED: usize = 20;
+
 /// Keys of arguments that name what a call works on.
 const RESOURCES: [&str; 9] =
     ["path", "file_path", "filepath", "filename", "file", "notebook_path", "target_file", "url", "uri"];
@@ -66,7 +69,7 @@ pub(super) fn text(
             return Ok(text);
         }
     }
-    // The oldest entries become counts: as few as it takes.
+    // The oldest become counts, calls before requests: as few as it takes.
     let (mut too_few, mut enough) = (0, entries.len());
     while enough - too_few > 1 {
         let middle = usize::midpoint(too_few, enough);
@@ -130,22 +133,22 @@ fn written(earlier: &[&str], entries: &[Entry], last: Option<&str>, clip: usize,
     for summary in earlier {
         let _ = writeln!(text, "Before that: {}\n", clipped(summary.trim(), clip * 2));
     }
-    let (old, recent) = entries.split_at(folded.min(entries.len()));
+    let (old, recent) = parted(entries, folded);
     if !old.is_empty() {
-        let requests = old.iter().filter(|entry| matches!(entry, Entry::Request(_))).count();
+        let requests = old.iter().filter(|entry| matches!(entry, Entry::Request(_))).count() as u64;
         let calls = |counts: &dyn Fn(&Call) -> bool| -> u64 {
-            let call = |entry: &Entry| match entry {
+            let call = |entry: &&Entry| match entry {
                 Entry::Call(call) if counts(call) => call.times,
                 _ => 0,
             };
             old.iter().map(call).sum()
         };
         let failed = calls(&|call| matches!(call.outcome, Outcome::Failed(_)));
-        let _ = writeln!(
-            text,
-            "At first: {requests} requests and {} tool calls, {failed} of them failed.",
-            calls(&|_| true)
-        );
+        let mut folded = vec![counted(calls(&|_| true), "tool call")];
+        if requests > 0 {
+            folded.insert(0, counted(requests, "request"));
+        }
+        let _ = writeln!(text, "Earlier: {}, {failed} of the calls failed.", folded.join(" and "));
     }
     for entry in recent {
         match entry {
@@ -159,8 +162,11 @@ fn written(earlier: &[&str], entries: &[Entry], last: Option<&str>, clip: usize,
     }
     let touched = touched(entries);
     if !touched.is_empty() {
-        text.push_str("Touched, with the last call on each:\n");
-        for (resource, name) in touched {
+        let more = touched.len().saturating_sub(TOUCHED);
+        let of =
+            if more > 0 { format!(" (the newest {TOUCHED} of {})", touched.len()) } else { String::new() };
+        let _ = writeln!(text, "Touched, with the last call on each{of}:");
+        for (resource, name) in touched.iter().skip(more) {
             let _ = writeln!(text, "- {resource}: {name}");
         }
     }
@@ -168,6 +174,25 @@ fn written(earlier: &[&str], entries: &[Entry], last: Option<&str>, clip: usize,
         let _ = writeln!(text, "The assistant said last: {}", clipped(last, clip));
     }
     text.trim_end().to_owned()
+}
+
+/// Some entries in their order: those that become counts, and the others.
+fn parted(entries: &[Entry], folded: usize) -> (Vec<&Entry>, Vec<&Entry>) {
+    let calls = entries.iter().filter(|entry| matches!(entry, Entry::Call(_))).count();
+    let (mut calls_left, mut requests_left) = (folded.min(calls), folded.saturating_sub(calls));
+    entries.iter().partition(|entry| {
+        let left = match entry {
+            Entry::Call(_) => &mut calls_left,
+            Entry::Request(_) => &mut requests_left,
+        };
+        let folds = *left > 0;
+        *left = left.saturating_sub(1);
+        folds
+    })
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What calls worked on, each with the last of them, in the order of those.

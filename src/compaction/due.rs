@@ -58,6 +58,40 @@ pub enum Trigger {
     Asked,
 }
 
+impl Trigger {
+    /// The name of its option.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Percent => "compaction.percent",
+            Self::Tokens => "compaction.tokens",
+            Self::Remaining => "compaction.remaining",
+            Self::Messages => "compaction.messages",
+            Self::Turns => "compaction.turns",
+            Self::OnDrop => "compaction.on_drop",
+            Self::Asked => "asked for",
+        }
+    }
+}
+
+impl Gate {
+    /// What stands in the way, in words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Disabled => "compaction.enabled is false",
+            Self::UnknownLimit => "the window of the model is unknown",
+            Self::TooShort => "there are fewer active messages than compaction.min_messages",
+            Self::Empty => "there is no message",
+            Self::JustCompacted => "nothing was said since the last compaction",
+            Self::NoReply => "neither a reply nor a report has come since the last compaction",
+            Self::Responding => "a reply is being received",
+            Self::OpenCall => "a tool call waits for its result",
+            Self::Playback => "the log is being played back",
+        }
+    }
+}
+
 /// What a compaction waits for (rule C2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -32,7 +32,12 @@ pub enum Row<'a> {
 #[non_exhaustive]
 pub enum Active<'a> {
     /// A message.
-    Message(&'a Message),
+    Message {
+        /// Its id.
+        id: ItemId,
+        /// The message.
+        message: &'a Message,
+    },
     /// A summary, where the messages stood that it stands for.
     Summary(&'a Compaction),
 }
@@ -62,7 +67,10 @@ impl Conversation {
     pub fn active(&self) -> impl Iterator<Item = Active<'_>> {
         let mut parts: Vec<((u32, u8, u32), Active<'_>)> = (0..self.len())
             .filter(|position| self.turns.place_of(*position) != Place::Archived)
-            .map(|position| (self.order_of(position), Active::Message(self.message(position))))
+            .map(|position| {
+                let (id, message) = (self.message_id(position), self.message(position));
+                (self.order_of(position), Active::Message { id, message })
+            })
             .collect();
         parts.extend(self.view.summaries().filter_map(|placed| {
             Some((Self::order_of_summary(placed), Active::Summary(self.compaction(placed.number)?)))
@@ -72,6 +80,7 @@ impl Conversation {
     }
 
     /// Every compaction, the oldest first, undone ones among them.
+    #[must_use]
     pub fn compactions(&self) -> impl DoubleEndedIterator<Item = &Compaction> {
         self.compactions.iter().filter_map(|at| match &self.events[*at].1 {
             Event::Compacted(record) => Some(&**record),

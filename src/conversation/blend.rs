@@ -30,8 +30,9 @@ impl Blend<'_> {
             log.push_system(id, text.text());
         }
         let mut notes = self.items.notes.iter().peekable();
-        let archives = |event: &&(u32, Event)| matches!(event.1, Event::Compacted(_) | Event::Rewound { .. });
-        let mut archived = self.archived.events.iter().filter(archives).peekable();
+        let of_the_view =
+            |event: &&(u32, Event)| matches!(event.1, Event::Compacted(_) | Event::Rewound { .. });
+        let mut archived = self.archived.events.iter().filter(of_the_view).peekable();
         for (message, at) in self.items.messages.iter().zip(0..) {
             while let Some((_, event)) = archived.next_if(|(before, _)| *before <= at) {
                 log.record(event.clone());

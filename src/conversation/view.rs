@@ -115,16 +115,13 @@ impl View {
         self.gone.get(at).filter(|(range, _)| range.contains(&position)).map(|(_, by)| *by)
     }
 
-    /// The archived ranges that touch a range, in order, cut to it.
+    /// The archived ranges inside a range, in order.
     pub(crate) fn archived_in(&self, within: Range<u32>) -> impl Iterator<Item = (Range<u32>, ArchivedBy)> {
         let from = self.gone.partition_point(|(range, _)| range.end <= within.start);
-        self.gone[from..]
+        let inside = self.gone[from..]
             .iter()
-            .take_while({
-                let end = within.end;
-                move |(range, _)| range.start < end
-            })
-            .map(move |(range, by)| (range.start.max(within.start)..range.end.min(within.end), *by))
+            .map(move |(range, by)| (range.start.max(within.start)..range.end.min(within.end), *by));
+        inside.take_while(|(range, _)| !range.is_empty())
     }
 
     /// The compactions whose summaries are sent, in the order of their places.
@@ -140,7 +137,7 @@ impl View {
         let at = self.records.iter().position(|record| record.number == number);
         let Some(at) = at else { return 0 };
         let covers = |record: &&Placed| record.range.contains(&self.records[at].range.start);
-        self.records[at..].iter().filter(covers).next_back().map_or(0, |record| record.range.end)
+        self.records[at..].iter().rfind(covers).map_or(0, |record| record.range.end)
     }
 
     /// The newest compaction in force.
@@ -174,8 +171,8 @@ mod tests {
         view.compact(placed(2, 20, 0..15, Some(12)));
         assert_eq!(numbers(&view), [2]);
         let by: Vec<Option<ArchivedBy>> = [0, 5, 6, 12, 13, 15].map(|at| view.archived(at)).into();
-        let [one, two] = [1, 2].map(|number| Some(ArchivedBy::Compaction(number)));
-        assert_eq!(by, [one, one, two, None, two, None]);
+        let [first, second] = [1, 2].map(|number| Some(ArchivedBy::Compaction(number)));
+        assert_eq!(by, [first, first, second, None, second, None]);
         view.rewind(18, 22);
         assert_eq!(numbers(&view), [1]);
         assert_eq!([6, 17, 18, 21, 22].map(|at| view.archived(at)), {

@@ -48,11 +48,13 @@ impl<'a> Subjects<'a> {
         Subject { key, asked: key.filter(|_| self.moves(row)), id, row }
     }
 
-    /// Whether the budget decides about a row. Where the documents of the last prompt may have to be given up, other ones
+    /// Whether the budget decides about a row. What is archived comes in where a pin brings it, and then there is a key.
+    /// Where the documents of the last prompt may have to be given up, other ones
     /// come first then, and repeat nothing.
     fn moves(&self, row: Decision<'_>) -> bool {
         let Decision::Excluded(row) = row else { return true };
         is_for_want_of_room(&row.reason)
+            || matches!(row.reason, ExcludedReason::Archived { .. })
             || self.may_give_up && matches!(row.reason, ExcludedReason::Duplicate { .. })
     }
 

@@ -300,13 +300,24 @@ struct Usage {
     limit: u64,
     percent: u64,
     level: Level,
+    compactions: u64,
 }
 
 impl Usage {
     fn new(usage: &ContextUsage) -> Self {
-        let ContextUsage { pressure, reported, limit, percent, level, fill, budget, .. } = *usage;
+        let ContextUsage { pressure, reported, limit, percent, level, fill, budget, compactions, .. } =
+            *usage;
         let fill = Fill { tokens: fill, budget };
-        Self { fill, pressure: pressure.n, certainty: pressure.certainty, reported, limit, percent, level }
+        Self {
+            fill,
+            pressure: pressure.n,
+            certainty: pressure.certainty,
+            reported,
+            limit,
+            percent,
+            level,
+            compactions,
+        }
     }
 }
 

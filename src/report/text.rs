@@ -8,7 +8,7 @@ use crate::{
     prefix::{Prefix, PrefixCause},
     reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     tokens::{Certainty, TokenCount},
-    usage::Margin,
+    usage::{Level, Margin},
 };
 use std::fmt::{self, Write as _};
 
@@ -88,11 +88,26 @@ impl Text<'_> {
         self.field(f, "limits", &limits)?;
         let start = plan.window_start.as_ref().map(|id| format!("from {} on", short(id.as_str())));
         start.map_or(Ok(()), |start| self.field(f, "window", &start))?;
+        if plan.usage.level != Level::Normal {
+            self.field(f, "usage", &self.usage())?;
+        }
         plan.repeated().map_or(Ok(()), |prefix| self.field(f, "repeats", &repeats(&prefix)))
     }
 
     fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
         self.page.hanging(f, &format!("{name:<8}"), text)
+    }
+
+    /// What the conversation would take if all of it were sent, where that is much (rule U3).
+    fn usage(&self) -> String {
+        let usage = &self.plan.usage;
+        let level = match usage.level {
+            Level::Normal => return String::new(),
+            Level::Approaching => self.page.yellow("approaching the limit"),
+            Level::AtLimit => self.page.red("at the limit"),
+        };
+        let (pressure, limit) = (number(usage.pressure), grouped(usage.limit));
+        format!("{level}: all of the conversation takes {pressure} of {limit}, {} %", grouped(usage.percent))
     }
 
     /// Where the budget comes from.
@@ -310,6 +325,9 @@ fn speaker(item: &PlannedItem) -> &'static str {
 fn why_out(item: &ExcludedItem) -> String {
     if matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id) {
         return "duplicate: an earlier document has this id".into();
+    }
+    if matches!(item.reason, ExcludedReason::Archived { .. }) {
+        return item.reason.to_string();
     }
     format!("{}: {}", item.reason.name(), printable(&item.reason.to_string()))
 }

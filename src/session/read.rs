@@ -1,8 +1,8 @@
 //! Wire shapes → a [`Session`].
 
-use super::{Session, anthropic, logged::Logged, place::Place, tools::tools, wire};
+use super::{Session, anthropic, compacted, logged::Logged, place::Place, tools::tools, wire};
 use crate::{
-    conversation::Conversation,
+    conversation::{Conversation, Event},
     error::{Error, Repr},
     item::{ItemId, PinnedItem, RagItem},
     message::{Framing, Message, Part, Role, ToolCall},
@@ -85,6 +85,9 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
         legacy: BTreeMap::new(),
         unnamed: Vec::new(),
         of_anthropic: false,
+        read: 0,
+        compactions: 0,
+        ignored: Vec::new(),
     };
     let logged = match session.messages {
         Some(_) => None,
@@ -92,8 +95,15 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
     };
     let texts = logged.as_ref().map(|logged| logged.instructions.clone()).unwrap_or_default();
     reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
-    for (position, message) in session.messages.unwrap_or_default().into_iter().enumerate() {
-        reader.message(position, message)?;
+    let mut messages = session.messages.unwrap_or_default().into_iter().peekable();
+    while let Some(message) = messages.next() {
+        match compacted::block(&message) {
+            Some(block) => reader.compaction(block, messages.peek()),
+            None => {
+                reader.message(reader.read, message)?;
+                reader.read += 1;
+            }
+        }
     }
     let mut framing = logged.as_ref().map(|logged| logged.framing);
     for message in logged.into_iter().flat_map(|logged| logged.messages) {
@@ -104,7 +114,7 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
     let of_anthropic = reader.of_anthropic
         || session.tools.iter().flatten().any(|tool| tool.get().contains("\"input_schema\""));
     framing = framing.or(of_anthropic.then_some(Framing::Anthropic));
-    let log = reader.log;
+    let (log, ignored) = (reader.log, reader.ignored);
     let passages = session.rag.into_iter().chain(session.passages).flatten();
     let rag: Vec<RagItem> = passages.map(document).collect();
     if log.messages().is_empty() && log.system().is_empty() && rag.is_empty() {
@@ -130,6 +140,7 @@ pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Er
         state: named(session.state.unwrap_or_default(), "state"),
         previous: session.previous,
         unread,
+        ignored,
     })
 }
 
@@ -142,6 +153,11 @@ struct Reader<'a> {
     unnamed: Vec<VecDeque<String>>,
     /// A message held what only Anthropic has.
     of_anthropic: bool,
+    /// Messages that were read: compactions among them are none.
+    read: usize,
+    compactions: usize,
+    /// What could not be used, and why.
+    ignored: Vec<String>,
 }
 
 impl Reader<'_> {
@@ -175,6 +191,19 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A compaction, which is an entry of the log and no message. One that is incomplete leaves the messages as they are.
+    fn compaction(&mut self, block: Result<compacted::Block, String>, next: Option<&wire::Message>) {
+        self.compactions += 1;
+        let next = next.map(|next| match &next.id {
+            Some(name) => ItemId::from(name.to_string()),
+            None => ItemId::from(format!("m{}", self.read)),
+        });
+        match block.and_then(|block| block.record(&self.log, next.as_ref())) {
+            Ok(record) => self.log.record(Event::Compacted(Box::new(record))),
+            Err(why) => self.ignored.push(format!("compaction {} is not used: {why}", self.compactions)),
+        }
     }
 
     fn message(&mut self, position: usize, wire: wire::Message) -> Result<(), Error> {
@@ -263,7 +292,7 @@ impl Reader<'_> {
     }
 
     fn pieces(&self, position: usize, parts: &[Box<RawValue>]) -> Result<Vec<anthropic::Piece>, Error> {
-        let key = |at| format!("messages[{position}].content[{at}]");
+        let key = |at| format!("messages[{}].content[{at}]", position + self.compactions);
         let piece =
             |(at, raw): (usize, &RawValue)| piece(raw).map_err(|detail| self.place.fault(&key(at), &detail));
         parts.iter().map(|raw| &**raw).enumerate().map(piece).collect()

@@ -3,15 +3,29 @@
 use super::gemini;
 use crate::{
     anchor::Anchor,
-    item::{Priority, Ttl},
+    item::{ItemId, Priority, Ttl},
     model::RequestLimits,
 };
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 use std::fmt;
+
+/// A piece of state inside a summary.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StateText {
+    pub(super) id: ItemId,
+    pub(super) text: String,
+}
+
+/// Where the messages of a session stand in its text.
+#[derive(Deserialize)]
+pub(super) struct Messages<'a> {
+    #[serde(borrow)]
+    pub(super) messages: &'a RawValue,
+}
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -57,6 +71,15 @@ impl Name {
         match self {
             Self::Text(text) => text,
             Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => number.fmt(f),
         }
     }
 }

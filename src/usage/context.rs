@@ -27,21 +27,24 @@ pub struct ContextUsage {
     pub apart: u64,
     /// About how much of the active conversation the plan left out, in tokens.
     pub left_out: u64,
+    /// Compactions of the conversation so far.
+    pub compactions: u64,
 }
 
 impl ContextUsage {
-    pub(crate) fn new(pressure: TokenCount, reported: bool, limits: &Limits, options: &UsageOptions) -> Self {
+    pub(crate) fn new(pressure: TokenCount, reported: bool, limits: &Limits, options: UsageOptions) -> Self {
         let limit = options.of(limits);
         Self {
             pressure,
             reported,
             limit,
             percent: per_cent(pressure.n, limit),
-            level: Level::of(pressure.n, limits, options),
+            level: Level::of(pressure.n, limits, &options),
             fill: 0,
             budget: 0,
             apart: 0,
             left_out: 0,
+            compactions: 0,
         }
     }
 }

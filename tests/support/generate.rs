@@ -73,6 +73,11 @@ pub struct Before {
 
 impl Session {
     pub fn log(&self) -> Conversation {
+        self.log_with(usize::MAX, |_| {})
+    }
+
+    /// The same, with something done to it before the message at a position.
+    pub fn log_with(&self, before: usize, change: impl Fn(&mut Conversation)) -> Conversation {
         let mut log = Conversation::new();
         if let Some(size) = self.system {
             log.push_system("s0", "S".repeat(size));
@@ -85,6 +90,9 @@ impl Session {
             log.pin(note);
         }
         for (at, line) in self.lines.iter().enumerate() {
+            if at == before {
+                change(&mut log);
+            }
             let id = log.push(line.message(at));
             if let Some(priority) = line.life.pin {
                 log.pin_message(&id, priority).unwrap();

@@ -21,6 +21,8 @@ const EXAMPLES: &str = "Examples:
   plan-inspect chat.json --format messages           the request body itself
   plan-inspect explain chat.json m12 --budget 8k     why m12 is in or out, and what would change that
   plan-inspect diff monday.json tuesday.json         what differs, and the cause of each difference
+  plan-inspect compact chat.json                     what a compaction would archive, keep and ask for
+  plan-inspect history chat.json                     everything that was said, archived or not
   plan-inspect chat.json --preset agent --set rag.max_items=5
   plan-inspect plan --help                           all options of a plan";
 
@@ -42,6 +44,10 @@ pub(crate) enum Command {
     Explain(Box<Explain>),
     /// What differs between the plans of two sessions, and the one input that each difference comes from
     Diff(Box<Diff>),
+    /// What a compaction would archive, keep and ask for; with --apply, do it in a new file
+    Compact(Box<Compact>),
+    /// Everything that was said, with a marker wherever messages were archived
+    History(History),
     /// Plan test vectors and compare with what they expect
     Vectors(Vectors),
     /// Show the options in force
@@ -165,6 +171,54 @@ pub(crate) struct Diff {
     /// What to print
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
     pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compact {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// The first message to archive, in place of what the options choose; without --to, up to the last
+    #[arg(long, value_name = "ID")]
+    pub(crate) from: Option<String>,
+    /// The last message to archive; without --from, from the first
+    #[arg(long, value_name = "ID")]
+    pub(crate) to: Option<String>,
+    /// The summary, made elsewhere or edited: a text file, or - for standard input [default: the digest]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) summary: Option<PathBuf>,
+    /// Write the compacted session there; the session itself is left as it is
+    #[arg(long, value_name = "NEW FILE")]
+    pub(crate) apply: Option<PathBuf>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Session file, or a log on disk
+    pub(crate) session: PathBuf,
+    /// The session to take from a file of several
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Show summaries under their markers, and messages whole
+    #[arg(long)]
+    pub(crate) expand: bool,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = HistoryFormat::Text, help_heading = "Output")]
+    pub(crate) format: HistoryFormat,
+    #[command(flatten)]
+    pub(crate) screen: Screen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HistoryFormat {
+    /// One line a message, archived ones dimmed
+    Text,
+    /// Everything, for reading or keeping
+    Markdown,
+    /// One JSON object
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -17,7 +17,7 @@ use std::path::Path;
 pub(crate) struct Prepared {
     pub(crate) model: Model,
     pub(crate) manager: ContextWindowManager,
-    session: Session,
+    pub(crate) session: Session,
     limits: RequestLimits,
 }
 
@@ -70,6 +70,14 @@ impl Prepared {
             let key = report::printable(&key);
             eprintln!("plan-inspect: note: the session's key `{key}` is not read; did you mean `{meant}`?");
         }
+        say_ignored(&self.session);
+    }
+}
+
+/// What of a session is not used.
+pub(crate) fn say_ignored(session: &Session) {
+    for what in session.ignored() {
+        eprintln!("plan-inspect: note: {}", report::printable(what));
     }
 }
 

@@ -1,0 +1,202 @@
+//! `plan-inspect compact`: what a compaction would archive, keep and ask for, and the same done in a new file.
+
+#![expect(clippy::print_stderr, reason = "that is where a command line tool says what is beside its result")]
+
+use super::{print, save};
+use crate::{
+    args::{Compact, DataFormat},
+    input,
+    prepared::Prepared,
+};
+use anyhow::{Context, Result, bail};
+use context_window::{
+    Active, Compaction, CompactionRequest, CompactionState, Conversation, ItemId, Journal, RequestForm, Row,
+    render, report,
+};
+use serde_json::{Value, json};
+use std::{fmt::Write as _, path::Path, process::ExitCode};
+
+pub(crate) fn run(args: &Compact) -> Result<ExitCode> {
+    let prepared = Prepared::read(&args.request)?;
+    let (request, manager) = (prepared.request(), &prepared.manager);
+    let state = manager.compaction_state(request.clone())?;
+    let by_hand = args.from.is_some() || args.to.is_some();
+    let job = if by_hand {
+        let [from, to] = [&args.from, &args.to].map(|id| id.as_deref().map(ItemId::from));
+        manager.compaction_of(request, from.as_ref(), to.as_ref())?
+    } else {
+        manager.compaction_now(request)?
+    };
+    let Some(job) = job else {
+        let why = waiting(state).unwrap_or("there is nothing before what is kept");
+        if args.apply.is_some() {
+            bail!("nothing to compact: {why}; nothing was written");
+        }
+        print(&nothing(args.format, why)?)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut log = prepared.session.log.clone();
+    let record = match &args.summary {
+        Some(path) => {
+            let summary = input::text(path)?.1;
+            manager.apply_compaction(&mut log, &job, &summary)?
+        }
+        None => manager.fall_back(&mut log, &job)?,
+    };
+    let preview = Preview { job: &job, log: &log, record: &record, state };
+    let text = match args.format {
+        DataFormat::Text => preview.text()?,
+        DataFormat::Json => preview.json()?,
+    };
+    if let Some(path) = &args.apply {
+        write(path, args, &log, &record)?;
+        eprintln!("plan-inspect: note: written to {}", report::printable(&path.display().to_string()));
+    }
+    print(&text)?;
+    prepared.hint();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What stands in the way, in words.
+fn waiting(state: CompactionState) -> Option<&'static str> {
+    let CompactionState::Waiting(gate) = state else { return None };
+    Some(gate.text())
+}
+
+fn nothing(format: DataFormat, why: &str) -> Result<String> {
+    Ok(match format {
+        DataFormat::Text => format!("nothing to compact: {why}\n"),
+        DataFormat::Json => {
+            let none: [&str; 0] = [];
+            let all = json!({"archived": none, "kept": null, "tokens_before": null, "tokens_after": null,
+                "request": null, "digest": null, "why": why});
+            serde_json::to_string_pretty(&all)? + "\n"
+        }
+    })
+}
+
+/// The session with the compaction in it: its own text where that is a list of messages, a log otherwise.
+fn write(path: &Path, args: &Compact, log: &Conversation, record: &Compaction) -> Result<()> {
+    if path.exists() {
+        bail!("{} exists; expected a new file", path.display());
+    }
+    // Standard input is read once.
+    let from_input = args.request.session.as_os_str() == "-";
+    let text = if from_input {
+        None
+    } else {
+        input::sessions(&args.request.session)?.with_compaction(args.request.id.as_deref(), record)?
+    };
+    match text {
+        Some(text) => save(path, &text),
+        None => Journal::create(path, log).map(drop).with_context(|| "the log cannot be written"),
+    }
+}
+
+/// What would happen, or has.
+struct Preview<'a> {
+    job: &'a CompactionRequest,
+    /// The conversation after it.
+    log: &'a Conversation,
+    record: &'a Compaction,
+    state: CompactionState,
+}
+
+impl Preview<'_> {
+    fn text(&self) -> Result<String> {
+        let Self { job, record, .. } = self;
+        let tokens = report::grouped;
+        let due = match self.state {
+            CompactionState::Due(trigger) => format!("due ({})", trigger.text()),
+            CompactionState::Waiting(gate) => format!("not due: {}", gate.text()),
+            CompactionState::Stopped { attempts } => {
+                format!("stopped after {attempts} attempts without progress")
+            }
+            _ => "not due: no trigger fires".into(),
+        };
+        let archived =
+            runs(record.archived.iter().map(|run| (run.id.as_str(), run.last_id.as_str(), run.count)));
+        let kept = kept(self.log);
+        let form = match job.form() {
+            RequestForm::Transcript => "a transcript",
+            RequestForm::Conversation => "the conversation",
+        };
+        let messages = plural(job.messages().len() as u64, "message");
+        let mut text = format!(
+            "compaction  {due}\narchived    {}, {}\nkept        {}\ntokens      {} before, {} after, {} freed\nrequest     {form}: {messages}, {} tokens for {}, an answer of at most {}\n",
+            archived,
+            plural(record.messages_archived, "message"),
+            if kept.is_empty() { "nothing" } else { &kept },
+            tokens(record.tokens_before),
+            tokens(record.tokens_after),
+            tokens(record.freed()),
+            tokens(job.tokens().n),
+            job.model(),
+            tokens(job.max_tokens()),
+        );
+        let (title, body) = match &record.summary {
+            Some(summary) => (record.kind.name(), summary.as_str()),
+            None => ("nothing stands for them", ""),
+        };
+        writeln!(text, "\n{title}:")?;
+        for line in body.lines() {
+            writeln!(text, "  {line}")?;
+        }
+        Ok(text.lines().map(|line| report::printable(line) + "\n").collect())
+    }
+
+    fn json(&self) -> Result<String> {
+        let body = serde_json::to_value(render::openai(self.job))?;
+        let all = json!({
+            "state": self.state,
+            "archived": self.record.archived,
+            "kept": self.log.active().filter_map(id).collect::<Vec<_>>(),
+            "head": self.record.head,
+            "first_active": self.record.first_active,
+            "tokens_before": self.record.tokens_before,
+            "tokens_after": self.record.tokens_after,
+            "request": body.get("messages").unwrap_or(&Value::Null),
+            "request_tokens": self.job.tokens().n,
+            "digest": self.job.digest()?,
+            "kind": self.record.kind,
+            "summary": self.record.summary,
+        });
+        Ok(serde_json::to_string_pretty(&all)? + "\n")
+    }
+}
+
+/// The id of an active message.
+fn id(part: Active<'_>) -> Option<ItemId> {
+    match part {
+        Active::Message { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+/// The messages that are still sent, in runs.
+fn kept(log: &Conversation) -> String {
+    let mut found: Vec<(ItemId, ItemId, u64)> = Vec::new();
+    let mut open = false;
+    for row in log.display() {
+        let Row::Message { id, archived, .. } = row else { continue };
+        match found.last_mut().filter(|_| open && archived.is_none()) {
+            Some((_, last, count)) => (*last, *count) = (id, *count + 1),
+            None if archived.is_none() => found.push((id.clone(), id, 1)),
+            None => {}
+        }
+        open = archived.is_none();
+    }
+    runs(found.iter().map(|(first, last, count)| (first.as_str(), last.as_str(), *count)))
+}
+
+/// `m3..m9 (7), m12`.
+fn runs<'a>(runs: impl Iterator<Item = (&'a str, &'a str, u64)>) -> String {
+    let run = |(first, last, count): (&str, &str, u64)| {
+        if count == 1 { first.to_owned() } else { format!("{first}..{last} ({count})") }
+    };
+    runs.map(run).collect::<Vec<_>>().join(", ")
+}
+
+fn plural(count: u64, what: &str) -> String {
+    format!("{} {what}{}", report::grouped(count), if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,119 @@
+//! Two tools with which an agent looks after its own window: ready definitions, and what answers them.
+
+use super::CompactionState;
+use crate::{
+    conversation::Conversation,
+    error::Error,
+    manager::ContextWindowManager,
+    message::{Message, Tool, ToolCall},
+    request::PlanRequest,
+};
+use serde_json::{Value, json};
+
+/// The name of the tool that tells how full the window is.
+const STATS: &str = "context_stats";
+
+/// The name of the tool that compacts.
+const COMPACT: &str = "compact_context";
+
+/// What became of a call.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ContextCall {
+    /// The result: push it as the answer to the call.
+    Answer(Message),
+    /// The agent wants its conversation compacted, with this summary of its own if it gave one. Push the message as the
+    /// answer to the call; then, the call being answered, [`ContextWindowManager::compact_as_asked`] does it.
+    Compact {
+        /// The answer to the call.
+        answer: Message,
+        /// What the agent wants to be remembered.
+        summary: Option<String>,
+    },
+}
+
+impl ContextWindowManager {
+    /// The definitions of `context_stats` and `compact_context`, to be declared beside an application's own tools.
+    #[must_use]
+    pub fn context_tools() -> [Tool; 2] {
+        let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let summary = json!({
+            "type": "object",
+            "properties": {"summary": {
+                "type": "string",
+                "description": "What has to be remembered: the task, what was done, decisions, names, next steps. \
+                                Without it a digest is made."
+            }},
+            "additionalProperties": false
+        });
+        [
+            Tool::new(
+                STATS,
+                "How full your context window is: tokens, limit, percent, level, messages, compactions.",
+                none.to_string(),
+            ),
+            Tool::new(
+                COMPACT,
+                "Replaces the older part of this conversation by a summary. Nothing is deleted; the user keeps every word. \
+                 Use it between two steps of a long task, before the window is full.",
+                summary.to_string(),
+            ),
+        ]
+    }
+
+    /// Answers a call of one of [`ContextWindowManager::context_tools`]; none for a call of anything else. Arguments that are
+    /// no such object are answered with what was expected: a model reads that.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn answer_context_call<'a>(
+        &self,
+        of: impl Into<PlanRequest<'a>>,
+        call: &ToolCall,
+    ) -> Result<Option<ContextCall>, Error> {
+        let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        let failed = |expected: &str| {
+            let text = json!({"error": format!("expected {expected}")}).to_string();
+            Ok(Some(ContextCall::Answer(Message::tool(&call.id, text).failed())))
+        };
+        match call.name.as_str() {
+            STATS | COMPACT if !arguments.is_object() => failed("a JSON object of arguments"),
+            STATS => {
+                let stats = json!(self.stats(of)?);
+                Ok(Some(ContextCall::Answer(Message::tool(&call.id, stats.to_string()))))
+            }
+            COMPACT => {
+                let summary = match &arguments["summary"] {
+                    Value::Null => None,
+                    Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+                    _ => return failed("`summary` to be a text"),
+                };
+                let text = json!({"compaction": "follows this answer"}).to_string();
+                Ok(Some(ContextCall::Compact { answer: Message::tool(&call.id, text), summary }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Compacts because the agent asked for it, with its own summary or a digest; says what state stands in the way where
+    /// nothing can be compacted now.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::apply_compaction`].
+    pub fn compact_as_asked(
+        &self,
+        log: &mut Conversation,
+        summary: Option<&str>,
+    ) -> Result<Result<crate::conversation::Compaction, CompactionState>, Error> {
+        let Some(job) = self.compaction_now(&*log)? else {
+            return Ok(Err(self.state_of(&PlanRequest::new(log), super::Wish::Asked)?));
+        };
+        match summary {
+            Some(summary) => self.apply_compaction(log, &job, summary).map(Ok),
+            None => self.fall_back(log, &job).map(Ok),
+        }
+    }
+}
