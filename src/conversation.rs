@@ -45,6 +45,11 @@ pub struct Conversation {
     sent: Vec<usize>,
     /// The events that are compactions.
     compactions: Vec<usize>,
+    /// The newest compaction or rewind among the events, and how many of both there are.
+    archived_at: Option<usize>,
+    archive_events: usize,
+    /// The newest user message with anything in it, archived or not.
+    last_asked: Option<u32>,
     /// What is archived.
     view: View,
     /// What every reply together was billed for.
@@ -185,6 +190,7 @@ impl Conversation {
         let id = self.ids.claim_message(message.given_id(), &self.messages);
         if message.role() == Role::User && !message.is_empty() {
             self.failures = 0;
+            self.last_asked = Some(self.len());
         }
         self.turns.push(&message, &self.messages);
         self.messages.push(message);
@@ -375,6 +381,10 @@ impl Conversation {
             }
             Event::LevelCrossed { level } => self.level = *level,
         }
+        if matches!(event, Event::Compacted(_) | Event::Rewound { .. }) {
+            self.archived_at = Some(self.events.len());
+            self.archive_events += 1;
+        }
         self.events.push((before, event));
     }
 
@@ -412,10 +422,7 @@ impl Conversation {
     /// of nothing falls through to the one before.
     pub(crate) fn last_report(&self, target: &Target, tokenizer: &str, window: u64) -> Option<LastReport> {
         const LOOKED_AT: usize = 16;
-        let archives =
-            |(_, event): &(u32, Event)| matches!(event, Event::Compacted(_) | Event::Rewound { .. });
-        let since = self.events.iter().rposition(archives);
-        let newer = self.sent.iter().rev().take_while(|at| since.is_none_or(|since| **at > since));
+        let newer = self.sent.iter().rev().take_while(|at| self.archived_at.is_none_or(|since| **at > since));
         let mut reports = newer.take(LOOKED_AT).filter_map(|at| match &self.events[*at] {
             (replied_at, Event::Sent { counted, apart, left_out, tokenizer: with, anchor, usage })
                 if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>

@@ -7,7 +7,7 @@ use crate::{
     model::{Limits, LimitsSource, RequestLimits},
     reason::{ExcludedReason, IncludedReason},
     tokens::{Certainty, TokenCount},
-    usage::{ContextUsage, Margin},
+    usage::{ContextEvent, ContextUsage, Margin},
 };
 use serde::Serialize;
 use std::{collections::BTreeSet, sync::Arc};
@@ -339,6 +339,12 @@ impl ContextPlan {
         });
         let rows = self.included.iter().map(|row| PromptPiece(row.id.clone(), row.hash(), row.tokens.n));
         tools.into_iter().chain(rows).collect()
+    }
+
+    /// What a user interface is told of a plan (rules T2, C10): the items whose TTL is used up, to be pinned again or dropped.
+    pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
+        let asks = self.notices.iter().filter(|notice| notice.rule == "T2").flat_map(|notice| &notice.ids);
+        asks.map(|id| ContextEvent::TtlAsk { id: id.clone() })
     }
 
     /// What was counted: the total without the margin.

@@ -244,7 +244,10 @@ fn a_summary_and_a_tail_are_kept_as_published() {
     let mut log = talk(10, 400);
     let job = manager.compaction_now(&log).unwrap().unwrap();
     assert_eq!((job.messages_archived(), job.first_active().unwrap().as_str()), (6, "m6"));
+    assert_eq!(job.event(), ContextEvent::SummaryRequested { messages: 6 });
     let record = manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    let freed = record.tokens_before - record.tokens_after;
+    assert_eq!(record.event(), ContextEvent::Compacted { number: 1, messages: 6, freed });
     assert_eq!((record.number, record.messages_archived, record.archived.len()), (1, 6, 1));
     assert_eq!((record.archived[0].id.as_str(), record.archived[0].last_id.as_str()), ("m0", "m5"));
     assert_eq!(ids(&log), [vec!["#1".into()], range(6, 10)].concat());
@@ -750,6 +753,33 @@ fn fifty_turns_of_equal_growth_break_the_prefix_no_more_often_than_they_must() {
     }
     let most = (50 * growth).div_ceil(high - low);
     assert!(breaks <= most && compactions > 1, "{breaks} breaks, {compactions} compactions, at most {most}");
+}
+
+/// Where the application sets a budget of its own, what is kept fits that, and the request for a summary may be larger.
+#[test]
+fn a_budget_of_ones_own_is_what_shares_are_of() {
+    let manager = bytes(config(|config| config.compaction.summary.max_tokens = 100));
+    let mut log = talk(40, 100);
+    let request = asking(|log| {
+        let mut limits = limits(100_000);
+        limits.prompt_budget = Some(2_000);
+        PlanRequest::new(log).limits(limits)
+    });
+    assert_eq!(manager.compaction_state(request(&log)).unwrap(), CompactionState::Due(Trigger::OnDrop));
+    let job = manager.compaction_due(request(&log)).unwrap().unwrap();
+    assert!(job.form() == RequestForm::Conversation && job.tokens().n > 3_000);
+    let record = manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    assert!(record.progress && record.tokens_after <= 1_000, "{record:?}");
+    assert_eq!(ids(&log)[1..], range(36, 40));
+}
+
+#[test]
+fn a_plan_tells_whose_days_are_over() {
+    let manager = bytes(config(|config| config.ttl.policy = TtlPolicy::Ask));
+    let mut log = talk(3, 20);
+    log.pin(PinnedItem::new("old", "A note.").ttl(Ttl::NoneRemaining));
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(plan.events().collect::<Vec<_>>(), [ContextEvent::TtlAsk { id: "old".into() }]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{
     due::Wish,
-    weights::{Part, Turn, Weights},
+    weights::{Turn, Weights},
 };
 use crate::{
     config::CompactionOptions,
@@ -10,6 +10,7 @@ use crate::{
     error::{Error, Repr},
     item::ItemId,
 };
+use std::ops::Range;
 
 /// The boundary between what is archived and what is kept, in positions of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ struct Room {
 impl Room {
     /// The smallest of what is set, and no more than leaves the context at its target with a summary of full length.
     fn of(weights: &Weights<'_>, options: &CompactionOptions) -> Self {
-        let capacity = weights.limits.capacity();
+        let capacity = weights.window;
         let share = |of: u64, percent: u16| {
             u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(u64::MAX)
         };
@@ -115,23 +116,25 @@ impl Kept {
         Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(weights)
     }
 
-    /// The same with no exchange on both sides of the boundary.
+    /// The same with no exchange on both sides of the boundary: from the newest one back, each that would be moves it.
     fn aligned(mut self, weights: &Weights<'_>) -> Self {
-        while let Some(first) = self.first {
-            let splits = |part: &&Part| part.at < first && part.last >= first;
-            let turns =
-                weights.turns.iter().flat_map(|turn| turn.exchanges.iter().map(move |part| (turn, part)));
-            let Some((turn, part)) = turns.filter(|(_, part)| splits(part)).min_by_key(|(_, part)| part.at)
-            else {
+        let Some(mut first) = self.first else { return self };
+        loop {
+            let before = first;
+            for turn in weights.turns.iter().rev() {
+                let live = self.head.is_some() && turn.head.as_ref().map(|head| head.at) == self.head;
+                for part in turn.exchanges.iter().rev().filter(|part| part.last > part.at) {
+                    if part.at < first && part.last >= first {
+                        first = if live { part.at } else { turn.first().unwrap_or(part.at).min(part.at) };
+                    }
+                }
+            }
+            if first == before {
                 break;
-            };
-            let live = turn.head.as_ref().map(|head| head.at) == self.head && self.head.is_some();
-            let start = if live { part.at } else { turn.first().unwrap_or(part.at).min(part.at) };
-            self = Self { first: Some(start), ..self };
-            if self.head.is_some_and(|head| start <= head) {
-                self.head = None;
             }
         }
+        self.first = Some(first);
+        self.head = self.head.filter(|head| *head < first);
         self
     }
 
@@ -156,15 +159,17 @@ impl Kept {
             return Err(Error::new(Repr::UnknownId { id, hint }));
         }
         // An exchange that is split belongs to the range as a whole.
+        let spans: Vec<Range<u32>> = log.active_spans().collect();
         loop {
-            let spans = log.active_spans();
-            let touched = spans.filter(|span| span.start < first && span.end > from);
-            let (low, high) =
-                touched.fold((from, first), |(low, high), span| (low.min(span.start), high.max(span.end)));
-            if (low, high) == (from, first) {
+            let before = (from, first);
+            for span in spans.iter().chain(spans.iter().rev()) {
+                if span.start < first && span.end > from {
+                    (from, first) = (from.min(span.start), first.max(span.end));
+                }
+            }
+            if (from, first) == before {
                 break;
             }
-            (from, first) = (low, high);
         }
         let first = log.active_from(first).unwrap_or(messages);
         // The live question is never summarised away.

@@ -12,8 +12,10 @@ use crate::{
     reason::ExcludedReason,
     request::PlanRequest,
     tokens::TokenCount,
+    usage::ContextEvent,
     wording,
 };
+use std::ops::Range;
 
 /// How often a request that does not fit is made smaller (rule C8).
 const TRIES: u8 = 5;
@@ -178,6 +180,12 @@ impl CompactionRequest {
         (self.archived.messages.len() as u64).saturating_sub(head)
     }
 
+    /// What a user interface is told of it (rule C10).
+    #[must_use]
+    pub fn event(&self) -> ContextEvent {
+        ContextEvent::SummaryRequested { messages: self.messages_archived() }
+    }
+
     /// The first message that stays after the summary; none where nothing does.
     #[must_use]
     pub fn first_active(&self) -> Option<&ItemId> {
@@ -220,8 +228,17 @@ impl CompactionRequest {
         let position = |id: &Option<ItemId>| id.as_ref().and_then(|id| log.position_of(id));
         let mut first = position(&self.first).unwrap_or(self.length);
         // A result that came meanwhile belongs to its call: both stay.
-        while let Some(split) = log.active_spans().find(|span| span.start < first && span.end > first) {
-            first = split.start;
+        let spans: Vec<Range<u32>> = log.active_spans().collect();
+        loop {
+            let before = first;
+            for span in spans.iter().rev().filter(|span| span.end > span.start) {
+                if span.start < first && span.end > first {
+                    first = span.start;
+                }
+            }
+            if first == before {
+                break;
+            }
         }
         let first = (first < log.turns().messages()).then_some(first);
         let kept = Kept { head: position(&self.head), from: position(&self.from), first };
@@ -244,11 +261,9 @@ impl CompactionRequest {
     fn window_of(&self, manager: &ContextWindowManager) -> Result<u64, Error> {
         let log = Conversation::new();
         let answer = manager.config().compaction.summary.max_tokens;
-        let limits = if self.limits.prompt_budget.is_some() {
-            self.limits
-        } else {
-            self.limits.max_completion(answer.min(self.limits.max_completion.unwrap_or(u64::MAX)))
-        };
+        // A budget of the request's own is for its prompts; what has to be read for a summary may be more.
+        let limits = RequestLimits { prompt_budget: None, ..self.limits };
+        let limits = limits.max_completion(answer.min(limits.max_completion.unwrap_or(u64::MAX)));
         Ok(manager.frame(&PlanRequest::new(&log).limits(limits))?.prompt_budget)
     }
 

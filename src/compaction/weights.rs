@@ -7,6 +7,7 @@ use crate::{
     error::Error,
     manager::ContextWindowManager,
     model::Limits,
+    plan::BudgetSource,
     request::PlanRequest,
 };
 
@@ -16,6 +17,8 @@ pub(super) struct Weights<'a> {
     pub(super) limits: Limits,
     /// What the prompt may take.
     pub(super) budget: u64,
+    /// What shares of the window are of: the capacity, or a budget of the request's own where that is less.
+    pub(super) window: u64,
     /// System texts, focus hint, notes, tools and framing.
     pub(super) fixed: u64,
     /// What the summaries cost.
@@ -82,6 +85,10 @@ impl<'a> Weights<'a> {
             log,
             limits: frame.limits,
             budget: frame.prompt_budget,
+            window: match frame.budget_source {
+                BudgetSource::Request => frame.limits.capacity().min(frame.prompt_budget),
+                _ => frame.limits.capacity(),
+            },
             fixed,
             summaries: sum(&summaries)?,
             turns: Vec::new(),

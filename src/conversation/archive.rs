@@ -3,7 +3,7 @@
 use super::{ArchivedBy, Compaction, CompactionKind, Conversation, Entry, Event, Place, Placed, Run, View};
 use crate::{
     item::ItemId,
-    message::{Message, Role},
+    message::Message,
     usage::{ContextEvent, ContextUsage, Level, Usage},
 };
 use std::{collections::BTreeSet, ops::Range};
@@ -149,9 +149,7 @@ impl Conversation {
 
     /// How often the log was compacted or rewound.
     pub(crate) fn archive_events(&self) -> usize {
-        let archives =
-            |(_, event): &&(u32, Event)| matches!(event, Event::Compacted(_) | Event::Rewound { .. });
-        self.events.iter().filter(archives).count()
+        self.archive_events
     }
 
     /// Every compaction with the number of messages before it.
@@ -164,8 +162,7 @@ impl Conversation {
 
     /// The position of the newest user message with anything in it, archived or not.
     pub(crate) fn last_user_message(&self) -> Option<u32> {
-        let user = |message: &Message| message.role() == Role::User && !message.is_empty();
-        self.messages.iter().rposition(user).map(|position| position as u32)
+        self.last_asked
     }
 
     /// Whether a prompt was sent since the newest compaction.
@@ -202,14 +199,10 @@ impl Conversation {
         (placed.range.end, 0, placed.number)
     }
 
-    /// The entry where the log says a message or event stands last: whether nothing followed the newest compaction.
+    /// Whether no message followed the newest compaction.
     pub(crate) fn ends_in_a_record(&self) -> bool {
-        let last = self
-            .events
-            .iter()
-            .rev()
-            .find(|(_, event)| matches!(event, Event::Compacted(_) | Event::Rewound { .. }));
-        matches!(last, Some((before, Event::Compacted(_))) if *before == self.len())
+        let newest = self.archived_at.map(|at| &self.events[at]);
+        matches!(newest, Some((before, Event::Compacted(_))) if *before == self.len())
     }
 
     /// Messages that stood before the newest compaction in force.

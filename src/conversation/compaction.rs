@@ -1,6 +1,6 @@
 //! What a compaction is: one entry of the log, and what it says of itself (rule C1).
 
-use crate::item::ItemId;
+use crate::{item::ItemId, usage::ContextEvent};
 use serde::{Deserialize, Serialize};
 
 /// One compaction: messages that are archived, and what stands for them in the prompt.
@@ -91,6 +91,12 @@ impl Compaction {
     #[must_use]
     pub fn freed(&self) -> u64 {
         self.tokens_before.saturating_sub(self.tokens_after)
+    }
+
+    /// What a user interface is told of it (rule C10).
+    #[must_use]
+    pub fn event(&self) -> ContextEvent {
+        ContextEvent::Compacted { number: self.number, messages: self.messages_archived, freed: self.freed() }
     }
 
     /// The id of its summary in a plan.

@@ -1,5 +1,6 @@
 //! What providers say when a prompt is too long, and why a reply ended.
 
+use super::ContextEvent;
 use serde::{Deserialize, Serialize};
 
 /// Why a reply ended.
@@ -22,6 +23,12 @@ pub enum StopReason {
 }
 
 impl StopReason {
+    /// What a user interface is told of it: a reply that reached its largest length (rule U4).
+    #[must_use]
+    pub fn event(self) -> Option<ContextEvent> {
+        (self == Self::MaxTokens).then_some(ContextEvent::MaxTokens)
+    }
+
     /// From a provider's word: `finish_reason`, `stop_reason`, `finishReason`, `incomplete_details.reason`.
     #[must_use]
     pub fn named(word: &str) -> Self {
@@ -100,5 +107,7 @@ mod tests {
         assert_eq!(StopReason::named("length"), StopReason::MaxTokens);
         assert_eq!(StopReason::named("MAX_TOKENS"), StopReason::MaxTokens);
         assert_eq!(StopReason::named("end_turn"), StopReason::Done);
+        assert_eq!(StopReason::named("max_output_tokens").event(), Some(ContextEvent::MaxTokens));
+        assert_eq!(StopReason::named("stop").event(), None);
     }
 }
