@@ -1,5 +1,5 @@
 //! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed out, and a
-//! summary taken back.
+//! summary taken back. Who wants that done too has `driver`, behind the feature `genai`.
 
 use crate::{
     config::{CompactionOptions, Strategy},
@@ -12,6 +12,8 @@ use crate::{
 };
 
 mod digest;
+#[cfg(feature = "genai")]
+mod driver;
 mod due;
 mod instruction;
 mod kept;
@@ -20,6 +22,8 @@ mod slide;
 mod tools;
 mod weights;
 
+#[cfg(feature = "genai")]
+pub use driver::Summariser;
 pub use due::{CompactionState, Gate, Trigger};
 use due::{Figures, Wish};
 use kept::Kept;

@@ -88,6 +88,12 @@ pub(crate) enum Repr {
     NotSmaller { before: u64, after: u64 },
     #[error("there is nothing that could be archived")]
     NothingToCompact,
+    #[cfg(feature = "genai")]
+    #[error("`{model}` made no summary: {what}; nothing was archived")]
+    Summariser { model: String, what: String },
+    #[cfg(feature = "genai")]
+    #[error("the compaction was cancelled; nothing was archived")]
+    Cancelled,
     #[error("{place}: {detail}")]
     Journal { place: String, detail: String },
 }
@@ -108,6 +114,8 @@ impl Error {
             | Repr::StaleSummary
             | Repr::NotSmaller { .. }
             | Repr::NothingToCompact => ErrorKind::Compaction,
+            #[cfg(feature = "genai")]
+            Repr::Summariser { .. } | Repr::Cancelled => ErrorKind::Compaction,
             Repr::Journal { .. } => ErrorKind::Journal,
             Repr::DuplicateId { .. }
             | Repr::UnknownId { .. }

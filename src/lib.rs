@@ -143,6 +143,8 @@ struct Readme;
 struct CompactionPage;
 
 pub use anchor::{Anchor, PromptPiece, Target};
+#[cfg(feature = "genai")]
+pub use compaction::Summariser;
 pub use compaction::{CompactionRequest, CompactionState, ContextCall, Gate, Trigger};
 pub use config::{
     CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, DigestOptions, Fill, Header,

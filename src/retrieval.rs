@@ -370,7 +370,7 @@ mod tests {
         insta::assert_snapshot!(shown.join("\n"), @r#"
         qdrant:2:2: not JSON: expected value
         qdrant: no list of hits; looked for result.points, result, points, a list, found an object with hits
-        qdrant[0]: no text; looked for payload.text, payload.content, payload.page_content, payload.document, found an object with id, payload, score
+        qdrant[0]: no text; looked for payload.text, payload.content, payload.page_content, payload.document, found an object with id, score, payload
         llamaindex[0]: no score that is a number; looked for score, found an object with node, score
         "#);
     }

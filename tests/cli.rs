@@ -500,8 +500,8 @@ fn every_provider_has_a_body() {
     for (provider, keys) in [
         ("openai", "messages tools"),
         ("openai-responses", "input tools"),
-        ("anthropic", "messages system tools"),
-        ("gemini", "contents systemInstruction tools"),
+        ("anthropic", "system messages tools"),
+        ("gemini", "systemInstruction contents tools"),
     ] {
         assert_eq!(first(&[EXAMPLE, "--provider", provider, "--format", "messages"]), keys, "{provider}");
     }

@@ -76,7 +76,7 @@ fn unmark(value: &mut Value, mark: &str) -> bool {
             list.iter_mut().filter_map(|value| unmark(value, mark).then_some(())).count() > 0
         }
         Value::Object(object) => {
-            let mut any = object.remove(mark).is_some();
+            let mut any = object.shift_remove(mark).is_some();
             for key in ["content", "source"] {
                 any |= object.get_mut(key).is_some_and(|value| unmark(value, mark));
             }

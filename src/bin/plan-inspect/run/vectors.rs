@@ -150,10 +150,10 @@ fn worded(session: &Map<String, Value>) -> Result<Map<String, Value>> {
 
 fn word(item: &mut Value, field: &str, own: &str) -> Result<()> {
     let Some(object) = item.as_object_mut() else { return Ok(()) };
-    let Some(size) = object.remove("size") else { return Ok(()) };
+    let Some(size) = object.shift_remove("size") else { return Ok(()) };
     let size = size.as_u64().filter(|size| *size <= 1_000_000);
     let size = size.with_context(|| format!("{own}: expected a size from 0 to 1000000"))?;
-    let shared = object.remove("text");
+    let shared = object.shift_remove("text");
     let name = shared.as_ref().and_then(Value::as_str).unwrap_or(own);
     // No text is shorter than it is large, so that bounds from bytes hold.
     let text =
