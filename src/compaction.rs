@@ -261,7 +261,7 @@ impl ContextWindowManager {
 
 /// A failure counts: after a few of them nothing more is asked for (rule C5).
 fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<Compaction, Error> {
-    if applied.is_err() {
+    if applied.as_ref().is_err_and(|error| !error.came_too_late()) {
         log.compaction_failed();
     }
     applied

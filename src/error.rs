@@ -126,6 +126,11 @@ impl Error {
         }
     }
 
+    /// Whether a compaction failed because there was none to be made any more: that says nothing of summaries.
+    pub(crate) fn came_too_late(&self) -> bool {
+        matches!(*self.0, Repr::StaleSummary | Repr::NothingToCompact)
+    }
+
     /// Whether a compaction would make nothing smaller.
     pub(crate) fn is_not_smaller(&self) -> bool {
         matches!(*self.0, Repr::NotSmaller { .. })

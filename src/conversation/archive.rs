@@ -124,8 +124,8 @@ impl Conversation {
         self.playback = is;
     }
 
-    /// Says that a summary failed or was cancelled. After three in a row nothing more is asked for, until the user speaks
-    /// again (rule C5).
+    /// Says that a summary failed or was cancelled. After three in a row nothing more is asked for, until a compaction helps or
+    /// the user speaks again (rule C5).
     pub fn compaction_failed(&mut self) {
         self.failures = self.failures.saturating_add(1);
     }

@@ -165,6 +165,9 @@ impl Conversation {
             }
             Event::Compacted(record) => {
                 self.level = Level::Normal;
+                if record.progress {
+                    self.failures = 0;
+                }
                 self.compactions.push(self.events.len());
                 if let Some(placed) = self.placed(record) {
                     self.view.compact(placed);
