@@ -5,7 +5,8 @@
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use context_window::{
-    ContextEvent, ContextWindowManager, Error, Journal, Message, PinnedItem, PlanRequest, Ttl, report,
+    ContextEvent, ContextWindowManager, Error, Journal, Message, PinnedItem, PlanRequest, RequestLimits, Ttl,
+    report,
 };
 
 fn main() -> Result<(), Error> {
@@ -29,7 +30,7 @@ fn main() -> Result<(), Error> {
             }
         }
         // Hand `compaction_due` to a model where there is one; this is what is done without.
-        if let Some(record) = manager.compact_without_model(&mut log)? {
+        if let Some(record) = manager.compact_without_model(&mut log, &[], RequestLimits::new())? {
             println!("{} messages archived, {} tokens freed", record.messages_archived, record.freed());
         }
         journal.save(&log)?;

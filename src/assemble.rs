@@ -145,6 +145,7 @@ pub(crate) fn plan(
         prompt: parts.prompt,
         asked: parts.asked,
         before,
+        archives: pool.log().archive_events(),
     })
 }
 

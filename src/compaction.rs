@@ -7,6 +7,8 @@ use crate::{
     error::{Error, Repr},
     item::ItemId,
     manager::ContextWindowManager,
+    message::Tool,
+    model::RequestLimits,
     request::PlanRequest,
     usage::{ContextStats, ContextUsage},
 };
@@ -106,7 +108,8 @@ impl ContextWindowManager {
     }
 
     /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
-    /// where they are, before the summary.
+    /// where they are, before the summary. None where something stands in the way that somebody's wish does not pass by
+    /// ([`ContextWindowManager::compaction_state`] says what).
     ///
     /// # Errors
     ///
@@ -120,7 +123,10 @@ impl ContextWindowManager {
     ) -> Result<Option<CompactionRequest>, Error> {
         let request = of.into();
         let kept = Kept::by_hand(request.log, from, to)?;
-        self.job(&request, Some(kept), Wish::Asked)
+        match self.state_of(&request, Wish::Asked)? {
+            CompactionState::Due(_) => self.job(&request, Some(kept), Wish::Asked),
+            _ => Ok(None),
+        }
     }
 
     fn job(
@@ -186,23 +192,27 @@ impl ContextWindowManager {
         noted(log, applied)
     }
 
-    /// What is due, done without a model: nothing where nothing is due.
+    /// What is due, done without a model: nothing where nothing is due. Tools and limits are those of the prompts.
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::fall_back`] and [`ContextWindowManager::build_plan`].
-    pub fn compact_without_model(&self, log: &mut Conversation) -> Result<Option<Compaction>, Error> {
-        match self.compaction_due(&*log)? {
+    pub fn compact_without_model(
+        &self,
+        log: &mut Conversation,
+        tools: &[Tool],
+        limits: RequestLimits,
+    ) -> Result<Option<Compaction>, Error> {
+        match self.compaction_due(PlanRequest::new(log).tools(tools).limits(limits))? {
             Some(job) => self.fall_back(log, &job).map(Some),
             None => Ok(None),
         }
     }
 
-    /// Everything is archived (rule U4).
+    /// Everything is archived (rule U4) but a question that waits for its answer, and what came meanwhile.
     fn start_fresh(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
-        let nothing = Kept { head: None, from: None, first: None };
-        self.archive(log, job, &nothing, CompactionKind::Fresh, None)
+        self.archive(log, job, &job.kept_by_starting_fresh(log), CompactionKind::Fresh, None)
     }
 
     /// The sliding window (rule C7): the boundary is found anew, from the thresholds alone.
@@ -283,7 +293,9 @@ fn summary_text(answer: &str) -> Result<&str, Error> {
         }
     }
     let calls = ["<tool_call>", "<function_calls>", "<invoke", "[TOOL_CALLS]", "<|tool"];
-    if text.is_empty() || calls.iter().any(|call| text.starts_with(call)) {
+    let ends = text.ends_with(['>', ']', '}']);
+    let is_call = ends && calls.iter().any(|call| text.starts_with(call));
+    if text.is_empty() || is_call {
         let found = if text.is_empty() { "nothing" } else { "a tool call" };
         return Err(Error::new(Repr::NoSummary { found }));
     }

@@ -169,6 +169,8 @@ impl Conversation {
             counted: plan.counted(),
             apart: plan.usage.apart,
             left_out: plan.usage.left_out,
+            head: plan.usage.head,
+            archives: plan.archives,
             tokenizer: plan.tokenizer.clone(),
             anchor: Box::new(plan.anchor()),
             usage: usage.into(),
@@ -194,7 +196,7 @@ impl Conversation {
         self.record(Event::TurnCompleted { fallen, asked });
     }
 
-    /// Goes on from before this message: it and everything after it are archived, and compactions made since are undone,
+    /// Goes on from before this message, and before the call that it answers: it and everything after it are archived, and compactions made since are undone,
     /// so that what they archived is sent again. The log keeps all of it.
     ///
     /// # Errors
@@ -207,20 +209,19 @@ impl Conversation {
             let hint = "an earlier rewind took it away; expected a message of the conversation as it is now";
             return Err(Error::new(Repr::UnknownId { id: before, hint }));
         }
+        let first = match self.turns.place_of(position) {
+            Place::Exchange(at) => self.turns.exchange(at).members().into_iter().min().unwrap_or(position),
+            _ => position,
+        };
+        let before = if first < position { self.message_id(first) } else { before };
         self.record(Event::Rewound { before });
         Ok(())
     }
 
     /// Archives everything without a summary (rule U4): the next prompt begins anew. System texts, pinned notes and pinned
-    /// messages stay.
+    /// messages stay. What that frees is not counted.
     pub fn start_fresh(&mut self) {
-        let mut record = self.record_of(CompactionKind::Fresh, None, None, None);
-        record.tokens_before = self.sent.last().map_or(0, |at| match &self.events[*at].1 {
-            Event::Sent { counted, apart, left_out, .. } => {
-                counted.saturating_sub(*apart).saturating_add(*left_out)
-            }
-            _ => 0,
-        });
+        let record = self.record_of(CompactionKind::Fresh, None, None, None);
         self.record(Event::Compacted(Box::new(record)));
     }
 

@@ -86,6 +86,8 @@ pub(crate) enum Repr {
         "with this summary the context would take {after} tokens, {before} without; nothing was archived, make it shorter"
     )]
     NotSmaller { before: u64, after: u64 },
+    #[error("a reply is being received, or the log played back; nothing was archived, try again after it")]
+    NotNow,
     #[error("there is nothing that could be archived")]
     NothingToCompact,
     #[cfg(feature = "genai")]
@@ -111,6 +113,7 @@ impl Error {
             #[cfg(feature = "chat-template")]
             Repr::Template { .. } => ErrorKind::Template,
             Repr::NoSummary { .. }
+            | Repr::NotNow
             | Repr::StaleSummary
             | Repr::NotSmaller { .. }
             | Repr::NothingToCompact => ErrorKind::Compaction,
@@ -128,7 +131,7 @@ impl Error {
 
     /// Whether a compaction failed because there was none to be made any more: that says nothing of summaries.
     pub(crate) fn came_too_late(&self) -> bool {
-        matches!(*self.0, Repr::StaleSummary | Repr::NothingToCompact)
+        matches!(*self.0, Repr::StaleSummary | Repr::NothingToCompact | Repr::NotNow)
     }
 
     /// Whether a compaction would make nothing smaller.

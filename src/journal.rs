@@ -1,6 +1,7 @@
 //! The log on disk: JSON lines, one record a line, each with its checksum; appended, synced, and never rewritten.
 
 use crate::{
+    anchor::PromptPiece,
     conversation::{Conversation, Entry, Event},
     error::{Error, Repr},
     message::Message,
@@ -9,10 +10,10 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::{
-    fmt::Write as _,
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -40,6 +41,10 @@ pub struct Journal {
     path: PathBuf,
     /// Messages and events that are on disk.
     written: (usize, usize),
+    /// The last of both, to know the conversation by.
+    last: (Option<String>, Option<String>),
+    /// The items of the last prompt that is on disk.
+    prompt: Prompt,
     /// The number of the next record.
     next: u64,
     /// Where the last whole record ends.
@@ -59,6 +64,9 @@ pub struct Torn {
     pub bytes: u64,
 }
 
+/// The items of a prompt.
+type Prompt = Option<Arc<[PromptPiece]>>;
+
 /// One line.
 #[derive(Serialize, Deserialize)]
 struct Line<'a> {
@@ -76,6 +84,8 @@ enum Record {
     ContextWindowLog(u32),
     Message(Message),
     Event(Box<Event>),
+    /// What was sent: so many items of the prompt are those of the one before, and the event holds the others.
+    Sent(usize, Box<Event>),
 }
 
 /// The same, of a log.
@@ -85,6 +95,7 @@ enum Written<'a> {
     ContextWindowLog(u32),
     Message(&'a Message),
     Event(&'a Event),
+    Sent(usize, Event),
 }
 
 impl Journal {
@@ -109,6 +120,8 @@ impl Journal {
         (journal.next, journal.end, journal.unbroken, journal.torn) =
             (read.next, read.end as u64, read.unbroken, read.torn);
         journal.written = read.log.lengths();
+        journal.prompt = read.prompt;
+        journal.last = last_of(&read.log);
         if journal.torn.is_some() {
             let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync_all());
             cut.map_err(|error| journal.fault("its unfinished end cannot be cut off", &error))?;
@@ -146,15 +159,21 @@ impl Journal {
     /// where the conversation is not the one that this file holds.
     pub fn save(&mut self, log: &Conversation) -> Result<(), Error> {
         let lengths = log.lengths();
-        if lengths.0 < self.written.0 || lengths.1 < self.written.1 {
-            let detail =
-                "holds more than this conversation; expected the conversation that was opened from it";
+        let is_longer = lengths.0 < self.written.0 || lengths.1 < self.written.1;
+        if is_longer || at_end(log, self.written) != self.last {
+            let detail = "holds another conversation, or more of this one; expected the conversation that was opened from it";
             return Err(self.error(detail));
         }
+        let mut prompt = self.prompt.clone();
         let entries: Vec<Written<'_>> = log
             .entries_from(self.written.0, self.written.1)
             .map(|entry| match entry {
                 Entry::Message(message) => Written::Message(message),
+                Entry::Event(event @ Event::Sent { anchor, .. }) if anchor.prompt.is_some() => {
+                    let same = shared(prompt.as_deref(), anchor.prompt.as_deref());
+                    prompt.clone_from(&anchor.prompt);
+                    Written::Sent(same, with_prompt(event, |all| all.map(|all| all[same..].into())))
+                }
                 Entry::Event(event) => Written::Event(event),
             })
             .collect();
@@ -162,7 +181,7 @@ impl Journal {
             return Ok(());
         }
         self.append(&entries)?;
-        self.written = lengths;
+        (self.written, self.prompt, self.last) = (lengths, prompt, last_of(log));
         Ok(())
     }
 
@@ -212,7 +231,17 @@ impl Journal {
             }
             Err(TryLockError::Error(fault)) => return Err(error(format!("cannot be locked: {fault}"))),
         }
-        Ok(Self { file, path: path.into(), written: (0, 0), next: 0, end: 0, unbroken: false, torn: None })
+        Ok(Self {
+            file,
+            path: path.into(),
+            written: (0, 0),
+            last: (None, None),
+            prompt: None,
+            next: 0,
+            end: 0,
+            unbroken: false,
+            torn: None,
+        })
     }
 
     fn append(&mut self, records: &[Written<'_>]) -> Result<(), Error> {
@@ -222,7 +251,8 @@ impl Journal {
         }
         for (record, n) in records.iter().zip(self.next..) {
             let record = serde_json::to_string(record).map_err(|error| self.error(&error.to_string()))?;
-            let _ = writeln!(text, "{{\"n\":{n},\"sum\":\"{}\",\"record\":{record}}}", sum(n, &record));
+            text.push_str(&line_of(n, &record));
+            text.push('\n');
         }
         let written = self
             .file
@@ -256,10 +286,43 @@ struct ReadLog {
     end: usize,
     unbroken: bool,
     torn: Option<Torn>,
+    prompt: Prompt,
+}
+
+/// The last message and the last event of a conversation, as they are written; of a prompt nothing.
+fn last_of(log: &Conversation) -> (Option<String>, Option<String>) {
+    at_end(log, log.lengths())
+}
+
+/// The same as if it held so many of each.
+fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<String>, Option<String>) {
+    let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| sum(n as u64, &json));
+    let message = messages.checked_sub(1).and_then(|at| log.messages().get(at));
+    let event = events.checked_sub(1).and_then(|at| log.event(at)).map(|event| with_prompt(event, |_| None));
+    (
+        message.and_then(|message| text(messages, serde_json::to_string(message))),
+        event.and_then(|event| text(events, serde_json::to_string(&event))),
+    )
+}
+
+/// The same event with another prompt, where it is one that was sent.
+fn with_prompt(event: &Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
+    let mut event = event.clone();
+    if let Event::Sent { anchor, .. } = &mut event {
+        anchor.prompt = change(anchor.prompt.as_deref());
+    }
+    event
+}
+
+/// How many items two prompts share from the beginning.
+fn shared(before: Option<&[PromptPiece]>, now: Option<&[PromptPiece]>) -> usize {
+    let (before, now) = (before.unwrap_or_default(), now.unwrap_or_default());
+    before.iter().zip(now).take_while(|(before, now)| before == now).count()
 }
 
 fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
-    let mut read = ReadLog { log: Conversation::new(), next: 0, end: 0, unbroken: false, torn: None };
+    let mut read =
+        ReadLog { log: Conversation::new(), next: 0, end: 0, unbroken: false, torn: None, prompt: None };
     let mut start = 0;
     for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let whole = line.strip_suffix(b"\n").unwrap_or(line);
@@ -267,15 +330,21 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
             Ok(record) => record,
             Err(detail) => {
                 let place = format!("{name}:{}", at + 1);
-                if at == 0 && bytes.contains(&b'\n') {
+                // A log that was just begun may have been torn inside its first line, and nothing else begins like that.
+                let begun = format!("{}\n", line_of(0, &first_record()));
+                if at == 0 && !begun.as_bytes().starts_with(line) {
                     let detail = format!("is no log: {detail}; expected the line that a log begins with");
                     return Err(Error::new(Repr::Journal { place, detail }));
                 }
-                // The end that a crash left is dropped. Where whole records follow, it was no crash.
-                let mut rest = bytes[start + line.len()..].split(|byte| *byte == b'\n');
-                if let Some(later) = rest.find_map(number) {
+                // The end that a crash left is dropped. What is a whole line, or stands before one, is no such end.
+                let rest = &bytes[start + line.len()..];
+                let whole_but_wrong = whole.len() < line.len() && has_the_form(whole);
+                let later = rest.split(|byte| *byte == b'\n').find_map(number);
+                if at > 0 && (whole_but_wrong || number(whole).is_some() || later.is_some()) {
+                    let later =
+                        later.map(|later| format!(", and record {later} follows it")).unwrap_or_default();
                     let detail = format!(
-                        "{detail}, and record {later} follows it: the file was changed or damaged; restore it from a copy, or cut it off before this line"
+                        "{detail}{later}: the file was changed or damaged, or written by a later version; restore it from a copy, or cut it off before this line"
                     );
                     return Err(Error::new(Repr::Journal { place, detail }));
                 }
@@ -291,6 +360,21 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
             }
             (_, Record::Message(message)) => drop(read.log.push(message)),
             (_, Record::Event(event)) => read.log.record(*event),
+            (_, Record::Sent(same, event)) => {
+                let before = read.prompt.as_deref().unwrap_or_default();
+                let Some(before) = before.get(..same) else {
+                    let place = format!("{name}:{}", at + 1);
+                    let detail = "repeats more of the last prompt than that holds; expected no more".into();
+                    return Err(Error::new(Repr::Journal { place, detail }));
+                };
+                let event = with_prompt(&event, |rest| {
+                    rest.map(|rest| before.iter().chain(rest).cloned().collect::<Vec<_>>().into())
+                });
+                if let Event::Sent { anchor, .. } = &event {
+                    read.prompt.clone_from(&anchor.prompt);
+                }
+                read.log.record(event);
+            }
             (_, Record::ContextWindowLog(_)) => {
                 let detail = "a log begins here; expected messages and events of the one that is open".into();
                 return Err(Error::new(Repr::Journal { place: format!("{name}:{}", at + 1), detail }));
@@ -315,6 +399,21 @@ fn parse(line: &[u8], next: u64) -> Result<Record, String> {
         return Err(format!("is record {}; expected record {next}", line.n));
     }
     serde_json::from_str(line.record.get()).map_err(|error| plain::without_place(&error))
+}
+
+/// Whether a line has the form of a record, whatever it says.
+fn has_the_form(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok_and(|text| serde_json::from_str::<Line<'_>>(text).is_ok())
+}
+
+/// The line of a record, without its end.
+fn line_of(n: u64, record: &str) -> String {
+    format!("{{\"n\":{n},\"sum\":\"{}\",\"record\":{record}}}", sum(n, record))
+}
+
+/// What a log begins with.
+fn first_record() -> String {
+    format!("{{\"context_window_log\":{VERSION}}}")
 }
 
 /// The number of a line that is a whole record.
@@ -352,8 +451,13 @@ pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     let mut name = name.to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let beside = path.with_file_name(name);
-    let written = File::create_new(&beside)
-        .and_then(|mut file| file.write_all(contents).and_then(|()| file.sync_all()))
+    let mut file = File::create_new(&beside)?;
+    // Who may read the old file may read the new one, and nobody else.
+    let rights = std::fs::metadata(&path).map(|old| old.permissions());
+    let written = rights
+        .map_or(Ok(()), |rights| file.set_permissions(rights))
+        .and_then(|()| file.write_all(contents))
+        .and_then(|()| file.sync_all())
         .and_then(|()| std::fs::rename(&beside, &path))
         .and_then(|()| sync_folder(&path));
     if written.is_err() {

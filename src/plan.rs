@@ -69,6 +69,8 @@ pub struct ContextPlan {
     pub(crate) before: Option<LastPrompt>,
     /// Items of the conversation that the plan asks about (rule T2).
     pub(crate) asked: BTreeSet<ItemId>,
+    /// How often the conversation had been compacted or rewound.
+    pub(crate) archives: usize,
 }
 
 /// What the prompt budget came from (rule B1).

@@ -816,10 +816,14 @@ fn an_agent_looks_after_its_own_window() {
     log.push(Message::assistant("").calls([wish.clone()]));
     let Some(ContextCall::Compact { answer, summary }) = answer(&log, &wish) else { panic!() };
     // Between the call and its answer nothing is compacted.
-    let state = manager.compact_as_asked(&mut log, summary.as_deref()).unwrap().unwrap_err();
+    let state = manager
+        .compact_as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref())
+        .unwrap()
+        .unwrap_err();
     assert_eq!(state, CompactionState::Waiting(Gate::OpenCall));
     log.push(answer);
-    let record = manager.compact_as_asked(&mut log, summary.as_deref()).unwrap().unwrap();
+    let record =
+        manager.compact_as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref()).unwrap().unwrap();
     assert_eq!(record.summary.as_deref(), Some("Kettles were discussed."));
     assert_eq!(ids(&log), ["#1", "m12", "m13", "m14"]);
 }
@@ -867,4 +871,220 @@ fn a_diff_names_compactions() {
     assert_eq!(explained.never.as_deref(), Some("archived by compaction #1"));
     let summary = manager.explain(&b, "summary:1").unwrap();
     assert!(summary.included && summary.leaves_at.is_none());
+}
+
+fn call(id: &str) -> Message {
+    Message::assistant("").calls([ToolCall::new(id, "look", "{}")])
+}
+
+/// Found by a reader, each of these.
+#[test]
+fn a_sliding_window_parts_no_call_from_a_late_result() {
+    let mut dropping = Config::preset("dropping").unwrap();
+    dropping.compaction.messages = Some(20);
+    let manager = bytes(dropping);
+    let orphans = |log: &Conversation| {
+        let plan = manager.build_plan(&PlanRequest::new(log).limits(limits(10_100))).unwrap();
+        plan.excluded.iter().filter(|row| row.reason.name() == "policy").count()
+    };
+    // Each turn's result comes in the next turn.
+    let mut log = Conversation::new();
+    for turn in 0..12 {
+        log.push(Message::user(format!("{turn} {}", "q".repeat(50))));
+        if turn > 0 {
+            log.push(Message::tool(format!("c{}", turn - 1), "r".repeat(50)));
+        }
+        log.push(call(&format!("c{turn}")));
+        log.push(Message::assistant("working on it"));
+    }
+    let job = manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap();
+    if let Some(job) = job {
+        drop(manager.fall_back(&mut log, &job));
+    }
+    assert_eq!(orphans(&log), 0);
+    // Inside the live turn: one call is answered long after the others.
+    for late in 3..20 {
+        let mut log = Conversation::from([Message::user("Go."), call("late")]);
+        for step in 0..30 {
+            log.push(call(&format!("s{step}")));
+            log.push(Message::tool(format!("s{step}"), "o".repeat(100)));
+            if step == late {
+                log.push(Message::tool("late", "here at last"));
+            }
+        }
+        let job = manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap().unwrap();
+        drop(manager.fall_back(&mut log, &job));
+        assert_eq!(orphans(&log), 0, "answered after {late} others");
+    }
+}
+
+#[test]
+fn what_is_asked_for_by_hand_waits_too() {
+    let manager = bytes(Config::default());
+    let mut log = talk(12, 60);
+    log.push(Message::user("go"));
+    log.push(
+        Message::assistant("").calls([ToolCall::new("b", "look", "{}"), ToolCall::new("c", "look", "{}")]),
+    );
+    log.push(Message::tool("b", "done"));
+    assert!(manager.compaction_of(&log, None, None).unwrap().is_none(), "a call waits");
+    log.push(Message::tool("c", "done"));
+    let job = manager.compaction_of(&log, None, Some(&"m3".into())).unwrap().unwrap();
+    log.responding(true);
+    let error = manager.apply_compaction(&mut log, &job, "They talked.").unwrap_err();
+    assert!(error.to_string().contains("a reply is being received"), "{error}");
+    log.responding(false);
+    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    // What leads the prompt is no part of any range.
+    let mut log = Conversation::from([Message::system("Be brief.")]);
+    log.extend((0..10).map(|at| said(at, 80)));
+    let job = manager.compaction_of(&log, Some(&"m0".into()), Some(&"m4".into())).unwrap().unwrap();
+    let texts: Vec<&str> = job.messages().iter().map(Message::text).collect();
+    assert_eq!(texts.iter().filter(|text| **text == "Be brief.").count(), 1);
+    assert_eq!(manager.apply_compaction(&mut log, &job, "s").unwrap().messages_archived, 4);
+}
+
+#[test]
+fn a_compaction_that_helps_forgets_what_failed() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let mut log = Conversation::from([Message::user("Go on for ever.")]);
+    let mut helped = 0;
+    for step in 0..400 {
+        log.push(call(&format!("c{step}")));
+        log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
+        let request = PlanRequest::new(&log).limits(limits(10_100));
+        if let Some(job) = manager.compaction_due(request).unwrap() {
+            assert!(manager.apply_compaction(&mut log, &job, "").is_err());
+            helped += usize::from(manager.fall_back(&mut log, &job).unwrap().progress);
+        }
+    }
+    assert!(helped > 5, "{helped}");
+}
+
+#[test]
+fn starting_fresh_by_strategy_keeps_what_waits() {
+    let manager = bytes(config(|config| config.compaction.strategy = Strategy::Fresh));
+    let mut log = talk(41, 100);
+    let job = manager.compaction_now(PlanRequest::new(&log).limits(limits(4_100))).unwrap().unwrap();
+    log.push(Message::user("and one more"));
+    manager.fall_back(&mut log, &job).unwrap();
+    assert_eq!(ids(&log), ["m40", "m41"]);
+}
+
+#[test]
+fn an_earlier_summary_keeps_half_of_a_digest() {
+    let manager = bytes(config(|config| {
+        (config.compaction.retain.messages, config.compaction.digest.max_tokens) = (Some(2), 1_500);
+    }));
+    let mut log = talk(12, 200);
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    let summary = format!("The first half. {}", "What was agreed. ".repeat(40));
+    manager.apply_compaction(&mut log, &job, &summary).unwrap();
+    for step in 0..60 {
+        log.push(call(&format!("c{step}")));
+        log.push(Message::tool(format!("c{step}"), format!("result {step}")));
+    }
+    log.push(Message::assistant("Done."));
+    let digest = manager.compaction_now(&log).unwrap().unwrap().digest().unwrap();
+    assert!(digest.contains(summary.trim()) && digest.len() <= 1_500, "{digest}");
+    // With room for it, nothing is clipped.
+    let manager = bytes(config(|config| config.compaction.digest.max_tokens = 100_000));
+    let mut log = Conversation::from([Message::user("w".repeat(3_000)), Message::assistant("x")]);
+    log.extend((0..4).map(|at| said(at, 60)));
+    let digest = manager.compaction_now(&log).unwrap().unwrap().digest().unwrap();
+    assert!(digest.contains(&"w".repeat(3_000)));
+}
+
+#[test]
+fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let request = asking(|log| PlanRequest::new(log).limits(limits(20_100)));
+    let mut log = talk(11, 100);
+    let plan = manager.build_plan(&request(&log)).unwrap();
+    log.push_reply(&plan, said(11, 100), Usage::openai(1_100, 0, 100));
+    assert_eq!(manager.usage(request(&log)).unwrap().pressure.n, 1_200);
+    log.pin(PinnedItem::new("long", "n".repeat(8_000)));
+    log.push_system("rules", "r".repeat(8_000));
+    let usage = manager.usage(request(&log)).unwrap();
+    assert_eq!((usage.pressure.n, usage.level), (17_200, Level::Approaching));
+    log.unpin("long");
+    assert_eq!(manager.usage(request(&log)).unwrap().pressure.n, 9_200);
+}
+
+#[test]
+fn a_request_is_in_the_order_of_the_prompt_and_tells_nobody_what_has_expired() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let mut log = Conversation::from([Message::system("Fix."), Message::user("Fix it.")]);
+    let mut compactions = 0;
+    for step in 0..120 {
+        log.push(call(&format!("c{step}")));
+        log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
+        if let Some(job) = manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap() {
+            let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+            let texts = |messages: &[Message]| {
+                messages.iter().map(|message| message.text().to_owned()).collect::<Vec<_>>()
+            };
+            let (asked, sent) = (texts(job.messages()), texts(plan.messages()));
+            assert_eq!(asked[..asked.len() - 1], sent[..asked.len() - 1], "compaction {compactions}");
+            manager.apply_compaction(&mut log, &job, "Much was tried.").unwrap();
+            compactions += 1;
+        }
+    }
+    assert!(compactions > 1);
+    let mut log = talk(12, 60);
+    log.push(Message::user("The code of the door is 4711."));
+    log.set_ttl("m12", Ttl::NoneRemaining).unwrap();
+    log.extend((0..4).map(|at| said(at, 60)));
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    assert!(job.messages().iter().all(|message| !message.text().contains("4711")));
+    assert!(!job.digest().unwrap().contains("4711"));
+}
+
+#[test]
+fn records_of_a_file_that_make_no_sense_are_not_used() {
+    let block = |fields: &str| {
+        format!(
+            r#"{{"messages":[{{"role":"user","content":"a"}},
+            {{"role":"assistant","content":null,"tool_calls":[{{"id":"c","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}},
+            {{"role":"tool","tool_call_id":"c","content":"r"}},{{"role":"assistant","content":"b"}},
+            {{"role":"user","content":[{{"type":"context_compaction","summary":"s",{fields}}}]}},{{"role":"user","content":"d"}}]}}"#
+        )
+    };
+    for fields in [
+        r#""head":"m2""#,
+        r#""head":"m1""#,
+        r#""first_active":"m2""#,
+        r#""from":"m3","first_active":"m1""#,
+        r#""from":"m1","first_active":"m1""#,
+        r#""from":"nobody""#,
+    ] {
+        let session = Session::from_json(&block(fields)).unwrap();
+        assert_eq!((session.ignored().len(), session.log.compactions().count()), (1, 0), "{fields}");
+    }
+    let session =
+        Session::from_json(&block(r#""compaction_number":4294967295,"first_active":"m3""#)).unwrap();
+    assert_eq!(session.log.compactions().map(|record| record.number).collect::<Vec<_>>(), [1]);
+    let session = Session::from_json(&block(r#""head":"m0""#)).unwrap();
+    assert_eq!(ids(&session.log), ["m0", "#1", "m4"]);
+}
+
+#[test]
+fn a_rewind_takes_the_call_of_a_result_with_it() {
+    let mut log =
+        Conversation::from([Message::user("a"), call("x"), Message::tool("x", "r"), Message::assistant("b")]);
+    log.rewind_before("m2").unwrap();
+    assert_eq!(ids(&log), ["m0"]);
+    assert_eq!(log.open_calls().count(), 0);
+    // What was answered in archived messages stays answered (rule H1).
+    let manager = bytes(Config::default());
+    let mut log = Conversation::from([Message::user("a"), call("x"), Message::tool("x", "first")]);
+    log.extend((0..8).map(|at| said(at, 80)));
+    let job = manager.compaction_of(&log, None, Some(&"m4".into())).unwrap().unwrap();
+    manager.apply_compaction(&mut log, &job, "s").unwrap();
+    log.push(Message::tool("x", "again"));
+    log.push(call("x"));
+    log.push(Message::tool("x", "second"));
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert!(plan.messages().iter().any(|message| message.text() == "second"));
+    assert!(plan.excluded.iter().any(|row| row.reason.to_string() == "a second result for one call"));
 }

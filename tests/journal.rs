@@ -44,7 +44,7 @@ fn writer() {
             let text = format!("message {n} {}", "words ".repeat(n % 7));
             log.push(if n.is_multiple_of(2) { Message::user(text) } else { Message::assistant(text) });
         }
-        if let Some(record) = manager.compact_without_model(&mut log).unwrap() {
+        if let Some(record) = manager.compact_without_model(&mut log, &[], RequestLimits::new()).unwrap() {
             assert_eq!(record.number as usize, log.compactions().count());
         }
         journal.save(&log).unwrap();
@@ -123,7 +123,7 @@ fn log() -> Conversation {
     log.push_reply(&plan, Message::assistant("reply"), Usage::anthropic(10, 20, 30, 40));
     log.complete_turn(&plan);
     log.pin_message("m3", Priority::High).unwrap();
-    manager().compact_without_model(&mut log).unwrap().unwrap();
+    manager().compact_without_model(&mut log, &[], RequestLimits::new()).unwrap().unwrap();
     let usage = manager().usage(&log).unwrap();
     log.observe(usage);
     log.push(Message::user("more"));
@@ -227,6 +227,15 @@ fn what_is_damaged_or_no_log_is_told_by_its_line() {
             }),
         ),
         ("a session", error_of(b"{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n")),
+        ("a session on one line", error_of(b"{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}")),
+        ("the last line but one is gone", with(&|lines| drop(lines.remove(lines.len() - 2)))),
+        (
+            "a byte of the last line",
+            with(&|lines| {
+                let last = lines.pop().unwrap().replace("more", "mode");
+                lines.push(last);
+            }),
+        ),
         ("a picture", error_of(b"\x89PNG\r\n\x1a\n\0\0\n")),
     ] {
         errors += &format!("--- {what}\n{error}\n");
@@ -238,8 +247,34 @@ fn what_is_damaged_or_no_log_is_told_by_its_line() {
 fn a_conversation_of_another_file_is_refused() {
     let path = fresh("other");
     let mut journal = Journal::create(&path, &log()).unwrap();
-    let error = journal.save(&Conversation::new()).unwrap_err();
-    assert!(error.to_string().contains("holds more than this conversation"), "{error}");
+    let mut longer = log();
+    longer.extend((0..50).map(|at| Message::user(format!("other {at}"))));
+    let others: Conversation =
+        (0..90).map(|at| Message::user(format!("other {at}"))).collect::<Vec<_>>().into();
+    for other in [Conversation::new(), others] {
+        let error = journal.save(&other).unwrap_err();
+        assert!(error.to_string().contains("holds another conversation, or more of this one"), "{error}");
+    }
+    journal.save(&longer).unwrap();
+}
+
+/// Of each prompt only what differs from the one before is written.
+#[test]
+fn a_log_grows_with_what_is_said() {
+    let path = fresh("growth");
+    let (mut journal, mut log) = Journal::open(&path).unwrap();
+    let mut sizes = Vec::new();
+    for turn in 0..300 {
+        log.push(Message::user(format!("question {turn}")));
+        let plan = manager().build_plan(&PlanRequest::new(&log)).unwrap();
+        log.push_reply(&plan, Message::assistant("answer"), None);
+        journal.save(&log).unwrap();
+        sizes.push(fs::metadata(&path).unwrap().len());
+    }
+    assert!(sizes[299] - sizes[149] < (sizes[149] - sizes[0]) * 5 / 4, "{} {}", sizes[149], sizes[299]);
+    drop(journal);
+    let (_, again) = Journal::open(&path).unwrap();
+    assert_eq!(again.anchor(), log.anchor(), "the last prompt is whole again");
 }
 
 #[test]

@@ -34,14 +34,23 @@ pub(super) fn of(frame: &Frame<'_>, pool: &Pool<'_>, meter: &Meter, sent: &Sent<
     let block = sent.overhead.iter().filter(|line| line.what == "rag_block").map(|line| line.tokens).sum();
     let apart = apart.saturating_add_signed(block);
     let left_out = ratio.tokens(sent.excluded.iter().map(|row| bytes_left_out(row, pool)).sum());
-    let reported = reported(frame, pool, meter, sent, &ratio);
+    let head = head(pool, sent);
+    let reported = reported(frame, pool, meter, sent, &ratio, head);
     let estimate = sent.total.n.saturating_sub(apart).saturating_add(left_out);
     let certainty =
         if left_out > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
     let pressure = TokenCount { n: reported.unwrap_or(estimate), certainty };
     let usage = ContextUsage::new(pressure, reported.is_some(), &frame.limits, frame.usage);
     let compactions = pool.log().compactions().count() as u64;
-    ContextUsage { fill: sent.total.n, budget: frame.prompt_budget, apart, left_out, compactions, ..usage }
+    ContextUsage {
+        fill: sent.total.n,
+        budget: frame.prompt_budget,
+        apart,
+        left_out,
+        head,
+        compactions,
+        ..usage
+    }
 }
 
 /// From the newest report that is believed: what it says, without the documents and state of its prompt, with what its
@@ -52,6 +61,7 @@ fn reported(
     meter: &Meter,
     sent: &Sent<'_>,
     ratio: &Ratio,
+    head: u64,
 ) -> Option<u64> {
     let log = pool.log();
     let target = Target::of(frame.model);
@@ -71,7 +81,24 @@ fn reported(
     let tokens = tokens.saturating_add(ratio.tokens(bytes));
     let tokens = frame.margin.map_or(tokens, |margin| margin.scaled(tokens));
     let before = report.context_size.saturating_sub(report.apart).saturating_add(report.left_out);
+    // What stands at the head now, and did not then, or the other way round.
+    let before = before.saturating_add(head).saturating_sub(report.head);
     Some(before.saturating_add(tokens))
+}
+
+/// What is sent beside the active conversation: it may change without a message. Messages that are pinned where they stand
+/// are part of the conversation.
+fn head(pool: &Pool<'_>, sent: &Sent<'_>) -> u64 {
+    let log = pool.log();
+    let leads = |position: u32| position < log.turns().leading() || log.view().archived(position).is_some();
+    let stands_apart = |row: &&PlannedItem| {
+        row.section == Section::SystemPinned
+            && row.source != Source::State
+            && log.position_of(&row.id).is_none_or(leads)
+    };
+    let rows: u64 = sent.rows.iter().filter(stands_apart).map(|row| row.tokens.n).sum();
+    let tools = sent.overhead.iter().filter(|line| line.what == "tools").map(|line| line.tokens).sum();
+    rows.saturating_add_signed(tools)
 }
 
 /// Documents and state are no part of pressure.

@@ -16,7 +16,7 @@ const ARGUMENTS: usize = 160;
 const OUTCOME: usize = 160;
 
 /// What requests are clipped to, one after the other, before the oldest entries are folded into counts.
-const CLIPS: [usize; 4] = [REQUEST, 600, 200, 80];
+const CLIPS: [usize; 5] = [usize::MAX, REQUEST, 600, 200, 80];
 
 /// Resources that are listed.
 const TOUCHED: usize = 20;
@@ -61,8 +61,14 @@ pub(super) fn text(
     let last =
         messages.iter().rev().find(|message| message.role() == Role::Assistant && !said(message).is_empty());
     let last = last.map(|message| said(message));
-    let whole = |clip: usize, folded: usize| written(earlier, &entries, last.as_deref(), clip, folded);
     let fits = |text: &str| -> Result<bool, Error> { Ok(counter.count_up_to(text, most)?.n <= most) };
+    let everything = written(&earlier.join("\n\n"), &entries, last.as_deref(), usize::MAX, 0);
+    if fits(&everything)? {
+        return Ok(everything);
+    }
+    // What earlier summaries say keeps half of the room, whatever comes after.
+    let earlier = shortened(&earlier.join("\n\n"), most / 2, counter)?;
+    let whole = |clip: usize, folded: usize| written(&earlier, &entries, last.as_deref(), clip, folded);
     for clip in CLIPS {
         let text = whole(clip, 0);
         if fits(&text)? {
@@ -73,9 +79,9 @@ pub(super) fn text(
     let (mut too_few, mut enough) = (0, entries.len());
     while enough - too_few > 1 {
         let middle = usize::midpoint(too_few, enough);
-        if fits(&whole(CLIPS[3], middle))? { enough = middle } else { too_few = middle }
+        if fits(&whole(CLIPS[4], middle))? { enough = middle } else { too_few = middle }
     }
-    let text = whole(CLIPS[3], enough);
+    let text = whole(CLIPS[4], enough);
     if fits(&text)? {
         return Ok(text);
     }
@@ -128,10 +134,17 @@ fn collapsed(entries: Vec<Entry>) -> Vec<Entry> {
     kept
 }
 
-fn written(earlier: &[&str], entries: &[Entry], last: Option<&str>, clip: usize, folded: usize) -> String {
+/// A text in at most so many tokens.
+fn shortened(text: &str, most: u64, counter: &TokenCounter) -> Result<String, Error> {
+    let (beginning, _) = counter.prefix_within(text.trim(), most)?;
+    let more = text.trim().len() - beginning.len();
+    Ok(if more == 0 { beginning.into() } else { format!("{} [{more} more bytes]", beginning.trim_end()) })
+}
+
+fn written(earlier: &str, entries: &[Entry], last: Option<&str>, clip: usize, folded: usize) -> String {
     let mut text = String::new();
-    for summary in earlier {
-        let _ = writeln!(text, "Before that: {}\n", clipped(summary.trim(), clip * 2));
+    if !earlier.is_empty() {
+        let _ = writeln!(text, "Before that: {earlier}\n");
     }
     let (old, recent) = parted(entries, folded);
     if !old.is_empty() {
@@ -171,7 +184,7 @@ fn written(earlier: &[&str], entries: &[Entry], last: Option<&str>, clip: usize,
         }
     }
     if let Some(last) = last {
-        let _ = writeln!(text, "The assistant said last: {}", clipped(last, clip));
+        let _ = writeln!(text, "The assistant said last: {}", clipped(last, clip.min(REQUEST)));
     }
     text.trim_end().to_owned()
 }
@@ -294,8 +307,9 @@ pub(super) fn lines(message: &Message) -> Vec<String> {
     lines
 }
 
-/// The newest of some lines, as many as fit into so many tokens; of the first that does not, its beginning.
-pub(super) fn newest(lines: &[String], limit: u64, counter: &TokenCounter) -> Result<String, Error> {
+/// The newest of some lines, as many as fit into so many tokens; of the first that does not, its beginning. None where that is
+/// nothing.
+pub(super) fn newest(lines: &[String], limit: u64, counter: &TokenCounter) -> Result<Option<String>, Error> {
     let mut kept: Vec<&str> = Vec::new();
     let mut left = limit.saturating_sub(LEFT_OUT);
     for (at, line) in lines.iter().enumerate().rev() {
@@ -306,17 +320,19 @@ pub(super) fn newest(lines: &[String], limit: u64, counter: &TokenCounter) -> Re
             continue;
         }
         let (beginning, _) = counter.prefix_within(line, left.saturating_sub(1))?;
+        if kept.is_empty() && beginning.trim().is_empty() {
+            return Ok(None);
+        }
         kept.push(beginning);
-        let gone = format!("[{at} earlier lines are left out.]");
-        let mut text = gone;
+        let mut text = format!("[{at} earlier lines are left out.]");
         for line in kept.iter().rev() {
             text.push('\n');
             text.push_str(line);
         }
-        return Ok(text);
+        return Ok(Some(text));
     }
     kept.reverse();
-    Ok(kept.join("\n"))
+    Ok(Some(kept.join("\n")))
 }
 
 /// Tokens kept for the line that says how many lines are left out.

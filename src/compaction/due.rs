@@ -148,7 +148,7 @@ impl ContextWindowManager {
             usage: plan.usage,
             limits: plan.limits,
             messages: log.active_messages(),
-            turns: u64::from(log.turns().count()),
+            turns: log.active_turns(),
             drops,
         })
     }

@@ -61,6 +61,12 @@ impl Room {
         }
         fits
     }
+
+    /// Takes what has to be kept, whether there is room or not.
+    fn charge(&mut self, tokens: u64, messages: u64) {
+        self.tokens = self.tokens.saturating_sub(tokens);
+        self.messages = self.messages.saturating_sub(messages);
+    }
 }
 
 impl Kept {
@@ -83,7 +89,11 @@ impl Kept {
 
     fn within(weights: &Weights<'_>, mut room: Room) -> Option<Self> {
         let (live, earlier) = weights.turns.split_last()?;
-        let whole = live.exchanges.is_empty() || room.take(live.tokens(), live.messages());
+        let waits = live.exchanges.is_empty();
+        if waits {
+            room.charge(live.tokens(), live.messages());
+        }
+        let whole = waits || room.take(live.tokens(), live.messages());
         if !whole {
             return Some(Self::inside(weights, live, room));
         }
@@ -103,21 +113,24 @@ impl Kept {
     /// works on stays.
     fn inside(weights: &Weights<'_>, live: &Turn, mut room: Room) -> Self {
         if let Some(head) = &live.head {
-            room.tokens = room.tokens.saturating_sub(head.tokens);
-            room.messages = room.messages.saturating_sub(head.messages);
+            room.charge(head.tokens, head.messages);
         }
         let mut first = None;
         for part in live.exchanges.iter().rev() {
-            if !room.take(part.tokens, part.messages) && !part.open {
+            let fits = room.take(part.tokens, part.messages);
+            if fits || part.open {
+                first = Some(part.at);
+            }
+            // What has to stay and takes more than there is leaves nothing for others.
+            if !fits {
                 break;
             }
-            first = Some(part.at);
         }
         Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(weights)
     }
 
     /// The same with no exchange on both sides of the boundary: from the newest one back, each that would be moves it.
-    fn aligned(mut self, weights: &Weights<'_>) -> Self {
+    pub(super) fn aligned(mut self, weights: &Weights<'_>) -> Self {
         let Some(mut first) = self.first else { return self };
         loop {
             let before = first;
@@ -152,7 +165,9 @@ impl Kept {
         let start = from.map(position).transpose()?;
         let end = to.map(position).transpose()?.map(|last| last + 1);
         let messages = log.turns().messages();
-        let (mut from, mut first) = (start.unwrap_or_else(|| log.turns().leading()), end.unwrap_or(messages));
+        // What leads the prompt stays.
+        let leading = log.turns().leading();
+        let (mut from, mut first) = (start.unwrap_or(leading).max(leading), end.unwrap_or(messages));
         if from >= first {
             let (id, hint) =
                 (log.message_id(from), "it stands after the end of the range; expected an earlier start");

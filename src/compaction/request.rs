@@ -2,12 +2,14 @@
 
 use super::{digest, instruction, kept::Kept};
 use crate::{
+    anchor::Steady,
     config::RequestForm,
-    conversation::Conversation,
+    conversation::{Active, CompactionKind, Conversation},
     error::{Error, Repr},
+    expiry::Fate,
     item::{ItemId, Section},
     manager::ContextWindowManager,
-    message::{Message, Prompt, Tool},
+    message::{Message, Prompt, Role, Tool},
     model::RequestLimits,
     reason::ExcludedReason,
     request::PlanRequest,
@@ -33,7 +35,9 @@ pub struct CompactionRequest {
     tries: u8,
     /// What the request may take.
     window: u64,
-    archived: Archived,
+    material: Material,
+    /// How many messages the summary is to stand for.
+    archives: u64,
     head: Option<ItemId>,
     from: Option<ItemId>,
     first: Option<ItemId>,
@@ -48,17 +52,30 @@ pub struct CompactionRequest {
     pub(super) timestamp: Option<String>,
 }
 
-/// What the summary stands for.
+/// What the request is made of, in the order of the prompt.
 #[derive(Debug, Clone, Default)]
-struct Archived {
+struct Material {
     /// What stands at the head of the prompt.
     system: Vec<Message>,
     notes: Vec<Message>,
-    /// Earlier summaries that are folded in.
-    summaries: Vec<(Message, String)>,
-    messages: Vec<Message>,
-    /// Of those, what stands before the summary afterwards, and so is no part of what it stands for.
-    head: Option<usize>,
+    pieces: Vec<Piece>,
+}
+
+/// A message of the prompt, and what it is to the summary.
+#[derive(Debug, Clone)]
+struct Piece {
+    message: Message,
+    is: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    /// The summary is to stand for it.
+    Archived,
+    /// It stays: the question before the summary, or what a pin keeps.
+    Stays,
+    /// An earlier summary, which is folded in.
+    Summary(String),
 }
 
 impl CompactionRequest {
@@ -76,7 +93,10 @@ impl CompactionRequest {
             form: manager.config().compaction.summary.form,
             tries: 0,
             window: u64::MAX,
-            archived: Archived::of(log, kept),
+            archives: log
+                .record_of(CompactionKind::Summary, kept.head, kept.from, kept.first)
+                .messages_archived,
+            material: Material::of(manager, request, kept)?,
             head: id(kept.head),
             from: id(kept.from),
             first: id(kept.first),
@@ -119,7 +139,8 @@ impl CompactionRequest {
         let mut job = self.clone();
         (job.form, job.tries) = (RequestForm::Transcript, self.tries + 1);
         let job = job.made_for(&self.manager, half)?;
-        Ok((job.tokens.n < self.tokens.n).then_some(job))
+        let says_something = !job.prompt.messages.is_empty();
+        Ok((says_something && job.tokens.n < self.tokens.n).then_some(job))
     }
 
     /// Adds what is to stand inside the summary message beside the summary: the host's plan, open files, loaded skills
@@ -137,7 +158,8 @@ impl CompactionRequest {
         self
     }
 
-    /// What is sent: the messages, the instruction last.
+    /// What is sent: the messages, the instruction last. Empty where the summariser's window has no room for any of the
+    /// conversation: then [`CompactionRequest::for_summariser`] or [`ContextWindowManager::fall_back`] is what is left.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages
@@ -176,8 +198,7 @@ impl CompactionRequest {
     /// How many messages its summary is to stand for.
     #[must_use]
     pub fn messages_archived(&self) -> u64 {
-        let head = u64::from(self.archived.head.is_some());
-        (self.archived.messages.len() as u64).saturating_sub(head)
+        self.archives
     }
 
     /// What a user interface is told of it (rule C10).
@@ -205,16 +226,18 @@ impl CompactionRequest {
     /// `ErrorKind::Count` when the counter fails.
     pub fn digest(&self) -> Result<String, Error> {
         let options = self.manager.config().compaction.digest;
-        let earlier: Vec<&str> = self.archived.summaries.iter().map(|(_, text)| text.as_str()).collect();
-        let head = self.archived.head;
-        let messages = self.archived.messages.iter().enumerate();
-        let messages: Vec<&Message> =
-            messages.filter(|(at, _)| Some(*at) != head).map(|(_, message)| message).collect();
+        let pieces = &self.material.pieces;
+        let earlier: Vec<&str> = pieces.iter().filter_map(Piece::summary).collect();
+        let archived = pieces.iter().filter(|piece| piece.is == Kind::Archived);
+        let messages: Vec<&Message> = archived.map(|piece| &piece.message).collect();
         digest::text(&earlier, &messages, options.max_tokens, self.manager.counter())
     }
 
     /// Fails where the log is not the one that the job was made for, or was compacted or rewound since (rule C5).
     pub(super) fn check(&self, log: &Conversation) -> Result<(), Error> {
+        if log.is_responding() || log.is_played_back() {
+            return Err(Error::new(Repr::NotNow));
+        }
         let known = [&self.head, &self.from, &self.first].into_iter().flatten();
         let gone = known.into_iter().any(|id| log.position_of(id).is_none());
         if log.archive_events() != self.version || log.turns().messages() < self.length || gone {
@@ -228,24 +251,28 @@ impl CompactionRequest {
         let position = |id: &Option<ItemId>| id.as_ref().and_then(|id| log.position_of(id));
         let mut first = position(&self.first).unwrap_or(self.length);
         // A result that came meanwhile belongs to its call: both stay.
-        let spans: Vec<Range<u32>> = log.active_spans().collect();
-        loop {
-            let before = first;
-            for span in spans.iter().rev().filter(|span| span.end > span.start) {
-                if span.start < first && span.end > first {
-                    first = span.start;
-                }
-            }
-            if first == before {
-                break;
-            }
-        }
+        first = unparted(log, first);
+        let head = position(&self.head).filter(|head| *head < first);
         let first = (first < log.turns().messages()).then_some(first);
-        let kept = Kept { head: position(&self.head), from: position(&self.from), first };
+        let kept = Kept { head, from: position(&self.from), first };
         if !kept.archives_anything(log) {
             return Err(Error::new(Repr::NothingToCompact));
         }
+        // A summary of much more than it would stand for says it twice.
+        let archived =
+            log.record_of(CompactionKind::Summary, kept.head, kept.from, kept.first).messages_archived;
+        if archived < self.messages_archived() / 2 {
+            return Err(Error::new(Repr::StaleSummary));
+        }
         Ok(kept)
+    }
+
+    /// What stays where everything else is archived: what waits for an answer, and what came meanwhile.
+    pub(super) fn kept_by_starting_fresh(&self, log: &Conversation) -> Kept {
+        let spoke = log.messages().iter().rposition(|message| message.role() == Role::Assistant);
+        let waits = spoke.map_or(0, |at| at as u32 + 1);
+        let first = unparted(log, waits.max(log.turns().leading()).min(self.length));
+        Kept { head: None, from: None, first: (first < log.turns().messages()).then_some(first) }
     }
 
     /// A request of the log with what the job remembers.
@@ -278,13 +305,14 @@ impl CompactionRequest {
             }
             self.form = RequestForm::Transcript;
         }
-        (self.prompt, self.tokens) = self.transcript()?;
+        let nothing = (Prompt::default(), TokenCount { n: 0, certainty: self.tokens.certainty });
+        (self.prompt, self.tokens) = self.transcript()?.unwrap_or(nothing);
         Ok(self)
     }
 
     /// The same system texts, tools and messages, then the instruction; none where that does not fit.
     fn conversation(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
-        let parts = &self.archived;
+        let parts = &self.material;
         let mut log = Conversation::new();
         for (at, text) in parts.system.iter().enumerate() {
             log.push_system(format!("system-{at}"), text.text());
@@ -295,8 +323,7 @@ impl CompactionRequest {
                     .ttl(crate::item::Ttl::Unlimited),
             );
         }
-        log.extend(parts.summaries.iter().map(|(message, _)| message.clone()));
-        log.extend(parts.messages.iter().map(|message| message.clone().without_id()));
+        log.extend(parts.pieces.iter().map(|piece| piece.message.clone().without_id()));
         log.push(Message::user(self.instruction()));
         let request = PlanRequest {
             focus: self.focus.clone(),
@@ -310,36 +337,47 @@ impl CompactionRequest {
         Ok(fits.then(|| (plan.prompt.clone(), plan.total)))
     }
 
-    /// A text of what was said, the newest of it whole and the oldest as a digest, in the window.
-    fn transcript(&self) -> Result<(Prompt, TokenCount), Error> {
-        let parts = &self.archived;
-        let lines: Vec<String> = parts.messages.iter().flat_map(digest::lines).collect();
-        let earlier = parts.summaries.iter().map(|(_, text)| format!("Earlier summary: {text}"));
-        let lines: Vec<String> = earlier.chain(lines).collect();
+    /// A text of what was said, as much of the newest as fits the window; none where that is nothing.
+    fn transcript(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
+        let lines: Vec<String> = self.material.pieces.iter().flat_map(Piece::lines).collect();
         let instruction = self.instruction();
         let counter = self.manager.counter();
         let mut limit = self.window.saturating_sub(counter.count(&instruction)?.n.saturating_add(AROUND));
         // What is around the text, and joins, are known once it is counted.
         for _ in 0..TRIES {
-            let text = digest::newest(&lines, limit, counter)?;
+            let Some(text) = digest::newest(&lines, limit, counter)? else { break };
             let message = Message::user(format!("{}\n\n{instruction}", wording::transcript(&text)));
             let log = Conversation::from([message]);
             let plan =
                 self.manager.plan(&PlanRequest::new(&log).limits(RequestLimits::budget(self.window)))?;
             let over = plan.overflow_tokens();
-            if over == 0 || limit == 0 {
-                return Ok((plan.prompt.clone(), plan.total));
+            if over == 0 {
+                return Ok(Some((plan.prompt.clone(), plan.total)));
             }
             limit = limit.saturating_sub(over);
         }
-        let log = Conversation::from([Message::user(instruction)]);
-        let plan = self.manager.plan(&PlanRequest::new(&log).limits(RequestLimits::budget(self.window)))?;
-        Ok((plan.prompt.clone(), plan.total))
+        Ok(None)
     }
 
     fn instruction(&self) -> String {
         let options = &self.manager.config().compaction.summary;
         instruction::text(&options.instruction, options.max_tokens)
+    }
+}
+
+/// The boundary moved back until no exchange is on both sides of it.
+fn unparted(log: &Conversation, mut first: u32) -> u32 {
+    let spans: Vec<Range<u32>> = log.active_spans().collect();
+    loop {
+        let before = first;
+        for span in spans.iter().rev() {
+            if span.start < first && span.end > first {
+                first = span.start;
+            }
+        }
+        if first == before {
+            return first;
+        }
     }
 }
 
@@ -352,32 +390,71 @@ impl AsRef<Prompt> for CompactionRequest {
     }
 }
 
-impl Archived {
-    fn of(log: &Conversation, kept: Kept) -> Self {
-        let from = kept.from.unwrap_or_else(|| log.turns().leading());
+impl Material {
+    /// What is active up to the boundary; what has expired or can never be sent is not told to anybody.
+    fn of(manager: &ContextWindowManager, request: &PlanRequest<'_>, kept: Kept) -> Result<Self, Error> {
+        let log = request.log;
+        let pool = manager.pool(request, Steady::default())?;
+        let leading = log.turns().leading();
+        let from = kept.from.unwrap_or(leading);
         let first = kept.first.unwrap_or_else(|| log.turns().messages());
-        let leading = (0..log.turns().leading()).map(|position| log.message(position).clone());
-        let mut parts = Self {
-            system: log.system().iter().cloned().chain(leading).filter(|text| !text.is_empty()).collect(),
+        let leads = (0..leading).map(|position| log.message(position).clone());
+        let mut material = Self {
+            system: log.system().iter().cloned().chain(leads).filter(|text| !text.is_empty()).collect(),
             notes: log.notes().iter().map(|note| note.message.clone()).collect(),
-            ..Self::default()
+            pieces: Vec::new(),
         };
-        let folded = |position: u32| position > from && position <= first;
-        for placed in log.view().summaries().filter(|placed| folded(placed.range.end)) {
-            if let Some(record) = log.compaction(placed.number) {
-                let text = record.summary.clone().unwrap_or_default();
-                let message = Message::user(wording::summary(&text, record.messages_archived, &record.state));
-                parts.summaries.push((message, text));
-            }
-        }
-        for position in from..first {
-            if log.view().archived(position).is_none() {
-                if kept.head == Some(position) {
-                    parts.head = Some(parts.messages.len());
+        for part in log.active() {
+            let piece = match part {
+                Active::Summary(record) => {
+                    let place = log.view().place_of(record.number);
+                    if place <= from && kept.from.is_some() || place > first {
+                        continue;
+                    }
+                    let text = record.summary.clone().unwrap_or_default();
+                    let message = wording::summary(&text, record.messages_archived, &record.state);
+                    Piece { message: Message::user(message), is: Kind::Summary(text) }
                 }
-                parts.messages.push(log.message(position).clone());
-            }
+                Active::Message { id, message } => {
+                    let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
+                        continue;
+                    };
+                    let archived = log.view().archived(position).is_some();
+                    let inside = (from..first).contains(&position);
+                    if !(inside || archived && kept.from.is_none()) {
+                        continue;
+                    }
+                    let stays = archived || kept.head == Some(position);
+                    let dead = match pool.unit_of(position).filter(|_| !stays) {
+                        Some(unit) => matches!(pool.fate(unit)?, Fate::Out(_)),
+                        None => false,
+                    };
+                    if dead {
+                        continue;
+                    }
+                    Piece { message: message.clone(), is: if stays { Kind::Stays } else { Kind::Archived } }
+                }
+            };
+            material.pieces.push(piece);
         }
-        parts
+        Ok(material)
+    }
+}
+
+impl Piece {
+    /// The text of an earlier summary.
+    fn summary(&self) -> Option<&str> {
+        match &self.is {
+            Kind::Summary(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The piece as lines of a transcript.
+    fn lines(&self) -> Vec<String> {
+        match &self.is {
+            Kind::Summary(text) => vec![format!("Earlier summary: {text}")],
+            _ => digest::lines(&self.message),
+        }
     }
 }

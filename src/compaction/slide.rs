@@ -28,17 +28,23 @@ pub(super) fn boundary(
             || options.on_drop && tokens > room
     };
     let mut kept = None;
+    // The last message of what is dropped: a boundary before it would part a call from its result.
+    let mut last = 0;
     for (at, turn) in weights.turns.iter().enumerate() {
         if kept.is_some() && !fires(tokens, messages, turns) {
             return Ok(kept);
         }
+        let reaches_to = last;
         let Some(next) = weights.turns.get(at + 1) else {
-            return Ok(inside(turn, &fires, (tokens, messages, turns)).or(kept));
+            return Ok(inside(turn, reaches_to, &fires, (tokens, messages, turns)).or(kept));
         };
         tokens = tokens.saturating_sub(turn.tokens());
         messages = messages.saturating_sub(turn.messages());
         turns -= 1;
-        kept = Some(Kept { head: None, from: None, first: next.first() });
+        last = turn.parts().map(|part| part.last).fold(last, u32::max);
+        if next.first().is_some_and(|first| last < first) {
+            kept = Some(Kept { head: None, from: None, first: next.first() });
+        }
     }
     Ok(kept)
 }
@@ -46,6 +52,7 @@ pub(super) fn boundary(
 /// Drops exchanges of the last turn, the oldest first, its newest one never.
 fn inside(
     turn: &Turn,
+    mut last: u32,
     fires: &impl Fn(u64, u64, u64) -> bool,
     (mut tokens, mut messages, turns): (u64, u64, u64),
 ) -> Option<Kept> {
@@ -58,7 +65,10 @@ fn inside(
         let [dropped, next] = pair else { break };
         tokens = tokens.saturating_sub(dropped.tokens);
         messages = messages.saturating_sub(dropped.messages);
-        kept = Some(Kept { head: Some(head), from: None, first: Some(next.at) });
+        last = last.max(dropped.last);
+        if last < next.at {
+            kept = Some(Kept { head: Some(head), from: None, first: Some(next.at) });
+        }
     }
     kept
 }

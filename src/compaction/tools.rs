@@ -6,6 +6,7 @@ use crate::{
     error::Error,
     manager::ContextWindowManager,
     message::{Message, Tool, ToolCall},
+    model::RequestLimits,
     request::PlanRequest,
 };
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ impl ContextWindowManager {
     }
 
     /// Compacts because the agent asked for it, with its own summary or a digest; says what state stands in the way where
-    /// nothing can be compacted now.
+    /// nothing can be compacted now. Tools and limits are those of the prompts.
     ///
     /// # Errors
     ///
@@ -106,10 +107,13 @@ impl ContextWindowManager {
     pub fn compact_as_asked(
         &self,
         log: &mut Conversation,
+        tools: &[Tool],
+        limits: RequestLimits,
         summary: Option<&str>,
     ) -> Result<Result<crate::conversation::Compaction, CompactionState>, Error> {
-        let Some(job) = self.compaction_now(&*log)? else {
-            return Ok(Err(self.state_of(&PlanRequest::new(log), super::Wish::Asked)?));
+        let request = PlanRequest::new(log).tools(tools).limits(limits);
+        let Some(job) = self.compaction_now(request.clone())? else {
+            return Ok(Err(self.state_of(&request, super::Wish::Asked)?));
         };
         match summary {
             Some(summary) => self.apply_compaction(log, &job, summary).map(Ok),

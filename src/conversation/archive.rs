@@ -3,7 +3,7 @@
 use super::{ArchivedBy, Compaction, CompactionKind, Conversation, Entry, Event, Place, Placed, Run, View};
 use crate::{
     item::ItemId,
-    message::Message,
+    message::{Message, Role},
     usage::{ContextEvent, ContextUsage, Level, Usage},
 };
 use std::{collections::BTreeSet, ops::Range};
@@ -165,9 +165,20 @@ impl Conversation {
         self.last_asked
     }
 
-    /// Whether a prompt was sent since the newest compaction.
+    /// Whether a prompt that was planned since the newest compaction was sent.
     pub(crate) fn sent_since_the_record(&self) -> bool {
-        self.sent.last() > self.compactions.last()
+        let newest = self.sent.last().map(|at| &self.events[*at].1);
+        matches!(newest, Some(Event::Sent { archives, .. }) if *archives == self.archive_events)
+    }
+
+    /// How many active turns there are.
+    pub(crate) fn active_turns(&self) -> u64 {
+        let archived =
+            |turn: &u32| self.turns.first_of(*turn).is_some_and(|at| self.view.archived(at).is_some());
+        if self.view.is_whole() {
+            return u64::from(self.turns.count());
+        }
+        (0..self.turns.count()).filter(|turn| !archived(turn)).count() as u64
     }
 
     pub(crate) fn failures(&self) -> u32 {
@@ -225,8 +236,12 @@ impl Conversation {
         let range = from.unwrap_or(self.turns.leading())..first_active.unwrap_or(self.len());
         let archived = self.runs(&range, head);
         let id = |position: Option<u32>| position.map(|position| self.message_id(position));
+        let mut number = self.compactions().map(|record| record.number).max().unwrap_or(0).saturating_add(1);
+        while self.position_of(&Compaction::summary_id(number)).is_some() {
+            number = number.saturating_add(1);
+        }
         Compaction {
-            number: self.compactions().map(|record| record.number).max().unwrap_or(0).saturating_add(1),
+            number,
             kind,
             head: id(head),
             from: id(from),
@@ -286,7 +301,19 @@ impl Conversation {
         };
         let whole = range.start < range.end || record.kind == CompactionKind::Fresh;
         let range = range.start..range.end.max(range.start);
-        whole.then(|| Placed::new(record, self.len(), range, head))
+        // What stays before a summary is a question, and no exchange is parted from its results.
+        let asks = |head: u32| range.contains(&head) && self.message(head).role() == Role::User;
+        let parted = |span: Range<u32>| {
+            let parts = |at: u32| span.start < at && at < span.end;
+            record.kind != CompactionKind::Fresh && (parts(range.start) || parts(range.end))
+        };
+        let sound = head.is_none_or(asks) && !self.active_spans().any(parted);
+        (whole && sound).then(|| Placed::new(record, self.len(), range, head))
+    }
+
+    /// Whether a record would archive anything here, and soundly.
+    pub(crate) fn would_archive(&self, record: &Compaction) -> bool {
+        self.placed(record).is_some()
     }
 
     /// Files the messages into turns again, the archived ones left out.
@@ -294,7 +321,9 @@ impl Conversation {
         let kept = self.kept_by_pins();
         let view = &self.view;
         let is_archived = |position: u32| view.archived(position).is_some();
-        self.turns = self.turns.without(&self.messages, is_archived, |position| kept.contains(&position));
+        let said = |position: u32| matches!(view.archived(position), Some(ArchivedBy::Compaction(_)));
+        self.turns =
+            self.turns.without(&self.messages, is_archived, |position| kept.contains(&position), said);
     }
 
     /// The same, where a pin on this message changes what is left out.
@@ -313,7 +342,7 @@ impl Conversation {
             return BTreeSet::new();
         }
         let rewound = |position: u32| self.view.archived(position) == Some(ArchivedBy::Rewind);
-        let all = self.turns.without(&self.messages, rewound, |_| false);
+        let all = self.turns.without(&self.messages, rewound, |_| false, |_| false);
         let mut kept = BTreeSet::new();
         for position in pinned {
             match all.place_of(*position) {

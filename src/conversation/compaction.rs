@@ -22,12 +22,13 @@ pub struct Compaction {
     /// The first message after the range; none where nothing was kept after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_active: Option<ItemId>,
-    /// The messages that this compaction archived, in runs. Empty where the record was read from elsewhere.
+    /// The messages that this compaction archived, in runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archived: Vec<Run>,
     /// How many messages that are.
     pub messages_archived: u64,
-    /// What the conversation, the head of the prompt and the tools took before it, in tokens as they are counted here.
+    /// What the conversation, the head of the prompt and the tools took before it, in tokens as they are counted here, or as a
+    /// session file says; 0 where nobody counted.
     pub tokens_before: u64,
     /// The same after it.
     pub tokens_after: u64,

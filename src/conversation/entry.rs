@@ -62,6 +62,12 @@ pub enum Event {
         /// About how much of the active conversation the plan left out, in tokens.
         #[serde(default)]
         left_out: u64,
+        /// What of it were system texts, notes, tools and pins of archived messages.
+        #[serde(default)]
+        head: u64,
+        /// How often the conversation had been compacted or rewound when it was planned.
+        #[serde(default)]
+        archives: usize,
         /// What it counted with.
         tokenizer: String,
         /// Where its window started, which documents it held, and what it was made for. Only the last one remembers the
@@ -95,6 +101,11 @@ impl Conversation {
     /// Everything that happened, in order.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.entries_from(0, 0)
+    }
+
+    /// An event by its number.
+    pub(crate) fn event(&self, at: usize) -> Option<&Event> {
+        self.events.get(at).map(|(_, event)| event)
     }
 
     /// How many messages and how many events there are.

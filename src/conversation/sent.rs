@@ -17,6 +17,8 @@ pub(crate) struct LastReport {
     pub(crate) apart: u64,
     /// About what the plan left out of the active conversation.
     pub(crate) left_out: u64,
+    /// What the plan counted for the head of the prompt.
+    pub(crate) head: u64,
 }
 
 impl Conversation {
@@ -43,8 +45,12 @@ impl Conversation {
         const LOOKED_AT: usize = 16;
         let newer = self.sent.iter().rev().take_while(|at| self.archived_at.is_none_or(|since| **at > since));
         let mut reports = newer.take(LOOKED_AT).filter_map(|at| match &self.events[*at] {
-            (replied_at, Event::Sent { counted, apart, left_out, tokenizer: with, anchor, usage })
-                if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
+            (
+                replied_at,
+                Event::Sent { counted, apart, left_out, head, archives, tokenizer: with, anchor, usage },
+            ) if with == tokenizer
+                && *archives == self.archive_events
+                && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
             {
                 let usage = (*usage)?;
                 let last = LastReport {
@@ -52,6 +58,7 @@ impl Conversation {
                     context_size: usage.context_size(),
                     apart: *apart,
                     left_out: *left_out,
+                    head: *head,
                 };
                 Some((last, Report::new(*counted, usage)))
             }

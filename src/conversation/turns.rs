@@ -98,13 +98,14 @@ impl Turns {
         self.file(message, position);
     }
 
-    /// The same turns without what is archived, as if that had never been said; `kept` of it stays, for a pin. What is
+    /// The same turns without what is archived; `kept` of it stays, for a pin, and what was `said` has its answers. What is
     /// active never becomes part of a turn that is archived.
     pub(super) fn without(
         &self,
         messages: &[Message],
         is_archived: impl Fn(u32) -> bool,
         kept: impl Fn(u32) -> bool,
+        said: impl Fn(u32) -> bool,
     ) -> Self {
         let mut turns = Self { sizes: self.sizes.clone(), ..Self::default() };
         for (message, position) in messages.iter().zip(0..) {
@@ -112,6 +113,10 @@ impl Turns {
             if archived && !kept(position) {
                 turns.begun = true;
                 turns.places.push(Place::Archived);
+                // What a summary stands for was said: a call that was answered there is answered.
+                if let Some(id) = message.answers().filter(|_| said(position)) {
+                    turns.answered.insert(id.into());
+                }
                 continue;
             }
             turns.closed &= !archived;

@@ -59,7 +59,7 @@ impl Placed {
 impl View {
     pub(super) fn compact(&mut self, record: Placed) {
         self.records.push(record);
-        self.fold();
+        self.take(self.records.len() - 1);
     }
 
     /// Takes away everything from a position on, of so many messages: compactions made since are undone.
@@ -76,16 +76,21 @@ impl View {
             self.fill(range, ArchivedBy::Rewind);
         }
         for at in 0..self.records.len() {
-            let Placed { number, range, head, .. } = self.records[at].clone();
-            let by = ArchivedBy::Compaction(number);
-            let head = head.filter(|head| range.contains(head));
-            self.fill(range.start..head.unwrap_or(range.end), by);
-            self.fill(head.map_or(range.end, |head| head + 1)..range.end, by);
-            let (earlier, this) = self.records.split_at_mut(at);
-            this[0].folded = false;
-            for one in earlier {
-                one.folded |= range.start < one.range.end && one.range.end <= range.end;
-            }
+            self.take(at);
+        }
+    }
+
+    /// Archives what a record says, and folds the summaries that stand in its range.
+    fn take(&mut self, at: usize) {
+        let Placed { number, range, head, .. } = self.records[at].clone();
+        let by = ArchivedBy::Compaction(number);
+        let head = head.filter(|head| range.contains(head));
+        self.fill(range.start..head.unwrap_or(range.end), by);
+        self.fill(head.map_or(range.end, |head| head + 1)..range.end, by);
+        let (earlier, this) = self.records.split_at_mut(at);
+        this[0].folded = false;
+        for one in earlier {
+            one.folded |= range.start < one.range.end && one.range.end <= range.end;
         }
     }
 

@@ -70,9 +70,13 @@ impl Block {
         let first = if self.first_active.as_ref() == next { None } else { position(&self.first_active)? };
         let (head, from) = (position(&self.head)?, position(&self.from)?);
         let made = log.record_of(self.kind, head, from, first);
-        Ok(Compaction {
-            // Numbers are never given twice.
-            number: self.compaction_number.unwrap_or(made.number).max(made.number),
+        let record = Compaction {
+            // Numbers are never given twice, and one that leaves none after it is no number.
+            number: self
+                .compaction_number
+                .filter(|number| *number < u32::MAX / 2)
+                .unwrap_or(made.number)
+                .max(made.number),
             messages_archived: self.messages_archived.unwrap_or(made.messages_archived),
             tokens_before: self.context_size_before.unwrap_or_default(),
             tokens_after: self.context_size_after.unwrap_or_default(),
@@ -81,7 +85,13 @@ impl Block {
             progress: true,
             timestamp: self.timestamp,
             ..made
-        })
+        };
+        if !log.would_archive(&record) {
+            return Err(
+                "it archives nothing, parts a call from its result, or its head is no question".into()
+            );
+        }
+        Ok(record)
     }
 
     fn of(record: &Compaction) -> Self {
@@ -91,7 +101,8 @@ impl Block {
             kind: record.kind,
             head: record.head.clone(),
             from: record.from.clone(),
-            first_active: record.first_active.clone(),
+            // The question of a session without one in its messages stands behind all of them.
+            first_active: record.first_active.clone().filter(|first| first.as_str() != "query"),
             summary: record.summary.clone(),
             state: record
                 .state

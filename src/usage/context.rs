@@ -27,6 +27,8 @@ pub struct ContextUsage {
     pub apart: u64,
     /// About how much of the active conversation the plan left out, in tokens.
     pub left_out: u64,
+    /// What of the fill are system texts, notes, tools and pins of archived messages.
+    pub head: u64,
     /// Compactions of the conversation so far.
     pub compactions: u64,
 }
@@ -44,6 +46,7 @@ impl ContextUsage {
             budget: 0,
             apart: 0,
             left_out: 0,
+            head: 0,
             compactions: 0,
         }
     }

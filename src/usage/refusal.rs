@@ -44,7 +44,7 @@ impl StopReason {
 }
 
 /// Pieces of what providers say when a prompt does not fit their window, in small letters.
-const WORDINGS: [&str; 18] = [
+const WORDINGS: [&str; 17] = [
     "context_length_exceeded",
     "maximum context length",
     "exceeds the context window",
@@ -54,7 +54,6 @@ const WORDINGS: [&str; 18] = [
     "input length and `max_tokens` exceed",
     "exceeds the maximum number of tokens allowed",
     "input token count",
-    "too many tokens",
     "context window exceeded",
     "exceeds the available context size",
     "larger than the context size",
@@ -66,12 +65,13 @@ const WORDINGS: [&str; 18] = [
 ];
 
 /// What sounds like it and is not: a limit of tokens a minute.
-const NOT: [&str; 4] = ["rate limit", "rate_limit", "per minute", "quota"];
+const NOT: [&str; 7] =
+    ["rate limit", "rate_limit", "per minute", "per day", "quota", "throttl", "please wait"];
 
 /// Whether a provider's error, as text or JSON, says that the prompt does not fit the window. Answer it with a smaller
 /// plan: [`crate::RequestLimits::budget`] of less than what was sent, or a compaction.
 ///
-/// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp; sources in
+/// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp, listed in
 /// `docs/compaction.md`.
 #[must_use]
 pub fn is_context_overflow(error: &str) -> bool {
@@ -98,6 +98,7 @@ mod tests {
         }
         for error in [
             "Rate limit reached: too many tokens per minute",
+            "ThrottlingException: Too many tokens, please wait before trying again.",
             "Your credit balance is too low",
             "Internal server error",
             "",

@@ -144,7 +144,9 @@ fn markdown(log: &Conversation) -> Result<String> {
                 }
                 text.push_str("\n---\n\n");
             }
-            Row::Rewound(id) => writeln!(text, "---\n\n**Went on from before {id}**\n\n---\n")?,
+            Row::Rewound(id) => {
+                writeln!(text, "---\n\n**Went on from before {}**\n\n---\n", report::printable(id.as_str()))?;
+            }
             _ => {}
         }
     }
