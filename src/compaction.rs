@@ -84,11 +84,7 @@ impl ContextWindowManager {
         &self,
         of: impl Into<PlanRequest<'a>>,
     ) -> Result<Option<CompactionRequest>, Error> {
-        let request = of.into();
-        match self.state_of(&request, Wish::Automatic)? {
-            CompactionState::Due(_) => self.job(&request, None, Wish::Automatic),
-            _ => Ok(None),
-        }
+        self.job(&of.into(), None, Wish::Automatic)
     }
 
     /// The same because somebody asks for it: how much there is does not matter, everything else of rule C2 does.
@@ -100,11 +96,7 @@ impl ContextWindowManager {
         &self,
         of: impl Into<PlanRequest<'a>>,
     ) -> Result<Option<CompactionRequest>, Error> {
-        let request = of.into();
-        match self.state_of(&request, Wish::Asked)? {
-            CompactionState::Due(_) => self.job(&request, None, Wish::Asked),
-            _ => Ok(None),
-        }
+        self.job(&of.into(), None, Wish::Asked)
     }
 
     /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
@@ -123,18 +115,19 @@ impl ContextWindowManager {
     ) -> Result<Option<CompactionRequest>, Error> {
         let request = of.into();
         let kept = Kept::by_hand(request.log, from, to)?;
-        match self.state_of(&request, Wish::Asked)? {
-            CompactionState::Due(_) => self.job(&request, Some(kept), Wish::Asked),
-            _ => Ok(None),
-        }
+        self.job(&request, Some(kept), Wish::Asked)
     }
 
+    /// The job, where nothing stands in its way; without a range, by the options.
     fn job(
         &self,
         request: &PlanRequest<'_>,
         kept: Option<Kept>,
         wish: Wish,
     ) -> Result<Option<CompactionRequest>, Error> {
+        if !matches!(self.state_of(request, wish)?, CompactionState::Due(_)) {
+            return Ok(None);
+        }
         let bare = bare(request);
         let kept = match kept {
             Some(kept) => kept,

@@ -196,8 +196,8 @@ impl Conversation {
         self.record(Event::TurnCompleted { fallen, asked });
     }
 
-    /// Goes on from before this message, and before the call that it answers: it and everything after it are archived, and compactions made since are undone,
-    /// so that what they archived is sent again. The log keeps all of it.
+    /// Goes on from before this message, and before the call that it answers: it and everything after it are archived, and
+    /// compactions made since are undone, so that what they archived is sent again. The log keeps all of it.
     ///
     /// # Errors
     ///

@@ -343,6 +343,14 @@ impl ContextPlan {
         tools.into_iter().chain(rows).collect()
     }
 
+    /// Whether some of the conversation is out for want of room (rule C2).
+    pub(crate) fn drops_conversation(&self) -> bool {
+        let dropped = |row: &ExcludedItem| {
+            row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
+        };
+        self.excluded.iter().any(dropped)
+    }
+
     /// What a user interface is told of a plan (rules T2, C10): the items whose TTL is used up, to be pinned again or dropped.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
         let asks = self.notices.iter().filter(|notice| notice.rule == "T2").flat_map(|notice| &notice.ids);

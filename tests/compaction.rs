@@ -231,6 +231,8 @@ fn behaviour_46_57_what_stands_in_the_way() {
     let nowhere =
         manager.compaction_state(PlanRequest::new(&log).limits(RequestLimits::new().context_len(0)));
     assert_eq!(nowhere.unwrap(), Waiting(Gate::UnknownLimit));
+    let unknown = PlanRequest::new(&log).limits(RequestLimits::new().context_len(0));
+    assert!(manager.compaction_now(unknown).unwrap().is_none(), "for nobody");
 }
 
 #[test]

@@ -30,12 +30,9 @@ fn manager() -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
 }
 
-/// The one that is killed: it goes on where the last one stopped, and says what is confirmed.
-#[test]
-#[ignore = "started by the test below"]
-fn writer() {
-    let Some(path) = std::env::var_os("JOURNAL_TEST_PATH") else { return };
-    let (mut journal, mut log) = Journal::open(&path).unwrap();
+/// What is killed: it goes on where the last one stopped, and says what is confirmed.
+fn writes_for_ever(path: &Path) -> ! {
+    let (mut journal, mut log) = Journal::open(path).unwrap();
     let manager = manager();
     let mut out = std::io::stdout().lock();
     loop {
@@ -55,6 +52,10 @@ fn writer() {
 
 #[test]
 fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
+    // The test starts itself as the process that is killed.
+    if let Some(path) = std::env::var_os("JOURNAL_TEST_PATH") {
+        writes_for_ever(Path::new(&path));
+    }
     let kills = if std::env::var_os("FULL").is_some() { 2_000 } else { 500 };
     let path = fresh("kill");
     let mut seed = 0x2545_F491_4F6C_DD1Du64;
@@ -62,7 +63,11 @@ fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
     let (mut messages, mut compactions) = (0, 0);
     for kill in 0..kills {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "writer", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice",
+                "--nocapture",
+            ])
             .env("JOURNAL_TEST_PATH", &path)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

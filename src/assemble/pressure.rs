@@ -67,8 +67,7 @@ fn reported(
     let target = Target::of(frame.model);
     let report = log.last_report(&target, meter.counter().name(), frame.limits.context_len)?;
     let after = report.replied_at.saturating_add(1)..log.turns().messages();
-    let counted: BTreeSet<u32> = BTreeSet::new();
-    let (mut tokens, mut counted) = (0u64, counted);
+    let (mut tokens, mut counted) = (0u64, BTreeSet::new());
     for row in sent.rows.iter().filter(|row| row.section != Section::Rag && row.source != Source::State) {
         if let Some(position) = log.position_of(&row.id).filter(|position| after.contains(position)) {
             tokens = tokens.saturating_add(row.tokens.n);

@@ -5,11 +5,9 @@ use crate::{
     config::CompactionOptions,
     conversation::Conversation,
     error::{Error, ErrorKind},
-    item::Section,
     manager::ContextWindowManager,
     message::Role,
     model::Limits,
-    reason::ExcludedReason,
     request::PlanRequest,
     usage::{ContextUsage, reaches},
 };
@@ -140,16 +138,13 @@ impl ContextWindowManager {
         let bare = super::bare(request);
         let frame = self.frame(&bare)?;
         let plan = self.plan_from(&bare, &frame, Steady::default())?;
-        let drops = plan.excluded.iter().any(|row| {
-            row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
-        });
         let log = request.log;
         Ok(Figures {
             usage: plan.usage,
             limits: plan.limits,
             messages: log.active_messages(),
             turns: log.active_turns(),
-            drops,
+            drops: plan.drops_conversation(),
         })
     }
 
@@ -158,18 +153,17 @@ impl ContextWindowManager {
         if let Some(gate) = gate(request.log, &options, wish) {
             return Ok(CompactionState::Waiting(gate));
         }
+        let known = match self.frame(request) {
+            Err(error) if error.kind() == ErrorKind::Budget => false,
+            frame => frame?.limits.capacity() > 0,
+        };
+        if !known {
+            return Ok(CompactionState::Waiting(Gate::UnknownLimit));
+        }
         if wish == Wish::Asked {
             return Ok(CompactionState::Due(Trigger::Asked));
         }
-        let figures = match self.figures(request) {
-            Err(error) if error.kind() == ErrorKind::Budget => {
-                return Ok(CompactionState::Waiting(Gate::UnknownLimit));
-            }
-            figures => figures?,
-        };
-        if figures.limits.capacity() == 0 {
-            return Ok(CompactionState::Waiting(Gate::UnknownLimit));
-        }
+        let figures = self.figures(request)?;
         let Some(trigger) = self.trigger(&figures) else { return Ok(CompactionState::NotDue) };
         let attempts = strikes(request.log).max(request.log.failures() as usize);
         if attempts >= STRIKES {

@@ -106,7 +106,7 @@ impl Kept {
             room.turns -= 1;
             first = turn.first().or(first);
         }
-        Some(Self { head: None, from: None, first }.aligned(weights))
+        Some(Self { head: None, from: None, first }.aligned(weights.log))
     }
 
     /// The boundary inside the live turn: its question, the summary, and the newest exchanges that fit. What the model still
@@ -126,21 +126,17 @@ impl Kept {
                 break;
             }
         }
-        Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(weights)
+        Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(weights.log)
     }
 
-    /// The same with no exchange on both sides of the boundary: from the newest one back, each that would be moves it.
-    pub(super) fn aligned(mut self, weights: &Weights<'_>) -> Self {
+    /// The same with no exchange on both sides of the boundary, and outside of the live turn no turn either.
+    fn aligned(mut self, log: &Conversation) -> Self {
         let Some(mut first) = self.first else { return self };
         loop {
             let before = first;
-            for turn in weights.turns.iter().rev() {
-                let live = self.head.is_some() && turn.head.as_ref().map(|head| head.at) == self.head;
-                for part in turn.exchanges.iter().rev().filter(|part| part.last > part.at) {
-                    if part.at < first && part.last >= first {
-                        first = if live { part.at } else { turn.first().unwrap_or(part.at).min(part.at) };
-                    }
-                }
+            first = log.unparted(first);
+            if self.head.is_none_or(|head| head >= first) {
+                first = log.turns().start_of(first);
             }
             if first == before {
                 break;

@@ -7,18 +7,15 @@ use crate::{
     conversation::{Active, CompactionKind, Conversation},
     error::{Error, Repr},
     expiry::Fate,
-    item::{ItemId, Section},
+    item::{ItemId, PinnedItem, Ttl},
     manager::ContextWindowManager,
     message::{Message, Prompt, Role, Tool},
     model::RequestLimits,
-    reason::ExcludedReason,
     request::PlanRequest,
     tokens::TokenCount,
     usage::ContextEvent,
     wording,
 };
-use std::ops::Range;
-
 /// How often a request that does not fit is made smaller (rule C8).
 const TRIES: u8 = 5;
 
@@ -249,9 +246,8 @@ impl CompactionRequest {
     /// The boundary in the log as it is now: what came meanwhile is kept, and no exchange is split.
     pub(super) fn kept(&self, log: &Conversation) -> Result<Kept, Error> {
         let position = |id: &Option<ItemId>| id.as_ref().and_then(|id| log.position_of(id));
-        let mut first = position(&self.first).unwrap_or(self.length);
         // A result that came meanwhile belongs to its call: both stay.
-        first = unparted(log, first);
+        let first = log.unparted(position(&self.first).unwrap_or(self.length));
         let head = position(&self.head).filter(|head| *head < first);
         let first = (first < log.turns().messages()).then_some(first);
         let kept = Kept { head, from: position(&self.from), first };
@@ -271,7 +267,7 @@ impl CompactionRequest {
     pub(super) fn kept_by_starting_fresh(&self, log: &Conversation) -> Kept {
         let spoke = log.messages().iter().rposition(|message| message.role() == Role::Assistant);
         let waits = spoke.map_or(0, |at| at as u32 + 1);
-        let first = unparted(log, waits.max(log.turns().leading()).min(self.length));
+        let first = log.unparted(waits.max(log.turns().leading()).min(self.length));
         Kept { head: None, from: None, first: (first < log.turns().messages()).then_some(first) }
     }
 
@@ -318,10 +314,7 @@ impl CompactionRequest {
             log.push_system(format!("system-{at}"), text.text());
         }
         for (at, note) in parts.notes.iter().enumerate() {
-            log.pin(
-                crate::item::PinnedItem::new(format!("note-{at}"), note.text())
-                    .ttl(crate::item::Ttl::Unlimited),
-            );
+            log.pin(PinnedItem::new(format!("note-{at}"), note.text()).ttl(Ttl::Unlimited));
         }
         log.extend(parts.pieces.iter().map(|piece| piece.message.clone().without_id()));
         log.push(Message::user(self.instruction()));
@@ -330,10 +323,7 @@ impl CompactionRequest {
             ..PlanRequest::new(&log).tools(&self.tools).limits(RequestLimits::budget(self.window))
         };
         let plan = self.manager.plan(&request)?;
-        let left_out = plan.excluded.iter().any(|row| {
-            row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
-        });
-        let fits = plan.overflow.is_none() && !left_out;
+        let fits = plan.overflow.is_none() && !plan.drops_conversation();
         Ok(fits.then(|| (plan.prompt.clone(), plan.total)))
     }
 
@@ -362,22 +352,6 @@ impl CompactionRequest {
     fn instruction(&self) -> String {
         let options = &self.manager.config().compaction.summary;
         instruction::text(&options.instruction, options.max_tokens)
-    }
-}
-
-/// The boundary moved back until no exchange is on both sides of it.
-fn unparted(log: &Conversation, mut first: u32) -> u32 {
-    let spans: Vec<Range<u32>> = log.active_spans().collect();
-    loop {
-        let before = first;
-        for span in spans.iter().rev() {
-            if span.start < first && span.end > first {
-                first = span.start;
-            }
-        }
-        if first == before {
-            return first;
-        }
     }
 }
 

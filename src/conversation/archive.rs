@@ -267,6 +267,23 @@ impl Conversation {
         self.turns.spans().filter(|span| self.view.archived(span.start).is_none())
     }
 
+    /// A boundary moved back until no active exchange is on both sides of it.
+    pub(crate) fn unparted(&self, mut boundary: u32) -> u32 {
+        let spans: Vec<Range<u32>> = self.active_spans().collect();
+        loop {
+            let before = boundary;
+            // From the newest back, so that a chain of them takes one pass.
+            for span in spans.iter().rev() {
+                if span.start < boundary && boundary < span.end {
+                    boundary = span.start;
+                }
+            }
+            if boundary == before {
+                return boundary;
+            }
+        }
+    }
+
     /// The active messages of a range, `head` apart, in runs.
     fn runs(&self, range: &Range<u32>, head: Option<u32>) -> Vec<Run> {
         let mut runs: Vec<Range<u32>> = Vec::new();

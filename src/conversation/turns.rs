@@ -238,6 +238,16 @@ impl Turns {
         self.head(turn).or_else(|| (!exchanges.is_empty()).then(|| self.exchange(exchanges.start).at))
     }
 
+    /// Where the turn begins that a message is part of; where it is part of none, itself.
+    pub(crate) fn start_of(&self, position: u32) -> u32 {
+        let turn = match self.places.get(position as usize) {
+            Some(Place::Head(turn)) => Some(*turn),
+            Some(Place::Exchange(at)) => Some(self.turn_of(*at)),
+            _ => None,
+        };
+        turn.and_then(|turn| self.first_of(turn)).map_or(position, |start| start.min(position))
+    }
+
     /// The exchanges of a turn, those that never can be sent among them.
     pub(crate) fn exchanges(&self, turn: u32) -> Range<u32> {
         let turn = turn as usize;

@@ -10,8 +10,8 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use context_window::{
-    Active, Compaction, CompactionRequest, CompactionState, Conversation, ItemId, Journal, RequestForm, Row,
-    render, report,
+    Active, Compaction, CompactionRequest, CompactionState, Conversation, Gate, ItemId, Journal, RequestForm,
+    Row, render, report,
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, path::Path, process::ExitCode};
@@ -59,8 +59,12 @@ pub(crate) fn run(args: &Compact) -> Result<ExitCode> {
 
 /// What stands in the way, in words.
 fn waiting(state: CompactionState) -> Option<&'static str> {
-    let CompactionState::Waiting(gate) = state else { return None };
-    Some(gate.text())
+    match state {
+        // Who asks for it is not kept waiting by that.
+        CompactionState::Waiting(Gate::TooShort) => None,
+        CompactionState::Waiting(gate) => Some(gate.text()),
+        _ => None,
+    }
 }
 
 fn nothing(format: DataFormat, why: &str) -> Result<String> {
