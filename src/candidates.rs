@@ -3,7 +3,7 @@
 use crate::{
     anchor::{Anchor, Steady},
     config::{Config, ToolResults},
-    conversation::{Compaction, Conversation, Place, Placed},
+    conversation::{Conversation, Place},
     error::Error,
     expiry::{Expiry, Fate},
     item::{ItemId, RagItem, Section, Source, Ttl},
@@ -22,6 +22,7 @@ mod pins;
 mod results;
 mod scale;
 mod shelf;
+mod summaries;
 mod trace;
 mod traced;
 
@@ -30,6 +31,7 @@ pub(crate) use pins::Pin;
 pub(crate) use results::{Results, Shortened};
 pub(crate) use scale::Scale;
 pub(crate) use shelf::Shelf;
+use summaries::Summary;
 pub(crate) use trace::{Basis, Quantity, Trace};
 pub(crate) use traced::Scope;
 
@@ -107,14 +109,6 @@ pub(crate) struct Pool<'a> {
     pub(crate) empty_leading: Vec<u32>,
 }
 
-/// What stands for archived messages.
-struct Summary {
-    id: ItemId,
-    message: Message,
-    /// Where it stands among the messages.
-    order: (u32, u8, u32),
-}
-
 /// The focus hint's id.
 const FOCUS: &str = "focus";
 
@@ -155,7 +149,7 @@ impl<'a> Pool<'a> {
             expiry,
             system: Vec::new(),
             state: Vec::new(),
-            summaries: summaries(log),
+            summaries: summaries::of(log),
             focus: request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus),
             open: log.open_exchange(),
             required_system: Vec::new(),
@@ -185,7 +179,7 @@ impl<'a> Pool<'a> {
         let focus = focus.iter().map(|id| (id, "the focus hint"));
         let state = self.request.state.iter().map(|(id, _)| (id, "a piece of state"));
         let made_up = made_up.iter().map(|id| (id, "a made-up result"));
-        let summaries = self.summaries.iter().map(|summary| (&summary.id, "a summary"));
+        let summaries = self.summary_ids().map(|id| (id, "a summary"));
         self.log.check_ids(focus.chain(state).chain(summaries).chain(made_up))
     }
 
@@ -397,11 +391,6 @@ impl<'a> Pool<'a> {
         self.unit_of(at)
     }
 
-    pub(crate) fn summary(&self, at: u32) -> (&ItemId, &Message) {
-        let Summary { id, message, .. } = &self.summaries[at as usize];
-        (id, message)
-    }
-
     /// Where a unit of the conversation stands in the prompt.
     pub(crate) fn order_of(&self, unit: Unit) -> Option<(u32, u8, u32)> {
         match unit {
@@ -409,12 +398,6 @@ impl<'a> Pool<'a> {
             Unit::Exchange(at) => Some(self.log.order_of(self.log.turns().exchange(at).at)),
             other => self.members(other).first().map(|position| self.log.order_of(*position)),
         }
-    }
-
-    /// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into that.
-    pub(crate) fn summary_follows_the_question(&self) -> bool {
-        let question = self.log.live_question().map(|position| self.log.order_of(position));
-        question.is_some_and(|question| self.summaries.iter().any(|summary| summary.order > question))
     }
 
     /// The prompt before this one, where that is remembered.
@@ -514,18 +497,4 @@ impl<'a> Pool<'a> {
     pub(crate) fn empty_message() -> ExcludedReason {
         ExcludedReason::Policy(PolicyRule::EmptyMessage)
     }
-}
-
-/// What stands for archived messages, in the order of the prompt.
-fn summaries(log: &Conversation) -> Vec<Summary> {
-    let summary = |placed: &Placed| {
-        let record = log.compaction(placed.number)?;
-        let text = record.summary.as_deref().unwrap_or_default();
-        Some(Summary {
-            id: Compaction::summary_id(placed.number),
-            message: Message::user(wording::summary(text, record.messages_archived, &record.state)),
-            order: Conversation::order_of_summary(placed),
-        })
-    };
-    log.view().summaries().filter_map(summary).collect()
 }

@@ -10,15 +10,16 @@ use crate::{
     message::Tool,
     model::RequestLimits,
     request::PlanRequest,
-    usage::{ContextStats, ContextUsage},
 };
 
 mod digest;
 #[cfg(feature = "genai")]
 mod driver;
 mod due;
+mod figures;
 mod instruction;
 mod kept;
+mod material;
 mod request;
 mod slide;
 mod tools;
@@ -26,44 +27,14 @@ mod weights;
 
 #[cfg(feature = "genai")]
 pub use driver::Summariser;
+use due::Wish;
 pub use due::{CompactionState, Gate, Trigger};
-use due::{Figures, Wish};
 use kept::Kept;
 pub use request::CompactionRequest;
 pub use tools::ContextCall;
 use weights::Weights;
 
 impl ContextWindowManager {
-    /// How full the window is: pressure, of everything that could be sent but documents and state (rule U2). The fill is that
-    /// of a prompt without them.
-    ///
-    /// # Errors
-    ///
-    /// As [`ContextWindowManager::build_plan`].
-    pub fn usage<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<ContextUsage, Error> {
-        Ok(self.figures(&of.into())?.usage)
-    }
-
-    /// What an application shows of a conversation (rule U4).
-    ///
-    /// # Errors
-    ///
-    /// As [`ContextWindowManager::build_plan`].
-    pub fn stats<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<ContextStats, Error> {
-        let request = of.into();
-        let Figures { usage, messages, turns, .. } = self.figures(&request)?;
-        let log = request.log;
-        Ok(ContextStats {
-            usage,
-            messages: log.messages().len() as u64,
-            active: messages,
-            turns,
-            archived: log.archived_messages(),
-            compactions: log.compactions().count() as u64,
-            billed: log.billed(),
-        })
-    }
-
     /// Whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state of the request are no
     /// part of the question.
     ///

@@ -12,15 +12,17 @@ use std::collections::BTreeMap;
 mod archive;
 mod blend;
 mod compaction;
+mod display;
 mod entry;
 mod ids;
 mod sent;
+mod status;
 mod turns;
 mod view;
 
-pub use archive::{Active, Row};
 pub(crate) use blend::Blend;
 pub use compaction::{Compaction, CompactionKind, Run};
+pub use display::{Active, Row};
 pub use entry::{Entry, Event};
 use ids::Ids;
 pub(crate) use turns::{Exchange, Fault, Place, Turns};

@@ -1,15 +1,14 @@
 //! Whether a conversation is to be compacted now (rules C2, C5).
 
+use super::figures::Figures;
 use crate::{
-    anchor::Steady,
     config::CompactionOptions,
     conversation::Conversation,
     error::{Error, ErrorKind},
     manager::ContextWindowManager,
     message::Role,
-    model::Limits,
     request::PlanRequest,
-    usage::{ContextUsage, reaches},
+    usage::reaches,
 };
 use serde::Serialize;
 
@@ -122,32 +121,7 @@ pub(super) enum Wish {
     Asked,
 }
 
-/// What triggers read.
-pub(super) struct Figures {
-    pub(super) usage: ContextUsage,
-    pub(super) limits: Limits,
-    pub(super) messages: u64,
-    pub(super) turns: u64,
-    /// Whether some of the conversation does not fit the prompt.
-    pub(super) drops: bool,
-}
-
 impl ContextWindowManager {
-    /// The figures of a request without documents and state, as if no prompt had been sent before it.
-    pub(super) fn figures(&self, request: &PlanRequest<'_>) -> Result<Figures, Error> {
-        let bare = super::bare(request);
-        let frame = self.frame(&bare)?;
-        let plan = self.plan_from(&bare, &frame, Steady::default())?;
-        let log = request.log;
-        Ok(Figures {
-            usage: plan.usage,
-            limits: plan.limits,
-            messages: log.active_messages(),
-            turns: log.active_turns(),
-            drops: plan.drops_conversation(),
-        })
-    }
-
     pub(super) fn state_of(&self, request: &PlanRequest<'_>, wish: Wish) -> Result<CompactionState, Error> {
         let options = self.compaction_options();
         if let Some(gate) = gate(request.log, &options, wish) {

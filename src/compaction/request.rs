@@ -1,12 +1,14 @@
 //! The job that is handed out (rules C3, C8): what to send to a model for a summary, and what it will stand for.
 
-use super::{digest, instruction, kept::Kept};
+use super::{
+    digest, instruction,
+    kept::Kept,
+    material::{Kind, Material, Piece},
+};
 use crate::{
-    anchor::Steady,
     config::RequestForm,
-    conversation::{Active, CompactionKind, Conversation},
+    conversation::{CompactionKind, Conversation},
     error::{Error, Repr},
-    expiry::Fate,
     item::{ItemId, PinnedItem, Ttl},
     manager::ContextWindowManager,
     message::{Message, Prompt, Role, Tool},
@@ -47,32 +49,6 @@ pub struct CompactionRequest {
     limits: RequestLimits,
     pub(super) state: Vec<(ItemId, String)>,
     pub(super) timestamp: Option<String>,
-}
-
-/// What the request is made of, in the order of the prompt.
-#[derive(Debug, Clone, Default)]
-struct Material {
-    /// What stands at the head of the prompt.
-    system: Vec<Message>,
-    notes: Vec<Message>,
-    pieces: Vec<Piece>,
-}
-
-/// A message of the prompt, and what it is to the summary.
-#[derive(Debug, Clone)]
-struct Piece {
-    message: Message,
-    is: Kind,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
-    /// The summary is to stand for it.
-    Archived,
-    /// It stays: the question before the summary, or what a pin keeps.
-    Stays,
-    /// An earlier summary, which is folded in.
-    Summary(String),
 }
 
 impl CompactionRequest {
@@ -361,74 +337,5 @@ const AROUND: u64 = 40;
 impl AsRef<Prompt> for CompactionRequest {
     fn as_ref(&self) -> &Prompt {
         &self.prompt
-    }
-}
-
-impl Material {
-    /// What is active up to the boundary; what has expired or can never be sent is not told to anybody.
-    fn of(manager: &ContextWindowManager, request: &PlanRequest<'_>, kept: Kept) -> Result<Self, Error> {
-        let log = request.log;
-        let pool = manager.pool(request, Steady::default())?;
-        let leading = log.turns().leading();
-        let from = kept.from.unwrap_or(leading);
-        let first = kept.first.unwrap_or_else(|| log.turns().messages());
-        let leads = (0..leading).map(|position| log.message(position).clone());
-        let mut material = Self {
-            system: log.system().iter().cloned().chain(leads).filter(|text| !text.is_empty()).collect(),
-            notes: log.notes().iter().map(|note| note.message.clone()).collect(),
-            pieces: Vec::new(),
-        };
-        for part in log.active() {
-            let piece = match part {
-                Active::Summary(record) => {
-                    let place = log.view().place_of(record.number);
-                    if place <= from && kept.from.is_some() || place > first {
-                        continue;
-                    }
-                    let text = record.summary.clone().unwrap_or_default();
-                    let message = wording::summary(&text, record.messages_archived, &record.state);
-                    Piece { message: Message::user(message), is: Kind::Summary(text) }
-                }
-                Active::Message { id, message } => {
-                    let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
-                        continue;
-                    };
-                    let archived = log.view().archived(position).is_some();
-                    let inside = (from..first).contains(&position);
-                    if !(inside || archived && kept.from.is_none()) {
-                        continue;
-                    }
-                    let stays = archived || kept.head == Some(position);
-                    let dead = match pool.unit_of(position).filter(|_| !stays) {
-                        Some(unit) => matches!(pool.fate(unit)?, Fate::Out(_)),
-                        None => false,
-                    };
-                    if dead {
-                        continue;
-                    }
-                    Piece { message: message.clone(), is: if stays { Kind::Stays } else { Kind::Archived } }
-                }
-            };
-            material.pieces.push(piece);
-        }
-        Ok(material)
-    }
-}
-
-impl Piece {
-    /// The text of an earlier summary.
-    fn summary(&self) -> Option<&str> {
-        match &self.is {
-            Kind::Summary(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The piece as lines of a transcript.
-    fn lines(&self) -> Vec<String> {
-        match &self.is {
-            Kind::Summary(text) => vec![format!("Earlier summary: {text}")],
-            _ => digest::lines(&self.message),
-        }
     }
 }

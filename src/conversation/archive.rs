@@ -1,84 +1,10 @@
-//! What is archived and what is active, for those who show a log and those who plan from it (rules C1, C9, U4).
+//! Compactions in a log: what each archives, and the turns without it (rules C1, S3).
 
-use super::{ArchivedBy, Compaction, CompactionKind, Conversation, Entry, Event, Place, Placed, Run, View};
-use crate::{
-    item::ItemId,
-    message::{Message, Role},
-    usage::{ContextEvent, ContextUsage, Level, Usage},
-};
+use super::{ArchivedBy, Compaction, CompactionKind, Conversation, Event, Place, Placed, Run, View};
+use crate::{item::ItemId, message::Role};
 use std::{collections::BTreeSet, ops::Range};
 
-/// One row of what a person sees: everything, with markers in their places.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum Row<'a> {
-    /// A message.
-    Message {
-        /// Its id.
-        id: ItemId,
-        /// The message.
-        message: &'a Message,
-        /// What archived it, if it is no longer sent.
-        archived: Option<ArchivedBy>,
-    },
-    /// Messages were archived here.
-    Compaction(&'a Compaction),
-    /// The conversation went on from before this message.
-    Rewound(&'a ItemId),
-}
-
-/// One part of what is still sent of a conversation.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum Active<'a> {
-    /// A message.
-    Message {
-        /// Its id.
-        id: ItemId,
-        /// The message.
-        message: &'a Message,
-    },
-    /// A summary, where the messages stood that it stands for.
-    Summary(&'a Compaction),
-}
-
 impl Conversation {
-    /// Everything that was said, in order, with a marker wherever messages were archived or taken back.
-    pub fn display(&self) -> impl Iterator<Item = Row<'_>> {
-        let mut position = 0;
-        self.entries().filter_map(move |entry| match entry {
-            Entry::Message(message) => {
-                let row = Row::Message {
-                    id: self.message_id(position),
-                    message,
-                    archived: self.view.archived(position),
-                };
-                position += 1;
-                Some(row)
-            }
-            Entry::Event(Event::Compacted(record)) => Some(Row::Compaction(record)),
-            Entry::Event(Event::Rewound { before }) => Some(Row::Rewound(before)),
-            Entry::Event(_) => None,
-        })
-    }
-
-    /// What is still sent, in its order: what the newest compaction kept before its summary, the summary, pinned messages
-    /// among the archived ones, what it kept after, and what came since.
-    pub fn active(&self) -> impl Iterator<Item = Active<'_>> {
-        let mut parts: Vec<((u32, u8, u32), Active<'_>)> = (0..self.len())
-            .filter(|position| self.turns.place_of(*position) != Place::Archived)
-            .map(|position| {
-                let (id, message) = (self.message_id(position), self.message(position));
-                (self.order_of(position), Active::Message { id, message })
-            })
-            .collect();
-        parts.extend(self.view.summaries().filter_map(|placed| {
-            Some((Self::order_of_summary(placed), Active::Summary(self.compaction(placed.number)?)))
-        }));
-        parts.sort_by_key(|(order, _)| *order);
-        parts.into_iter().map(|(_, part)| part)
-    }
-
     /// Every compaction, the oldest first, undone ones among them.
     #[must_use]
     pub fn compactions(&self) -> impl DoubleEndedIterator<Item = &Compaction> {
@@ -92,48 +18,6 @@ impl Conversation {
     #[must_use]
     pub fn compaction(&self, number: u32) -> Option<&Compaction> {
         self.compactions().rev().find(|record| record.number == number)
-    }
-
-    /// Takes note of the figures of the window (`ContextWindowManager::usage`) and says what a user interface is to be told:
-    /// the figures, and one event where the level crossed a boundary since the last call (rule U3). The log remembers the
-    /// level.
-    pub fn observe(&mut self, usage: ContextUsage) -> Vec<ContextEvent> {
-        let mut events = vec![ContextEvent::Usage(usage)];
-        let (from, to) = (self.level, usage.level);
-        if from != to {
-            self.record(Event::LevelCrossed { level: to });
-            events.push(ContextEvent::LevelCrossed { from, to });
-        }
-        events
-    }
-
-    /// The level of use that was told last.
-    #[must_use]
-    pub fn level(&self) -> Level {
-        self.level
-    }
-
-    /// Says that a reply is being received: until [`Conversation::push_reply`], or until this is taken back, nothing is
-    /// compacted (rule C2).
-    pub fn responding(&mut self, is: bool) {
-        self.responding = is;
-    }
-
-    /// Says that the log is being played back: nothing is compacted meanwhile (rule C2).
-    pub fn playback(&mut self, is: bool) {
-        self.playback = is;
-    }
-
-    /// Says that a summary failed or was cancelled. After three in a row nothing more is asked for, until a compaction helps or
-    /// the user speaks again (rule C5).
-    pub fn compaction_failed(&mut self) {
-        self.failures = self.failures.saturating_add(1);
-    }
-
-    /// What every reply together was billed for.
-    #[must_use]
-    pub fn billed(&self) -> Usage {
-        self.billed
     }
 
     /// How many messages are archived.
@@ -181,33 +65,8 @@ impl Conversation {
         (0..self.turns.count()).filter(|turn| !archived(turn)).count() as u64
     }
 
-    pub(crate) fn failures(&self) -> u32 {
-        self.failures
-    }
-
-    pub(crate) fn is_responding(&self) -> bool {
-        self.responding
-    }
-
-    pub(crate) fn is_played_back(&self) -> bool {
-        self.playback
-    }
-
     pub(crate) fn view(&self) -> &View {
         &self.view
-    }
-
-    /// Where a message stands in the prompt: one that a pin keeps of what is archived, after the summary.
-    pub(crate) fn order_of(&self, position: u32) -> (u32, u8, u32) {
-        let archived = self.view.archived(position).and_then(|by| match by {
-            ArchivedBy::Compaction(number) => Some(self.view.place_of(number)),
-            ArchivedBy::Rewind => None,
-        });
-        archived.map_or((position, 2, 0), |place| (place, 1, position))
-    }
-
-    pub(crate) fn order_of_summary(placed: &Placed) -> (u32, u8, u32) {
-        (placed.range.end, 0, placed.number)
     }
 
     /// Whether no message followed the newest compaction.

@@ -1,0 +1,106 @@
+//! What a summary is made from (rule C3): what is active up to the boundary, in the order of the prompt.
+
+use super::{digest, kept::Kept};
+use crate::{
+    anchor::Steady, conversation::Active, error::Error, expiry::Fate, manager::ContextWindowManager,
+    message::Message, request::PlanRequest, wording,
+};
+
+/// What the request is made of, in the order of the prompt.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Material {
+    /// What stands at the head of the prompt.
+    pub(super) system: Vec<Message>,
+    pub(super) notes: Vec<Message>,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A message of the prompt, and what it is to the summary.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    pub(super) message: Message,
+    pub(super) is: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The summary is to stand for it.
+    Archived,
+    /// It stays: the question before the summary, or what a pin keeps.
+    Stays,
+    /// An earlier summary, which is folded in.
+    Summary(String),
+}
+
+impl Material {
+    /// What is active up to the boundary; what has expired or can never be sent is not told to anybody.
+    pub(super) fn of(
+        manager: &ContextWindowManager,
+        request: &PlanRequest<'_>,
+        kept: Kept,
+    ) -> Result<Self, Error> {
+        let log = request.log;
+        let pool = manager.pool(request, Steady::default())?;
+        let leading = log.turns().leading();
+        let from = kept.from.unwrap_or(leading);
+        let first = kept.first.unwrap_or_else(|| log.turns().messages());
+        let leads = (0..leading).map(|position| log.message(position).clone());
+        let mut material = Self {
+            system: log.system().iter().cloned().chain(leads).filter(|text| !text.is_empty()).collect(),
+            notes: log.notes().iter().map(|note| note.message.clone()).collect(),
+            pieces: Vec::new(),
+        };
+        for part in log.active() {
+            let piece = match part {
+                Active::Summary(record) => {
+                    let place = log.view().place_of(record.number);
+                    if place <= from && kept.from.is_some() || place > first {
+                        continue;
+                    }
+                    let text = record.summary.clone().unwrap_or_default();
+                    let message = wording::summary(&text, record.messages_archived, &record.state);
+                    Piece { message: Message::user(message), is: Kind::Summary(text) }
+                }
+                Active::Message { id, message } => {
+                    let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
+                        continue;
+                    };
+                    let archived = log.view().archived(position).is_some();
+                    let inside = (from..first).contains(&position);
+                    if !(inside || archived && kept.from.is_none()) {
+                        continue;
+                    }
+                    let stays = archived || kept.head == Some(position);
+                    let dead = match pool.unit_of(position).filter(|_| !stays) {
+                        Some(unit) => matches!(pool.fate(unit)?, Fate::Out(_)),
+                        None => false,
+                    };
+                    if dead {
+                        continue;
+                    }
+                    Piece { message: message.clone(), is: if stays { Kind::Stays } else { Kind::Archived } }
+                }
+            };
+            material.pieces.push(piece);
+        }
+        Ok(material)
+    }
+}
+
+impl Piece {
+    /// The text of an earlier summary.
+    pub(super) fn summary(&self) -> Option<&str> {
+        match &self.is {
+            Kind::Summary(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The piece as lines of a transcript.
+    pub(super) fn lines(&self) -> Vec<String> {
+        match &self.is {
+            Kind::Summary(text) => vec![format!("Earlier summary: {text}")],
+            _ => digest::lines(&self.message),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Two views of a log: what a person sees, and what is sent (rule C1).
+
+use super::{ArchivedBy, Compaction, Conversation, Entry, Event, Place, Placed};
+use crate::{item::ItemId, message::Message};
+
+/// One row of what a person sees: everything, with markers in their places.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Row<'a> {
+    /// A message.
+    Message {
+        /// Its id.
+        id: ItemId,
+        /// The message.
+        message: &'a Message,
+        /// What archived it, if it is no longer sent.
+        archived: Option<ArchivedBy>,
+    },
+    /// Messages were archived here.
+    Compaction(&'a Compaction),
+    /// The conversation went on from before this message.
+    Rewound(&'a ItemId),
+}
+
+/// One part of what is still sent of a conversation.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Active<'a> {
+    /// A message.
+    Message {
+        /// Its id.
+        id: ItemId,
+        /// The message.
+        message: &'a Message,
+    },
+    /// A summary, where the messages stood that it stands for.
+    Summary(&'a Compaction),
+}
+
+impl Conversation {
+    /// Everything that was said, in order, with a marker wherever messages were archived or taken back.
+    pub fn display(&self) -> impl Iterator<Item = Row<'_>> {
+        let mut position = 0;
+        self.entries().filter_map(move |entry| match entry {
+            Entry::Message(message) => {
+                let row = Row::Message {
+                    id: self.message_id(position),
+                    message,
+                    archived: self.view.archived(position),
+                };
+                position += 1;
+                Some(row)
+            }
+            Entry::Event(Event::Compacted(record)) => Some(Row::Compaction(record)),
+            Entry::Event(Event::Rewound { before }) => Some(Row::Rewound(before)),
+            Entry::Event(_) => None,
+        })
+    }
+
+    /// What is still sent, in its order: what the newest compaction kept before its summary, the summary, pinned messages
+    /// among the archived ones, what it kept after, and what came since.
+    pub fn active(&self) -> impl Iterator<Item = Active<'_>> {
+        let mut parts: Vec<((u32, u8, u32), Active<'_>)> = (0..self.len())
+            .filter(|position| self.turns.place_of(*position) != Place::Archived)
+            .map(|position| {
+                let (id, message) = (self.message_id(position), self.message(position));
+                (self.order_of(position), Active::Message { id, message })
+            })
+            .collect();
+        parts.extend(self.view.summaries().filter_map(|placed| {
+            Some((Self::order_of_summary(placed), Active::Summary(self.compaction(placed.number)?)))
+        }));
+        parts.sort_by_key(|(order, _)| *order);
+        parts.into_iter().map(|(_, part)| part)
+    }
+
+    /// Where a message stands in the prompt: one that a pin keeps of what is archived, after the summary.
+    pub(crate) fn order_of(&self, position: u32) -> (u32, u8, u32) {
+        let archived = self.view.archived(position).and_then(|by| match by {
+            ArchivedBy::Compaction(number) => Some(self.view.place_of(number)),
+            ArchivedBy::Rewind => None,
+        });
+        archived.map_or((position, 2, 0), |place| (place, 1, position))
+    }
+
+    pub(crate) fn order_of_summary(placed: &Placed) -> (u32, u8, u32) {
+        (placed.range.end, 0, placed.number)
+    }
+}

@@ -1,0 +1,60 @@
+//! What a conversation is at, for whoever shows it or asks for a summary: level, bill, and what is going on.
+
+use super::{Conversation, Event};
+use crate::usage::{ContextEvent, ContextUsage, Level, Usage};
+
+impl Conversation {
+    /// Takes note of the figures of the window (`ContextWindowManager::usage`) and says what a user interface is to be told:
+    /// the figures, and one event where the level crossed a boundary since the last call (rule U3). The log remembers the
+    /// level.
+    pub fn observe(&mut self, usage: ContextUsage) -> Vec<ContextEvent> {
+        let mut events = vec![ContextEvent::Usage(usage)];
+        let (from, to) = (self.level, usage.level);
+        if from != to {
+            self.record(Event::LevelCrossed { level: to });
+            events.push(ContextEvent::LevelCrossed { from, to });
+        }
+        events
+    }
+
+    /// The level of use that was told last.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Says that a reply is being received: until [`Conversation::push_reply`], or until this is taken back, nothing is
+    /// compacted (rule C2).
+    pub fn responding(&mut self, is: bool) {
+        self.responding = is;
+    }
+
+    /// Says that the log is being played back: nothing is compacted meanwhile (rule C2).
+    pub fn playback(&mut self, is: bool) {
+        self.playback = is;
+    }
+
+    /// Says that a summary failed or was cancelled. After three in a row nothing more is asked for, until a compaction helps or
+    /// the user speaks again (rule C5).
+    pub fn compaction_failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// What every reply together was billed for.
+    #[must_use]
+    pub fn billed(&self) -> Usage {
+        self.billed
+    }
+
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    pub(crate) fn is_responding(&self) -> bool {
+        self.responding
+    }
+
+    pub(crate) fn is_played_back(&self) -> bool {
+        self.playback
+    }
+}
