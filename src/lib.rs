@@ -71,6 +71,11 @@
 //! A model without a public tokenizer is counted by another one, and every number says so. Hand the provider's report to
 //! [`Conversation::push_reply`]: the next plan knows the [`Margin`] and keeps its budget in the provider's tokens.
 //!
+//! A conversation that outgrows its window is compacted: [`ContextWindowManager::compaction_due`] hands out a request for a
+//! summary, [`ContextWindowManager::apply_compaction`] takes the answer back. Older messages are archived, never deleted:
+//! [`Conversation::display`] is what a person sees, [`Conversation::active`] what is sent. [`ContextWindowManager::usage`] says
+//! how full the window is, and a [`Journal`] keeps all of it on disk.
+//!
 //! # What it promises
 //!
 //! - Planning reads and never writes; the same request gives the same bytes. No clock, no randomness, no hash order.
@@ -91,6 +96,7 @@
 //! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`]: presets, files, variables and flags over them
 //! - [`Registry`] and `config/models.toml`: models by name
 //! - `docs/explaining.md`: counterfactuals, differences, prefixes, test vectors
+//! - `docs/compaction.md`: usage, compaction, the log on disk
 //! - `docs/counting.md`: what counts prove, and what they were compared with
 //! - `docs/session.md`: session files; `docs/examples.md`: some of them, planned
 //! - [`report`]: a plan as text or JSON; [`render`]: the prompt as a provider's request body

@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+mod altered;
 mod call;
 mod framing;
 mod part;
@@ -242,14 +243,6 @@ impl Message {
         })
     }
 
-    /// The same message without an id of its own.
-    pub(crate) fn without_id(self) -> Self {
-        if self.given_id().is_none() {
-            return self;
-        }
-        self.edit(|extra| extra.id = None)
-    }
-
     /// The texts of its parts, and what the others are.
     pub(crate) fn as_texts(&self) -> impl Iterator<Item = &str> {
         self.content_parts().iter().map(|part| match part {
@@ -282,134 +275,6 @@ impl Message {
         })
     }
 
-    /// The same message with other call ids, the given ones in order (rule H1).
-    pub(crate) fn with_call_ids(&self, ids: Vec<String>) -> Self {
-        self.clone().edit(|extra| {
-            for (call, id) in extra.calls.iter_mut().zip(ids) {
-                call.id = id;
-            }
-        })
-    }
-
-    /// The same result, answering another call id (rule H1).
-    pub(crate) fn answering(&self, call_id: &str) -> Self {
-        let call_id = call_id.into();
-        self.clone().edit(|extra| extra.answers = Some(call_id))
-    }
-
-    /// The same message with another text and nothing else in its content (rule S7).
-    pub(crate) fn saying(&self, text: String) -> Self {
-        let mut message = self.clone();
-        message.inner_mut().text = text.into();
-        message.edit(|extra| extra.parts.clear())
-    }
-
-    /// What is sent in its place once it is cleared, known by `id`: [`Message::saying`] what `text` says. Kept beside a
-    /// message that answers a call.
-    pub(crate) fn stub(&self, id: &ItemId, text: impl FnOnce() -> String) -> Self {
-        let cell = self.extra().map(|extra| &extra.stub.0);
-        // A message that is part of two conversations may have two ids.
-        if let Some((_, stub)) = cell.and_then(OnceLock::get).map(|kept| &**kept).filter(|(of, _)| of == id) {
-            return stub.clone();
-        }
-        let stub = self.saying(text());
-        cell.map(|cell| cell.set(Box::new((id.clone(), stub.clone()))));
-        stub
-    }
-
-    /// The same message with every text that is sent as `change` makes it.
-    #[cfg(feature = "chat-template")]
-    pub(crate) fn with_texts_changed(&self, change: &dyn Fn(&str) -> String) -> Self {
-        let mut message = self.clone();
-        let inner = message.inner_mut();
-        inner.text = change(&inner.text).into();
-        if let Some(extra) = inner.extra.as_deref_mut() {
-            for part in &mut extra.parts {
-                if let Part::Text(text) | Part::Opaque { json: text, .. } = part {
-                    *text = change(text);
-                }
-            }
-            for call in &mut extra.calls {
-                call.name = change(&call.name);
-                call.arguments = change(&call.arguments);
-            }
-            for reasoning in &mut extra.reasoning {
-                reasoning.text = change(&reasoning.text);
-            }
-            if let Some(name) = &mut extra.name {
-                *name = change(name).into();
-            }
-        }
-        message
-    }
-
-    /// The same message with other parts.
-    pub(crate) fn with_parts(&self, parts: Vec<Part>) -> Self {
-        self.clone().edit(|extra| extra.parts = parts)
-    }
-
-    /// The text, shared.
-    pub(crate) fn shared_text(&self) -> Arc<str> {
-        Arc::clone(&self.0.text)
-    }
-
-    /// Its content as parts, text that is none as the first of them.
-    pub(crate) fn as_parts(&self) -> Vec<Part> {
-        let own = Some(self.text()).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into()));
-        own.into_iter().chain(self.content_parts().iter().cloned()).collect()
-    }
-
-    /// This message and the next one as one.
-    #[cfg(feature = "chat-template")]
-    pub(crate) fn joined_with(&self, next: &Self) -> Self {
-        Self::joined(&[self.clone(), next.clone()])
-    }
-
-    /// Messages of one role as one: the parts of all, and the calls of all. There is at least one.
-    pub(crate) fn joined(messages: &[Self]) -> Self {
-        let [first, rest @ ..] = messages else { return Self::user("") };
-        let parts: Vec<Part> = messages.iter().flat_map(Self::as_parts).collect();
-        let reasonings = messages.iter().flat_map(Self::reasonings).cloned().collect();
-        let named = |name: &&str| rest.iter().all(|next| next.speaker() == Some(name));
-        let name = first.speaker().filter(named).map(Into::into);
-        let calls = messages.iter().flat_map(Self::tool_calls).cloned().collect();
-        let joined = first.with_content(Content { text: "".into(), parts, name, reasonings });
-        joined.edit(|extra| extra.calls = calls)
-    }
-
-    /// The same message with its calls' arguments and its foreign parts, which are JSON, as `change` makes them.
-    #[cfg(feature = "chat-template")]
-    pub(crate) fn with_json_changed(&self, change: &dyn Fn(&str) -> String) -> Self {
-        self.clone().edit(|extra| {
-            for part in &mut extra.parts {
-                if let Part::Opaque { json, .. } = part {
-                    *json = change(json);
-                }
-            }
-            for call in &mut extra.calls {
-                call.arguments = change(&call.arguments);
-            }
-        })
-    }
-
-    /// The same message in another role.
-    pub(crate) fn in_role(&self, role: Role) -> Self {
-        let mut message = self.clone();
-        message.inner_mut().role = role;
-        message
-    }
-
-    /// The same message with this content and speaker, and this reasoning.
-    pub(crate) fn with_content(&self, content: Content) -> Self {
-        let mut message = self.clone();
-        message.inner_mut().text = content.text;
-        message.edit(|extra| {
-            extra.parts = content.parts;
-            extra.name = content.name;
-            extra.reasoning = content.reasonings;
-        })
-    }
-
     /// The text, or the parts that are text.
     pub(crate) fn plain_texts(&self) -> impl Iterator<Item = &str> {
         let parts = self.content_parts().iter().filter_map(|part| match part {
@@ -417,13 +282,6 @@ impl Message {
             Part::Opaque { .. } | Part::Image { .. } => None,
         });
         Some(self.text()).filter(|text| !text.is_empty()).into_iter().chain(parts)
-    }
-
-    /// The same message with these texts as further parts (rule O1).
-    pub(crate) fn with_texts(&self, texts: impl IntoIterator<Item = String>) -> Self {
-        let own = self.content_parts().to_vec();
-        let texts = texts.into_iter().map(Part::Text);
-        self.clone().parts(own.into_iter().chain(texts))
     }
 
     /// The exact count that the counter with this tag made before, if it was the last one to count here.

@@ -71,7 +71,7 @@ fn the_presets_are_these_options() {
     rag.rag.max_items = Some(40);
     assert_eq!(Config::preset("rag").unwrap(), rag);
 
-    // How others compact; what they do is in tests/compaction.rs.
+    // How others compact; what they do is in tests/compaction.
     let others = ["dropping", "lights", "summary-only", "summary-tail"];
     let own = ["agent", "chat", "rag"];
     assert_eq!(

@@ -2,14 +2,19 @@
 
 #![expect(clippy::doc_markdown, reason = "comments here are help texts")]
 
-use anyhow::Result;
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
-use context_window::{Config, ConfigLayers, FieldMap, LoadedConfig, Registry, RequestLimits};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::{
     env,
     ffi::OsString,
     io::{self, IsTerminal},
     path::{Path, PathBuf},
+};
+
+mod flags;
+
+use flags::tokens;
+pub(crate) use flags::{
+    CertaintyAsked, DataFormat, Documents, Format, Models, Options, Provider, Request, Screen, Terms,
 };
 
 const USAGE: &str = "plan-inspect [plan] SESSION [OPTIONS]\n       plan-inspect COMMAND [ARGUMENTS]";
@@ -76,37 +81,6 @@ impl Cli {
         }
         Self::parse_from(arguments)
     }
-}
-
-/// A session, and what its next prompt is planned for and with.
-#[derive(Debug, Args)]
-pub(crate) struct Request {
-    /// Session file, or a logged request body of OpenAI, Anthropic or Gemini: .json, .jsonl, either of them with .gz, or -
-    /// for standard input
-    pub(crate) session: PathBuf,
-    /// The session to take from a file of several: its id, or its line number if it has none
-    #[arg(long)]
-    pub(crate) id: Option<String>,
-    /// What the last prompt left behind (see --save-anchor), in place of the session's `previous`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) previous: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) documents: Documents,
-    #[command(flatten)]
-    pub(crate) terms: Terms,
-}
-
-/// What a prompt is planned for and with.
-#[derive(Debug, Args)]
-pub(crate) struct Terms {
-    #[command(flatten)]
-    pub(crate) options: Options,
-    #[command(flatten)]
-    pub(crate) target: Target,
-    #[command(flatten)]
-    pub(crate) models: Models,
-    #[command(flatten)]
-    pub(crate) limits: Limits,
 }
 
 #[derive(Debug, Args)]
@@ -231,49 +205,6 @@ pub(crate) struct Vectors {
     pub(crate) format: DataFormat,
 }
 
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Documents")]
-pub(crate) struct Documents {
-    /// What a retriever answered, in JSON, in place of the session's documents
-    #[arg(long, value_name = "FILE")]
-    pub(crate) rag: Option<PathBuf>,
-    /// Which retriever's JSON that is
-    #[arg(long, value_enum, default_value_t = Retriever::List, value_name = "WHOSE", requires = "rag")]
-    pub(crate) rag_from: Retriever,
-    /// Its scores are distances: smaller is better (all of them are turned round, say it only where they are)
-    #[arg(long, requires = "rag")]
-    pub(crate) rag_distances: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Retriever {
-    /// A list of objects with id, text and score
-    List,
-    /// Qdrant's points: id, score, payload.text or payload.content
-    Qdrant,
-    /// LanceDB's rows: id, text, _relevance_score, _score or _distance
-    Lancedb,
-    /// What tantivy-cli serves: doc.text or doc.body, score
-    Tantivy,
-    /// LangChain's documents, scores in them or beside them
-    Langchain,
-    /// LlamaIndex's nodes with scores
-    Llamaindex,
-}
-
-impl Retriever {
-    pub(crate) fn fields(self) -> FieldMap {
-        match self {
-            Self::List => FieldMap::new(),
-            Self::Qdrant => FieldMap::qdrant(),
-            Self::Lancedb => FieldMap::lancedb(),
-            Self::Tantivy => FieldMap::tantivy(),
-            Self::Langchain => FieldMap::langchain(),
-            Self::Llamaindex => FieldMap::llamaindex(),
-        }
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show every option with its value
@@ -321,185 +252,4 @@ pub(crate) enum ModelsCommand {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Options of the planner")]
-pub(crate) struct Options {
-    /// Options in TOML; see config/default.toml. Without it, the file that CONTEXT_WINDOW_CONFIG names
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Start from a preset instead of the defaults
-    #[arg(long, value_parser = Config::presets().collect::<Vec<_>>())]
-    preset: Option<String>,
-    /// Set one option, over everything else: --set rag.max_items=5
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
-    settings: Vec<(String, String)>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Models {
-    /// Models of your own, over the built-in ones; see `plan-inspect models import`
-    #[arg(long, value_name = "FILE")]
-    models: Option<PathBuf>,
-}
-
-impl Options {
-    /// Defaults ← preset ← file ← environment ← flags.
-    pub(crate) fn config(&self) -> Result<LoadedConfig> {
-        let named = env::var_os("CONTEXT_WINDOW_CONFIG").map(PathBuf::from);
-        let mut layers = ConfigLayers::new();
-        if let Some(path) = self.config.as_ref().or(named.as_ref()) {
-            layers = layers.file(path)?;
-        }
-        let text =
-            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        layers = layers.environment(env::vars_os().filter_map(text));
-        layers = layers.pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
-        layers = layers.pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
-        Ok(layers.load()?)
-    }
-}
-
-impl Models {
-    pub(crate) fn registry(&self) -> Result<Registry> {
-        let built_in = Registry::built_in()?;
-        Ok(match &self.models {
-            Some(path) => Registry::from_file(path)?.over(built_in),
-            None => built_in.clone(),
-        })
-    }
-}
-
-fn pair(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').ok_or("expected KEY=VALUE, as in rag.max_items=5")?;
-    Ok((pair.0.trim().into(), pair.1.trim().into()))
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Target")]
-pub(crate) struct Target {
-    /// Plan for this model, whatever the session names
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-    /// The wire form the plan is priced in and printed as, whatever the model's own is
-    #[arg(long, value_enum)]
-    pub(crate) provider: Option<Provider>,
-    /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or its folder
-    #[arg(long, value_name = "NAME|PATH")]
-    pub(crate) tokenizer: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Provider {
-    /// OpenAI Chat Completions
-    Openai,
-    /// OpenAI Responses
-    OpenaiResponses,
-    /// Anthropic Messages
-    Anthropic,
-    /// Gemini generateContent
-    Gemini,
-    /// The text of the model's own chat template, found in the folder that --tokenizer names
-    ChatTemplate,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Limits, in tokens")]
-pub(crate) struct Limits {
-    /// The prompt budget itself, in place of context length - completion - safety buffer
-    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
-    budget: Option<u64>,
-    /// Prompt and completion together
-    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
-    context_len: Option<u64>,
-    /// Kept free for the reply
-    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
-    max_completion: Option<u64>,
-    /// Kept free for what cannot be foreseen
-    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
-    safety_buffer: Option<u64>,
-}
-
-/// A number of tokens, as people and reports write them: 128000, 128,000, 128_000 or 128k.
-fn tokens(text: &str) -> Result<u64, String> {
-    let plain: String = text.chars().filter(|c| !matches!(c, ',' | '_')).collect();
-    let (digits, thousand) = match plain.strip_suffix(['k', 'K']) {
-        Some(digits) => (digits, 1_000),
-        None => (plain.as_str(), 1),
-    };
-    let number: Result<u64, _> = digits.parse();
-    let number = number.ok().and_then(|number| number.checked_mul(thousand));
-    number.ok_or_else(|| format!("expected tokens from 0 to {}, as in 8000, 8,000 or 8k", u64::MAX))
-}
-
-impl Limits {
-    /// These flags over what the session brings.
-    pub(crate) fn over(&self, mut session: RequestLimits) -> RequestLimits {
-        if self.context_len.is_some() {
-            session.max_input = None;
-        }
-        session.context_len = self.context_len.or(session.context_len);
-        session.max_completion = self.max_completion.or(session.max_completion);
-        session.safety_buffer = self.safety_buffer.or(session.safety_buffer);
-        let others = [self.context_len, self.max_completion, self.safety_buffer];
-        if others.iter().any(Option::is_some) {
-            session.prompt_budget = None;
-        }
-        session.prompt_budget = self.budget.or(session.prompt_budget);
-        session
-    }
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Screen {
-    /// Columns of the text report [default: those of the terminal, or 80]
-    #[arg(long, value_name = "COLUMNS")]
-    width: Option<usize>,
-    /// Colours in the text report; `auto` asks the terminal, NO_COLOR and CLICOLOR_FORCE
-    #[arg(long, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
-}
-
-impl Screen {
-    pub(crate) fn width(&self) -> usize {
-        let terminal =
-            || terminal_size::terminal_size_of(io::stdout()).map(|(columns, _)| usize::from(columns.0));
-        self.width.or_else(terminal).unwrap_or(80)
-    }
-
-    pub(crate) fn colour(&self) -> bool {
-        match self.color {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CertaintyAsked {
-    /// What is proven without counting
-    Bounds,
-    /// Counted in full
-    Exact,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// A report for people
-    Text,
-    /// The plan as one JSON object
-    Json,
-    /// What is sent: the provider's request body (messages and tools), or the text of the chat template
-    Messages,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DataFormat {
-    /// For people
-    Text,
-    /// One JSON object
-    Json,
 }

@@ -1,0 +1,229 @@
+//! When a conversation is compacted, and when not (rules C2, C5).
+
+use super::*;
+
+#[test]
+fn behaviour_44_45_triggers_are_ored_and_count_their_boundary() {
+    let due = |log: &Conversation, change: &dyn Fn(&mut CompactionOptions)| {
+        let manager = bytes(config(|config| {
+            config.compaction.percent = 0;
+            config.compaction.on_drop = false;
+            change(&mut config.compaction);
+        }));
+        manager.compaction_state(PlanRequest::new(log).limits(limits(10_100))).unwrap()
+    };
+    let log = talk(40, 100); // 4,000 tokens of 10,000, 20 turns
+    use CompactionState::{Due, NotDue};
+    assert_eq!(due(&log, &|_| {}), NotDue);
+    for (strict, at, before) in [(false, 40, 41), (true, 39, 40)] {
+        let percent = |n: u16| {
+            due(&log, &move |options| (options.percent, options.target, options.strict) = (n, 10, strict))
+        };
+        assert_eq!((percent(at), percent(before)), (Due(Trigger::Percent), NotDue));
+        let messages = |n| due(&log, &move |options| (options.messages, options.strict) = (Some(n), strict));
+        assert_eq!((messages(u64::from(at)), messages(u64::from(before))), (Due(Trigger::Messages), NotDue));
+    }
+    let tokens = |n| due(&log, &move |options| options.tokens = Some(n));
+    assert_eq!((tokens(4_000), tokens(4_001)), (Due(Trigger::Tokens), NotDue));
+    let remaining = |n| due(&log, &move |options| options.remaining = Some(n));
+    assert_eq!((remaining(6_000), remaining(5_999)), (Due(Trigger::Remaining), NotDue));
+    let turns = |n| due(&log, &move |options| options.turns = Some(n));
+    assert_eq!((turns(20), turns(21)), (Due(Trigger::Turns), NotDue));
+    assert_eq!(due(&talk(204, 100), &|options| options.on_drop = true), Due(Trigger::OnDrop));
+    let both = due(&log, &|options| (options.tokens, options.messages) = (Some(9_999), Some(1)));
+    assert_eq!(both, Due(Trigger::Messages));
+    // One model has triggers of its own.
+    let own = due(&log, &|options| {
+        let mut of_model = TriggerOptions::default();
+        of_model.tokens = Some(3_000);
+        options.models.insert("test".into(), of_model);
+    });
+    assert_eq!(own, Due(Trigger::Tokens));
+}
+
+#[test]
+fn behaviour_46_57_what_stands_in_the_way() {
+    let options = |change: &dyn Fn(&mut CompactionOptions)| {
+        bytes(config(|config| {
+            config.compaction.messages = Some(4);
+            change(&mut config.compaction);
+        }))
+    };
+    let state = |manager: &ContextWindowManager, log: &Conversation| {
+        let request = PlanRequest::new(log).limits(limits(10_100));
+        (
+            manager.compaction_state(request.clone()).unwrap(),
+            manager.compaction_now(request).unwrap().is_some(),
+        )
+    };
+    use CompactionState::{Due, Waiting};
+    let manager = options(&|_| {});
+    let log = talk(12, 50);
+    assert_eq!(state(&manager, &log), (Due(Trigger::Messages), true));
+    assert_eq!(state(&options(&|options| options.enabled = false), &log), (Waiting(Gate::Disabled), false));
+    // Asked for, it does not matter how little there is.
+    assert_eq!(state(&manager, &talk(8, 50)), (Waiting(Gate::TooShort), true));
+    assert_eq!(state(&manager, &Conversation::new()), (Waiting(Gate::Empty), false));
+    let mut playing = log.clone();
+    playing.playback(true);
+    assert_eq!(state(&manager, &playing), (Waiting(Gate::Playback), false));
+    let mut responding = log.clone();
+    responding.responding(true);
+    assert_eq!(state(&manager, &responding), (Waiting(Gate::Responding), false));
+    let mut calling = log.clone();
+    calling.push(Message::user("and now?"));
+    calling.push(Message::assistant("").calls([ToolCall::new("c", "look", "{}")]));
+    assert_eq!(state(&manager, &calling), (Waiting(Gate::OpenCall), false));
+    calling.push(Message::tool("c", "done"));
+    assert_eq!(state(&manager, &calling), (Due(Trigger::Messages), true));
+    let mut compacted = log.clone();
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    manager.apply_compaction(&mut compacted, &job, "They talked.").unwrap();
+    assert_eq!(state(&manager, &compacted), (Waiting(Gate::JustCompacted), false));
+    compacted.push(Message::user("more"));
+    assert_eq!(state(&manager, &compacted).0, Waiting(Gate::NoReply));
+    compacted.push(Message::assistant("here"));
+    assert_ne!(state(&manager, &compacted).0, Waiting(Gate::NoReply));
+    let nowhere =
+        manager.compaction_state(PlanRequest::new(&log).limits(RequestLimits::new().context_len(0)));
+    assert_eq!(nowhere.unwrap(), Waiting(Gate::UnknownLimit));
+    let unknown = PlanRequest::new(&log).limits(RequestLimits::new().context_len(0));
+    assert!(manager.compaction_now(unknown).unwrap().is_none(), "for nobody");
+}
+
+#[test]
+fn behaviour_48_49_50_what_does_not_help_changes_nothing_and_stops() {
+    let manager = bytes(config(|config| (config.compaction.percent, config.compaction.target) = (85, 50)));
+    let request = asking(|log| PlanRequest::new(log).limits(limits(4_100)));
+    let mut log = talk(41, 100);
+    let unchanged = |log: &Conversation| assert_eq!(ids(log), range(0, 41));
+    let job = manager.compaction_due(request(&log)).unwrap().unwrap();
+    for (answer, why) in [
+        ("", "the answer holds nothing"),
+        (" \n\t", "the answer holds nothing"),
+        ("<think>hm</think>  ", "the answer holds nothing"),
+        ("<tool_call>{\"name\":\"x\"}</tool_call>", "a tool call"),
+        (&*"long ".repeat(2_000), "make it shorter"),
+    ] {
+        let error = manager.apply_compaction(&mut log, &job, answer).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Compaction);
+        assert!(error.to_string().contains(why), "{error}");
+        unchanged(&log);
+    }
+    // Five failures: nothing more is asked for, until the user speaks.
+    let state = manager.compaction_state(request(&log)).unwrap();
+    assert_eq!(state, CompactionState::Stopped { attempts: 5 });
+    assert!(manager.compaction_due(request(&log)).unwrap().is_none());
+    log.push(said(42, 100));
+    assert!(manager.compaction_due(request(&log)).unwrap().is_some());
+}
+
+#[test]
+fn behaviour_48_three_compactions_without_progress_are_the_last() {
+    // What cannot be archived is over the trigger by itself.
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let mut log = Conversation::new();
+    log.push_system("rules", "r".repeat(9_000));
+    log.extend((0..10).map(|at| said(at, 20)));
+    let mut compactions = 0;
+    for at in 0..100 {
+        let request = PlanRequest::new(&log).limits(limits(10_100));
+        if let Some(job) = manager.compaction_due(request).unwrap() {
+            compactions += usize::from(manager.apply_compaction(&mut log, &job, "s").is_ok());
+        }
+        // An agent at work: the user says nothing.
+        for _ in 0..6 {
+            log.push(Message::assistant(format!("{at} {}", "w".repeat(20))));
+        }
+    }
+    assert_eq!(compactions, 3);
+    let state = manager.compaction_state(PlanRequest::new(&log).limits(limits(10_100))).unwrap();
+    assert_eq!(state, CompactionState::Stopped { attempts: 3 });
+    log.push(Message::user("Go on."));
+    assert!(manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap().is_some());
+}
+
+#[test]
+fn behaviour_63_a_smaller_window_is_planned_for_before_anything_is_sent() {
+    let log = talk(40, 100);
+    let large = PlanRequest::new(&log).limits(limits(10_100));
+    let manager = bytes(Config::default());
+    assert_eq!(manager.compaction_state(large).unwrap(), CompactionState::NotDue);
+    let small = PlanRequest::new(&log).limits(limits(2_100));
+    assert!(manager.build_plan(&small).unwrap().total.n <= 2_000);
+    assert_eq!(manager.compaction_state(small).unwrap(), CompactionState::Due(Trigger::Percent));
+}
+
+#[test]
+fn fifty_turns_of_equal_growth_break_the_prefix_no_more_often_than_they_must() {
+    let manager = bytes(config(|config| {
+        config.tokens.calibrate = false;
+        config.compaction.summary.max_tokens = 200;
+    }));
+    let (growth, context) = (300u64, 10_100);
+    let (high, low) = (8_500, 5_000);
+    let mut log = Conversation::new();
+    let (mut breaks, mut compactions) = (0, 0);
+    let mut turn = 0;
+    let mut past = 0;
+    while past < 50 {
+        log.push(Message::user(format!("{turn:04}{}", "u".repeat(96))));
+        let request = PlanRequest::new(&log).limits(limits(context));
+        let plan = manager.build_plan(&request).unwrap();
+        breaks += u64::from(plan.repeated().is_some_and(|prefix| prefix.tokens < prefix.of));
+        log.push_reply(&plan, Message::assistant("a".repeat(200)), None);
+        let job = manager.compaction_due(PlanRequest::new(&log).limits(limits(context))).unwrap();
+        past += u64::from(job.is_some() || past > 0);
+        if let Some(job) = job {
+            let record = manager.apply_compaction(&mut log, &job, &"s".repeat(200)).unwrap();
+            assert!(record.tokens_after <= low && record.progress, "{record:?}");
+            compactions += 1;
+        }
+        turn += 1;
+    }
+    let most = (50 * growth).div_ceil(high - low);
+    assert!(breaks <= most && compactions > 1, "{breaks} breaks, {compactions} compactions, at most {most}");
+}
+
+#[test]
+fn what_is_asked_for_by_hand_waits_too() {
+    let manager = bytes(Config::default());
+    let mut log = talk(12, 60);
+    log.push(Message::user("go"));
+    log.push(
+        Message::assistant("").calls([ToolCall::new("b", "look", "{}"), ToolCall::new("c", "look", "{}")]),
+    );
+    log.push(Message::tool("b", "done"));
+    assert!(manager.compaction_of(&log, None, None).unwrap().is_none(), "a call waits");
+    log.push(Message::tool("c", "done"));
+    let job = manager.compaction_of(&log, None, Some(&"m3".into())).unwrap().unwrap();
+    log.responding(true);
+    let error = manager.apply_compaction(&mut log, &job, "They talked.").unwrap_err();
+    assert!(error.to_string().contains("a reply is being received"), "{error}");
+    log.responding(false);
+    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    // What leads the prompt is no part of any range.
+    let mut log = Conversation::from([Message::system("Be brief.")]);
+    log.extend((0..10).map(|at| said(at, 80)));
+    let job = manager.compaction_of(&log, Some(&"m0".into()), Some(&"m4".into())).unwrap().unwrap();
+    let texts: Vec<&str> = job.messages().iter().map(Message::text).collect();
+    assert_eq!(texts.iter().filter(|text| **text == "Be brief.").count(), 1);
+    assert_eq!(manager.apply_compaction(&mut log, &job, "s").unwrap().messages_archived, 4);
+}
+
+#[test]
+fn a_compaction_that_helps_forgets_what_failed() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let mut log = Conversation::from([Message::user("Go on for ever.")]);
+    let mut helped = 0;
+    for step in 0..400 {
+        log.push(call(&format!("c{step}")));
+        log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
+        let request = PlanRequest::new(&log).limits(limits(10_100));
+        if let Some(job) = manager.compaction_due(request).unwrap() {
+            assert!(manager.apply_compaction(&mut log, &job, "").is_err());
+            helped += usize::from(manager.fall_back(&mut log, &job).unwrap().progress);
+        }
+    }
+    assert!(helped > 5, "{helped}");
+}

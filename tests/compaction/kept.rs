@@ -1,0 +1,260 @@
+//! What stays as it is (rules C4, C7).
+
+use super::*;
+
+#[test]
+fn a_summary_and_a_tail_are_kept_as_published() {
+    let mut config = Config::preset("summary-tail").unwrap();
+    config.compaction.percent = 0;
+    config.compaction.messages = Some(10);
+    config.compaction.target = 100;
+    let manager = ContextWindowManager::configured(Model::custom("test"), config.clone()).unwrap();
+    // Messages 0 to 5 of 10 are summarised and 4 stay: 40 % of 10.
+    let mut log = talk(10, 400);
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    assert_eq!((job.messages_archived(), job.first_active().unwrap().as_str()), (6, "m6"));
+    assert_eq!(job.event(), ContextEvent::SummaryRequested { messages: 6 });
+    let record = manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    let freed = record.tokens_before - record.tokens_after;
+    assert_eq!(record.event(), ContextEvent::Compacted { number: 1, messages: 6, freed });
+    assert_eq!((record.number, record.messages_archived, record.archived.len()), (1, 6, 1));
+    assert_eq!((record.archived[0].id.as_str(), record.archived[0].last_id.as_str()), ("m0", "m5"));
+    assert_eq!(ids(&log), [vec!["#1".into()], range(6, 10)].concat());
+    // A log of 30 messages, 4 archived: 10 of the 26 active ones stay, the smaller of 10 and 40 %.
+    let mut log = talk(10, 400);
+    config.compaction.retain.messages = Some(6);
+    config.compaction.retain.active = None;
+    let first = ContextWindowManager::configured(Model::custom("test"), config).unwrap();
+    let job = first.compaction_now(&log).unwrap().unwrap();
+    first.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    log.extend((10..30).map(|at| said(at, 400)));
+    assert_eq!(ids(&log).len(), 27);
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    let record = manager.apply_compaction(&mut log, &job, "They talked on.").unwrap();
+    assert_eq!((record.number, record.messages_archived), (2, 16));
+    assert_eq!(ids(&log), [vec!["#2".into()], range(20, 30)].concat());
+}
+
+#[test]
+fn what_is_kept_never_starts_with_a_call() {
+    for messages in 0..8 {
+        let manager = bytes(config(|config| config.compaction.retain.messages = Some(messages)));
+        let mut log = Conversation::from([
+            Message::system("Be brief."),
+            Message::user("a".repeat(300)),
+            Message::assistant("b".repeat(300)),
+            Message::assistant("").calls([ToolCall::new("c", "look", "{}")]),
+            Message::tool("c", "d".repeat(300)),
+            Message::user("e".repeat(300)),
+            Message::assistant("f".repeat(300)),
+        ]);
+        let job = manager.compaction_now(&log).unwrap().unwrap();
+        manager.apply_compaction(&mut log, &job, "s").unwrap();
+        let active = ids(&log);
+        // Too little for the last turn: its question and the summary alone.
+        let expected: &[&str] = if messages < 2 { &["m0", "m5", "#1"] } else { &["m0", "#1", "m5", "m6"] };
+        assert_eq!(active, expected, "retain {messages}");
+    }
+}
+
+#[test]
+fn behaviour_55_the_live_question_stays_whatever_is_kept() {
+    let manager = bytes(Config::preset("summary-only").unwrap());
+    let mut log = talk(21, 100);
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    assert_eq!(ids(&log), ["#1", "m20"], "an unanswered question stands after the summary");
+    let mut answered = talk(20, 100);
+    let job = manager.compaction_now(&answered).unwrap().unwrap();
+    manager.apply_compaction(&mut answered, &job, "They talked.").unwrap();
+    assert_eq!(ids(&answered), ["m18", "#1"]);
+    // More than there is: nothing is left to archive but what stands before the live turn.
+    let manager = bytes(config(|config| {
+        (config.compaction.retain.messages, config.compaction.retain.capacity) = (Some(99), 100);
+    }));
+    let mut log = talk(10, 100);
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    assert_eq!(ids(&log), ["#1", "m8", "m9"]);
+}
+
+#[test]
+fn agents_compact_inside_the_live_turn() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let mut log = Conversation::from([Message::system("You fix kettles."), Message::user("Fix it.")]);
+    let mut compactions = Vec::new();
+    for step in 0..200 {
+        let call = ToolCall::new(format!("c{step}"), "run", format!("{{\"path\":\"part{step}\"}}"));
+        log.push(Message::assistant("").calls([call]));
+        log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
+        let request = PlanRequest::new(&log).limits(limits(10_100));
+        assert!(manager.build_plan(&request).unwrap().overflow.is_none());
+        if let Some(job) = manager.compaction_due(request).unwrap() {
+            assert_eq!(job.head().unwrap().as_str(), "m1");
+            let record = manager.apply_compaction(&mut log, &job, "Much was tried.").unwrap();
+            assert!(record.progress);
+            let active = ids(&log);
+            assert_eq!(active[..2], ["m0", "m1"]);
+            assert_eq!(active[2], format!("#{}", record.number));
+            assert!(active.len() > 4 && active.len() % 2 == 1, "whole exchanges: {active:?}");
+            compactions.push(step);
+            let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits(10_100))).unwrap();
+            let order: Vec<&str> = plan.included.iter().take(3).map(|row| row.id.as_str()).collect();
+            assert_eq!(order, ["m0", "m1", &format!("summary:{}", record.number)]);
+            assert!(
+                plan.included.iter().any(|row| row.id.as_str() == format!("m{}", log.messages().len() - 1))
+            );
+        }
+    }
+    assert!(compactions.len() > 3, "{compactions:?}");
+    // A question later, head and summary keep their order.
+    log.push(Message::assistant("Done."));
+    log.push(Message::user("Thanks. And the lid?"));
+    let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits(10_100))).unwrap();
+    let order: Vec<&str> = plan.included.iter().take(3).map(|row| row.id.as_str()).collect();
+    assert_eq!(order, ["m0", "m1", &format!("summary:{}", compactions.len())]);
+}
+
+#[test]
+fn behaviour_56_what_comes_meanwhile_is_kept() {
+    let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
+    let mut log = talk(12, 60);
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    log.extend((12..16).map(|at| said(at, 60)));
+    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    assert_eq!(ids(&log), [vec!["#1".into()], range(10, 16)].concat());
+    // Too late: another one was first.
+    let error = manager.apply_compaction(&mut log, &job, "They talked.").unwrap_err();
+    assert!(error.to_string().contains("since this request was made"), "{error}");
+    // A result that answers a call of the range takes its exchange out of it.
+    let mut log = talk(8, 60);
+    log.push(Message::assistant("").calls([ToolCall::new("late", "look", "{}")]));
+    log.push(Message::user("never mind"));
+    log.push(Message::assistant("fine ".repeat(20)));
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    assert_eq!(job.first_active().unwrap().as_str(), "m9");
+    log.push(Message::tool("late", "here"));
+    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    assert_eq!(ids(&log), ["#1", "m8", "m9", "m10", "m11"]);
+}
+
+#[test]
+fn behaviour_60_a_sliding_window_drops_until_every_threshold_holds() {
+    let mut dropping = Config::preset("dropping").unwrap();
+    (dropping.compaction.messages, dropping.compaction.turns) = (Some(21), Some(8));
+    let manager = bytes(dropping);
+    let request = asking(|log| PlanRequest::new(log).limits(limits(3_100)));
+    let mut log = Conversation::new();
+    log.push_system("s0", "Be brief.");
+    log.pin(PinnedItem::new("tone", "Short answers."));
+    log.extend((0..40).map(|at| said(at, 100)));
+    let job = manager.compaction_due(request(&log)).unwrap().unwrap();
+    let record = manager.fall_back(&mut log, &job).unwrap();
+    // 7 turns: the thresholds are 8 turns, 21 messages and 85 % of 3,000 tokens.
+    assert_eq!(
+        (record.kind, record.messages_archived, record.progress),
+        (CompactionKind::SlidingWindow, 26, true)
+    );
+    assert_eq!(ids(&log), range(26, 40));
+    let plan = manager.build_plan(&request(&log)).unwrap();
+    assert_eq!(
+        plan.included.iter().take(3).map(|row| row.id.as_str()).collect::<Vec<_>>(),
+        ["s0", "tone", "m26"]
+    );
+    // Inside the oldest kept turn: exchanges go, its question stays.
+    let mut agent = Conversation::from([Message::user("Go.")]);
+    for step in 0..30 {
+        agent.push(Message::assistant("").calls([ToolCall::new(format!("c{step}"), "run", "{}")]));
+        agent.push(Message::tool(format!("c{step}"), "o".repeat(100)));
+    }
+    let job = manager.compaction_due(request(&agent)).unwrap().unwrap();
+    manager.fall_back(&mut agent, &job).unwrap();
+    let active = ids(&agent);
+    assert_eq!(active[0], "m0");
+    assert!(active.len() < 21 && active.len() % 2 == 1, "{active:?}");
+    // It ends on anything.
+    let odd: [Vec<Message>; 5] = [
+        vec![],
+        vec![Message::system("only")],
+        (0..40).map(|at| Message::assistant(format!("{at} nobody asked"))).collect(),
+        vec![Message::user("h".repeat(9_000))],
+        vec![Message::tool("x", "y"); 40],
+    ];
+    for messages in odd {
+        let mut log = Conversation::from(messages);
+        let before = log.messages().len();
+        if let Some(job) = manager.compaction_due(request(&log)).unwrap() {
+            drop(manager.fall_back(&mut log, &job));
+        }
+        assert_eq!(log.messages().len(), before);
+    }
+}
+
+/// Where the application sets a budget of its own, what is kept fits that, and the request for a summary may be larger.
+#[test]
+fn a_budget_of_ones_own_is_what_shares_are_of() {
+    let manager = bytes(config(|config| config.compaction.summary.max_tokens = 100));
+    let mut log = talk(40, 100);
+    let request = asking(|log| {
+        let mut limits = limits(100_000);
+        limits.prompt_budget = Some(2_000);
+        PlanRequest::new(log).limits(limits)
+    });
+    assert_eq!(manager.compaction_state(request(&log)).unwrap(), CompactionState::Due(Trigger::OnDrop));
+    let job = manager.compaction_due(request(&log)).unwrap().unwrap();
+    assert!(job.form() == RequestForm::Conversation && job.tokens().n > 3_000);
+    let record = manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    assert!(record.progress && record.tokens_after <= 1_000, "{record:?}");
+    assert_eq!(ids(&log)[1..], range(36, 40));
+}
+
+/// Found by a reader, each of these.
+#[test]
+fn a_sliding_window_parts_no_call_from_a_late_result() {
+    let mut dropping = Config::preset("dropping").unwrap();
+    dropping.compaction.messages = Some(20);
+    let manager = bytes(dropping);
+    let orphans = |log: &Conversation| {
+        let plan = manager.build_plan(&PlanRequest::new(log).limits(limits(10_100))).unwrap();
+        plan.excluded.iter().filter(|row| row.reason.name() == "policy").count()
+    };
+    // Each turn's result comes in the next turn.
+    let mut log = Conversation::new();
+    for turn in 0..12 {
+        log.push(Message::user(format!("{turn} {}", "q".repeat(50))));
+        if turn > 0 {
+            log.push(Message::tool(format!("c{}", turn - 1), "r".repeat(50)));
+        }
+        log.push(call(&format!("c{turn}")));
+        log.push(Message::assistant("working on it"));
+    }
+    let job = manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap();
+    if let Some(job) = job {
+        drop(manager.fall_back(&mut log, &job));
+    }
+    assert_eq!(orphans(&log), 0);
+    // Inside the live turn: one call is answered long after the others.
+    for late in 3..20 {
+        let mut log = Conversation::from([Message::user("Go."), call("late")]);
+        for step in 0..30 {
+            log.push(call(&format!("s{step}")));
+            log.push(Message::tool(format!("s{step}"), "o".repeat(100)));
+            if step == late {
+                log.push(Message::tool("late", "here at last"));
+            }
+        }
+        let job = manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap().unwrap();
+        drop(manager.fall_back(&mut log, &job));
+        assert_eq!(orphans(&log), 0, "answered after {late} others");
+    }
+}
+
+#[test]
+fn starting_fresh_by_strategy_keeps_what_waits() {
+    let manager = bytes(config(|config| config.compaction.strategy = Strategy::Fresh));
+    let mut log = talk(41, 100);
+    let job = manager.compaction_now(PlanRequest::new(&log).limits(limits(4_100))).unwrap().unwrap();
+    log.push(Message::user("and one more"));
+    manager.fall_back(&mut log, &job).unwrap();
+    assert_eq!(ids(&log), ["m40", "m41"]);
+}

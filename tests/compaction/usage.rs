@@ -1,0 +1,161 @@
+//! How full the window is, and what is told of it (rules U1 to U4, C10).
+
+use super::*;
+
+#[test]
+fn behaviour_42_levels_tell_each_crossing_once_and_percent_is_honest() {
+    let manager = bytes(config(|config| {
+        config.tokens.calibrate = false;
+        config.compaction.enabled = false;
+    }));
+    let mut log = Conversation::new();
+    let mut told = Vec::new();
+    for at in 0..14 {
+        log.push(said(at, 100));
+        let usage = manager.usage(PlanRequest::new(&log).limits(limits(1_100))).unwrap();
+        assert_eq!(usage.percent, (at as u64 + 1) * 10);
+        for event in log.observe(usage) {
+            if let ContextEvent::LevelCrossed { from, to } = event {
+                told.push((at + 1, from, to));
+            }
+        }
+    }
+    use Level::{Approaching, AtLimit, Normal};
+    assert_eq!(told, [(8, Normal, Approaching), (10, Approaching, AtLimit)]);
+    assert_eq!(log.level(), AtLimit);
+    log.start_fresh();
+    assert_eq!(log.level(), Normal);
+}
+
+#[test]
+fn the_lights_of_a_window_of_200k_are_amber_at_150k_and_red_at_200k() {
+    let options = Config::preset("lights").unwrap().usage;
+    let log = Conversation::new();
+    let request = PlanRequest::new(&log).limits(RequestLimits::new().context_len(200_000));
+    let limits = bytes(Config::default()).build_plan(&request).unwrap().limits;
+    let level = |tokens| Level::of(tokens, &limits, &options);
+    assert_eq!([149_999, 150_000, 199_999, 200_000].map(level), {
+        use Level::{Approaching, AtLimit, Normal};
+        [Normal, Approaching, Approaching, AtLimit]
+    });
+}
+
+#[test]
+fn behaviour_38_documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let mut log = talk(20, 20);
+    let documents =
+        || (0..50).map(|at| RagItem::new(format!("d{at}"), 1.0, format!("{at:04}{}", "y".repeat(396))));
+    let request = asking(|log| PlanRequest::new(log).limits(limits(5_100)).rag(documents()));
+    let plan = manager.build_plan(&request(&log)).unwrap();
+    assert!(plan.total.n > 4_500, "the documents fill the window");
+    let quiet = manager.usage(request(&log)).unwrap();
+    assert_eq!((quiet.level, quiet.pressure.n), (Level::Normal, 400));
+    assert_eq!(plan.usage.pressure.n, 400);
+    // What the provider reports holds the documents too, and they are taken off again.
+    log.push_reply(&plan, said(21, 20), Usage::openai(plan.total.n, 0, 20));
+    let reported = manager.usage(request(&log)).unwrap();
+    assert!(reported.reported);
+    assert_eq!((reported.level, reported.pressure.n), (Level::Normal, 420));
+    assert_eq!(manager.compaction_state(request(&log)).unwrap(), CompactionState::NotDue);
+    log.push(Message::user("z".repeat(4_000)));
+    let pasted = manager.usage(request(&log)).unwrap();
+    assert_eq!((pasted.pressure.n, pasted.level), (4_420, Level::Approaching));
+    assert_eq!(manager.compaction_state(request(&log)).unwrap(), CompactionState::Due(Trigger::Percent));
+}
+
+#[test]
+fn behaviour_37_reports_replace_estimates_and_nonsense_falls_through() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let request = asking(|log| PlanRequest::new(log).limits(limits(10_100)));
+    let mut log = talk(11, 100);
+    let plan = manager.build_plan(&request(&log)).unwrap();
+    log.push_reply(&plan, said(11, 100), Usage::anthropic(200, 300, 900, 130));
+    let pressure = |log: &Conversation| manager.usage(request(log)).unwrap().pressure.n;
+    assert_eq!(pressure(&log), 1_530, "input, both caches and the reply");
+    log.push(said(12, 100));
+    assert_eq!(pressure(&log), 1_630, "and what came after");
+    for usage in
+        [None, Some(Usage::default()), Some(Usage::openai(9_999_999, 0, 1)), Some(Usage::openai(9, 0, 1))]
+    {
+        let plan = manager.build_plan(&request(&log)).unwrap();
+        log.push_reply(&plan, said(13, 100), usage);
+        assert_eq!(
+            pressure(&log),
+            1_630 + 100 * (log.messages().len() as u64 - 13),
+            "{usage:?} is not believed"
+        );
+    }
+    // The lifetime's bill is another number.
+    assert_eq!(log.billed().cache_read, 900);
+    let stats = manager.stats(request(&log)).unwrap();
+    assert_eq!((stats.messages, stats.active, stats.archived, stats.compactions), (17, 17, 0, 0));
+}
+
+#[test]
+fn behaviour_41_47_after_a_compaction_the_shown_usage_is_the_new_estimate() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let request = asking(|log| PlanRequest::new(log).limits(limits(4_100)));
+    let mut log = talk(35, 100);
+    let plan = manager.build_plan(&request(&log)).unwrap();
+    log.push_reply(&plan, said(35, 100), Usage::openai(3_600, 0, 100));
+    assert_eq!(manager.usage(request(&log)).unwrap().pressure.n, 3_700);
+    let job = manager.compaction_due(request(&log)).unwrap().unwrap();
+    let record = manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    let usage = manager.usage(request(&log)).unwrap();
+    assert!(!usage.reported && usage.pressure.n == record.tokens_after && usage.pressure.n > 0);
+    assert!(record.progress && record.tokens_before == 3_600 && record.tokens_after < 2_000, "{record:?}");
+    assert_eq!(record.freed(), record.tokens_before - record.tokens_after);
+    assert!(manager.compaction_due(request(&log)).unwrap().is_none());
+}
+
+#[test]
+fn a_plan_tells_whose_days_are_over() {
+    let manager = bytes(config(|config| config.ttl.policy = TtlPolicy::Ask));
+    let mut log = talk(3, 20);
+    log.pin(PinnedItem::new("old", "A note.").ttl(Ttl::NoneRemaining));
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(plan.events().collect::<Vec<_>>(), [ContextEvent::TtlAsk { id: "old".into() }]);
+}
+
+#[test]
+fn behaviour_66_percentages_are_zero_where_either_side_is() {
+    let manager = bytes(Config::default());
+    let usage = manager.usage(&Conversation::new()).unwrap();
+    assert_eq!((usage.percent, usage.pressure.n, usage.level), (0, 0, Level::Normal));
+}
+
+#[test]
+fn behaviour_43_an_overflow_is_answered_with_a_smaller_plan() {
+    let manager = bytes(Config::default());
+    let log = talk(41, 100);
+    let request = PlanRequest::new(&log).limits(limits(4_100));
+    let mut plan = manager.build_plan(&request).unwrap();
+    let mut sizes = vec![plan.total.n];
+    while plan.overflow.is_none() {
+        plan = manager.plan_after_overflow(&request, &plan).unwrap();
+        assert_eq!(plan.included.last().unwrap().id.as_str(), "m40", "the question is in");
+        sizes.push(plan.total.n);
+    }
+    assert!(
+        sizes.len() < 20 && sizes.windows(2).all(|pair| pair[1] <= pair[0] / 4 * 3 || pair[1] == 100),
+        "{sizes:?}"
+    );
+    assert_eq!(StopReason::named("max_tokens"), StopReason::MaxTokens);
+}
+
+#[test]
+fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let request = asking(|log| PlanRequest::new(log).limits(limits(20_100)));
+    let mut log = talk(11, 100);
+    let plan = manager.build_plan(&request(&log)).unwrap();
+    log.push_reply(&plan, said(11, 100), Usage::openai(1_100, 0, 100));
+    assert_eq!(manager.usage(request(&log)).unwrap().pressure.n, 1_200);
+    log.pin(PinnedItem::new("long", "n".repeat(8_000)));
+    log.push_system("rules", "r".repeat(8_000));
+    let usage = manager.usage(request(&log)).unwrap();
+    assert_eq!((usage.pressure.n, usage.level), (17_200, Level::Approaching));
+    log.unpin("long");
+    assert_eq!(manager.usage(request(&log)).unwrap().pressure.n, 9_200);
+}
