@@ -208,8 +208,9 @@ impl Conversation {
         let before = id.into();
         let position = self.position(&before)?;
         if self.view.archived(position) == Some(ArchivedBy::Rewind) {
-            let hint = "an earlier rewind took it away; expected a message of the conversation as it is now";
-            return Err(Error::new(Repr::UnknownId { id: before, hint }));
+            let detail =
+                "was taken away by an earlier rewind; expected a message of the conversation as it is now";
+            return Err(Error::input(format!("message `{before}`"), detail));
         }
         let first = match self.turns.place_of(position) {
             Place::Exchange(at) => self.turns.exchange(at).members().into_iter().min().unwrap_or(position),
@@ -277,7 +278,7 @@ impl Conversation {
         self.view.archived(first).is_none().then_some(newest)
     }
 
-    fn position(&self, id: &ItemId) -> Result<u32, Error> {
+    pub(crate) fn position(&self, id: &ItemId) -> Result<u32, Error> {
         self.position_of(id).ok_or_else(|| {
             Error::new(Repr::UnknownId {
                 id: id.clone(),

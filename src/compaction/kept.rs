@@ -5,10 +5,7 @@ use super::{
     weights::{Turn, Weights},
 };
 use crate::{
-    config::CompactionOptions,
-    conversation::Conversation,
-    error::{Error, Repr},
-    item::ItemId,
+    config::CompactionOptions, conversation::Conversation, error::Error, item::ItemId, reason::ExcludedReason,
 };
 use std::ops::Range;
 
@@ -154,9 +151,17 @@ impl Kept {
         to: Option<&ItemId>,
     ) -> Result<Self, Error> {
         let position = |id: &ItemId| {
-            let hint = "expected the id of a message that is still sent (plan-inspect history lists them)";
-            let position = log.position_of(id).filter(|position| log.view().archived(*position).is_none());
-            position.ok_or_else(|| Error::new(Repr::UnknownId { id: id.clone(), hint }))
+            let position = log.position(id)?;
+            match log.view().archived(position) {
+                None => Ok(position),
+                Some(by) => {
+                    let why = ExcludedReason::from(by);
+                    let detail = format!(
+                        "is {why}; expected a message that is still sent (plan-inspect history shows them)"
+                    );
+                    Err(Error::input(format!("message `{id}`"), detail))
+                }
+            }
         };
         let start = from.map(position).transpose()?;
         let end = to.map(position).transpose()?.map(|last| last + 1);
@@ -165,9 +170,8 @@ impl Kept {
         let leading = log.turns().leading();
         let (mut from, mut first) = (start.unwrap_or(leading).max(leading), end.unwrap_or(messages));
         if from >= first {
-            let (id, hint) =
-                (log.message_id(from), "it stands after the end of the range; expected an earlier start");
-            return Err(Error::new(Repr::UnknownId { id, hint }));
+            let detail = "stands after the end of the range; expected an earlier start, or a later end";
+            return Err(Error::input(format!("message `{}`", log.message_id(from)), detail));
         }
         // An exchange that is split belongs to the range as a whole.
         let spans: Vec<Range<u32>> = log.active_spans().collect();

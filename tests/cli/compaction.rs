@@ -34,8 +34,26 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     assert!(history.contains("Context compacted #2: 10 messages archived, ~"), "{history}");
     // By hand.
     let by_hand = out(&["compact", talk, "--from", "m15", "--to", "m18"]);
-    assert!(by_hand.contains("archived    m14..m18 (5)"), "whole exchanges: {by_hand}");
-    assert!(fails(&["compact", talk, "--from", "m5"]).contains("id `m5` is not in the conversation"));
+    assert!(
+        by_hand.contains(
+            "archived    5 messages: m14..m18 (5)\nkept        m0, m13, m19..m23 (5), m1 (pinned)\n"
+        ),
+        "whole exchanges: {by_hand}"
+    );
+    let archived = fails(&["compact", talk, "--from", "m5"]);
+    assert!(
+        archived
+            .contains("message `m5`: is archived by compaction #1; expected a message that is still sent")
+    );
+    assert!(fails(&["compact", talk, "--from", "m99"]).contains("id `m99` is not in the conversation"));
+    let turned = fails(&["compact", talk, "--from", "m20", "--to", "m15"]);
+    assert!(turned.contains("message `m20`: stands after the end of the range"), "{turned}");
+    let no_room = out(&["compact", "examples/overflow.json"]);
+    assert!(no_room.contains("request     none: the window of gpt-4o-mini has no room for one"), "{no_room}");
+    let gemini: Value =
+        serde_json::from_str(&out(&["compact", talk, "--provider", "gemini", "--format", "json"])).unwrap();
+    assert_eq!(gemini["request"][0]["role"], "user");
+    assert!(gemini["request"][0]["parts"].is_array(), "in the target's own form");
     let nothing = fails(&["compact", "examples/agent-parallel-tools.json", "--apply", "/tmp/never.json"]);
     assert!(nothing.contains("a tool call waits for its result; nothing was written"), "{nothing}");
     // A body of another wire form becomes a log.

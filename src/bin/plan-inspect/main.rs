@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "that is where a command line tool says what is wrong")]
 
 mod args;
+mod body;
 mod input;
 mod prepared;
 mod run;

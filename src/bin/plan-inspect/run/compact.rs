@@ -5,16 +5,17 @@
 use super::{print, save};
 use crate::{
     args::{Compact, DataFormat},
+    body::{body, messages},
     input,
     prepared::Prepared,
 };
 use anyhow::{Context, Result, bail};
 use context_window::{
-    Active, Compaction, CompactionRequest, CompactionState, Conversation, Gate, ItemId, Journal, RequestForm,
-    Row, render, report,
+    Active, Compaction, CompactionRequest, CompactionState, Conversation, Framing, Gate, ItemId, Journal,
+    RequestForm, Row, report,
 };
-use serde_json::{Value, json};
-use std::{fmt::Write as _, path::Path, process::ExitCode};
+use serde_json::json;
+use std::{collections::BTreeSet, fmt::Write as _, path::Path, process::ExitCode};
 
 pub(crate) fn run(args: &Compact) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &Compact) -> Result<ExitCode> {
         }
         None => manager.fall_back(&mut log, &job)?,
     };
-    let preview = Preview { job: &job, log: &log, record: &record, state };
+    let preview = Preview { job: &job, log: &log, record: &record, state, form: prepared.model.framing };
     let text = match args.format {
         DataFormat::Text => preview.text()?,
         DataFormat::Json => preview.json()?,
@@ -104,6 +105,8 @@ struct Preview<'a> {
     log: &'a Conversation,
     record: &'a Compaction,
     state: CompactionState,
+    /// The wire form of the target.
+    form: Framing,
 }
 
 impl Preview<'_> {
@@ -125,32 +128,38 @@ impl Preview<'_> {
             RequestForm::Transcript => "a transcript",
             RequestForm::Conversation => "the conversation",
         };
-        let messages = plural(job.messages().len() as u64, "message");
+        let request = match job.messages().len() as u64 {
+            0 => format!("none: the window of {} has no room for one", job.model()),
+            count => format!(
+                "{form}: {}, {} tokens for {}, an answer of at most {}",
+                plural(count, "message"),
+                tokens(job.tokens().n),
+                job.model(),
+                tokens(job.max_tokens())
+            ),
+        };
         let mut text = format!(
-            "compaction  {due}\narchived    {}, {}\nkept        {}\ntokens      {} before, {} after, {} freed\nrequest     {form}: {messages}, {} tokens for {}, an answer of at most {}\n",
-            archived,
+            "compaction  {due}\narchived    {}: {archived}\nkept        {}\ntokens      {} before, {} after, {} freed\nrequest     {request}\n\n",
             plural(record.messages_archived, "message"),
             if kept.is_empty() { "nothing" } else { &kept },
             tokens(record.tokens_before),
             tokens(record.tokens_after),
             tokens(record.freed()),
-            tokens(job.tokens().n),
-            job.model(),
-            tokens(job.max_tokens()),
         );
-        let (title, body) = match &record.summary {
-            Some(summary) => (record.kind.name(), summary.as_str()),
-            None => ("nothing stands for them", ""),
-        };
-        writeln!(text, "\n{title}:")?;
-        for line in body.lines() {
-            writeln!(text, "  {line}")?;
+        match &record.summary {
+            Some(summary) => {
+                writeln!(text, "{}:", record.kind.name())?;
+                for line in summary.lines() {
+                    writeln!(text, "  {line}")?;
+                }
+            }
+            None => writeln!(text, "{}: nothing stands for them", record.kind.name())?,
         }
         Ok(text.lines().map(|line| report::printable(line) + "\n").collect())
     }
 
     fn json(&self) -> Result<String> {
-        let body = serde_json::to_value(render::openai(self.job))?;
+        let body = body(self.job, self.form, false)?;
         let all = json!({
             "state": self.state,
             "archived": self.record.archived,
@@ -159,7 +168,7 @@ impl Preview<'_> {
             "first_active": self.record.first_active,
             "tokens_before": self.record.tokens_before,
             "tokens_after": self.record.tokens_after,
-            "request": body.get("messages").unwrap_or(&Value::Null),
+            "request": messages(&body),
             "request_tokens": self.job.tokens().n,
             "digest": self.job.digest()?,
             "kind": self.record.kind,
@@ -177,20 +186,24 @@ fn id(part: Active<'_>) -> Option<ItemId> {
     }
 }
 
-/// The messages that are still sent, in runs.
+/// The messages that are still sent, in runs; those that only a pin keeps last.
 fn kept(log: &Conversation) -> String {
     let mut found: Vec<(ItemId, ItemId, u64)> = Vec::new();
+    let mut archived_ids = BTreeSet::new();
     let mut open = false;
     for row in log.display() {
         let Row::Message { id, archived, .. } = row else { continue };
         match found.last_mut().filter(|_| open && archived.is_none()) {
             Some((_, last, count)) => (*last, *count) = (id, *count + 1),
             None if archived.is_none() => found.push((id.clone(), id, 1)),
-            None => {}
+            None => drop(archived_ids.insert(id)),
         }
         open = archived.is_none();
     }
-    runs(found.iter().map(|(first, last, count)| (first.as_str(), last.as_str(), *count)))
+    let found = found.iter().map(|(first, last, count)| (first.as_str(), last.as_str(), *count));
+    let pinned = log.active().filter_map(id).filter(|id| archived_ids.contains(id));
+    let pinned = pinned.map(|id| format!("{id} (pinned)"));
+    [runs(found)].into_iter().filter(|runs| !runs.is_empty()).chain(pinned).collect::<Vec<_>>().join(", ")
 }
 
 /// `m3..m9 (7), m12`.

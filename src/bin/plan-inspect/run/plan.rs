@@ -5,15 +5,12 @@
 use super::{print, save};
 use crate::{
     args::{CertaintyAsked, Format, Plan},
+    body::body,
     input,
     prepared::Prepared,
 };
 use anyhow::Result;
-use context_window::{
-    ContextPlan, Framing, ItemId, Model,
-    render::{self, CacheLife},
-    report,
-};
+use context_window::{ContextPlan, ItemId, Model, render, report};
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
@@ -54,20 +51,7 @@ fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     if let Some(template) = &model.template {
         return Ok(render::chat_template(plan, template)?);
     }
-    let body = match (model.framing, marked) {
-        (Framing::OpenAiResponses, false) => serde_json::to_string_pretty(&render::openai_responses(plan)),
-        (Framing::OpenAiResponses, true) => {
-            serde_json::to_string_pretty(&render::openai_responses(plan).breakpoints())
-        }
-        (Framing::Anthropic, false) => serde_json::to_string_pretty(&render::anthropic(plan)),
-        (Framing::Anthropic, true) => {
-            serde_json::to_string_pretty(&render::anthropic(plan).breakpoints(CacheLife::default()))
-        }
-        (Framing::Gemini, _) => serde_json::to_string_pretty(&render::gemini(plan)),
-        (_, false) => serde_json::to_string_pretty(&render::openai(plan)),
-        (_, true) => serde_json::to_string_pretty(&render::openai(plan).breakpoints()),
-    };
-    Ok(body? + "\n")
+    Ok(serde_json::to_string_pretty(&body(plan, model.framing, marked)?)? + "\n")
 }
 
 /// Keys of a body that may be breakpoints: arguments of a call may hold such keys too.

@@ -1,0 +1,31 @@
+//! What is sent: a prompt as the request body of a wire form.
+
+use anyhow::Result;
+use context_window::{
+    Framing, Prompt,
+    render::{self, CacheLife},
+};
+use serde_json::Value;
+
+/// The body; cache breakpoints are marked where that is asked for and the form knows them.
+pub(crate) fn body(sent: &impl AsRef<Prompt>, form: Framing, marked: bool) -> Result<Value> {
+    let body = match (form, marked) {
+        (Framing::OpenAiResponses, false) => serde_json::to_value(render::openai_responses(sent)),
+        (Framing::OpenAiResponses, true) => {
+            serde_json::to_value(render::openai_responses(sent).breakpoints())
+        }
+        (Framing::Anthropic, false) => serde_json::to_value(render::anthropic(sent)),
+        (Framing::Anthropic, true) => {
+            serde_json::to_value(render::anthropic(sent).breakpoints(CacheLife::default()))
+        }
+        (Framing::Gemini, _) => serde_json::to_value(render::gemini(sent)),
+        (_, false) => serde_json::to_value(render::openai(sent)),
+        (_, true) => serde_json::to_value(render::openai(sent).breakpoints()),
+    };
+    Ok(body?)
+}
+
+/// The messages of a body, whatever its form calls them.
+pub(crate) fn messages(body: &Value) -> &Value {
+    ["messages", "input", "contents"].iter().find_map(|key| body.get(key)).unwrap_or(&Value::Null)
+}
