@@ -141,6 +141,13 @@ impl Conversation {
         was_pinned
     }
 
+    /// Whether this is the id of a pinned note, or of a pinned message.
+    #[must_use]
+    pub fn is_pinned(&self, id: &str) -> bool {
+        let id = ItemId::from(id);
+        self.has_note(&id) || self.position_of(&id).is_some_and(|position| self.pins.contains_key(&position))
+    }
+
     /// Sets how long a note or message lives.
     ///
     /// # Errors

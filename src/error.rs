@@ -24,7 +24,7 @@ pub enum ErrorKind {
     Count,
     /// A session, message or retrieved document cannot be used as it is.
     Input,
-    /// A chat template cannot be read, or refuses the messages.
+    /// A chat template cannot be read, or refuses the messages; or the template of a page fails.
     Template,
     /// A compaction was not made, and nothing changed (rule C5).
     Compaction,
@@ -74,6 +74,9 @@ pub(crate) enum Repr {
     #[cfg(feature = "chat-template")]
     #[error("chat template {origin}: {detail}")]
     Template { origin: String, detail: String },
+    #[cfg(feature = "html")]
+    #[error("the page's own template fails, a fault of context-window: {detail}")]
+    Page { detail: String },
     #[error("{place}: {detail}")]
     Input { place: String, detail: String },
     #[error("the answer holds {found}, no summary; nothing was archived")]
@@ -112,6 +115,8 @@ impl Error {
             Repr::TokenizerFile { .. } => ErrorKind::Count,
             #[cfg(feature = "chat-template")]
             Repr::Template { .. } => ErrorKind::Template,
+            #[cfg(feature = "html")]
+            Repr::Page { .. } => ErrorKind::Template,
             Repr::NoSummary { .. }
             | Repr::NotNow
             | Repr::StaleSummary
@@ -141,6 +146,12 @@ impl Error {
 
     pub(crate) fn new(repr: Repr) -> Self {
         Self(Box::new(repr))
+    }
+
+    /// The template of a page fails.
+    #[cfg(feature = "html")]
+    pub(crate) fn page(error: &minijinja::Error) -> Self {
+        Self::new(Repr::Page { detail: error.to_string() })
     }
 
     /// An id that is nowhere, and one that may have been meant.

@@ -221,6 +221,18 @@ impl PinnedItem {
         Self { id: id.into(), text: text.into(), priority: Priority::Normal, ttl: None }
     }
 
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &ItemId {
+        &self.id
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Sets how long the note lives; an explicit [`Ttl::Unlimited`] is never dropped, even over budget.
     #[must_use]
     pub fn ttl(mut self, ttl: Ttl) -> Self {

@@ -95,11 +95,14 @@
 //! - `docs/rules.md`: every rule with its id
 //! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`]: presets, files, variables and flags over them
 //! - [`Registry`] and `config/models.toml`: models by name
+//! - `docs/tool.md`: `plan-inspect`, which shows all of this; `docs/screen.md`: the same on a screen
+//! - `widgets` (feature `widgets`): parts of that screen for applications on ratatui
 //! - `docs/explaining.md`: counterfactuals, differences, prefixes, test vectors
 //! - `docs/compaction.md`: usage, compaction, the log on disk
 //! - `docs/counting.md`: what counts prove, and what they were compared with
 //! - `docs/session.md`: session files; `docs/examples.md`: some of them, planned
-//! - [`report`]: a plan as text or JSON; [`render`]: the prompt as a provider's request body
+//! - [`report`]: a plan as text, JSON or a web page (feature `html`); [`ContextWindowManager::replay`]: every prompt of a
+//!   conversation, one after another; [`render`]: the prompt as a provider's request body
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
 
 mod item;
@@ -133,10 +136,13 @@ mod manager;
 mod explain;
 mod diff;
 mod compaction;
+mod replay;
 pub mod report;
 mod journal;
 mod session;
 mod retrieval;
+#[cfg(feature = "widgets")]
+pub mod widgets;
 
 /// The README's program is a test.
 #[cfg(all(doctest, feature = "openai"))]
@@ -180,6 +186,7 @@ pub use plan::{
 };
 pub use prefix::{Prefix, PrefixCause};
 pub use reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule};
+pub use replay::{Replay, Step};
 pub use request::PlanRequest;
 pub use retrieval::FieldMap;
 pub use session::{Session, SessionFile};

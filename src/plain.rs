@@ -59,6 +59,12 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
+/// Per cent, rounded down; 0 of nothing; honest above 100.
+pub(crate) fn per_cent(tokens: u64, of: u64) -> u64 {
+    let percent = (u128::from(tokens) * 100).checked_div(u128::from(of)).unwrap_or(0);
+    u64::try_from(percent).unwrap_or(u64::MAX)
+}
+
 /// An error's text without serde's own "at line … column …", which counts from where the text starts.
 pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();

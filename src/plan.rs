@@ -258,6 +258,41 @@ pub enum Decision<'a> {
     Excluded(&'a ExcludedItem),
 }
 
+impl<'a> Decision<'a> {
+    /// Its id; of a run of messages that of its last one, which questions about it are asked by.
+    #[must_use]
+    pub fn id(self) -> &'a ItemId {
+        match self {
+            Self::Included(item) => &item.id,
+            Self::Excluded(item) => item.last_id.as_ref().unwrap_or(&item.id),
+        }
+    }
+
+    /// Who pays for it, or would have.
+    #[must_use]
+    pub fn section(self) -> Section {
+        match self {
+            Self::Included(item) => item.section,
+            Self::Excluded(item) => item.section,
+        }
+    }
+
+    /// What it costs, or is known to cost.
+    #[must_use]
+    pub fn tokens(self) -> TokenCount {
+        match self {
+            Self::Included(item) => item.tokens,
+            Self::Excluded(item) => item.tokens,
+        }
+    }
+
+    /// Whether it is a document: their ids are a namespace of their own (rule O5).
+    #[must_use]
+    pub fn is_document(self) -> bool {
+        self.section() == Section::Rag
+    }
+}
+
 impl ContextPlan {
     /// What is sent: the messages and the tools.
     #[must_use]
@@ -269,6 +304,19 @@ impl ContextPlan {
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages
+    }
+
+    /// How many rows there are, in and out.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.included.len() + self.excluded.len()
+    }
+
+    /// A row by its number: what is in, in prompt order, and after it what is out.
+    #[must_use]
+    pub fn row_at(&self, at: usize) -> Option<Decision<'_>> {
+        let out = || self.excluded.get(at - self.included.len()).map(Decision::Excluded);
+        self.included.get(at).map(Decision::Included).or_else(out)
     }
 
     /// The row of this id. Where a document and another item share an id, `rag:ID` and `item:ID` decide (rule O5).

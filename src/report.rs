@@ -1,19 +1,31 @@
-//! What is known of a plan, printed: text for people, JSON for machines.
+//! What is known of a plan, printed: text and a web page for people, JSON for machines.
 
 pub use crate::plain::grouped;
 use crate::{
+    conversation::{Compaction, CompactionKind},
     explain::Explanation,
     model::Limits,
     plan::{ContextPlan, Remedy},
+    tokens::TokenCount,
 };
 
+mod columns;
 mod explanation;
+#[cfg(feature = "html")]
+mod html;
 mod json;
 mod page;
+mod row;
 mod text;
+mod words;
 
+pub use columns::{cut, fitted, wrapped};
 pub use explanation::Explained;
+#[cfg(feature = "html")]
+pub use html::Html;
+pub use row::{RowText, row, ttl};
 pub use text::Text;
+pub use words::{conflict, largest, sentence, tenths};
 
 /// The plan as a text report, 80 columns wide unless [`Text::width`] says otherwise.
 #[must_use]
@@ -25,6 +37,13 @@ pub fn text(plan: &ContextPlan) -> Text<'_> {
 #[must_use]
 pub fn json(plan: &ContextPlan) -> String {
     json::plan(plan, true)
+}
+
+/// The plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.
+#[cfg(feature = "html")]
+#[must_use]
+pub fn html(plan: &ContextPlan) -> Html<'_> {
+    Html::new(plan)
 }
 
 /// An explanation as a few lines for people.
@@ -47,11 +66,35 @@ pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
             format!("raise the prompt budget to {}{beyond}", grouped(*to))
         }
         Remedy::LowerCompletion { to } => format!("lower max_completion to {}", grouped(*to)),
-        Remedy::Unpin { id } => format!("unpin {}", text::short(id.as_str())),
+        Remedy::Unpin { id } => format!("unpin {}", row::short(id.as_str())),
         Remedy::Shorten { id, by } => {
-            format!("shorten {} by {} tokens", text::short(id.as_str()), grouped(*by))
+            format!("shorten {} by {} tokens", row::short(id.as_str()), grouped(*by))
         }
     }
+}
+
+/// A number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.
+#[must_use]
+pub fn tokens(tokens: TokenCount) -> String {
+    row::number(tokens)
+}
+
+/// What a compaction did, in a line: `Context compacted #1: 45 messages archived, ~142,000 tokens freed`.
+#[must_use]
+pub fn compaction(record: &Compaction) -> String {
+    let archived = record.messages_archived;
+    let messages = if archived == 1 { "message" } else { "messages" };
+    let freed = match record.freed() {
+        0 => String::new(),
+        freed => format!(", ~{} tokens freed", grouped(freed)),
+    };
+    let how = match record.kind {
+        CompactionKind::Fresh => "Started fresh".to_owned(),
+        CompactionKind::SlidingWindow => format!("Context compacted #{} without a summary", record.number),
+        CompactionKind::Digest => format!("Context compacted #{} by a digest", record.number),
+        CompactionKind::Summary => format!("Context compacted #{}", record.number),
+    };
+    format!("{how}: {} {messages} archived{freed}", grouped(archived))
 }
 
 /// A text without anything that a terminal would act on: controls and direction marks become `?`.
@@ -68,10 +111,10 @@ pub fn printable(text: &str) -> String {
 #[must_use]
 pub fn brief(text: &str) -> String {
     const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
-        Some(_) => text.chars().take(MOST - 1).map(|c| printable(&c.to_string())).collect::<String>() + "…",
-        None => printable(text),
+    if text.chars().nth(MOST).is_none() {
+        return printable(text);
     }
+    columns::head(text, MOST - 1).map_or_else(|| printable(text), |head| printable(head) + "…")
 }
 
 impl ContextPlan {

@@ -103,6 +103,22 @@ impl Conversation {
         self.entries_from(0, 0)
     }
 
+    /// The conversation as it was when it had its first so many messages, before the prompt that the next one answers. What
+    /// happened later is not in it; nothing of this one changes.
+    #[must_use]
+    pub fn as_of(&self, messages: usize) -> Self {
+        let mut past = Self::new();
+        for entry in self.entries() {
+            let is_there = past.messages.len() == messages;
+            match entry {
+                Entry::Message(_) | Entry::Event(Event::Sent { .. }) if is_there => break,
+                Entry::Message(message) => drop(past.push(message.clone())),
+                Entry::Event(event) => past.record(event.clone()),
+            }
+        }
+        past
+    }
+
     /// An event by its number.
     pub(crate) fn event(&self, at: usize) -> Option<&Event> {
         self.events.get(at).map(|(_, event)| event)

@@ -1,6 +1,6 @@
 //! An explanation as a few lines for people.
 
-use super::{brief, printable, text};
+use super::{brief, printable, row};
 use crate::{
     explain::{Explanation, Interval},
     item::ItemId,
@@ -31,47 +31,56 @@ impl Explained<'_> {
     #[must_use]
     pub fn cost(&self) -> Option<String> {
         let tokens = self.0.tokens?;
-        Some(text::number(TokenCount { n: tokens, certainty: self.0.certainty }))
+        Some(row::number(TokenCount { n: tokens, certainty: self.0.certainty }))
+    }
+}
+
+impl Explained<'_> {
+    /// What there is to say beside the reason, each under its name.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let it = self.0;
+        let costs = self.cost().map(|cost| format!(", it costs {cost}")).unwrap_or_default();
+        let mut lines = vec![
+            ("prompt budget", format!("{}{costs}", grouped(it.prompt_budget))),
+            ("its place has", names(&it.displaced_by)),
+        ];
+        if let (false, Some(at)) = (it.included, it.enters_at) {
+            let more = grouped(at.saturating_sub(it.prompt_budget));
+            lines.push(("comes in", format!("at {}, {more} more", grouped(at))));
+            lines.push(("then out", names(&it.leaves_then)));
+        }
+        if it.intervals.len() > 1 || it.intervals.first().is_some_and(|only| only.to.is_some()) {
+            lines.push(("in at", intervals(&it.intervals, it.more)));
+        }
+        match it.stays_from {
+            Some(from) if from != it.prompt_budget => {
+                lines.push(("stays", format!("from {} on", grouped(from))));
+            }
+            None if it.enters_at.is_some() => {
+                lines.push(("stays", "no: the largest budget leaves it out".into()));
+            }
+            _ => {}
+        }
+        if let Some(at) = it.leaves_at {
+            let less = grouped(it.prompt_budget.saturating_sub(at));
+            lines.push(("goes out", format!("at {}, {less} less", grouped(at))));
+        }
+        match &it.never {
+            Some(why) if it.included => lines.push(("goes out", format!("never: {why}"))),
+            Some(why) => lines.push(("comes in", format!("never: {}", printable(why)))),
+            None => {}
+        }
+        lines.retain(|(_, text)| !text.is_empty());
+        lines
     }
 }
 
 impl fmt::Display for Explained<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let it = self.0;
-        let place = if it.included { "in" } else { "out" };
-        writeln!(f, "{}  {place}: {}", self.name(), printable(&it.reason))?;
-        let costs = self.cost().map(|cost| format!(", it costs {cost}")).unwrap_or_default();
-        line(f, "prompt budget", &format!("{}{costs}", grouped(it.prompt_budget)))?;
-        line(f, "its place has", &names(&it.displaced_by))?;
-        if let (false, Some(at)) = (it.included, it.enters_at) {
-            let more = grouped(at.saturating_sub(it.prompt_budget));
-            line(f, "comes in", &format!("at {}, {more} more", grouped(at)))?;
-            line(f, "then out", &names(&it.leaves_then))?;
-        }
-        if it.intervals.len() > 1 || it.intervals.first().is_some_and(|only| only.to.is_some()) {
-            line(f, "in at", &intervals(&it.intervals, it.more))?;
-        }
-        match it.stays_from {
-            Some(from) if from != it.prompt_budget => {
-                line(f, "stays", &format!("from {} on", grouped(from)))?;
-            }
-            None if it.enters_at.is_some() => line(f, "stays", "no: the largest budget leaves it out")?,
-            _ => {}
-        }
-        if let Some(at) = it.leaves_at {
-            let less = grouped(it.prompt_budget.saturating_sub(at));
-            line(f, "goes out", &format!("at {}, {less} less", grouped(at)))?;
-        }
-        match &it.never {
-            Some(why) if it.included => line(f, "goes out", &format!("never: {why}")),
-            Some(why) => line(f, "comes in", &format!("never: {}", printable(why))),
-            None => Ok(()),
-        }
+        let place = if self.0.included { "in" } else { "out" };
+        writeln!(f, "{}  {place}: {}", self.name(), printable(&self.0.reason))?;
+        self.lines().iter().try_for_each(|(what, text)| writeln!(f, "  {what:<14} {text}"))
     }
-}
-
-fn line(f: &mut fmt::Formatter<'_>, what: &str, text: &str) -> fmt::Result {
-    if text.is_empty() { Ok(()) } else { writeln!(f, "  {what:<14} {text}") }
 }
 
 fn names(ids: &[ItemId]) -> String {

@@ -1,7 +1,8 @@
 //! A page of text: its width, its colours, and lines that fit on it whatever their script.
 
+use super::columns::{fitted, wrapped};
 use std::fmt;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// Below this the columns have no room to say anything.
 const NARROWEST: usize = 60;
@@ -88,78 +89,5 @@ impl Page {
             writeln!(f, "{number:>numbers$}  {}  {}", fitted(&name, names), self.dim(&text))?;
         }
         Ok(())
-    }
-}
-
-/// A text in lines of at most so many columns, broken between words, and inside of a word that is too long for a line.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let mut word = word;
-        loop {
-            let line = lines.last_mut().map(|line| (line.width(), line));
-            let Some((used, line)) = line else { return lines };
-            let space = usize::from(used > 0);
-            if used + space + word.width() <= columns {
-                if space > 0 {
-                    line.push(' ');
-                }
-                line.push_str(word);
-                break;
-            }
-            if used > 0 {
-                lines.push(String::new());
-                continue;
-            }
-            let cut = word.char_indices().find(|(at, c)| word[..at + c.len_utf8()].width() > columns);
-            let at = cut.map_or(word.len(), |(at, c)| if at == 0 { c.len_utf8() } else { at });
-            line.push_str(&word[..at]);
-            word = &word[at..];
-            if word.is_empty() {
-                break;
-            }
-            lines.push(String::new());
-        }
-    }
-    lines
-}
-
-/// A text of exactly so many columns: filled up with spaces, or cut with an ellipsis.
-fn fitted(text: &str, columns: usize) -> String {
-    let width = text.width();
-    if width <= columns {
-        return format!("{text}{}", " ".repeat(columns - width));
-    }
-    let mut cut = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        used += c.width().unwrap_or_default();
-        if used > columns {
-            break;
-        }
-        cut.push(c);
-    }
-    cut.push('…');
-    let fill = columns.saturating_sub(cut.width());
-    cut.push_str(&" ".repeat(fill));
-    cut
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_fit_their_columns_whatever_their_script() {
-        let texts = [("日本語の長い名前", 7), ("abc", 7), ("🦀🦀🦀🦀", 5), ("e\u{301}e\u{301}", 2)];
-        for (text, columns) in texts {
-            assert_eq!(fitted(text, columns).width(), columns, "{text}");
-            let lines = wrapped(text, columns);
-            assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
-            assert_eq!(lines.concat(), text);
-        }
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("", 7), [""]);
-        assert_eq!(wrapped("🦀", 1), ["🦀"]);
     }
 }

@@ -1,16 +1,17 @@
 //! The report a person reads. Everything that comes from a session is cleaned before it reaches a terminal.
 
-use super::{grouped, page::Page, printable};
-use crate::{
-    item::{Priority, Section, Source, Ttl},
-    message::{Framing, Role},
-    plan::{BudgetSource, ContextPlan, ExcludedItem, Notice, PlannedItem, SectionUse},
-    prefix::{Prefix, PrefixCause},
-    reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
-    tokens::{Certainty, TokenCount},
-    usage::{Level, Margin},
+use super::{
+    grouped,
+    page::Page,
+    row::{number, repeats, row, short},
+    words::{self, signed, tenths},
 };
-use std::fmt::{self, Write as _};
+use crate::{
+    plain::per_cent,
+    plan::{ContextPlan, Decision, SectionUse},
+    usage::Level,
+};
+use std::fmt;
 
 /// A plan as text; print it with `{}`.
 #[derive(Debug, Clone, Copy)]
@@ -22,12 +23,6 @@ pub struct Text<'a> {
 /// Columns of a bar, where there is room for it.
 const SHORTEST_BAR: usize = 6;
 const LONGEST_BAR: usize = 40;
-
-/// Ids of a notice that are shown.
-const IDS_SHOWN: usize = 4;
-
-/// Items of a minimum that are shown.
-const LARGEST_SHOWN: usize = 5;
 
 impl<'a> Text<'a> {
     pub(super) fn new(plan: &'a ContextPlan) -> Self {
@@ -70,22 +65,10 @@ impl Text<'_> {
             short(&plan.model),
             grouped(plan.limits.context_len),
         );
-        let percent = u128::from(plan.total.n) * 100 / u128::from(plan.prompt_budget.max(1));
+        let percent = per_cent(plan.total.n, plan.prompt_budget);
         self.page.title(f, &format!("{title}, {percent} %"))?;
-        let margin = plan.margin.map(|margin| format!(", {}", counted_there(margin))).unwrap_or_default();
-        let form = match plan.framing {
-            Framing::OpenAiChat => String::new(),
-            other => format!(" · form {}", other.name()),
-        };
-        let limits = format!(
-            "{} · tokenizer {} ({}{margin}) · config {}{form}",
-            plan.limits_source.name(),
-            printable(&plan.tokenizer),
-            plan.total.certainty.name(),
-            plan.config,
-        );
-        self.field(f, "budget", &self.formula())?;
-        self.field(f, "limits", &limits)?;
+        self.field(f, "budget", &words::formula(plan))?;
+        self.field(f, "limits", &words::limits(plan))?;
         let start = plan.window_start.as_ref().map(|id| format!("from {} on", short(id.as_str())));
         start.map_or(Ok(()), |start| self.field(f, "window", &start))?;
         if plan.usage.level != Level::Normal {
@@ -108,29 +91,6 @@ impl Text<'_> {
         };
         let (pressure, limit) = (number(usage.pressure), grouped(usage.limit));
         format!("{level}: all of the conversation takes {pressure} of {limit}, {} %", grouped(usage.percent))
-    }
-
-    /// Where the budget comes from.
-    fn formula(&self) -> String {
-        let limits = self.plan.limits;
-        match self.plan.budget_source {
-            BudgetSource::Request => "set by the request".to_owned(),
-            BudgetSource::MaxInput => format!(
-                "max_input {} - safety_buffer {}",
-                grouped(limits.max_input.unwrap_or_default()),
-                grouped(limits.safety_buffer),
-            ),
-            BudgetSource::ContextLen => {
-                let quarter =
-                    if limits.max_completion == limits.context_len / 4 { " (a quarter)" } else { "" };
-                format!(
-                    "context_len {} - max_completion {}{quarter} - safety_buffer {}",
-                    grouped(limits.context_len),
-                    grouped(limits.max_completion),
-                    grouped(limits.safety_buffer),
-                )
-            }
-        }
     }
 
     fn sections(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -199,57 +159,16 @@ impl Text<'_> {
     fn included(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = &self.plan.included;
         let title = format!("in the prompt, in this order: {}", items.len());
-        let rows = items.iter().map(|item| [number(item.tokens), short(item.id.as_str()), self.why_in(item)]);
-        self.page.rows(f, &title, rows.collect())
+        let rows = items.iter().map(|item| row(self.plan, Decision::Included(item)));
+        self.page.rows(f, &title, rows.map(|row| [row.tokens, row.id, row.why]).collect())
     }
 
     fn excluded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = &self.plan.excluded;
         let count: u64 = items.iter().map(|item| item.count).sum();
         let title = format!("left out: {}", grouped(count));
-        let rows = items.iter().map(|item| [bound(item), run(item), why_out(item)]);
-        self.page.rows(f, &title, rows.collect())
-    }
-
-    /// Why an item is in, in words.
-    fn why_in(&self, item: &PlannedItem) -> String {
-        let mut why = match item.reason {
-            IncludedReason::Required => format!("always sent: {}", self.what_is_required(item)),
-            IncludedReason::Pinned => match item.source {
-                Source::Pinned => "pinned note".into(),
-                _ => format!("pinned: {}", speaker(item)),
-            },
-            IncludedReason::Recent => format!("recent: {}", speaker(item)),
-            IncludedReason::Relevant => "relevant document".into(),
-            IncludedReason::Summary => "summary of what is archived".into(),
-        };
-        if item.priority != Priority::Normal {
-            let _ = write!(why, ", priority {}", item.priority.name());
-        }
-        match item.ttl {
-            Some(Ttl::Limited(turns)) if turns.get() == 1 => why += ", 1 turn left",
-            Some(Ttl::Limited(turns)) => drop(write!(why, ", {turns} turns left")),
-            Some(Ttl::NoneRemaining) => why += ", no turn left",
-            Some(Ttl::Unlimited) => why += ", never dropped",
-            None => {}
-        }
-        why
-    }
-
-    fn what_is_required(&self, item: &PlannedItem) -> &'static str {
-        match (item.source, item.role) {
-            (Source::System, _) if item.section == Section::SystemPinned && item.id.as_str() == "focus" => {
-                "focus hint"
-            }
-            (Source::System, _) => "system text",
-            (Source::State, _) => "state",
-            (_, Some(Role::User)) if self.plan.live.as_ref() == Some(&item.id) => "the question",
-            (Source::Synthetic, Some(Role::Tool)) => "a made-up result",
-            (Source::Synthetic, _) => "the target demands it",
-            (Source::Tool, _) => "a result of the running call",
-            (_, Some(Role::Assistant)) if self.plan.live.is_some() => "the running call",
-            _ => "the newest message",
-        }
+        let rows = items.iter().map(|item| row(self.plan, Decision::Excluded(item)));
+        self.page.rows(f, &title, rows.map(|row| [row.tokens, row.id, row.why]).collect())
     }
 
     fn notices(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -258,7 +177,7 @@ impl Text<'_> {
         }
         writeln!(f, "\n{}", self.page.bold(&format!("notices: {}", self.plan.notices.len())))?;
         for notice in &self.plan.notices {
-            self.page.hanging(f, &format!("  {:<3} ", notice.rule), &sentence(notice))?;
+            self.page.hanging(f, &format!("  {:<3} ", notice.rule), &words::sentence(notice))?;
         }
         Ok(())
     }
@@ -269,145 +188,12 @@ impl Text<'_> {
         };
         let title = format!("over budget by {} tokens", grouped(overflow.tokens));
         writeln!(f, "\n{}", self.page.red(&title))?;
-        let items = self.plan.included.iter();
-        let items =
-            items.map(|item| (item.tokens.n, format!("{} {}", short(item.id.as_str()), number(item.tokens))));
-        let lines = self.plan.overhead.iter().filter_map(|line| {
-            Some((u64::try_from(line.tokens).ok()?, format!("{} {}", line.what, signed(line.tokens))))
-        });
-        let mut parts: Vec<(u64, String)> = items.chain(lines).collect();
-        parts.sort_by_key(|(tokens, _)| std::cmp::Reverse(*tokens));
-        let largest: Vec<String> = parts.iter().take(LARGEST_SHOWN).map(|(_, text)| text.clone()).collect();
-        let more = parts.len().saturating_sub(LARGEST_SHOWN);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        self.page.hanging(f, "  what cannot be left out: ", &(largest.join(", ") + &more))?;
-        let conflict: Vec<String> = overflow.conflict.iter().map(|id| short(id.as_str())).collect();
-        let alone = match conflict.len() {
-            0 => "what is sent beside the items, by itself".to_owned(),
-            1 => format!("{} alone", conflict[0]),
-            _ if conflict.len() > LARGEST_SHOWN => format!("the {} largest of them together", conflict.len()),
-            _ => format!("{} together", conflict.join(", ")),
-        };
-        self.page.hanging(f, "  too much already: ", &alone)?;
+        self.page.hanging(f, "  what cannot be left out: ", &words::largest(self.plan))?;
+        self.page.hanging(f, "  too much already: ", &words::conflict(overflow))?;
         writeln!(f, "  any one of these makes it fit:")?;
         for remedy in &overflow.remedies {
             self.page.hanging(f, "  - ", &super::remedy(remedy, &self.plan.limits))?;
         }
         Ok(())
     }
-}
-
-/// How the provider's count follows from ours.
-fn counted_there(margin: Margin) -> String {
-    let offset = match margin.offset {
-        0 => String::new(),
-        offset if offset > 0 => format!(" + {}", signed(offset)),
-        offset => format!(" - {}", grouped(offset.unsigned_abs())),
-    };
-    let from = match margin.reports {
-        0 => "as set".to_owned(),
-        1 => "from 1 report".to_owned(),
-        reports => format!("from {reports} reports"),
-    };
-    format!("x {}.{:03}{offset} {from}", margin.per_mille / 1000, margin.per_mille % 1000)
-}
-
-fn speaker(item: &PlannedItem) -> &'static str {
-    match (item.source, item.role) {
-        (Source::Tool, _) => "tool result",
-        (Source::Synthetic, Some(Role::Tool)) => "made-up result",
-        (Source::Synthetic, _) => "made up for the target",
-        (_, Some(role)) => role.name(),
-        (source, None) => source.name(),
-    }
-}
-
-fn why_out(item: &ExcludedItem) -> String {
-    if matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id) {
-        return "duplicate: an earlier document has this id".into();
-    }
-    if matches!(item.reason, ExcludedReason::Archived { .. }) {
-        return item.reason.to_string();
-    }
-    format!("{}: {}", item.reason.name(), printable(&item.reason.to_string()))
-}
-
-fn sentence(notice: &Notice) -> String {
-    let mut ids: Vec<String> = notice.ids.iter().take(IDS_SHOWN).map(|id| short(id.as_str())).collect();
-    let more = notice.ids.len().saturating_sub(IDS_SHOWN);
-    if more > 0 {
-        ids.push(format!("{more} more"));
-    }
-    let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
-    at + &short(&notice.text)
-}
-
-/// An excluded row's id, or those of the run it stands for.
-fn run(item: &ExcludedItem) -> String {
-    match &item.last_id {
-        Some(last) => {
-            format!("{}..{} ({})", short(item.id.as_str()), short(last.as_str()), grouped(item.count))
-        }
-        None => short(item.id.as_str()),
-    }
-}
-
-pub(super) fn number(tokens: TokenCount) -> String {
-    let mark = match tokens.certainty {
-        Certainty::Exact => "",
-        Certainty::AtLeast => ">=",
-        Certainty::UpperBound => "<=",
-        Certainty::Estimate => "~",
-    };
-    format!("{mark}{}", grouped(tokens.n))
-}
-
-/// An excluded row's number: a bound even where the counter only estimates.
-fn bound(item: &ExcludedItem) -> String {
-    let weighed = match &item.reason {
-        ExcludedReason::Budget { room, held_by: HeldBy::Size | HeldBy::Cap } => {
-            item.tokens.n == room.saturating_add(1)
-        }
-        ExcludedReason::Policy(PolicyRule::MaxItemTokens { .. } | PolicyRule::MaxSourceTokens { .. }) => true,
-        _ => false,
-    };
-    match item.tokens.certainty {
-        Certainty::Estimate if weighed => format!(">={}", number(item.tokens)),
-        Certainty::Estimate if item.tokens.n > 0 => format!("<={}", number(item.tokens)),
-        _ => number(item.tokens),
-    }
-}
-
-fn signed(tokens: i64) -> String {
-    let sign = if tokens < 0 { "-" } else { "" };
-    format!("{sign}{}", grouped(tokens.unsigned_abs()))
-}
-
-/// A text of a session, cleaned, and cut where nobody reads on: an id may be a megabyte long.
-pub(super) fn short(text: &str) -> String {
-    const READ: usize = 300;
-    match text.char_indices().nth(READ) {
-        Some((at, _)) => printable(&text[..at]) + "…",
-        None => printable(text),
-    }
-}
-
-/// Per mille as per cent.
-fn tenths(share: u16) -> String {
-    match share % 10 {
-        0 => format!("{} %", share / 10),
-        rest => format!("{}.{rest} %", share / 10),
-    }
-}
-
-/// How much of the last prompt is repeated, and where and why the two part.
-fn repeats(prefix: &Prefix) -> String {
-    let (tokens, of) = (grouped(prefix.tokens), grouped(prefix.of));
-    let all = format!("{tokens} of the last prompt's {of} tokens");
-    let (Some(was), Some(cause)) = (&prefix.instead_of, prefix.cause) else { return all };
-    let why = match (&prefix.differs_at, cause) {
-        (Some(now), PrefixCause::Inserted) => format!("{} stands before it now", short(now.as_str())),
-        _ => cause.text().to_owned(),
-    };
-    format!("{all}, up to {}: {why}", short(was.as_str()))
 }

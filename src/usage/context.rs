@@ -1,7 +1,7 @@
 //! How full the window is: two figures, never one (rule U2), and what an application is told about it (rule C10).
 
 use super::{Level, Usage};
-use crate::{config::UsageOptions, item::ItemId, model::Limits, tokens::TokenCount};
+use crate::{config::UsageOptions, item::ItemId, model::Limits, plain::per_cent, tokens::TokenCount};
 use serde::Serialize;
 
 /// What fills the window. *Pressure* is what the conversation would take if all of it were sent: system texts, tools, pins
@@ -50,12 +50,6 @@ impl ContextUsage {
             compactions: 0,
         }
     }
-}
-
-/// Per cent, rounded down; 0 where either side is 0.
-fn per_cent(tokens: u64, of: u64) -> u64 {
-    let percent = (u128::from(tokens) * 100).checked_div(u128::from(of)).unwrap_or(0);
-    u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
 /// What an application shows of a conversation (rule U4).

@@ -258,3 +258,48 @@ fn starting_fresh_by_strategy_keeps_what_waits() {
     manager.fall_back(&mut log, &job).unwrap();
     assert_eq!(ids(&log), ["m40", "m41"]);
 }
+
+/// A result that came late, after the user had spoken: the call and the result are one exchange across two turns, and the
+/// boundary between these turns would part it. The call's whole turn is kept (rule C4).
+#[test]
+fn a_boundary_between_turns_parts_no_late_result() {
+    let manager = bytes(config(|config| config.compaction.retain.messages = Some(5)));
+    let mut log = Conversation::from([
+        Message::user("a".repeat(300)),
+        Message::assistant("b".repeat(300)),
+        Message::user("c".repeat(300)),
+        Message::assistant("d".repeat(300)),
+        call("late"),
+        Message::user("e".repeat(300)),
+        Message::tool("late", "f".repeat(300)),
+        Message::assistant("g".repeat(300)),
+        Message::user("h".repeat(300)),
+        Message::assistant("i".repeat(300)),
+    ]);
+    let job = manager.compaction_now(&log).unwrap().unwrap();
+    // Five messages would begin at m5, with the result of m4 among them; m4 belongs to the turn of m2.
+    assert_eq!(job.first_active().unwrap().as_str(), "m2");
+    manager.apply_compaction(&mut log, &job, "s").unwrap();
+    assert_eq!(ids(&log), [vec!["#1".into()], range(2, 10)].concat());
+}
+
+/// What the model still works on stays, however much it is: the results have come, the answer has not (rule C4).
+#[test]
+fn the_open_exchange_is_never_archived() {
+    for messages in 0..4 {
+        let manager = bytes(config(|config| config.compaction.retain.messages = Some(messages)));
+        let mut log = talk(4, 300);
+        log.extend([
+            Message::user("q".repeat(300)),
+            call("first"),
+            Message::tool("first", "r".repeat(300)),
+            call("second"),
+            Message::tool("second", "s".repeat(3_000)),
+        ]);
+        let job = manager.compaction_now(&log).unwrap().unwrap();
+        manager.apply_compaction(&mut log, &job, "s").unwrap();
+        let active = ids(&log);
+        assert!(active.ends_with(&range(7, 9)), "retain {messages}: {active:?}");
+        assert!(active.contains(&"m4".into()), "retain {messages}: {active:?}");
+    }
+}

@@ -159,3 +159,35 @@ fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
     log.unpin("long");
     assert_eq!(manager.usage(request(&log)).unwrap().pressure.n, 9_200);
 }
+
+/// What a plan left out for want of room is not in the provider's report of it, and it is pressure all the same (rule U2):
+/// otherwise a conversation that no longer fits would look as small as its window.
+#[test]
+fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let request = asking(|log| PlanRequest::new(log).limits(limits(2_100)));
+    let mut log = talk(51, 100);
+    let plan = manager.build_plan(&request(&log)).unwrap();
+    assert!(plan.total.n <= 2_000 && plan.usage.left_out >= 3_000, "{:?}", plan.usage);
+    log.push_reply(&plan, said(51, 100), Usage::openai(plan.total.n, 0, 100));
+    let usage = manager.usage(request(&log)).unwrap();
+    assert!(usage.reported);
+    assert_eq!(usage.pressure.n, 5_200, "all 52 messages, whatever of them was sent");
+}
+
+/// A reply to a prompt that was planned before a compaction, and comes after it: its report is of a conversation that is no
+/// longer sent, and the figures stay those of the compacted one (rule U2).
+#[test]
+fn a_report_on_a_prompt_from_before_a_compaction_is_not_believed() {
+    let manager = bytes(config(|config| config.tokens.calibrate = false));
+    let request = asking(|log| PlanRequest::new(log).limits(limits(10_100)));
+    let mut log = talk(41, 100);
+    let plan = manager.build_plan(&request(&log)).unwrap();
+    let job = manager.compaction_now(request(&log)).unwrap().unwrap();
+    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    let compacted = manager.usage(request(&log)).unwrap().pressure.n;
+    assert!(compacted < 3_000, "{compacted}");
+    log.push_reply(&plan, said(41, 100), Usage::openai(4_100, 0, 100));
+    let usage = manager.usage(request(&log)).unwrap();
+    assert_eq!((usage.reported, usage.pressure.n), (false, compacted + 100));
+}

@@ -5,6 +5,15 @@ use std::{io::Read, path::PathBuf};
 
 /// The session files whose names start with one of these, or nothing (said loudly) where there is no data.
 pub fn files(prefixes: &[&str]) -> Vec<SessionFile> {
+    paths(prefixes).iter().map(|path| open(path)).collect()
+}
+
+/// The same files as texts: JSON lines.
+pub fn texts(prefixes: &[&str]) -> Vec<String> {
+    paths(prefixes).iter().map(|path| String::from_utf8(unpacked(path)).unwrap()).collect()
+}
+
+fn paths(prefixes: &[&str]) -> Vec<PathBuf> {
     let Some(folder) = std::env::var_os("CONTEXT_WINDOW_DATA").map(PathBuf::from) else {
         eprintln!("\n*** SKIPPED: CONTEXT_WINDOW_DATA is not set, so no real session was planned ***\n");
         return Vec::new();
@@ -17,12 +26,16 @@ pub fn files(prefixes: &[&str]) -> Vec<SessionFile> {
         prefixes.iter().any(|prefix| name.starts_with(prefix)) && name.ends_with(".jsonl.gz")
     });
     assert!(!paths.is_empty(), "{} holds none of {prefixes:?}", folder.display());
-    paths.iter().map(|path| open(path)).collect()
+    paths
 }
 
 fn open(path: &std::path::Path) -> SessionFile {
+    SessionFile::new(&path.display().to_string(), unpacked(path)).unwrap()
+}
+
+fn unpacked(path: &std::path::Path) -> Vec<u8> {
     let packed = std::fs::read(path).unwrap();
     let mut text = Vec::new();
     flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut text).unwrap();
-    SessionFile::new(&path.display().to_string(), text).unwrap()
+    text
 }

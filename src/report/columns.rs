@@ -1,0 +1,127 @@
+//! Texts in columns of a terminal, whatever their script: cut and broken between what a reader sees as one letter.
+
+use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
+use unicode_width::UnicodeWidthStr;
+
+/// A text of at most so many columns, cut with an ellipsis where it is longer. Letters with their marks, and emoji of
+/// several characters, stay whole.
+#[must_use]
+pub fn cut(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.into();
+    }
+    let Some(room) = columns.checked_sub(1) else { return String::new() };
+    text[..fitting(text, room)].to_owned() + "…"
+}
+
+/// A text of exactly so many columns: filled up with spaces, or cut with an ellipsis.
+#[must_use]
+pub fn fitted(text: &str, columns: usize) -> String {
+    let cut = cut(text, columns);
+    let fill = columns.saturating_sub(cut.width());
+    cut + &" ".repeat(fill)
+}
+
+/// A text in lines of at most so many columns, broken between words, and inside of a word that is too long for a line.
+/// One letter that is wider than a line is a line.
+#[must_use]
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut word = word;
+        loop {
+            let line = lines.last_mut().map(|line| (line.width(), line));
+            let Some((used, line)) = line else { return lines };
+            let space = usize::from(used > 0);
+            if used + space + word.width() <= columns {
+                if space > 0 {
+                    line.push(' ');
+                }
+                line.push_str(word);
+                break;
+            }
+            if used > 0 {
+                lines.push(String::new());
+                continue;
+            }
+            let first = word.graphemes(true).next().map_or(0, str::len);
+            let at = fitting(word, columns).max(first);
+            line.push_str(&word[..at]);
+            word = &word[at..];
+            if word.is_empty() {
+                break;
+            }
+            lines.push(String::new());
+        }
+    }
+    lines
+}
+
+/// A text cut to so many characters; where that is inside of a letter, before it.
+pub(super) fn head(text: &str, characters: usize) -> Option<&str> {
+    let (at, _) = text.char_indices().nth(characters)?;
+    let mut cursor = GraphemeCursor::new(at, text.len(), true);
+    let between = cursor.is_boundary(text, 0).unwrap_or(true);
+    let before = if between { None } else { cursor.prev_boundary(text, 0).ok().flatten() };
+    // One letter may have a thousand marks.
+    Some(&text[..before.filter(|before| *before > 0).unwrap_or(at)])
+}
+
+/// How many bytes of a text have room in so many columns.
+fn fitting(text: &str, columns: usize) -> usize {
+    let (mut end, mut used) = (0, 0);
+    for (at, letter) in text.grapheme_indices(true) {
+        used += letter.width();
+        if used > columns {
+            break;
+        }
+        end = at + letter.len();
+    }
+    // A few scripts are wider as a whole than letter by letter.
+    while text[..end].width() > columns {
+        end = text[..end].grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_one_letter_is_parted() {
+        let family = "👩\u{200d}👩\u{200d}👧\u{200d}👦";
+        for (text, columns, expected) in [
+            ("日本語", 6, "日本語"),
+            ("日本語", 5, "日本…"),
+            ("日本語", 4, "日…"),
+            ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
+            ("abc", 0, ""),
+            ("🇩🇪🇫🇷", 3, "🇩🇪…"),
+            ("👍🏽👍🏽", 3, "👍🏽…"),
+        ] {
+            assert_eq!(cut(text, columns), expected, "{text} in {columns}");
+        }
+        assert_eq!(cut(&format!("{family}{family}"), 3), format!("{family}…"));
+        assert_eq!(wrapped(&format!("{family}{family}"), 2), [family, family]);
+        assert_eq!(head(&format!("a{family}b"), 3), Some("a"));
+        assert_eq!(head("abc", 3), None);
+        let marks = format!("e{}", "\u{301}".repeat(900));
+        assert_eq!(head(&marks, 300).unwrap().chars().count(), 300);
+    }
+
+    #[test]
+    fn lines_fit_whatever_their_script() {
+        let texts = [("日本語の長い名前", 7), ("abc", 7), ("🦀🦀🦀🦀", 5), ("e\u{301}e\u{301}", 2)];
+        for (text, columns) in texts {
+            assert!(cut(text, columns).width() <= columns, "{text}");
+            assert_eq!(fitted(text, columns).width(), columns, "{text}");
+            let lines = wrapped(text, columns);
+            assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
+            assert_eq!(lines.concat(), text);
+        }
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("", 7), [""]);
+        assert_eq!(wrapped("🦀", 1), ["🦀"]);
+    }
+}

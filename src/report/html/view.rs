@@ -1,0 +1,294 @@
+//! Everything the page says, in words: the template only lays it out.
+
+use super::{
+    Html,
+    bar::{Bar, percent},
+    item::{Item, Items},
+    shown::visible,
+    timeline::Timeline,
+};
+use crate::{
+    item::Section,
+    plain::grouped,
+    plan::{ContextPlan, Notice, Overflow},
+    report::{
+        remedy,
+        row::{number, repeats, short},
+        words::{self, signed, tenths},
+    },
+    usage::Level,
+};
+use serde::Serialize;
+
+/// Rows above which only those in sight are laid out.
+const MANY: usize = 500;
+
+/// What the template is given.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    title: String,
+    model: String,
+    redacted: bool,
+    fill: Fill,
+    pressure: Pressure,
+    prefix: Option<Reuse>,
+    overflow: Option<Over>,
+    notices: Vec<(&'static str, String)>,
+    timeline: Option<Timeline>,
+    formula: String,
+    facts: Vec<(&'static str, String)>,
+    sections: Vec<Pot>,
+    ledger: Vec<Line>,
+    ledger_total: String,
+    items_total: String,
+    included: Vec<Item>,
+    excluded: Vec<Item>,
+    /// How many rows there are, and whether that is more than a browser should lay out at once.
+    rows: String,
+    many: bool,
+    /// How many messages and other items are left out.
+    left_out: String,
+    explained: String,
+    fingerprint: String,
+}
+
+/// What the plan sends, against its budget.
+#[derive(Debug, Serialize)]
+struct Fill {
+    total: String,
+    budget: String,
+    percent: String,
+    says: String,
+    over: bool,
+    bar: Bar,
+    legend: Vec<(&'static str, &'static str, String)>,
+}
+
+/// What the conversation would take if all of it were sent: another figure than what is sent (rule U2).
+#[derive(Debug, Serialize)]
+struct Pressure {
+    tokens: String,
+    limit: String,
+    percent: String,
+    level: &'static str,
+    high: bool,
+    from: &'static str,
+    bar: Bar,
+}
+
+/// What this prompt repeats of the last one.
+#[derive(Debug, Serialize)]
+struct Reuse {
+    percent: String,
+    says: String,
+    bar: Bar,
+}
+
+#[derive(Debug, Serialize)]
+struct Over {
+    by: String,
+    largest: String,
+    conflict: String,
+    remedies: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Pot {
+    name: &'static str,
+    share: String,
+    cap: String,
+    budget: String,
+    used: String,
+    included: String,
+    excluded: String,
+    bar: Bar,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    what: &'static str,
+    tokens: String,
+    certainty: &'static str,
+}
+
+impl View {
+    pub(super) fn new(html: &Html<'_>) -> Self {
+        let plan = html.plan;
+        let mut items = Items::new(html);
+        let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
+        let items_total: u64 = plan.included.iter().map(|item| item.tokens.n).sum();
+        let rows = plan.included.len() + plan.excluded.len();
+        let left_out: u64 = plan.excluded.iter().map(|item| item.count).sum();
+        let default_title = || format!("{}: {} tokens", short(&plan.model), number(plan.total));
+        Self {
+            title: visible(&html.title.clone().unwrap_or_else(default_title)),
+            model: visible(&short(&plan.model)),
+            redacted: html.redact,
+            fill: Fill::new(plan),
+            pressure: Pressure::new(plan),
+            prefix: plan.repeated().map(|prefix| Reuse {
+                percent: percent(prefix.tokens, prefix.of),
+                says: visible(&repeats(&prefix)),
+                bar: Bar::new(&[("same", prefix.tokens)], prefix.of, prefix.of),
+            }),
+            overflow: plan.overflow.as_ref().map(|overflow| Over::new(plan, overflow)),
+            notices: plan.notices.iter().map(|notice| said(notice, html.redact)).collect(),
+            timeline: Timeline::new(html),
+            formula: words::formula(plan),
+            facts: facts(plan),
+            sections: pots(plan),
+            ledger: plan
+                .overhead
+                .iter()
+                .map(|line| Line {
+                    what: line.what,
+                    tokens: signed(line.tokens),
+                    certainty: line.certainty.name(),
+                })
+                .collect(),
+            ledger_total: signed(overhead),
+            items_total: grouped(items_total),
+            included: items.included(),
+            excluded: items.excluded(),
+            rows: grouped(rows as u64),
+            many: rows > MANY,
+            left_out: grouped(left_out),
+            explained: explained(html.explanations.len(), rows),
+            fingerprint: plan.fingerprint(),
+        }
+    }
+}
+
+/// How many rows say which other budgets would change them.
+fn explained(explanations: usize, rows: usize) -> String {
+    match explanations {
+        0 => "Which other budgets would change a row is not part of this page.".into(),
+        some if some < rows => {
+            format!("{} of these rows say which other budgets would change them.", grouped(some as u64))
+        }
+        _ => "Each row says which other budgets would change it.".into(),
+    }
+}
+
+impl Fill {
+    fn new(plan: &ContextPlan) -> Self {
+        let (total, budget) = (plan.total.n, plan.prompt_budget);
+        let of = |section: Section| {
+            plan.sections.iter().find(|one| one.section == section).map_or(0, |one| one.used)
+        };
+        let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
+        let beside = u64::try_from(overhead).unwrap_or_default();
+        let lengths = [
+            ("system_pinned", of(Section::SystemPinned)),
+            ("conversation", of(Section::Conversation)),
+            ("rag", of(Section::Rag)),
+            ("overhead", beside),
+        ];
+        let over = plan.overflow_tokens();
+        let says = if over > 0 {
+            format!("over budget by {}", grouped(over))
+        } else {
+            format!("fits, {} left over", grouped(plan.left_over()))
+        };
+        let [system, conversation, rag, _] = lengths;
+        let named = |(class, tokens): (&'static str, u64)| (class, class, grouped(tokens));
+        Self {
+            total: number(plan.total),
+            budget: grouped(budget),
+            percent: percent(total, budget),
+            says,
+            over: over > 0,
+            bar: Bar::new(&lengths, total.max(budget), budget),
+            legend: vec![
+                named(system),
+                named(conversation),
+                named(rag),
+                ("overhead", "overhead", signed(overhead)),
+            ],
+        }
+    }
+}
+
+impl Pressure {
+    fn new(plan: &ContextPlan) -> Self {
+        let usage = &plan.usage;
+        let (level, class) = match usage.level {
+            Level::Normal => ("normal", "calm"),
+            Level::Approaching => ("approaching the limit", "near"),
+            Level::AtLimit => ("at the limit", "full"),
+        };
+        let (tokens, limit) = (usage.pressure.n, usage.limit);
+        let limited = limit > 0;
+        Self {
+            tokens: number(usage.pressure),
+            limit: if limited { grouped(limit) } else { "an unknown window".into() },
+            percent: if limited { percent(tokens, limit) } else { "not known".into() },
+            level,
+            high: usage.level != Level::Normal,
+            from: if usage.reported {
+                "from the provider's last report"
+            } else {
+                "counted, no provider has reported it"
+            },
+            bar: Bar::new(&[(class, tokens)], limit.max(tokens), limit),
+        }
+    }
+}
+
+impl Over {
+    fn new(plan: &ContextPlan, overflow: &Overflow) -> Self {
+        let remedies = overflow.remedies.iter().map(|one| visible(&remedy(one, &plan.limits)));
+        Self {
+            by: grouped(overflow.tokens),
+            largest: visible(&words::largest(plan)),
+            conflict: visible(&words::conflict(overflow)),
+            remedies: remedies.collect(),
+        }
+    }
+}
+
+/// A notice: its rule and its sentence. What one quotes stands between grave accents, and may be a speaker's name.
+fn said(notice: &Notice, redact: bool) -> (&'static str, String) {
+    let quoted = notice.text.find('`').zip(notice.text.rfind('`')).filter(|(from, to)| redact && from < to);
+    let sentence = match quoted {
+        Some((from, to)) => {
+            let text = format!("{}…{}", &notice.text[..from], &notice.text[to + 1..]);
+            words::sentence(&Notice { text, ..notice.clone() })
+        }
+        None => words::sentence(notice),
+    };
+    (notice.rule, visible(&sentence))
+}
+
+/// What there is to know beside the numbers.
+fn facts(plan: &ContextPlan) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("limits", visible(&words::limits(plan)))];
+    let window = plan.window_start.as_ref().map(|id| format!("from {} on", visible(&short(id.as_str()))));
+    facts.extend(window.map(|window| ("window", window)));
+    let cleared = plan.cleared_before.as_ref().map(|id| visible(&short(id.as_str())));
+    facts.extend(cleared.map(|id| ("tool results", format!("sent as stubs before {id}"))));
+    facts.push(("provider", visible(&short(&plan.provider))));
+    facts
+}
+
+fn pots(plan: &ContextPlan) -> Vec<Pot> {
+    // All bars are drawn to one scale, so that they can be compared.
+    let whole = plan.sections.iter().map(|section| section.budget.max(section.used)).max();
+    let whole = whole.unwrap_or_default();
+    let pot = |section: &crate::plan::SectionUse| Pot {
+        name: section.section.name(),
+        share: tenths(section.share),
+        cap: section.cap.map_or_else(|| "none".into(), grouped),
+        budget: grouped(section.budget),
+        used: grouped(section.used),
+        included: grouped(section.included),
+        excluded: grouped(section.excluded),
+        bar: Bar::new(
+            &[(section.section.name(), section.used), ("free", section.budget.saturating_sub(section.used))],
+            whole,
+            // The mark says where the budget ends, where more than it is used.
+            if section.used > section.budget { section.budget } else { 0 },
+        ),
+    };
+    plan.sections.iter().map(pot).collect()
+}

@@ -1,0 +1,123 @@
+//! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
+
+use super::{grouped, printable, row::number, row::short};
+use crate::{
+    message::Framing,
+    plan::{BudgetSource, ContextPlan, Notice, Overflow},
+    usage::Margin,
+};
+
+/// Ids of a notice that are shown.
+const IDS_SHOWN: usize = 4;
+
+/// Items of a minimum that are shown.
+const LARGEST_SHOWN: usize = 5;
+
+/// Where the budget comes from.
+pub(super) fn formula(plan: &ContextPlan) -> String {
+    let limits = plan.limits;
+    match plan.budget_source {
+        BudgetSource::Request => "set by the request".to_owned(),
+        BudgetSource::MaxInput => format!(
+            "max_input {} - safety_buffer {}",
+            grouped(limits.max_input.unwrap_or_default()),
+            grouped(limits.safety_buffer),
+        ),
+        BudgetSource::ContextLen => {
+            let quarter = if limits.max_completion == limits.context_len / 4 { " (a quarter)" } else { "" };
+            format!(
+                "context_len {} - max_completion {}{quarter} - safety_buffer {}",
+                grouped(limits.context_len),
+                grouped(limits.max_completion),
+                grouped(limits.safety_buffer),
+            )
+        }
+    }
+}
+
+/// Where the limits come from, and what is counted with which options.
+pub(super) fn limits(plan: &ContextPlan) -> String {
+    let margin = plan.margin.map(|margin| format!(", {}", counted_there(margin))).unwrap_or_default();
+    let form = match plan.framing {
+        Framing::OpenAiChat => String::new(),
+        other => format!(" · form {}", other.name()),
+    };
+    format!(
+        "{} · tokenizer {} ({}{margin}) · config {}{form}",
+        plan.limits_source.name(),
+        printable(&plan.tokenizer),
+        plan.total.certainty.name(),
+        plan.config,
+    )
+}
+
+/// The largest parts of what cannot be left out, in a line.
+#[must_use]
+pub fn largest(plan: &ContextPlan) -> String {
+    let items = plan.included.iter();
+    let items =
+        items.map(|item| (item.tokens.n, format!("{} {}", short(item.id.as_str()), number(item.tokens))));
+    let lines = plan.overhead.iter().filter_map(|line| {
+        Some((u64::try_from(line.tokens).ok()?, format!("{} {}", line.what, signed(line.tokens))))
+    });
+    let mut parts: Vec<(u64, String)> = items.chain(lines).collect();
+    parts.sort_by_key(|(tokens, _)| std::cmp::Reverse(*tokens));
+    let largest: Vec<String> = parts.iter().take(LARGEST_SHOWN).map(|(_, text)| text.clone()).collect();
+    let more = parts.len().saturating_sub(LARGEST_SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    largest.join(", ") + &more
+}
+
+/// The fewest items that are too much already, in words.
+#[must_use]
+pub fn conflict(overflow: &Overflow) -> String {
+    let conflict: Vec<String> = overflow.conflict.iter().map(|id| short(id.as_str())).collect();
+    match conflict.len() {
+        0 => "what is sent beside the items, by itself".to_owned(),
+        1 => format!("{} alone", conflict[0]),
+        _ if conflict.len() > LARGEST_SHOWN => format!("the {} largest of them together", conflict.len()),
+        _ => format!("{} together", conflict.join(", ")),
+    }
+}
+
+/// How the provider's count follows from ours.
+fn counted_there(margin: Margin) -> String {
+    let offset = match margin.offset {
+        0 => String::new(),
+        offset if offset > 0 => format!(" + {}", signed(offset)),
+        offset => format!(" - {}", grouped(offset.unsigned_abs())),
+    };
+    let from = match margin.reports {
+        0 => "as set".to_owned(),
+        1 => "from 1 report".to_owned(),
+        reports => format!("from {reports} reports"),
+    };
+    format!("x {}.{:03}{offset} {from}", margin.per_mille / 1000, margin.per_mille % 1000)
+}
+
+/// What a notice is about, and what happened, in a line.
+#[must_use]
+pub fn sentence(notice: &Notice) -> String {
+    let mut ids: Vec<String> = notice.ids.iter().take(IDS_SHOWN).map(|id| short(id.as_str())).collect();
+    let more = notice.ids.len().saturating_sub(IDS_SHOWN);
+    if more > 0 {
+        ids.push(format!("{more} more"));
+    }
+    let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
+    at + &short(&notice.text)
+}
+
+/// A number that may be negative, with commas at the thousands.
+pub(super) fn signed(tokens: i64) -> String {
+    let sign = if tokens < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(tokens.unsigned_abs()))
+}
+
+/// Per mille as per cent, with a decimal where there is one: `15 %`.
+#[must_use]
+pub fn tenths(share: u16) -> String {
+    match share % 10 {
+        0 => format!("{} %", share / 10),
+        rest => format!("{}.{rest} %", share / 10),
+    }
+}

@@ -1,0 +1,77 @@
+//! A bar of how full the window is.
+
+use super::{Theme, draw_bar};
+use crate::{
+    plain::{grouped, per_cent},
+    report,
+    usage::{ContextUsage, Level},
+};
+use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
+
+/// What the conversation would take if all of it were sent, of its limit, in the style of its level; and in a second row,
+/// where there is one, what the last plan sends, of its budget. Two figures, never one (rule U2).
+///
+/// ```
+/// # use context_window::{widgets::UsageBar, *};
+/// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// # let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).limits(RequestLimits::budget(40)))?;
+/// # let area = Rect::new(0, 0, 60, 2);
+/// # let mut buffer = Buffer::empty(area);
+/// UsageBar::new(&plan.usage).render(area, &mut buffer); // two rows: all of the conversation, and what is sent
+/// # let line: String = (0..60).map(|x| buffer[(x, 1)].symbol()).collect();
+/// assert!(line.starts_with("sent "));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct UsageBar<'a> {
+    usage: &'a ContextUsage,
+    theme: Theme,
+}
+
+impl<'a> UsageBar<'a> {
+    /// The bar of these figures.
+    #[must_use]
+    pub fn new(usage: &'a ContextUsage) -> Self {
+        Self { usage, theme: Theme::default() }
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+}
+
+impl Widget for UsageBar<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        let ContextUsage { fill, budget, pressure, limit, percent, level, .. } = *self.usage;
+        if area.is_empty() {
+            return;
+        }
+        // Without colour the level still shows.
+        let sign = match level {
+            Level::Normal => "",
+            Level::Approaching => " !",
+            Level::AtLimit => " !!",
+        };
+        let all = match limit {
+            0 => report::tokens(pressure),
+            _ => format!("{} / {} {percent} %{sign}", report::tokens(pressure), grouped(limit)),
+        };
+        let sent = format!("{} / {} {} %", grouped(fill), grouped(budget), per_cent(fill, budget));
+        // Both bars are drawn to one scale.
+        let width = all.len().max(sent.len());
+        let style = self.theme.level(level);
+        draw_bar(area, buffer, (pressure.n, limit), style, "pressure ", &format!("{all:<width$}"));
+        if area.height > 1 {
+            let below = Rect { y: area.y + 1, height: 1, ..area };
+            let style = if fill > budget { self.theme.alarm } else { self.theme.good };
+            draw_bar(below, buffer, (fill, budget), style, "sent     ", &format!("{sent:<width$}"));
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What a plan holds and what it leaves out, as a list to move in.
+
+use super::Theme;
+use crate::{
+    item::Source,
+    plain::grouped,
+    plan::{ContextPlan, Decision},
+    reason::IncludedReason,
+    report::{self, fitted},
+};
+use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::StatefulWidget};
+
+/// Every row of a plan with its sign, its tokens and its reason: what is in, in prompt order, and after it what is out.
+///
+/// A heading of one row, then the rows; only what is in sight is drawn, so a plan of any size costs the same.
+///
+/// ```
+/// # use context_window::{widgets::{ContextPreview, PreviewState}, *};
+/// # use ratatui_core::{buffer::Buffer, layout::Rect};
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// # let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).limits(RequestLimits::budget(40)))?;
+/// # let area = Rect::new(0, 0, 60, 2);
+/// # let mut buffer = Buffer::empty(area);
+/// # use ratatui_core::widgets::StatefulWidget;
+/// let mut state = PreviewState::default(); // outlives the picture
+/// ContextPreview::new(&plan).render(area, &mut buffer, &mut state);
+/// # let line: String = (0..60).map(|x| buffer[(x, 1)].symbol()).collect();
+/// assert!(line.starts_with("+ m0 "));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ContextPreview<'a> {
+    plan: &'a ContextPlan,
+    rows: Option<&'a [u32]>,
+    theme: Theme,
+}
+
+/// Which row is selected, and which is the first in sight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PreviewState {
+    /// The selected row, from 0; past the last one it stands for the last.
+    pub selected: usize,
+    /// The first row in sight; drawing moves it so that the selected one is.
+    pub offset: usize,
+}
+
+/// What became of a row, in a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sign {
+    /// `+`: in.
+    In,
+    /// `^`: in because it is pinned.
+    Pinned,
+    /// `~`: in, in place of something longer: a summary, or made up for the target.
+    Instead,
+    /// `-`: out.
+    Out,
+}
+
+impl Sign {
+    /// The sign of a row.
+    #[must_use]
+    pub fn of(row: Decision<'_>) -> Self {
+        match row {
+            Decision::Excluded(_) => Self::Out,
+            Decision::Included(item) if item.reason == IncludedReason::Pinned => Self::Pinned,
+            Decision::Included(item) if matches!(item.source, Source::Summary | Source::Synthetic) => {
+                Self::Instead
+            }
+            Decision::Included(_) => Self::In,
+        }
+    }
+
+    /// The character.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::In => "+",
+            Self::Pinned => "^",
+            Self::Instead => "~",
+            Self::Out => "-",
+        }
+    }
+}
+
+impl<'a> ContextPreview<'a> {
+    /// The rows of this plan.
+    #[must_use]
+    pub fn new(plan: &'a ContextPlan) -> Self {
+        Self { plan, rows: None, theme: Theme::default() }
+    }
+
+    /// Only these rows, in this order, by their numbers ([`ContextPlan::row_at`]): what a filter left, or another order.
+    #[must_use]
+    pub fn rows(mut self, rows: &'a [u32]) -> Self {
+        self.rows = Some(rows);
+        self
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// How many rows can be selected.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.map_or_else(|| self.plan.row_count(), <[u32]>::len)
+    }
+
+    /// Whether there is nothing to show.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row in this place of the list.
+    #[must_use]
+    pub fn row(&self, place: usize) -> Option<Decision<'a>> {
+        let at = match self.rows {
+            Some(rows) => *rows.get(place)? as usize,
+            None => place,
+        };
+        self.plan.row_at(at)
+    }
+}
+
+/// Columns that are given to what is said of a row before anything else is left out.
+const WHY: usize = 34;
+const TOKENS: usize = 11;
+const SECTION: usize = 15;
+
+/// How wide names and sections are in so many columns.
+fn widths(columns: usize) -> (usize, usize) {
+    let rest = columns.saturating_sub(2 + TOKENS + 2);
+    let section = if rest >= WHY + 12 + SECTION { SECTION } else { 0 };
+    let names = (rest.saturating_sub(section + WHY)).clamp(8.min(rest), 24);
+    (names, section)
+}
+
+impl ContextPreview<'_> {
+    fn heading(&self, columns: usize, state: PreviewState) -> String {
+        let (names, section) = widths(columns);
+        let mut text = format!("  {}{:>TOKENS$}  ", fitted("item", names), "tokens");
+        if section > 0 {
+            text += &fitted("section", section);
+        }
+        let place = match self.len() {
+            0 => String::new(),
+            len => format!(" {}/{}", grouped(state.selected.min(len - 1) as u64 + 1), grouped(len as u64)),
+        };
+        let room = columns.saturating_sub(place.len());
+        fitted(&(text + "why"), room) + &place
+    }
+
+    fn line(&self, row: Decision<'_>, columns: usize) -> String {
+        let (names, section) = widths(columns);
+        let words = report::row(self.plan, row);
+        let mut text =
+            format!("{} {}{:>TOKENS$}  ", Sign::of(row).symbol(), fitted(&words.id, names), words.tokens);
+        if section > 0 {
+            text += &fitted(row.section().name(), section);
+        }
+        fitted(&(text + &words.why), columns)
+    }
+
+    fn style(&self, row: Decision<'_>) -> Style {
+        match Sign::of(row) {
+            Sign::Out => self.theme.faint,
+            Sign::Pinned | Sign::Instead => self.theme.warning,
+            Sign::In => Style::new(),
+        }
+    }
+}
+
+impl StatefulWidget for ContextPreview<'_> {
+    type State = PreviewState;
+
+    fn render(self, area: Rect, buffer: &mut Buffer, state: &mut PreviewState) {
+        if area.is_empty() {
+            return;
+        }
+        let (columns, height) = (usize::from(area.width), usize::from(area.height - 1));
+        state.selected = state.selected.min(self.len().saturating_sub(1));
+        let earliest = (state.selected + 1).saturating_sub(height.max(1));
+        state.offset = state.offset.clamp(earliest, state.selected).min(self.len().saturating_sub(height));
+        let heading = self.heading(columns, *state);
+        buffer.set_stringn(area.x, area.y, heading, columns, self.theme.heading);
+        for (place, y) in (state.offset..self.len()).zip(area.top() + 1..area.bottom()) {
+            let Some(row) = self.row(place) else { continue };
+            let style = self.style(row);
+            let style = if place == state.selected { style.patch(self.theme.selected) } else { style };
+            buffer.set_stringn(area.x, y, self.line(row, columns), columns, style);
+        }
+    }
+}
