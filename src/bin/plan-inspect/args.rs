@@ -2,7 +2,8 @@
 
 #![expect(clippy::doc_markdown, reason = "comments here are help texts")]
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use std::{
     env,
     ffi::OsString,
@@ -24,6 +25,7 @@ const EXAMPLES: &str = "Examples:
   plan-inspect logs.jsonl --list                     the sessions of a file
   plan-inspect logs.jsonl --id 17 --model gpt-5      one of them, for another model
   plan-inspect chat.json --format messages           the request body itself
+  plan-inspect chat.json --format html -o plan.html  the plan as a web page, with texts and explanations
   plan-inspect explain chat.json m12 --budget 8k     why m12 is in or out, and what would change that
   plan-inspect diff monday.json tuesday.json         what differs, and the cause of each difference
   plan-inspect compact chat.json                     what a compaction would archive, keep and ask for
@@ -35,10 +37,12 @@ const EXAMPLES: &str = "Examples:
 ///
 /// `plan-inspect SESSION` is short for `plan-inspect plan SESSION`.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true, override_usage = USAGE, after_help = EXAMPLES)]
+#[command(name = "plan-inspect", version, arg_required_else_help = true, override_usage = USAGE, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) screen: Screen,
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,6 +57,10 @@ pub(crate) enum Command {
     Compact(Box<Compact>),
     /// Everything that was said, with a marker wherever messages were archived
     History(History),
+    /// Plan every prompt of a session again, from its first one on, and say what they repeat and come to
+    Replay(Box<Replay>),
+    /// The plan on a screen: filter it, move its budget, look at earlier prompts
+    Tui(Box<Tui>),
     /// Plan test vectors and compare with what they expect
     Vectors(Vectors),
     /// Show the options in force
@@ -61,13 +69,32 @@ pub(crate) enum Command {
     /// List, show and import models
     #[command(subcommand)]
     Models(ModelsCommand),
+    /// Print the JSON Schema of plans, sessions or option files, for editors and checks
+    Schema {
+        /// What it describes
+        #[arg(value_enum)]
+        of: SchemaOf,
+    },
+    /// Print a script that completes command lines: plan-inspect completions bash > FOLDER/plan-inspect
+    Completions {
+        /// The shell it is for
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual page of the tool, or of one command
+    Man(Man),
 }
 
 impl Cli {
     /// Reads the arguments of the process; `plan` is put in where no subcommand stands.
-    pub(crate) fn from_process() -> Self {
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them, or the help or version that they ask for, to be printed in the colours they ask for.
+    pub(crate) fn from_process() -> Result<Self, clap::Error> {
         let mut arguments: Vec<OsString> = env::args_os().collect();
-        let bare = arguments.get(1).is_some_and(|first| {
+        let at = first_word(&arguments);
+        let bare = arguments.get(at).is_some_and(|first| {
             let name = first.to_string_lossy();
             let of_the_tool = ["help", "-h", "--help", "-V", "--version"].contains(&&*name);
             // A word that is neither a file nor looks like one is a misspelt command, and clap knows the right one.
@@ -75,15 +102,39 @@ impl Cli {
             !of_the_tool && !word && !Command::has_subcommand(&name)
         });
         if bare {
-            arguments.insert(1, "plan".into());
-        } else if arguments.len() == 1 && !io::stdin().is_terminal() {
+            arguments.insert(at, "plan".into());
+        } else if arguments.len() == at && !io::stdin().is_terminal() {
             arguments.extend(["plan".into(), "-".into()]);
         }
-        Self::parse_from(arguments)
+        let mut command = Self::command().color(colour_asked(&arguments));
+        let matches = command.try_get_matches_from_mut(arguments)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 }
 
+/// Where the first argument stands that is none of the flags which every command takes.
+fn first_word(arguments: &[OsString]) -> usize {
+    let mut at = 1;
+    while let Some(flag) = arguments.get(at).and_then(|argument| argument.to_str()) {
+        at += match flag {
+            "--color" | "--width" if at + 1 < arguments.len() => 2,
+            _ if flag.starts_with("--color=") || flag.starts_with("--width=") => 1,
+            _ => break,
+        };
+    }
+    at
+}
+
+/// What `--color` says, for help and for errors about arguments, which are printed before any argument has been read.
+fn colour_asked(arguments: &[OsString]) -> ColorChoice {
+    let texts = || arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
+    let apart = texts().zip(texts().skip(1)).filter(|(flag, _)| *flag == "--color").map(|(_, value)| value);
+    let joined = texts().filter_map(|argument| argument.strip_prefix("--color="));
+    apart.chain(joined).last().and_then(|value| value.parse().ok()).unwrap_or_default()
+}
+
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) request: Request,
@@ -93,8 +144,12 @@ pub(crate) struct Plan {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
-    #[command(flatten)]
-    pub(crate) screen: Screen,
+    /// Write that to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// In the page (--format html), a hash and a size in place of every text; ids stay
+    #[arg(long, help_heading = "Output")]
+    pub(crate) redact: bool,
     /// Write what the next prompt needs to begin as this one does (see --previous)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) save_anchor: Option<PathBuf>,
@@ -181,8 +236,6 @@ pub(crate) struct History {
     /// What to print
     #[arg(long, value_enum, default_value_t = HistoryFormat::Text, help_heading = "Output")]
     pub(crate) format: HistoryFormat,
-    #[command(flatten)]
-    pub(crate) screen: Screen,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -196,6 +249,65 @@ pub(crate) enum HistoryFormat {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// Session files, or logs on disk; every session in them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only the session of this id, in each file
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Only the newest so many prompts of each session
+    #[arg(long, value_name = "N")]
+    pub(crate) newest: Option<usize>,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = ReplayFormat::Text, help_heading = "Output")]
+    pub(crate) format: ReplayFormat,
+    /// Write that to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// In the page (--format html), a hash and a size in place of every text
+    #[arg(long, help_heading = "Output")]
+    pub(crate) redact: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplayFormat {
+    /// A line a prompt; of several sessions a line each
+    Text,
+    /// JSON lines: one object a prompt, then the totals
+    Json,
+    /// The last prompt as a web page, with a timeline of those before it
+    Html,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Tui {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// Read the session again whenever its file grows
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Compare with the plan of this session, in place of the prompt before
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<PathBuf>,
+    /// The session to take from that file
+    #[arg(long, value_name = "ID", requires = "against")]
+    pub(crate) against_id: Option<String>,
+    /// Draw one picture of this size as text, and end: for a snapshot, a page, a pipe
+    #[arg(long, value_name = "COLUMNSxLINES", value_parser = crate::tui::size, conflicts_with = "follow")]
+    pub(crate) print: Option<(u16, u16)>,
+    // No comment: the names of keys would be tags of a page of documentation.
+    #[arg(
+        long,
+        requires = "print",
+        help = "Press these keys before the picture: characters as they are, others as <Enter>, <Tab>, <C-d>, <lt>"
+    )]
+    pub(crate) keys: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Vectors {
     /// Files of vectors, or folders of them
     #[arg(required = true)]
@@ -203,6 +315,25 @@ pub(crate) struct Vectors {
     /// What to print
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
     pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// Option files: TOML, read as JSON
+    Config,
+    /// Plans, as --format json prints them
+    Plan,
+    /// Session files
+    Session,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The command, as in `config show` [default: the tool]
+    pub(crate) command: Vec<String>,
+    /// Write all pages into this folder instead
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub(crate) output_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,5 +1,6 @@
 //! Files and standard input → text and sessions. Gzip is recognised by its first bytes, whatever the file is called.
 
+use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use context_window::SessionFile;
 use std::{io::Read, path::Path};
@@ -10,31 +11,34 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const MOST: u64 = 2 << 30;
 
 pub(crate) fn sessions(path: &Path) -> Result<SessionFile> {
+    let _shown = Progress::spinner(&format!("reading {}", name(path)));
     let (name, bytes) = bytes(path)?;
     Ok(SessionFile::new(&name, bytes)?)
 }
 
 /// The name of a file, and its text.
 pub(crate) fn text(path: &Path) -> Result<(String, String)> {
+    let _shown = Progress::spinner(&format!("reading {}", name(path)));
     let (name, bytes) = bytes(path)?;
     let text = String::from_utf8(bytes)
         .map_err(|error| anyhow::anyhow!("{name}: byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
     Ok((name, text))
 }
 
+fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() }
+}
+
 fn bytes(path: &Path) -> Result<(String, Vec<u8>)> {
-    let (name, bytes) = if path.as_os_str() == "-" {
-        let name = "standard input".to_owned();
-        let bytes = up_to_the_most(std::io::stdin().lock(), &name, "cannot be read")?;
-        (name, bytes)
+    let name = name(path);
+    let bytes = if path.as_os_str() == "-" {
+        up_to_the_most(std::io::stdin().lock(), &name, "cannot be read")?
     } else {
-        let name = path.display().to_string();
         if path.is_dir() {
             bail!("{name} is a folder; expected a file");
         }
         let file = std::fs::File::open(path).with_context(|| format!("{name} cannot be read"))?;
-        let bytes = up_to_the_most(file, &name, "cannot be read")?;
-        (name, bytes)
+        up_to_the_most(file, &name, "cannot be read")?
     };
     let bytes = if bytes.starts_with(&GZIP) {
         let unpacker = flate2::read::MultiGzDecoder::new(&bytes[..]);

@@ -1,42 +1,61 @@
 //! Shows what a planner makes of a session: what goes into the prompt, what does not, and why.
 
-#![expect(clippy::print_stderr, reason = "that is where a command line tool says what is wrong")]
-
 mod args;
 mod body;
+mod fold;
 mod input;
+mod interrupt;
 mod prepared;
+mod progress;
+mod prompt;
 mod run;
+mod said;
+mod say;
 mod table;
+mod tui;
 
-use context_window::report;
-use std::process::ExitCode;
+use anyhow::{Context, Error};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 fn main() -> ExitCode {
     log_to_stderr();
-    match run::run(&args::Cli::from_process().command) {
+    let done = match args::Cli::from_process() {
+        Ok(cli) => run::run(&cli.command, &cli.screen),
+        Err(instead) => shown(&instead),
+    };
+    match done {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // An error may quote the file it is about, and a file may hold anything.
-            for line in format!("plan-inspect: {error:#}").lines() {
-                eprintln!("{}", report::printable(line));
-            }
+            say::error(&error);
             ExitCode::from(2)
         }
     }
+}
+
+/// Help or version, which are results, or what is wrong with the arguments.
+fn shown(instead: &clap::Error) -> Result<ExitCode, Error> {
+    let written = instead.print().and_then(|()| io::stdout().flush());
+    if instead.use_stderr() {
+        return Ok(ExitCode::from(2));
+    }
+    written.context("standard output cannot be written")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Log records go to standard error, and only when `RUST_LOG` asks for them.
 fn log_to_stderr() {
     if std::env::var_os("RUST_LOG").is_some() {
         let filter = tracing_subscriber::EnvFilter::from_default_env();
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).without_time().init();
     }
 }
 
 /// The reader of our output went away: that is its business, and no error of ours.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io = error.downcast_ref::<std::io::Error>();
-    io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+fn is_broken_pipe(error: &Error) -> bool {
+    let io = error.downcast_ref::<io::Error>();
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

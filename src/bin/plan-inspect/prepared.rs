@@ -1,10 +1,8 @@
 //! A session file and flags → a manager and a request.
 
-#![expect(clippy::print_stderr, reason = "that is where a command line tool says what is beside its result")]
-
 use crate::{
     args::{self, Documents, Provider, Terms},
-    input,
+    input, say,
 };
 use anyhow::{Context, Result, bail};
 use context_window::{
@@ -14,6 +12,7 @@ use context_window::{
 use std::path::Path;
 
 /// What every subcommand that plans begins with.
+#[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) model: Model,
     pub(crate) manager: ContextWindowManager,
@@ -52,23 +51,25 @@ impl Prepared {
         self.session.request().limits(self.limits)
     }
 
+    /// The limits of the session, and of the flags over them.
+    pub(crate) fn limits(&self) -> RequestLimits {
+        self.limits
+    }
+
     /// A model that is not known, where no report says so.
     pub(crate) fn say_of_the_model(&self) {
         if self.model.unknown {
             let name = report::brief(&self.model.name);
             let near = self.model.near.as_ref().map(|near| format!("; did you mean `{near}`?"));
             let near = near.unwrap_or_default();
-            eprintln!(
-                "plan-inspect: note: model `{name}` is not in the registry: its limits are the defaults{near}"
-            );
+            say::note(&format!("model `{name}` is not in the registry: its limits are the defaults{near}"));
         }
     }
 
     /// Keys of the session that are not read, where one that is may have been meant.
     pub(crate) fn hint(&self) {
         for (key, meant) in self.session.unread_keys() {
-            let key = report::printable(&key);
-            eprintln!("plan-inspect: note: the session's key `{key}` is not read; did you mean `{meant}`?");
+            say::note(&format!("the session's key `{key}` is not read; did you mean `{meant}`?"));
         }
         say_ignored(&self.session);
     }
@@ -76,9 +77,7 @@ impl Prepared {
 
 /// What of a session is not used.
 pub(crate) fn say_ignored(session: &Session) {
-    for what in session.ignored() {
-        eprintln!("plan-inspect: note: {}", report::printable(what));
-    }
+    session.ignored().iter().for_each(|what| say::note(what));
 }
 
 /// What a retriever answered.

@@ -1,6 +1,10 @@
 //! One file a subcommand.
 
-use crate::args::Command;
+use crate::{
+    args::{Command, Screen},
+    interrupt::Writing,
+    tui,
+};
 use anyhow::{Context, Result};
 use std::{
     io::{self, Write},
@@ -9,33 +13,41 @@ use std::{
 };
 
 mod compact;
+mod completions;
 mod config;
 mod diff;
 mod explain;
 mod history;
+mod man;
 mod models;
 mod plan;
+mod replay;
+mod schema;
 mod vectors;
 
-pub(crate) fn run(command: &Command) -> Result<ExitCode> {
+pub(crate) fn run(command: &Command, screen: &Screen) -> Result<ExitCode> {
     match command {
-        Command::Plan(args) => plan::run(args),
-        Command::Explain(args) => explain::run(args),
-        Command::Diff(args) => diff::run(args),
-        Command::Compact(args) => compact::run(args),
-        Command::History(args) => history::run(args),
+        Command::Plan(args) => plan::run(args, screen),
+        Command::Explain(args) => explain::run(args, screen),
+        Command::Diff(args) => diff::run(args, screen),
+        Command::Compact(args) => compact::run(args, screen),
+        Command::History(args) => history::run(args, screen),
+        Command::Tui(args) => tui::run(args, screen),
+        Command::Replay(args) => replay::run(args, screen),
         Command::Vectors(args) => vectors::run(args),
         Command::Config(args) => config::run(args),
-        Command::Models(args) => models::run(args),
+        Command::Models(args) => models::run(args, screen),
+        Command::Schema { of } => schema::run(*of),
+        Command::Completions { shell } => completions::run(*shell),
+        Command::Man(args) => man::run(args),
     }
 }
 
 /// Writes a whole result at once.
-fn print(text: &str) -> Result<()> {
+pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.context("standard output cannot be written")
 }
 
 /// Writes a file so that it is either the old one or the new one, never half of it.
@@ -44,6 +56,8 @@ fn save(path: &Path, text: &str) -> Result<()> {
         path.as_os_str() != "-",
         "`-` is standard output, which holds the result; expected a file"
     );
+    // A pipe or a device takes its time, and cannot be left half-written.
+    let _whole = (!path.exists() || path.is_file()).then(Writing::begin);
     context_window::save_whole(path, text.as_bytes())
         .with_context(|| format!("{} cannot be written", path.display()))
 }

@@ -8,7 +8,7 @@ use context_window::{Config, ConfigLayers, FieldMap, LoadedConfig, Registry, Req
 use std::{env, ffi::OsString, io, path::PathBuf};
 
 /// A session, and what its next prompt is planned for and with.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Request {
     /// Session file, or a logged request body of OpenAI, Anthropic or Gemini: .json, .jsonl, either of them with .gz, or -
     /// for standard input
@@ -26,7 +26,7 @@ pub(crate) struct Request {
 }
 
 /// What a prompt is planned for and with.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Terms {
     #[command(flatten)]
     pub(crate) options: Options,
@@ -38,7 +38,7 @@ pub(crate) struct Terms {
     pub(crate) limits: Limits,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Documents")]
 pub(crate) struct Documents {
     /// What a retriever answered, in JSON, in place of the session's documents
@@ -81,7 +81,7 @@ impl Retriever {
     }
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the planner")]
 pub(crate) struct Options {
     /// Options in TOML; see config/default.toml. Without it, the file that CONTEXT_WINDOW_CONFIG names
@@ -95,7 +95,7 @@ pub(crate) struct Options {
     settings: Vec<(String, String)>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Models {
     /// Models of your own, over the built-in ones; see `plan-inspect models import`
     #[arg(long, value_name = "FILE")]
@@ -134,7 +134,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((pair.0.trim().into(), pair.1.trim().into()))
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct Target {
     /// Plan for this model, whatever the session names
@@ -162,7 +162,7 @@ pub(crate) enum Provider {
     ChatTemplate,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits, in tokens")]
 pub(crate) struct Limits {
     /// The prompt budget itself, in place of context length - completion - safety buffer
@@ -209,22 +209,34 @@ impl Limits {
     }
 }
 
-#[derive(Debug, Args)]
+/// How texts are shown. Every command takes these.
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Screen {
-    /// Columns of the text report [default: those of the terminal, or 80]
-    #[arg(long, value_name = "COLUMNS")]
+    /// Columns of texts for people [default: those of the terminal, or 80]
+    #[arg(long, value_name = "COLUMNS", global = true, display_order = 900)]
     width: Option<usize>,
-    /// Colours in the text report; `auto` asks the terminal, NO_COLOR and CLICOLOR_FORCE
-    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    /// Colours; `auto` asks the terminal, NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, default_value = "auto", value_name = "WHEN", global = true, display_order = 901)]
     color: ColorChoice,
 }
 
 impl Screen {
+    /// The columns of a page.
     pub(crate) fn width(&self) -> usize {
+        self.limit().unwrap_or(80)
+    }
+
+    /// The columns that no line may exceed: none where nobody asks for any and no terminal has them.
+    pub(crate) fn limit(&self) -> Option<usize> {
         let terminal =
             || terminal_size::terminal_size_of(io::stdout()).map(|(columns, _)| usize::from(columns.0));
-        self.width.or_else(terminal).unwrap_or(80)
+        self.width.or_else(terminal)
+    }
+
+    /// Colours in a file: only where they are asked for, whatever the terminal can do.
+    pub(crate) fn colour_in_file(&self) -> bool {
+        self.color == ColorChoice::Always
     }
 
     pub(crate) fn colour(&self) -> bool {
@@ -252,6 +264,8 @@ pub(crate) enum Format {
     Json,
     /// What is sent: the provider's request body (messages and tools), or the text of the chat template
     Messages,
+    /// One web page that needs nothing else: the plan, its items with their texts, and which budgets would change them
+    Html,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,13 +1,14 @@
 //! `plan-inspect compact`: what a compaction would archive, keep and ask for, and the same done in a new file.
 
-#![expect(clippy::print_stderr, reason = "that is where a command line tool says what is beside its result")]
-
 use super::{print, save};
 use crate::{
-    args::{Compact, DataFormat},
+    args::{Compact, DataFormat, Screen},
     body::{body, messages},
+    fold::folded,
     input,
+    interrupt::Writing,
     prepared::Prepared,
+    say,
 };
 use anyhow::{Context, Result, bail};
 use context_window::{
@@ -15,9 +16,9 @@ use context_window::{
     RequestForm, Row, report,
 };
 use serde_json::json;
-use std::{collections::BTreeSet, fmt::Write as _, path::Path, process::ExitCode};
+use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path, process::ExitCode};
 
-pub(crate) fn run(args: &Compact) -> Result<ExitCode> {
+pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
     let (request, manager) = (prepared.request(), &prepared.manager);
     let state = manager.compaction_state(request.clone())?;
@@ -46,12 +47,12 @@ pub(crate) fn run(args: &Compact) -> Result<ExitCode> {
     };
     let preview = Preview { job: &job, log: &log, record: &record, state, form: prepared.model.framing };
     let text = match args.format {
-        DataFormat::Text => preview.text()?,
+        DataFormat::Text => folded(&preview.text()?, screen.limit()),
         DataFormat::Json => preview.json()?,
     };
     if let Some(path) = &args.apply {
         write(path, args, &log, &record)?;
-        eprintln!("plan-inspect: note: written to {}", report::printable(&path.display().to_string()));
+        say::note(&format!("written to {}", path.display()));
     }
     print(&text)?;
     prepared.hint();
@@ -94,8 +95,23 @@ fn write(path: &Path, args: &Compact, log: &Conversation, record: &Compaction) -
     };
     match text {
         Some(text) => save(path, &text),
-        None => Journal::create(path, log).map(drop).with_context(|| "the log cannot be written"),
+        None => save_log(path, log),
     }
+}
+
+/// Writes a log so that it is there whole or not at all.
+fn save_log(path: &Path, log: &Conversation) -> Result<()> {
+    let _whole = Writing::begin();
+    let mut name = path.file_name().with_context(|| format!("{} is no file", path.display()))?.to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written = Journal::create(&beside, log).map(drop).map_err(anyhow::Error::from);
+    let written = written.and_then(|()| Ok(fs::rename(&beside, path)?));
+    if written.is_err() {
+        // It holds nothing that was confirmed; where it cannot even be removed, the error says enough.
+        drop(fs::remove_file(&beside));
+    }
+    written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// What would happen, or has.
@@ -155,7 +171,7 @@ impl Preview<'_> {
             }
             None => writeln!(text, "{}: nothing stands for them", record.kind.name())?,
         }
-        Ok(text.lines().map(|line| report::printable(line) + "\n").collect())
+        Ok(text.lines().map(|line| report::printable(line.trim_end()) + "\n").collect())
     }
 
     fn json(&self) -> Result<String> {

@@ -6,6 +6,7 @@ use anyhow::Result;
 use context_window::{LoadedConfig, report};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt::Write as _, process::ExitCode};
+use unicode_width::UnicodeWidthStr;
 
 pub(crate) fn run(command: &ConfigCommand) -> Result<ExitCode> {
     match command {
@@ -35,7 +36,7 @@ fn as_toml(loaded: &LoadedConfig, settings: &BTreeMap<String, String>, origin: b
         (of, key, line)
     });
     let lines: Vec<(&str, &str, String)> = lines.collect();
-    let widest = lines.iter().map(|(.., line)| line.chars().count()).max().unwrap_or_default();
+    let widest = lines.iter().map(|(.., line)| line.width()).max().unwrap_or_default();
     for (of, key, line) in &lines {
         if *of != table {
             table = of;
@@ -43,7 +44,7 @@ fn as_toml(loaded: &LoadedConfig, settings: &BTreeMap<String, String>, origin: b
         }
         let line = report::printable(line);
         if origin {
-            let fill = " ".repeat(widest.saturating_sub(line.chars().count()));
+            let fill = " ".repeat(widest.saturating_sub(line.width()));
             writeln!(out, "{line}{fill}  # {}", report::printable(&loaded.origin(key)))?;
         } else {
             writeln!(out, "{line}")?;

@@ -2,7 +2,7 @@
 
 use super::print;
 use crate::{
-    args::{DataFormat, Diff},
+    args::{DataFormat, Diff, Screen},
     input,
     prepared::Prepared,
     table::{Align, Table},
@@ -11,7 +11,7 @@ use anyhow::Result;
 use context_window::{Shown, report};
 use std::process::ExitCode;
 
-pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
+pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     let model = args.terms.target.model.as_deref();
     let session = input::sessions(&args.before)?.session(args.id.as_deref())?;
     let before = Prepared::new(session, &args.terms, model)?;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
     )?;
     print(&match args.format {
         DataFormat::Json => serde_json::to_string_pretty(&diff)? + "\n",
-        DataFormat::Text => text(&diff),
+        DataFormat::Text => text(&diff, screen),
     })?;
     before.hint();
     before.say_of_the_model();
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(diff: &context_window::Diff) -> String {
+fn text(diff: &context_window::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() {
         return "no difference\n".into();
     }
@@ -44,7 +44,8 @@ fn text(diff: &context_window::Diff) -> String {
         ("after", Align::Left),
         ("cause", Align::Left),
         ("shown by planning with", Align::Left),
-    ]);
+    ])
+    .within(screen.limit());
     for change in &diff.changes {
         let shown = match change.shown {
             Shown::Alone => "only that changed",

@@ -2,33 +2,39 @@
 
 use super::print;
 use crate::{
-    args::{DataFormat, Explain},
+    args::{DataFormat, Explain, Screen},
+    fold::folded,
     prepared::Prepared,
+    progress::Progress,
     table::{Align, Table},
 };
 use anyhow::Result;
 use context_window::{ContextPlan, Explanation, Remedy, report};
 use std::{collections::BTreeMap, process::ExitCode};
 
-pub(crate) fn run(args: &Explain) -> Result<ExitCode> {
+pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
     let request = prepared.request();
+    let shown = Progress::spinner(if args.item.is_some() { "explaining" } else { "explaining every item" });
     let text = match (&args.item, args.format) {
         (Some(id), DataFormat::Text) => {
-            report::explanation(&prepared.manager.explain(&request, id)?).to_string()
+            let text = report::explanation(&prepared.manager.explain(&request, id)?).to_string();
+            folded(&text, screen.limit())
         }
         (Some(id), DataFormat::Json) => {
             serde_json::to_string_pretty(&prepared.manager.explain(&request, id)?)? + "\n"
         }
         (None, DataFormat::Text) => {
             let remedies = prepared.manager.remedies(&request)?;
-            table(&prepared.manager.explain_all(&request)?) + &confirmed(&remedies)
+            table(&prepared.manager.explain_all(&request)?, screen)
+                + &folded(&confirmed(&remedies), screen.limit())
         }
         (None, DataFormat::Json) => {
             let all = BTreeMap::from([("explanations", prepared.manager.explain_all(&request)?)]);
             serde_json::to_string_pretty(&all)? + "\n"
         }
     };
+    drop(shown);
     print(&text)?;
     prepared.hint();
     prepared.say_of_the_model();
@@ -50,7 +56,7 @@ fn confirmed(remedies: &[(Remedy, ContextPlan)]) -> String {
 }
 
 /// One line an item.
-fn table(all: &[Explanation]) -> String {
+fn table(all: &[Explanation], screen: &Screen) -> String {
     let mut table = Table::new(&[
         ("item", Align::Left),
         ("now", Align::Left),
@@ -59,7 +65,8 @@ fn table(all: &[Explanation]) -> String {
         ("stays from", Align::Right),
         ("goes out", Align::Right),
         ("why", Align::Left),
-    ]);
+    ])
+    .within(screen.limit());
     let number = |n: Option<u64>| n.map(report::grouped).unwrap_or_default();
     for one in all {
         let enters = one.enters_at.filter(|_| !one.included);

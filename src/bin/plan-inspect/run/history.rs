@@ -2,20 +2,21 @@
 
 use super::print;
 use crate::{
-    args::{History, HistoryFormat},
+    args::{History, HistoryFormat, Screen},
     input,
     prepared::say_ignored,
+    said::lines,
 };
 use anyhow::Result;
-use context_window::{ArchivedBy, Compaction, CompactionKind, Conversation, Message, Part, Row, report};
+use context_window::{ArchivedBy, Conversation, Row, report};
 use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode};
-use unicode_width::UnicodeWidthChar;
+use unicode_width::UnicodeWidthStr;
 
-pub(crate) fn run(args: &History) -> Result<ExitCode> {
+pub(crate) fn run(args: &History, screen: &Screen) -> Result<ExitCode> {
     let session = input::sessions(&args.session)?.session(args.id.as_deref())?;
     print(&match args.format {
-        HistoryFormat::Text => text(&session.log, args),
+        HistoryFormat::Text => text(&session.log, args.expand, screen),
         HistoryFormat::Markdown => markdown(&session.log)?,
         HistoryFormat::Json => json(&session.log)?,
     })?;
@@ -23,53 +24,36 @@ pub(crate) fn run(args: &History) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a marker says: `Context compacted #1: 45 messages archived, ~142,000 tokens freed`.
-fn marker(record: &Compaction) -> String {
-    let archived = messages(record.messages_archived);
-    let freed = match record.freed() {
-        0 => String::new(),
-        freed => format!(", ~{} tokens freed", report::grouped(freed)),
-    };
-    let how = match record.kind {
-        CompactionKind::Fresh => "Started fresh".to_owned(),
-        CompactionKind::SlidingWindow => format!("Context compacted #{} without a summary", record.number),
-        CompactionKind::Digest => format!("Context compacted #{} by a digest", record.number),
-        _ => format!("Context compacted #{}", record.number),
-    };
-    format!("{how}: {archived} archived{freed}")
-}
-
-fn messages(count: u64) -> String {
-    format!("{} message{}", report::grouped(count), if count == 1 { "" } else { "s" })
-}
-
-fn text(log: &Conversation, args: &History) -> String {
-    let (width, colour) = (args.screen.width().max(40), args.screen.colour());
+fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
+    let (width, colour) = (screen.width().max(40), screen.colour());
     let paint = |code: &str, line: &str| {
         if colour { format!("\u{1b}[{code}m{line}\u{1b}[0m\n") } else { format!("{line}\n") }
     };
     let longest = log.display().filter_map(|row| match row {
-        Row::Message { id, .. } => Some(id.as_str().chars().count().min(16)),
+        Row::Message { id, .. } => Some(report::brief(id.as_str()).width()),
         _ => None,
     });
     let column = longest.max().unwrap_or(2);
+    let column = if whole { column } else { column.min((width / 4).max(16)) };
     let mut text = String::new();
     for row in log.display() {
         match row {
             Row::Message { id, message, archived } => {
                 let sign = if archived.is_some() && !colour { "-" } else { " " };
-                let head =
-                    format!("{sign} {:column$}  {:9}  ", report::brief(id.as_str()), message.role().name());
-                for (at, line) in lines(message, args.expand).into_iter().enumerate() {
-                    let head = if at == 0 { head.clone() } else { " ".repeat(head.chars().count()) };
-                    let line = report::printable(&(head + &line));
-                    let line = if args.expand { line } else { fitted(&line, width) };
+                let id = report::cut(&report::brief(id.as_str()), column);
+                let fill = " ".repeat(column - id.width());
+                let head = format!("{sign} {id}{fill}  {:9}  ", message.role().name());
+                for (at, line) in lines(message, whole).into_iter().enumerate() {
+                    let head = if at == 0 { head.clone() } else { " ".repeat(head.width()) };
+                    let line = head + &report::printable(&line);
+                    let line = if whole { line } else { report::cut(&line, width) };
+                    let line = line.trim_end().to_owned();
                     text.push_str(&if archived.is_some() { paint("2", &line) } else { line + "\n" });
                 }
             }
             Row::Compaction(record) => {
-                text.push_str(&paint("1;33", &rule(&marker(record), width)));
-                if args.expand {
+                text.push_str(&paint("1;33", &rule(&report::compaction(record), width)));
+                if whole {
                     for line in record.summary.iter().flat_map(|summary| summary.lines()) {
                         text.push_str(&paint("33", &format!("    {}", report::printable(line))));
                     }
@@ -87,41 +71,8 @@ fn text(log: &Conversation, args: &History) -> String {
 
 /// A marker as a line across the page.
 fn rule(said: &str, width: usize) -> String {
-    let rest = width.saturating_sub(said.chars().count() + 5);
-    fitted(&format!("── {said} {}", "─".repeat(rest)), width)
-}
-
-/// What a message says: in one line, or whole.
-fn lines(message: &Message, whole: bool) -> Vec<String> {
-    let mut lines: Vec<String> = message.text().lines().map(str::to_owned).collect();
-    for part in message.content_parts() {
-        match part {
-            Part::Text(text) => lines.extend(text.lines().map(str::to_owned)),
-            Part::Image { .. } => lines.push("[image]".into()),
-            _ => lines.push("[part]".into()),
-        }
-    }
-    let calls = message.tool_calls().iter();
-    lines.extend(calls.map(|call| format!("→ {} {}", call.name, call.arguments)));
-    if whole && !lines.is_empty() {
-        return lines;
-    }
-    vec![lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")]
-}
-
-/// A line cut to so many columns.
-fn fitted(line: &str, columns: usize) -> String {
-    let mut width = 0;
-    let mut cut = String::new();
-    for c in line.chars() {
-        width += c.width().unwrap_or(0);
-        if width > columns - 1 {
-            cut.push('…');
-            return cut;
-        }
-        cut.push(c);
-    }
-    cut
+    let rest = width.saturating_sub(said.width() + 5);
+    report::cut(&format!("── {said} {}", "─".repeat(rest)), width)
 }
 
 fn markdown(log: &Conversation) -> Result<String> {
@@ -138,7 +89,7 @@ fn markdown(log: &Conversation) -> Result<String> {
                 text.push('\n');
             }
             Row::Compaction(record) => {
-                writeln!(text, "---\n\n**{}**\n", marker(record))?;
+                writeln!(text, "---\n\n**{}**\n", report::compaction(record))?;
                 for line in record.summary.iter().flat_map(|summary| summary.lines()) {
                     writeln!(text, "> {}", report::printable(line))?;
                 }
@@ -173,7 +124,7 @@ fn json(log: &Conversation) -> Result<String> {
                 "kind": "compaction",
                 "id": format!("summary:{}", record.number),
                 "archived": false,
-                "text": marker(record),
+                "text": report::compaction(record),
                 "compaction": record,
             })),
             Row::Rewound(id) => Some(json!({"kind": "rewind", "id": id, "archived": false})),

@@ -2,7 +2,8 @@
 
 use super::{print, save};
 use crate::{
-    args::{DataFormat, ModelsCommand},
+    args::{DataFormat, ModelsCommand, Screen},
+    fold::folded,
     input,
     table::{Align, Table},
 };
@@ -10,16 +11,16 @@ use anyhow::{Result, bail};
 use context_window::{ModelEntry, Registry, report};
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
-pub(crate) fn run(command: &ModelsCommand) -> Result<ExitCode> {
+pub(crate) fn run(command: &ModelsCommand, screen: &Screen) -> Result<ExitCode> {
     match command {
-        ModelsCommand::List { words, models, format } => list(words, &models.registry()?, *format),
-        ModelsCommand::Show { name, models, format } => show(name, &models.registry()?, *format),
+        ModelsCommand::List { words, models, format } => list(words, &models.registry()?, *format, screen),
+        ModelsCommand::Show { name, models, format } => show(name, &models.registry()?, *format, screen),
         ModelsCommand::Import { file, date, output } => import(file, date, output.as_deref()),
     }
     .map(|()| ExitCode::SUCCESS)
 }
 
-fn list(words: &[String], registry: &Registry, format: DataFormat) -> Result<()> {
+fn list(words: &[String], registry: &Registry, format: DataFormat, screen: &Screen) -> Result<()> {
     let wanted = |entry: &&ModelEntry| {
         let names = format!("{} {} {}", entry.provider, entry.name, entry.aliases.join(" ")).to_lowercase();
         words.iter().all(|word| names.contains(&word.to_lowercase()))
@@ -43,7 +44,8 @@ fn list(words: &[String], registry: &Registry, format: DataFormat) -> Result<()>
         ("tokens", Align::Left),
         ("$ in / M", Align::Right),
         ("$ out / M", Align::Right),
-    ]);
+    ])
+    .within(screen.limit());
     for entry in &entries {
         table.row([
             entry.name.clone(),
@@ -60,7 +62,7 @@ fn list(words: &[String], registry: &Registry, format: DataFormat) -> Result<()>
     print(&format!("{table}\n{} {models}\n", entries.len()))
 }
 
-fn show(name: &str, registry: &Registry, format: DataFormat) -> Result<()> {
+fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) -> Result<()> {
     let Some(entry) = registry.entry(name) else {
         let near = registry.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         bail!("model `{name}` is not in the registry{near}\n`plan-inspect models list` shows all of them");
@@ -95,7 +97,7 @@ fn show(name: &str, registry: &Registry, format: DataFormat) -> Result<()> {
     let lines = lines.into_iter().filter(|(_, text)| !text.is_empty());
     let lines: Vec<String> =
         lines.map(|(what, text)| format!("{what:<15} {}\n", report::printable(&text))).collect();
-    print(&lines.concat())
+    print(&folded(&lines.concat(), screen.limit()))
 }
 
 fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {

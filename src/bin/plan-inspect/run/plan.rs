@@ -1,24 +1,26 @@
 //! `plan-inspect [plan]`: read, plan, print.
 
-#![expect(clippy::print_stderr, reason = "that is where a command line tool says what is beside its result")]
-
 use super::{print, save};
 use crate::{
-    args::{CertaintyAsked, Format, Plan},
+    args::{CertaintyAsked, Format, Plan, Screen},
     body::body,
     input,
     prepared::Prepared,
+    say,
 };
-use anyhow::Result;
-use context_window::{ContextPlan, ItemId, Model, render, report};
+use anyhow::{Result, bail};
+use context_window::{ContextPlan, ItemId, Model, PlanRequest, render, report};
 use std::process::ExitCode;
 
-pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
+pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     if args.list {
         let ids: Vec<String> =
             input::sessions(&args.request.session)?.ids().map(|id| report::printable(&id) + "\n").collect();
         print(&ids.concat())?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.redact && args.format != Format::Html {
+        bail!("--redact is about the texts of the page; expected --format html beside it");
     }
     let prepared = Prepared::read(&args.request)?;
     let request = prepared.request();
@@ -26,15 +28,20 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
     let (plan, model) = (prepared.manager.build_plan(&request)?, &prepared.model);
     let text = match args.format {
         Format::Text => {
-            report::text(&plan).width(args.screen.width()).colour(args.screen.colour()).to_string()
+            let colour = if args.output.is_some() { screen.colour_in_file() } else { screen.colour() };
+            report::text(&plan).width(screen.width()).colour(colour).to_string()
         }
         Format::Json => report::json(&plan) + "\n",
         Format::Messages => messages(&plan, model, args.breakpoints)?,
+        Format::Html => page(args, &prepared, &request, &plan)?,
     };
     if let Some(path) = &args.save_anchor {
         save(path, &(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
     }
-    print(&text)?;
+    match &args.output {
+        Some(path) => save(path, &text)?,
+        None => print(&text)?,
+    }
     if args.breakpoints {
         let unmarked = messages(&plan, model, false)?;
         say_breakpoints(args.format, marks(&text).saturating_sub(marks(&unmarked)));
@@ -44,6 +51,27 @@ pub(crate) fn run(args: &Plan) -> Result<ExitCode> {
         say_beside(&plan);
     }
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
+}
+
+/// The largest session whose rows a page explains, in messages and documents: other budgets look at all of them.
+const EXPLAINED: usize = 3_000;
+
+/// The plan as a web page.
+fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &ContextPlan) -> Result<String> {
+    let session = &prepared.session;
+    let small = session.log.messages().len() + session.rag.len() <= EXPLAINED;
+    let explanations = if small { prepared.manager.explain_all(request)? } else { Vec::new() };
+    if !small {
+        say::note(&format!(
+            "more than {} messages and documents: the page explains no rows, `plan-inspect explain` does",
+            report::grouped(EXPLAINED as u64)
+        ));
+    }
+    let file = args.request.session.file_name().map(|name| name.to_string_lossy().into_owned());
+    let file = file.filter(|name| name != "-").unwrap_or_else(|| "standard input".into());
+    let title = args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"));
+    let page = report::html(plan).title(title).request(request).explanations(&explanations);
+    Ok(page.redact(args.redact).render()?)
 }
 
 /// What is sent: the body of the model's wire form, or the text of its own chat template.
@@ -68,21 +96,18 @@ fn say_breakpoints(format: Format, marks: usize) {
         (Format::Messages, marks) => format!("{marks} marked"),
         _ => "they show in the messages; expected --format messages".into(),
     };
-    eprintln!("plan-inspect: note: breakpoints: {said}");
+    say::note(&format!("breakpoints: {said}"));
 }
 
 /// What a request body cannot say, on standard error.
 fn say_beside(plan: &ContextPlan) {
     if let Some(overflow) = &plan.overflow {
         let over = report::grouped(overflow.tokens);
-        eprintln!("plan-inspect: note: over budget by {over} tokens; the text report says what would help");
+        say::note(&format!("over budget by {over} tokens; the text report says what would help"));
     }
     for notice in &plan.notices {
         let ids: Vec<&str> = notice.ids.iter().map(ItemId::as_str).collect();
         let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
-        eprintln!(
-            "plan-inspect: note: {}",
-            report::printable(&format!("{} {at}{}", notice.rule, notice.text))
-        );
+        say::note(&format!("{} {at}{}", notice.rule, notice.text));
     }
 }

@@ -1,7 +1,10 @@
 //! `plan-inspect vectors`: sessions of given sizes, planned and compared with what they expect. See tests/vectors/README.md.
 
 use super::print;
-use crate::args::{DataFormat, Vectors};
+use crate::{
+    args::{DataFormat, Vectors},
+    progress::Progress,
+};
 use anyhow::{Context, Result, bail};
 use context_window::{
     Config, ConfigLayers, ContextPlan, ContextWindowManager, ExcludedReason, Framing, Model, RequestLimits,
@@ -37,8 +40,10 @@ struct Outcome {
 }
 
 pub(crate) fn run(args: &Vectors) -> Result<ExitCode> {
-    let mut outcomes = Vec::new();
-    for path in files(&args.paths)? {
+    let (mut outcomes, mut differences) = (Vec::new(), String::new());
+    let files = files(&args.paths)?;
+    let shown = Progress::bar("planning vectors", files.len());
+    for path in files {
         let name = path.display().to_string();
         let text = fs::read_to_string(&path).with_context(|| format!("{name} cannot be read"))?;
         let vector: Vector = serde_json::from_str(&text).with_context(|| format!("{name}: no vector"))?;
@@ -46,15 +51,17 @@ pub(crate) fn run(args: &Vectors) -> Result<ExitCode> {
         let passed = vector.expect.as_ref() == Some(&planned);
         if !passed && args.format == DataFormat::Text {
             let expected = vector.expect.unwrap_or_default();
-            print(&report::printable(&format!("{name}: {}", vector.why)))?;
-            print(&format!("\n{}", difference(&expected, &planned)?))?;
+            let why = report::printable(&format!("{name}: {}", vector.why));
+            write!(differences, "{why}\n{}", difference(&expected, &planned)?)?;
         }
         outcomes.push(Outcome { file: name, rules: vector.rules, passed, planned });
+        shown.step();
     }
+    drop(shown);
     let failed = outcomes.iter().filter(|outcome| !outcome.passed).count();
     let text = match args.format {
         DataFormat::Json => serde_json::to_string_pretty(&json!({ "vectors": outcomes }))? + "\n",
-        DataFormat::Text => summary(&outcomes, failed)?,
+        DataFormat::Text => differences + &summary(&outcomes, failed)?,
     };
     print(&text)?;
     Ok(ExitCode::from(u8::from(failed > 0)))

@@ -1,0 +1,78 @@
+//! `plan-inspect completions`: what a shell needs to complete our command lines. `plan` may be left out, which the scripts
+//! of clap do not know: where no command stands, bash, zsh and fish are told that `plan` is meant.
+
+use super::print;
+use crate::args::Cli;
+use anyhow::Result;
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use std::process::ExitCode;
+
+pub(crate) fn run(shell: Shell) -> Result<ExitCode> {
+    print(&script(shell)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn script(shell: Shell) -> Result<String> {
+    let mut command = command();
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "plan-inspect", &mut script);
+    let script = String::from_utf8(script)?;
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    let names = names.join(" ");
+    Ok(match shell {
+        // Parts of the script of clap_complete 4.6.11 name the tool differently because of its hyphen, and would never meet
+        // (github.com/clap-rs/clap/issues/6421).
+        Shell::Bash => script.replace("plan__subcmd__inspect", "plan__inspect") + BASH,
+        Shell::Zsh => script
+            .replacen(ZSH_START, &format!("{ZSH_START}{}", ZSH.replace("NAMES", &names)), 1)
+            .replacen(ZSH_COMMANDS, &format!("{ZSH_COMMANDS}\n    _files"), 1),
+        Shell::Fish => script + &FISH.replace("NAMES", &names),
+        _ => script,
+    })
+}
+
+/// The command line as it may be written: the options of `plan` may stand where a command does.
+fn command() -> Command {
+    let command = Cli::command();
+    let plan = command.find_subcommand("plan");
+    let options = plan.into_iter().flat_map(Command::get_arguments).filter(|arg| !arg.is_positional());
+    let options: Vec<clap::Arg> = options.cloned().collect();
+    command.args(options)
+}
+
+/// The first word may be a file too.
+const BASH: &str = r#"
+_plan__inspect_or_file() {
+    _plan__inspect "$@"
+    if [[ ${COMP_CWORD} -eq 1 && "$2" != -* ]]; then
+        compopt -o filenames 2>/dev/null
+        while IFS= read -r file; do
+            COMPREPLY+=("${file}")
+        done < <(compgen -f -- "$2")
+    fi
+}
+complete -F _plan__inspect_or_file -o bashdefault -o default plan-inspect
+"#;
+
+const ZSH_START: &str = "_plan-inspect() {\n";
+
+const ZSH_COMMANDS: &str = "    _describe -t commands 'plan-inspect commands' commands \"$@\"";
+
+const ZSH: &str = r#"    if (( CURRENT > 2 )) && [[ " NAMES help " != *" ${words[2]} "* ]]; then
+        words=("${words[1]}" plan "${(@)words[2,-1]}")
+        (( CURRENT += 1 ))
+    fi
+"#;
+
+const FISH: &str = r#"
+function __fish_plan_inspect_using_subcommand
+    set -l cmd (__fish_plan_inspect_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] NAMES help
+    or set cmd plan $cmd
+    contains -- $cmd[1] $argv
+end
+complete -c plan-inspect -n "__fish_plan_inspect_needs_command" -F
+"#;

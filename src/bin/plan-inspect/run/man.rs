@@ -1,0 +1,50 @@
+//! `plan-inspect man`: the manual, a page a command.
+
+use super::{print, save};
+use crate::args::{Cli, Man};
+use anyhow::{Context, Result, bail};
+use clap::{Command, CommandFactory};
+use std::{fs, path::Path, process::ExitCode};
+
+pub(crate) fn run(args: &Man) -> Result<ExitCode> {
+    let mut tool = Cli::command().disable_help_subcommand(true);
+    tool.build();
+    if let Some(folder) = &args.output_dir {
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        write(&tool, folder)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut command = &tool;
+    for name in &args.command {
+        let Some(inner) = command.find_subcommand(name) else {
+            let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+            bail!("`{}` has no command `{name}`; {}", title(command), expected(&known));
+        };
+        command = inner;
+    }
+    print(&page(command)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn expected(known: &[&str]) -> String {
+    if known.is_empty() { "expected nothing more".into() } else { format!("expected {}", known.join(", ")) }
+}
+
+/// The command as it is called.
+fn title(command: &Command) -> &str {
+    command.get_bin_name().unwrap_or_else(|| command.get_name())
+}
+
+/// The pages of a command and of those inside of it, each in its file.
+fn write(command: &Command, folder: &Path) -> Result<()> {
+    let name = format!("{}.1", command.get_display_name().unwrap_or_else(|| command.get_name()));
+    save(&folder.join(name), &page(command)?)?;
+    command.get_subcommands().try_for_each(|inner| write(inner, folder))
+}
+
+fn page(command: &Command) -> Result<String> {
+    let version = concat!("plan-inspect ", env!("CARGO_PKG_VERSION"));
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).source(version).render(&mut page)?;
+    Ok(String::from_utf8(page)?)
+}

@@ -1,0 +1,277 @@
+//! `plan-inspect replay`: every prompt of a session, one after another, and what they come to.
+
+use super::{print, save};
+use crate::{
+    args::{Replay, ReplayFormat, Screen},
+    input,
+    prepared::Prepared,
+    progress::Progress,
+    prompt::Figures,
+    table::{Align, Table},
+};
+use anyhow::{Context, Result, bail};
+use context_window::{Session, Step, report};
+use serde::Serialize;
+use std::{fmt::Write as _, process::ExitCode};
+
+/// Plans of earlier prompts that a page has a place for.
+const ON_A_PAGE: usize = 200;
+
+/// A line of the JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    session: &'a str,
+    #[serde(flatten)]
+    figures: &'a Figures,
+}
+
+/// Sums over prompts.
+#[derive(Default)]
+struct Sums {
+    plans: u64,
+    overflows: u64,
+    reused: u128,
+    /// Tokens of the prompts before, of which some are reused, and of the prompts that reuse them.
+    before: u128,
+    after: u128,
+    tokens: u128,
+    budgets: u128,
+    largest: u64,
+    compactions: u64,
+}
+
+impl Sums {
+    fn of<'a>(prompts: impl Iterator<Item = &'a Figures>) -> Self {
+        let mut sums = Self::default();
+        for prompt in prompts {
+            sums.plans += 1;
+            sums.overflows += u64::from(prompt.over > 0);
+            sums.tokens += u128::from(prompt.tokens);
+            sums.budgets += u128::from(prompt.budget);
+            sums.largest = sums.largest.max(prompt.tokens);
+            if let (Some(reused), Some(before)) = (prompt.reused, prompt.before) {
+                sums.reused += u128::from(reused);
+                sums.before += u128::from(before);
+                sums.after += u128::from(prompt.tokens);
+            }
+        }
+        sums
+    }
+
+    fn add(mut self, other: &Self) -> Self {
+        self.plans += other.plans;
+        self.overflows += other.overflows;
+        self.reused += other.reused;
+        self.before += other.before;
+        self.after += other.after;
+        self.tokens += other.tokens;
+        self.budgets += other.budgets;
+        self.largest = self.largest.max(other.largest);
+        self.compactions += other.compactions;
+        self
+    }
+}
+
+/// One session's prompts.
+struct Played {
+    session: String,
+    prompts: Vec<Figures>,
+    sums: Sums,
+}
+
+pub(crate) fn run(args: &Replay, screen: &Screen) -> Result<ExitCode> {
+    if args.format == ReplayFormat::Html {
+        return page(args);
+    }
+    let sessions = sessions(args)?;
+    let shown = Progress::bar("replaying sessions", sessions.len());
+    let mut played = Vec::new();
+    for (name, session) in sessions {
+        played.push(play(args, &name, session).with_context(|| name.clone())?);
+        shown.step();
+    }
+    drop(shown);
+    let whole = played.iter().fold(Sums::default(), |sums, one| sums.add(&one.sums));
+    let text = match args.format {
+        ReplayFormat::Json => json(&played, &whole)?,
+        _ => text(&played, &whole, screen)?,
+    };
+    match &args.output {
+        Some(path) => save(path, &text)?,
+        None => print(&text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The sessions that are asked for, each with a name.
+fn sessions(args: &Replay) -> Result<Vec<(String, Session)>> {
+    let mut all = Vec::new();
+    for path in &args.files {
+        let file = input::sessions(path)?;
+        let short = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy().into_owned());
+        if let Some(id) = &args.id {
+            all.push((id.clone(), file.session(Some(id))?));
+            continue;
+        }
+        let ids: Vec<String> = file.ids().collect();
+        for (at, session) in file.sessions().enumerate() {
+            let name = match ids.get(at) {
+                Some(id) if ids.len() > 1 && args.files.len() > 1 => format!("{short} {id}"),
+                Some(id) if ids.len() > 1 => id.clone(),
+                _ => short.clone(),
+            };
+            all.push((name.clone(), session?));
+        }
+    }
+    Ok(all)
+}
+
+fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
+    let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
+    let request = prepared.request();
+    let mut prompts = Vec::new();
+    for step in prepared.manager.replay(&request).newest(args.newest.unwrap_or(usize::MAX)) {
+        prompts.push(Figures::of(&step?));
+    }
+    let compactions = prepared.session.log.compactions().count() as u64;
+    let sums = Sums { compactions, ..Sums::of(prompts.iter()) };
+    Ok(Played { session: name.into(), prompts, sums })
+}
+
+/// One line a prompt, then the totals.
+fn json(played: &[Played], whole: &Sums) -> Result<String> {
+    let mut text = String::new();
+    for one in played {
+        for figures in &one.prompts {
+            let line = Line { session: &one.session, figures };
+            writeln!(text, "{}", serde_json::to_string(&line)?)?;
+        }
+    }
+    let totals = serde_json::json!({
+        "totals": {
+            "sessions": played.len(),
+            "plans": whole.plans,
+            "overflows": whole.overflows,
+            "compactions": whole.compactions,
+            "estimated_tokens": u64::try_from(whole.tokens).unwrap_or(u64::MAX),
+            "reused_prefix_tokens": u64::try_from(whole.reused).unwrap_or(u64::MAX),
+            "prefix_reuse": ratio(whole.reused, whole.before),
+            "prompt_reuse": ratio(whole.reused, whole.after),
+            "budget_use": ratio(whole.tokens, whole.budgets),
+        },
+    });
+    writeln!(text, "{totals}")?;
+    Ok(text)
+}
+
+/// Four digits of a ratio of sums; null of nothing.
+fn ratio(part: u128, whole: u128) -> Option<f64> {
+    let parts = u32::try_from((part * 10_000).checked_div(whole)?).ok()?;
+    Some(f64::from(parts) / 10_000.0)
+}
+
+fn percent(part: u128, whole: u128) -> String {
+    (part * 100).checked_div(whole).map_or_else(|| "-".into(), |percent| format!("{percent} %"))
+}
+
+fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
+    let mut text = match played {
+        [only] => prompts(only, screen),
+        several => one_line_each(several, screen),
+    };
+    let counted = |count: u64, one: &str, more: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{} {more}", report::grouped(count)),
+    };
+    writeln!(
+        text,
+        "\n{} of {}: {} over budget, {}, the largest {} tokens, {} of the budget used",
+        counted(whole.plans, "prompt", "prompts"),
+        counted(played.len() as u64, "session", "sessions"),
+        report::grouped(whole.overflows),
+        counted(whole.compactions, "compaction", "compactions"),
+        report::grouped(whole.largest),
+        percent(whole.tokens, whole.budgets),
+    )?;
+    writeln!(
+        text,
+        "repeated: {} of what the prompt before held, {} of all that was sent after it",
+        percent(whole.reused, whole.before),
+        percent(whole.reused, whole.after),
+    )?;
+    Ok(text)
+}
+
+fn prompts(played: &Played, screen: &Screen) -> String {
+    let mut table = Table::new(&[
+        ("prompt", Align::Right),
+        ("turn", Align::Right),
+        ("messages", Align::Right),
+        ("tokens", Align::Right),
+        ("repeats", Align::Right),
+        ("new", Align::Right),
+        ("parts", Align::Left),
+    ]);
+    let mut before = None;
+    for prompt in &played.prompts {
+        let said = prompt.said(before);
+        before = Some(prompt);
+        table.row([
+            report::grouped(prompt.number as u64),
+            report::grouped(prompt.turn as u64),
+            report::grouped(prompt.messages as u64),
+            report::grouped(prompt.tokens),
+            prompt.reused.map_or_else(|| "-".into(), report::grouped),
+            report::grouped(prompt.new_tokens()),
+            said,
+        ]);
+    }
+    table.within(screen.limit()).to_string()
+}
+
+fn one_line_each(played: &[Played], screen: &Screen) -> String {
+    let mut table = Table::new(&[
+        ("session", Align::Left),
+        ("prompts", Align::Right),
+        ("over budget", Align::Right),
+        ("compactions", Align::Right),
+        ("largest", Align::Right),
+        ("repeated", Align::Right),
+    ]);
+    for Played { session, sums, .. } in played {
+        table.row([
+            report::brief(session),
+            report::grouped(sums.plans),
+            report::grouped(sums.overflows),
+            report::grouped(sums.compactions),
+            report::grouped(sums.largest),
+            percent(sums.reused, sums.before),
+        ]);
+    }
+    table.within(screen.limit()).to_string()
+}
+
+/// The last prompt as a web page, with the prompts before it as its timeline.
+fn page(args: &Replay) -> Result<ExitCode> {
+    let mut sessions = sessions(args)?;
+    let (Some((name, session)), true) = (sessions.pop(), sessions.is_empty()) else {
+        bail!("replay: a page is of one session; expected one file of one session, or --id");
+    };
+    let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
+    let request = prepared.request();
+    let newest = args.newest.unwrap_or(ON_A_PAGE).min(ON_A_PAGE);
+    let shown = Progress::spinner("replaying");
+    let steps: Result<Vec<Step>, _> = prepared.manager.replay(&request).newest(newest).collect();
+    let steps = steps?;
+    drop(shown);
+    let first = steps.first().map_or(1, |step| step.prompt);
+    let mut plans: Vec<_> = steps.into_iter().map(|step| step.plan).collect();
+    let last = plans.pop().context("replay: a session has at least one prompt")?;
+    let page = report::html(&last).title(name).request(&request).earlier(&plans).numbered_from(first);
+    let page = page.redact(args.redact).render()?;
+    match &args.output {
+        Some(path) => save(path, &page)?,
+        None => print(&page)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,15 @@
+//! `plan-inspect schema`: what plans, sessions and option files are made of, as JSON Schema.
+
+use super::print;
+use crate::args::SchemaOf;
+use anyhow::Result;
+use std::process::ExitCode;
+
+pub(crate) fn run(of: SchemaOf) -> Result<ExitCode> {
+    print(match of {
+        SchemaOf::Config => include_str!("../../../../schema/config.json"),
+        SchemaOf::Plan => include_str!("../../../../schema/plan.json"),
+        SchemaOf::Session => include_str!("../../../../schema/session.json"),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,21 @@
+//! What a message says, as text.
+
+use context_window::{Message, Part};
+
+/// Its lines: text, parts, calls; or all of them in one line.
+pub(crate) fn lines(message: &Message, whole: bool) -> Vec<String> {
+    let mut lines: Vec<String> = message.text().lines().map(str::to_owned).collect();
+    for part in message.content_parts() {
+        match part {
+            Part::Text(text) => lines.extend(text.lines().map(str::to_owned)),
+            Part::Image { .. } => lines.push("[image]".into()),
+            _ => lines.push("[part]".into()),
+        }
+    }
+    let calls = message.tool_calls().iter();
+    lines.extend(calls.map(|call| format!("→ {} {}", call.name, call.arguments)));
+    if whole && !lines.is_empty() {
+        return lines;
+    }
+    vec![lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")]
+}

@@ -1,0 +1,308 @@
+//! Questions that take time, answered on threads of their own: no key waits for a plan.
+
+use super::{Happening, subject::Subject, what_if::WhatIf};
+use crate::{args::Tui, prompt::Figures};
+use anyhow::Result;
+use context_window::{
+    Anchor, ContextPlan, ContextWindowManager, Diff, ItemId, PlanRequest, Session, Step, report,
+};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, Sender},
+    },
+    thread,
+    time::Duration,
+};
+
+/// Which prompt is meant.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum At {
+    /// The session's next one, as `plan-inspect plan` plans it.
+    Now,
+    /// An earlier one, as the replay planned it.
+    Past(Arc<Past>),
+}
+
+/// Where an earlier prompt stands in the log, and what the prompts before it left behind.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Past {
+    pub(crate) messages: usize,
+    /// The prompt before it: its messages, and what it went on from itself.
+    pub(crate) before: Option<(usize, Anchor)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Question {
+    /// The plan, and the one without what is tried.
+    Plan { ticket: u64, at: At, what_if: WhatIf },
+    /// Why a row is in or out.
+    Explain { ticket: u64, at: At, what_if: WhatIf, id: String },
+    /// What differs; from the other session where there is no `from`.
+    Compare { ticket: u64, from: Option<(At, WhatIf)>, to: (At, WhatIf) },
+    /// Every prompt of the session, one after another.
+    Replay { epoch: u64 },
+}
+
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Planned { ticket: u64, answer: Result<Planned, String> },
+    Explained { ticket: u64, id: String, answer: Result<String, String> },
+    Compared { ticket: u64, answer: Result<Diff, String> },
+    Step { epoch: u64, mark: Box<Mark> },
+    Replayed { epoch: u64, failed: Option<String> },
+    Reloaded(Result<Arc<Subject>, String>),
+}
+
+/// A plan, the one without what is tried, and what the two differ in.
+#[derive(Debug, Clone)]
+pub(crate) struct Planned {
+    pub(crate) plan: Arc<ContextPlan>,
+    pub(crate) base: Arc<ContextPlan>,
+    /// The first characters of the plan's fingerprint.
+    pub(crate) fingerprint: String,
+    pub(crate) came: Vec<ItemId>,
+    pub(crate) went: Vec<ItemId>,
+    /// How many tokens of the plan without what is tried are repeated, of how many.
+    pub(crate) kept: Option<(u64, u64)>,
+}
+
+/// One prompt of the timeline.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Mark {
+    pub(crate) figures: Figures,
+    /// What it leaves behind for the next one.
+    pub(crate) anchor: Anchor,
+}
+
+impl Mark {
+    pub(crate) fn of(step: &Step) -> Self {
+        let mut anchor = step.plan.anchor();
+        // A prompt is long, and there may be many.
+        anchor.prompt = None;
+        Self { figures: Figures::of(step), anchor }
+    }
+}
+
+/// Answers one question, here and now; a replay is none of them.
+pub(crate) fn answer(subject: &Subject, question: &Question) -> Option<Answer> {
+    Some(match question {
+        Question::Plan { ticket, at, what_if } => {
+            Answer::Planned { ticket: *ticket, answer: planned(subject, at, what_if).map_err(said) }
+        }
+        Question::Explain { ticket, at, what_if, id } => {
+            let answer = asked(subject, at, what_if, |manager, request| {
+                Ok(report::explanation(&manager.explain(request, id)?).to_string())
+            });
+            Answer::Explained { ticket: *ticket, id: id.clone(), answer: answer.map_err(said) }
+        }
+        Question::Compare { ticket, from, to } => {
+            let answer = compared(subject, from.as_ref(), to);
+            Answer::Compared { ticket: *ticket, answer: answer.map_err(said) }
+        }
+        Question::Replay { .. } => return None,
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as map_err hands it")]
+fn said(error: anyhow::Error) -> String {
+    report::printable(&format!("{error:#}").replace('\n', " "))
+}
+
+/// Asks the planner about a prompt under what is tried.
+fn asked<T>(
+    subject: &Subject,
+    at: &At,
+    what_if: &WhatIf,
+    ask: impl FnOnce(&ContextWindowManager, &PlanRequest<'_>) -> Result<T>,
+) -> Result<T> {
+    let prepared = &subject.prepared;
+    let mut limits = prepared.limits();
+    limits.prompt_budget = what_if.budget.or(limits.prompt_budget);
+    if *at == At::Now && what_if.is_empty() {
+        return ask(&prepared.manager, &prepared.request());
+    }
+    let mut session = match at {
+        At::Now => prepared.session.clone(),
+        At::Past(past) => {
+            let mut session = as_of(&prepared.session, past.messages);
+            session.previous = Some(match &past.before {
+                // With its prompt, so that the plan can say what it repeats of it.
+                Some((messages, anchor)) => {
+                    let mut before = as_of(&prepared.session, *messages);
+                    before.previous = Some(anchor.clone());
+                    let request = before.request().limits(prepared.limits());
+                    prepared.manager.build_plan(&request)?.anchor()
+                }
+                None => Anchor::default(),
+            });
+            session
+        }
+    };
+    // Another budget is tried as if the last prompt had been made under it too, which is what explanations do (rule S5).
+    if let (Some(budget), Some(anchor)) = (what_if.budget, session.previous.as_ref().or(session.log.anchor()))
+    {
+        let mut anchor = anchor.clone();
+        if let Some(limits) = &mut anchor.limits {
+            limits.prompt_budget = Some(budget);
+        }
+        session.previous = Some(anchor);
+    }
+    what_if.apply(&mut session.log);
+    ask(&prepared.manager, &session.request().limits(limits))
+}
+
+/// The session as it was: what belongs to its last prompt only is not there.
+fn as_of(session: &Session, messages: usize) -> Session {
+    let mut past = session.clone();
+    past.log = session.log.as_of(messages);
+    (past.rag, past.focus, past.state) = (Vec::new(), None, Vec::new());
+    past
+}
+
+fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
+    let build = |what_if: &WhatIf| {
+        asked(subject, at, what_if, |manager, request| Ok(Arc::new(manager.build_plan(request)?)))
+    };
+    let base = build(&WhatIf::default())?;
+    let plan = if what_if.is_empty() { base.clone() } else { build(what_if)? };
+    let fingerprint = plan.fingerprint().chars().take(8).collect();
+    let (mut came, mut went, mut kept) = (Vec::new(), Vec::new(), None);
+    if !what_if.is_empty() {
+        let ids = |plan: &ContextPlan| -> BTreeSet<ItemId> {
+            plan.included.iter().map(|item| item.id.clone()).collect()
+        };
+        let (before, after) = (ids(&base), ids(&plan));
+        came = after.difference(&before).cloned().collect();
+        went = before.difference(&after).cloned().collect();
+        kept = plan.prefix(&base.anchor()).map(|prefix| (prefix.tokens, prefix.of));
+    }
+    Ok(Planned { plan, base, fingerprint, came, went, kept })
+}
+
+fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -> Result<Diff> {
+    asked(subject, &to.0, &to.1, |manager, after| match (from, &subject.against) {
+        (Some((at, what_if)), _) => asked(subject, at, what_if, |before_manager, before| {
+            Ok(Diff::between((before_manager, before), (manager, after))?)
+        }),
+        (None, Some(other)) => Ok(Diff::between((&other.manager, &other.request()), (manager, after))?),
+        (None, None) => anyhow::bail!("there is nothing to compare with"),
+    })
+}
+
+/// The threads that answer.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    questions: Sender<(Arc<Subject>, Question)>,
+    happenings: Sender<Happening>,
+    /// The replay that is wanted: an older one stops by itself.
+    epoch: Arc<AtomicU64>,
+}
+
+impl Asker {
+    pub(crate) fn start(happenings: &Sender<Happening>, follow: Option<Tui>) -> Self {
+        let (questions, queue) = mpsc::channel::<(Arc<Subject>, Question)>();
+        let answers = Guard(happenings.clone());
+        thread::spawn(move || {
+            let answers = answers;
+            while let Ok(first) = queue.recv() {
+                for (subject, question) in newest(std::iter::once(first).chain(queue.try_iter())) {
+                    if let Some(answer) = answer(&subject, &question) {
+                        let _ = answers.0.send(Happening::Answer(answer));
+                    }
+                }
+            }
+        });
+        if let Some(args) = follow {
+            let answers = Guard(happenings.clone());
+            thread::spawn(move || watch(&args, &answers));
+        }
+        Self { questions, happenings: happenings.clone(), epoch: Arc::default() }
+    }
+
+    pub(crate) fn ask(&self, subject: &Arc<Subject>, question: Question) {
+        let Question::Replay { epoch } = question else {
+            let _ = self.questions.send((subject.clone(), question));
+            return;
+        };
+        self.epoch.store(epoch, Ordering::Relaxed);
+        let (wanted, subject, answers) =
+            (self.epoch.clone(), subject.clone(), Guard(self.happenings.clone()));
+        thread::spawn(move || {
+            let answers = answers;
+            let ask = |answer| answers.0.send(Happening::Answer(answer)).is_ok();
+            replay(&subject, epoch, |answer| wanted.load(Ordering::Relaxed) == epoch && ask(answer));
+        });
+    }
+}
+
+/// Plans every prompt; ends early where the answers are no longer wanted.
+pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer) -> bool) {
+    /// Who looks at a screen looks no further back.
+    const NEWEST: usize = 1_000;
+    let request = subject.prepared.request();
+    for step in subject.prepared.manager.replay(&request).newest(NEWEST) {
+        let answer = match step {
+            Ok(step) => Answer::Step { epoch, mark: Box::new(Mark::of(&step)) },
+            Err(error) => {
+                send(Answer::Replayed { epoch, failed: Some(said(error.into())) });
+                return;
+            }
+        };
+        if !send(answer) {
+            return;
+        }
+    }
+    send(Answer::Replayed { epoch, failed: None });
+}
+
+/// Of each kind of question only the last one asked: the others are no longer of interest.
+fn newest(
+    asked: impl Iterator<Item = (Arc<Subject>, Question)>,
+) -> impl Iterator<Item = (Arc<Subject>, Question)> {
+    let mut kinds = [None, None, None];
+    for (subject, question) in asked {
+        let kind = match question {
+            Question::Plan { .. } => 0,
+            Question::Compare { .. } => 2,
+            _ => 1,
+        };
+        kinds[kind] = Some((subject, question));
+    }
+    kinds.into_iter().flatten()
+}
+
+/// Reads the session again whenever its file has changed. One that is being written, and cannot be read yet, is read at
+/// the next look.
+fn watch(args: &Tui, answers: &Guard) {
+    const BETWEEN: Duration = Duration::from_millis(400);
+    let state = |path: &Path| fs::metadata(path).ok().map(|data| (data.len(), data.modified().ok()));
+    let mut seen = state(&args.request.session);
+    loop {
+        thread::sleep(BETWEEN);
+        let now = state(&args.request.session);
+        if now == seen {
+            continue;
+        }
+        seen = now;
+        let answer = Subject::read(args).map(Arc::new).map_err(said);
+        if answers.0.send(Happening::Answer(Answer::Reloaded(answer))).is_err() {
+            return;
+        }
+    }
+}
+
+/// Tells the screen when its thread breaks down: otherwise it would wait for ever.
+struct Guard(Sender<Happening>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let _ = self.0.send(Happening::Broken);
+        }
+    }
+}

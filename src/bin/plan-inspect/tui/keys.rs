@@ -1,0 +1,142 @@
+//! Which key does what. The help lists this table, so nothing can be missing there.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Quit,
+    Back,
+    Help,
+    NextPane,
+    PreviousPane,
+    View(u8),
+    Down,
+    Up,
+    Left,
+    Right,
+    PageDown,
+    PageUp,
+    HalfDown,
+    HalfUp,
+    Top,
+    Bottom,
+    Open,
+    Filter,
+    NextHit,
+    PreviousHit,
+    ShowAll,
+    ShowIn,
+    ShowOut,
+    Sort,
+    Reverse,
+    PreviousPrompt,
+    NextPrompt,
+    PreviousCompaction,
+    NextCompaction,
+    BudgetDown,
+    BudgetUp,
+    LargerSteps,
+    SmallerSteps,
+    ResetBudget,
+    Pin,
+    Expire,
+    Undo,
+    Notices,
+    Diff,
+    Copy,
+    Save,
+    Pause,
+    Suspend,
+}
+
+/// One line of the help.
+pub(crate) struct Binding {
+    keys: &'static [KeyCode],
+    control: bool,
+    pub(crate) shown: &'static str,
+    pub(crate) does: &'static str,
+    action: Action,
+}
+
+const fn plain(keys: &'static [KeyCode], shown: &'static str, does: &'static str, action: Action) -> Binding {
+    Binding { keys, control: false, shown, does, action }
+}
+
+const fn control(
+    keys: &'static [KeyCode],
+    shown: &'static str,
+    does: &'static str,
+    action: Action,
+) -> Binding {
+    Binding { keys, control: true, shown, does, action }
+}
+
+use KeyCode::{BackTab, Char, Down, End, Enter, Esc, F, Home, Left, PageDown, PageUp, Right, Tab, Up};
+
+/// Every key, in the order of the help.
+pub(crate) const BINDINGS: &[Binding] = &[
+    plain(&[Char('q')], "q", "quit (Ctrl-C from anywhere)", Action::Quit),
+    plain(&[Esc], "Esc", "close what is open, then clear the filter; never quits", Action::Back),
+    plain(&[Char('?'), F(1)], "? F1", "this help", Action::Help),
+    plain(&[Char('1')], "1-5", "plan, timeline, diff, config, log", Action::View(0)),
+    plain(&[Tab], "Tab S-Tab", "next and previous pane", Action::NextPane),
+    plain(&[Char('j'), Down], "j k ↑ ↓", "down, up", Action::Down),
+    plain(&[Char('h'), Left], "h l ← →", "left, right", Action::Left),
+    plain(&[Char('g'), Home], "g G Home End", "first, last", Action::Top),
+    plain(&[PageDown], "PgDn PgUp", "a page down, up; Ctrl-d Ctrl-u half of one", Action::PageDown),
+    plain(&[Enter, Char('e')], "Enter e", "open: detail, section, prompt, compaction", Action::Open),
+    plain(&[Char('/')], "/", "filter: section:rag reason:cap source:tool id:m1 >500 text", Action::Filter),
+    plain(&[Char('n')], "n N", "next and previous hit", Action::NextHit),
+    plain(&[Char('a')], "a i x", "all, what is in, what is out", Action::ShowAll),
+    plain(&[Char('s')], "s S", "sort by the next column, the other way round", Action::Sort),
+    plain(&[Char('[')], "[ ]", "previous and next prompt", Action::PreviousPrompt),
+    plain(&[Char('{')], "{ }", "previous and next compaction", Action::PreviousCompaction),
+    plain(&[Char('<'), Char(',')], "< > , .", "what-if: less and more budget", Action::BudgetDown),
+    plain(&[Char('+')], "+ -", "what-if: larger and smaller steps", Action::LargerSteps),
+    plain(&[Char('=')], "=", "what-if: the session's own budget", Action::ResetBudget),
+    plain(&[Char('p')], "p", "what-if: pin or unpin the item", Action::Pin),
+    plain(&[Char('t')], "t", "what-if: let the item's TTL be used up, or not", Action::Expire),
+    plain(&[Char('u')], "u", "what-if: undo the last change", Action::Undo),
+    plain(&[Char('d')], "d", "what differs from before, and why", Action::Diff),
+    plain(&[Char('!')], "!", "notices, and what would make an overflowing prompt fit", Action::Notices),
+    plain(&[Char('y')], "y", "copy the item's id", Action::Copy),
+    plain(&[Char('w')], "w", "write what is tried to a file", Action::Save),
+    plain(&[Char(' ')], "Space", "pause and go on following (--follow)", Action::Pause),
+    control(&[Char('z')], "Ctrl-z", "to the shell; `fg` comes back", Action::Suspend),
+];
+
+/// Keys that share a line of the help with another one.
+const ALSO: &[Binding] = &[
+    plain(&[Char('2')], "", "", Action::View(1)),
+    plain(&[Char('3')], "", "", Action::View(2)),
+    plain(&[Char('4')], "", "", Action::View(3)),
+    plain(&[Char('5')], "", "", Action::View(4)),
+    plain(&[BackTab], "", "", Action::PreviousPane),
+    plain(&[Char('k'), Up], "", "", Action::Up),
+    plain(&[Char('l'), Right], "", "", Action::Right),
+    plain(&[Char('G'), End], "", "", Action::Bottom),
+    plain(&[PageUp], "", "", Action::PageUp),
+    plain(&[Char('N')], "", "", Action::PreviousHit),
+    plain(&[Char('i')], "", "", Action::ShowIn),
+    plain(&[Char('x')], "", "", Action::ShowOut),
+    plain(&[Char('S')], "", "", Action::Reverse),
+    plain(&[Char(']')], "", "", Action::NextPrompt),
+    plain(&[Char('}')], "", "", Action::NextCompaction),
+    plain(&[Char('>'), Char('.')], "", "", Action::BudgetUp),
+    plain(&[Char('-')], "", "", Action::SmallerSteps),
+    control(&[Char('d')], "", "", Action::HalfDown),
+    control(&[Char('u')], "", "", Action::HalfUp),
+    control(&[Char('c')], "", "", Action::Quit),
+];
+
+/// What a key does.
+pub(crate) fn action(key: KeyEvent) -> Option<Action> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if key.modifiers.contains(KeyModifiers::ALT) {
+        return None;
+    }
+    let all = BINDINGS.iter().chain(ALSO);
+    all.clone()
+        .find(|binding| binding.control == control && binding.keys.contains(&key.code))
+        .map(|binding| binding.action)
+}

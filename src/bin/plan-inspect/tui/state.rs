@@ -1,0 +1,344 @@
+//! Everything that a picture is drawn from.
+
+use super::{
+    ask::{At, Mark, Past, Planned, Question},
+    filter::{self, Filter},
+    subject::Subject,
+    what_if::WhatIf,
+};
+use context_window::{
+    Anchor, ContextPlan, Decision, Diff,
+    widgets::{PreviewState, Theme},
+};
+use ratatui::layout::Rect;
+use std::{collections::BTreeSet, sync::Arc};
+use tui_input::Input;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    Plan,
+    Timeline,
+    Diff,
+    Config,
+    Log,
+}
+
+impl View {
+    pub(crate) const ALL: [Self; 5] = [Self::Plan, Self::Timeline, Self::Diff, Self::Config, Self::Log];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "Plan",
+            Self::Timeline => "Timeline",
+            Self::Diff => "Diff",
+            Self::Config => "Config",
+            Self::Log => "Log",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pane {
+    Sections,
+    Items,
+    Detail,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Popup {
+    Help,
+    Detail,
+    /// Notices, and what would help where the minimum does not fit.
+    Notices,
+}
+
+/// Which rows are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Show {
+    All,
+    In,
+    Out,
+}
+
+/// What rows are ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// The prompt's order, and the order in which things were left out.
+    Order,
+    Tokens,
+    Id,
+    Section,
+    Reason,
+}
+
+impl Column {
+    pub(crate) const ALL: [Self; 5] = [Self::Order, Self::Tokens, Self::Id, Self::Section, Self::Reason];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Order => "order",
+            Self::Tokens => "tokens",
+            Self::Id => "id",
+            Self::Section => "section",
+            Self::Reason => "reason",
+        }
+    }
+}
+
+/// The rows of the plan that are shown.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) rows: Vec<u32>,
+    pub(crate) place: PreviewState,
+    pub(crate) filter: Filter,
+    /// The filter as it was typed.
+    pub(crate) typed: String,
+    pub(crate) show: Show,
+    pub(crate) column: Column,
+    pub(crate) reversed: bool,
+}
+
+/// A list with a selected row that is not the plan's.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    pub(crate) selected: usize,
+    pub(crate) offset: usize,
+}
+
+impl Cursor {
+    /// Moves so that the selected row of so many is in sight of so many lines.
+    pub(crate) fn settle(&mut self, len: usize, height: usize) {
+        self.selected = self.selected.min(len.saturating_sub(1));
+        self.offset = self.offset.clamp((self.selected + 1).saturating_sub(height.max(1)), self.selected);
+        self.offset = self.offset.min(len.saturating_sub(height));
+    }
+}
+
+/// What became of a question.
+#[derive(Debug)]
+pub(crate) enum Known<T> {
+    /// Nobody asked yet, or there is nothing to ask about.
+    Nothing,
+    Asked,
+    Answered(T),
+    Failed(String),
+}
+
+/// Whether the screen goes with the session's file.
+#[derive(Debug)]
+pub(crate) enum Follow {
+    No,
+    Yes,
+    /// What has come meanwhile waits.
+    Paused(Option<Arc<Subject>>),
+}
+
+/// What is to be done outside of the state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Order {
+    Quit,
+    Suspend,
+    Copy(String),
+    Write(String),
+}
+
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) subject: Arc<Subject>,
+    pub(crate) theme: Theme,
+    pub(crate) size: Rect,
+    pub(crate) view: View,
+    pub(crate) pane: Pane,
+    pub(crate) popup: Option<Popup>,
+    /// The filter while it is being typed.
+    pub(crate) input: Option<Input>,
+    pub(crate) at: At,
+    pub(crate) planned: Known<Planned>,
+    pub(crate) what_if: WhatIf,
+    pub(crate) undo: Vec<WhatIf>,
+    /// One budget step, in per mille of the session's own.
+    pub(crate) step: u64,
+    pub(crate) list: List,
+    pub(crate) section: usize,
+    /// How far the detail is scrolled.
+    pub(crate) scrolled: u16,
+    /// The row that is explained, and what is said of it.
+    pub(crate) explained: (String, Known<String>),
+    pub(crate) diff: Known<Diff>,
+    pub(crate) differences: Cursor,
+    pub(crate) marks: Vec<Mark>,
+    pub(crate) replayed: Known<()>,
+    pub(crate) prompt: Cursor,
+    pub(crate) config: Cursor,
+    pub(crate) log: Cursor,
+    /// Compactions that are expanded in the log.
+    pub(crate) open: BTreeSet<u32>,
+    /// What is looked for in the log.
+    pub(crate) sought: String,
+    pub(crate) follow: Follow,
+    /// The file that is followed could not be read the last time.
+    pub(crate) unread: bool,
+    /// What was last said at the foot.
+    pub(crate) note: String,
+    pub(crate) ticket: u64,
+    pub(crate) epoch: u64,
+    pub(crate) orders: Vec<Order>,
+}
+
+impl App {
+    pub(crate) fn new(subject: Arc<Subject>, theme: Theme, size: Rect) -> Self {
+        Self {
+            subject,
+            theme,
+            size,
+            view: View::Plan,
+            pane: Pane::Items,
+            popup: None,
+            input: None,
+            at: At::Now,
+            planned: Known::Nothing,
+            what_if: WhatIf::default(),
+            undo: Vec::new(),
+            step: 10,
+            list: List {
+                rows: Vec::new(),
+                place: PreviewState::default(),
+                filter: Filter::default(),
+                typed: String::new(),
+                show: Show::All,
+                column: Column::Order,
+                reversed: false,
+            },
+            section: 0,
+            scrolled: 0,
+            explained: (String::new(), Known::Nothing),
+            diff: Known::Nothing,
+            differences: Cursor::default(),
+            marks: Vec::new(),
+            replayed: Known::Nothing,
+            prompt: Cursor::default(),
+            config: Cursor::default(),
+            log: Cursor { selected: usize::MAX, offset: 0 },
+            open: BTreeSet::new(),
+            sought: String::new(),
+            follow: Follow::No,
+            unread: false,
+            note: String::new(),
+            ticket: 0,
+            epoch: 0,
+            orders: Vec::new(),
+        }
+    }
+
+    /// The first questions.
+    pub(crate) fn start(&mut self) -> Vec<Question> {
+        self.epoch += 1;
+        self.marks.clear();
+        self.replayed = Known::Asked;
+        vec![self.ask_for_a_plan(), Question::Replay { epoch: self.epoch }]
+    }
+
+    pub(crate) fn ask_for_a_plan(&mut self) -> Question {
+        self.ticket += 1;
+        if !matches!(self.planned, Known::Answered(_)) {
+            self.planned = Known::Asked;
+        }
+        Question::Plan { ticket: self.ticket, at: self.at.clone(), what_if: self.what_if.clone() }
+    }
+
+    pub(crate) fn plan(&self) -> Option<&ContextPlan> {
+        self.known().map(|planned| &*planned.plan)
+    }
+
+    pub(crate) fn known(&self) -> Option<&Planned> {
+        match &self.planned {
+            Known::Answered(planned) => Some(planned),
+            _ => None,
+        }
+    }
+
+    /// The selected row of the plan.
+    pub(crate) fn row(&self) -> Option<Decision<'_>> {
+        let at = *self.list.rows.get(self.list.place.selected)?;
+        self.plan()?.row_at(at as usize)
+    }
+
+    /// Its id, that of the last message for a run, and whether it is a document.
+    pub(crate) fn row_id(&self) -> Option<(&str, bool)> {
+        self.row().map(|row| (row.id().as_str(), row.is_document()))
+    }
+
+    /// The rows that filter and choice leave, in order; the selected one stays selected where it is still there.
+    pub(crate) fn list_anew(&mut self, selected: Option<&(String, bool)>) {
+        let Some(plan) = self.plan() else { return };
+        let included = plan.included.len();
+        let list = &self.list;
+        let shown = |at: usize| match list.show {
+            Show::All => true,
+            Show::In => at < included,
+            Show::Out => at >= included,
+        };
+        let matches = |at: usize| plan.row_at(at).is_some_and(|row| list.filter.matches(plan, row));
+        let numbers = (0..plan.row_count()).filter(|at| shown(*at) && matches(*at));
+        let mut rows: Vec<u32> = numbers.filter_map(|at| u32::try_from(at).ok()).collect();
+        let row = |at: &u32| plan.row_at(*at as usize);
+        match list.column {
+            Column::Order => {}
+            Column::Tokens => {
+                rows.sort_by_cached_key(|at| std::cmp::Reverse(row(at).map(|row| row.tokens().n)));
+            }
+            Column::Id => rows.sort_by_cached_key(|at| row(at).map(|row| row.id().clone())),
+            Column::Section => rows.sort_by_cached_key(|at| row(at).map(|row| row.section().name())),
+            Column::Reason => rows.sort_by_cached_key(|at| row(at).map(filter::reason)),
+        }
+        if list.reversed {
+            rows.reverse();
+        }
+        let is_it = |at: &u32| {
+            let row = row(at).map(|row| (row.id().as_str(), row.is_document()));
+            row.zip(selected).is_some_and(|(row, (id, document))| row == (id, *document))
+        };
+        let place = rows.iter().position(is_it);
+        self.list.rows = rows;
+        if let Some(place) = place {
+            self.list.place.selected = place;
+        }
+    }
+
+    /// An earlier prompt by its place among the marks; the last one is the session as it stands.
+    pub(crate) fn at_mark(&self, place: usize) -> At {
+        let Some(mark) = self.marks.get(place) else { return At::Now };
+        if place + 1 == self.marks.len() && matches!(self.replayed, Known::Answered(())) {
+            return At::Now;
+        }
+        let before = place.checked_sub(1).and_then(|before| self.marks.get(before));
+        let anchor = |place: Option<usize>| {
+            place
+                .and_then(|place| self.marks.get(place))
+                .map_or_else(Anchor::default, |mark| mark.anchor.clone())
+        };
+        At::Past(Arc::new(Past {
+            messages: mark.figures.messages,
+            before: before.map(|before| (before.figures.messages, anchor(place.checked_sub(2)))),
+        }))
+    }
+
+    /// Whether the conversation was compacted right before the prompt in this place.
+    pub(crate) fn was_compacted(&self, place: usize) -> bool {
+        let before = place.checked_sub(1).and_then(|before| self.marks.get(before));
+        self.marks
+            .get(place)
+            .is_some_and(|mark| mark.figures.is_compacted_since(before.map(|mark| &mark.figures)))
+    }
+
+    /// The place of the prompt on the screen among the marks, where it is there.
+    pub(crate) fn place_of_prompt(&self) -> Option<usize> {
+        match &self.at {
+            At::Now => match self.replayed {
+                Known::Answered(()) => self.marks.len().checked_sub(1),
+                _ => None,
+            },
+            At::Past(past) => self.marks.iter().position(|mark| mark.figures.messages == past.messages),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What the screen is about: a session, what it is planned with, and what it is compared with.
+
+use crate::{args::Tui, input, prepared::Prepared, said::lines};
+use anyhow::{Result, bail};
+use context_window::{Conversation, ItemId, LoadedConfig, Message, Part, Row, Session};
+
+#[derive(Debug)]
+pub(crate) struct Subject {
+    /// The session's id, or its file.
+    pub(crate) name: String,
+    /// The file, as it was given.
+    pub(crate) path: String,
+    pub(crate) prepared: Prepared,
+    pub(crate) config: LoadedConfig,
+    pub(crate) against: Option<Prepared>,
+    /// The rows of the log view.
+    pub(crate) rows: Vec<LogRow>,
+    /// How many prompts there were, the next one among them.
+    pub(crate) prompts: usize,
+    /// Columns of the ids in the log view.
+    pub(crate) longest_id: usize,
+}
+
+/// One row of the log view.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum LogRow {
+    /// A message by its position, and whether it is archived.
+    Message { position: usize, id: ItemId, archived: bool },
+    /// A compaction by its number.
+    Compaction(u32),
+    /// A rewind.
+    Rewound(ItemId),
+}
+
+impl Subject {
+    pub(crate) fn read(args: &Tui) -> Result<Self> {
+        let path = &args.request.session;
+        if args.follow && path.as_os_str() == "-" {
+            bail!("--follow: standard input is read once; expected a file that grows");
+        }
+        let prepared = Prepared::read(&args.request)?;
+        let config = args.request.terms.options.config()?;
+        let against = match &args.against {
+            Some(path) => {
+                let session = input::sessions(path)?
+                    .session(args.against_id.as_deref().or(args.request.id.as_deref()))?;
+                let model = args.request.terms.target.model.as_deref();
+                Some(Prepared::new(session, &args.request.terms, model)?)
+            }
+            None => None,
+        };
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = prepared.session.id.clone().or(file).unwrap_or_else(|| "session".into());
+        let rows = rows(&prepared.session.log);
+        let ids = rows.iter().filter_map(|row| match row {
+            LogRow::Message { id, .. } => Some(id.as_str().chars().take(16).count()),
+            _ => None,
+        });
+        let longest_id = ids.max().unwrap_or(2);
+        let prompts = prepared.manager.replay(&prepared.request()).prompts();
+        let path = path.display().to_string();
+        Ok(Self { name, path, prepared, config, against, rows, prompts, longest_id })
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.prepared.session
+    }
+
+    /// What an item says, as far as the session knows it.
+    pub(crate) fn text(&self, id: &str, document: bool) -> Option<String> {
+        let session = self.session();
+        if document {
+            return session
+                .rag
+                .iter()
+                .find(|item| item.id().as_str() == id)
+                .map(|item| item.text().to_owned());
+        }
+        if let Some(number) = id.strip_prefix("summary:").and_then(|number| number.parse().ok()) {
+            return session.log.compaction(number).and_then(|record| record.summary.clone());
+        }
+        let state = session.state.iter().find(|(name, _)| name.as_str() == id);
+        if let Some((_, text)) = state {
+            return Some(text.clone());
+        }
+        self.message(id)
+            .map(|message| lines(message, true).join("\n"))
+            .or_else(|| head_text(&session.log, id))
+            .or_else(|| (id == "focus").then(|| session.focus.clone()).flatten())
+    }
+
+    /// The texts in a row of the log view, as they are.
+    pub(crate) fn row_text<'a>(&'a self, row: &'a LogRow) -> Vec<&'a str> {
+        let log = &self.session().log;
+        match row {
+            LogRow::Message { position, id, .. } => {
+                let message = &log.messages()[*position];
+                let parts = message.content_parts().iter().filter_map(|part| match part {
+                    Part::Text(text) => Some(&**text),
+                    _ => None,
+                });
+                let calls = message.tool_calls().iter().flat_map(|call| [&*call.name, &*call.arguments]);
+                [id.as_str(), message.text()].into_iter().chain(parts).chain(calls).collect()
+            }
+            LogRow::Compaction(number) => {
+                log.compaction(*number).and_then(|record| record.summary.as_deref()).into_iter().collect()
+            }
+            LogRow::Rewound(id) => vec![id.as_str()],
+        }
+    }
+
+    pub(crate) fn message(&self, id: &str) -> Option<&Message> {
+        let messages = self.session().log.messages();
+        let position: Option<usize> = id.strip_prefix('m').and_then(|digits| digits.parse().ok());
+        let by_position =
+            position.and_then(|at| messages.get(at)).filter(|message| message.given_id().is_none());
+        by_position.or_else(|| {
+            messages.iter().find(|message| message.given_id().is_some_and(|given| given.as_str() == id))
+        })
+    }
+}
+
+/// The text of a system text or a pinned note, from the log's events.
+fn head_text(log: &Conversation, wanted: &str) -> Option<String> {
+    use context_window::{Entry, Event};
+    let texts = log.entries().filter_map(|entry| match entry {
+        Entry::Event(Event::SystemText { id, text }) if id.as_str() == wanted => Some(text.clone()),
+        Entry::Event(Event::Pinned(note)) if note.id().as_str() == wanted => Some(note.text().to_owned()),
+        _ => None,
+    });
+    texts.last()
+}
+
+fn rows(log: &Conversation) -> Vec<LogRow> {
+    let mut position = 0;
+    let row = |row: Row<'_>| match row {
+        Row::Message { id, archived, .. } => {
+            position += 1;
+            Some(LogRow::Message { position: position - 1, id, archived: archived.is_some() })
+        }
+        Row::Compaction(record) => Some(LogRow::Compaction(record.number)),
+        Row::Rewound(id) => Some(LogRow::Rewound(id.clone())),
+        _ => None,
+    };
+    log.display().filter_map(row).collect()
+}

@@ -1,0 +1,145 @@
+//! The terminal: taken over, drawn on, and given back whatever happens.
+
+use super::{
+    Happening,
+    state::{App, Order},
+    view,
+};
+use anyhow::{Context, Result};
+use context_window::report;
+use ratatui::{
+    DefaultTerminal, Terminal,
+    backend::CrosstermBackend,
+    crossterm::{
+        clipboard::CopyToClipboard,
+        event::{self, DisableMouseCapture, EnableMouseCapture},
+        execute,
+    },
+    layout::Rect,
+};
+use std::{
+    fs::OpenOptions,
+    io::{self, IsTerminal, Write},
+    panic,
+    sync::mpsc::Sender,
+    thread,
+};
+
+/// There has to be a terminal to draw on.
+pub(crate) fn expect_one() -> Result<()> {
+    anyhow::ensure!(
+        io::stdout().is_terminal(),
+        "tui: standard output is no terminal; expected one to draw on, or `plan-inspect SESSION` for a report"
+    );
+    Ok(())
+}
+
+pub(crate) struct Screen {
+    terminal: DefaultTerminal,
+}
+
+impl Screen {
+    /// Takes the terminal over. A panic gives it back before it says anything.
+    pub(crate) fn open() -> Result<Self> {
+        let terminal = ratatui::try_init().context("the terminal cannot be taken over")?;
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            let _ = execute!(io::stdout(), DisableMouseCapture);
+            hook(panic);
+        }));
+        execute!(io::stdout(), EnableMouseCapture)?;
+        Ok(Self { terminal })
+    }
+
+    pub(crate) fn size(&self) -> Result<Rect> {
+        let size = self.terminal.size()?;
+        Ok(Rect::new(0, 0, size.width, size.height))
+    }
+
+    pub(crate) fn draw(&mut self, app: &App) -> Result<()> {
+        self.terminal.draw(|frame| view::draw(frame, app))?;
+        // How a test sees what a panic leaves behind.
+        #[cfg(debug_assertions)]
+        assert!(std::env::var_os("PLAN_INSPECT_PANIC").is_none(), "as PLAN_INSPECT_PANIC asks");
+        Ok(())
+    }
+
+    /// Carries out an order, and says what came of it; nothing where it is to quit.
+    pub(crate) fn carry_out(&mut self, order: &Order) -> Result<Option<String>> {
+        Ok(Some(match order {
+            Order::Quit => return Ok(None),
+            Order::Suspend => {
+                self.suspend()?;
+                String::new()
+            }
+            Order::Copy(text) => {
+                execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
+                format!("copied {}", report::brief(text))
+            }
+            // What cannot be written is no reason to lose the screen.
+            Order::Write(text) => match write_new(text) {
+                Ok(name) => format!("written to {name}"),
+                Err(error) => format!("not written: {error}"),
+            },
+        }))
+    }
+
+    fn suspend(&mut self) -> Result<()> {
+        self.give_back()?;
+        signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
+        ratatui::crossterm::terminal::enable_raw_mode()?;
+        execute!(io::stdout(), ratatui::crossterm::terminal::EnterAlternateScreen, EnableMouseCapture)?;
+        // A new one draws everything; the old one would ask where the cursor is, and the answer goes to who reads the keys.
+        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        execute!(io::stdout(), DisableMouseCapture)?;
+        ratatui::try_restore()?;
+        self.terminal.show_cursor()?;
+        Ok(())
+    }
+
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.give_back()
+    }
+}
+
+/// Writes a new file and says what it is called; one that is there is never overwritten.
+fn write_new(text: &str) -> io::Result<String> {
+    for number in 1..1000 {
+        let name = if number == 1 { "what-if.json".to_owned() } else { format!("what-if-{number}.json") };
+        match OpenOptions::new().write(true).create_new(true).open(&name) {
+            Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| name),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("too many files called what-if"))
+}
+
+/// Listens to keys, mouse and signals on threads of their own.
+pub(crate) fn listen(happenings: &Sender<Happening>) -> Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let to = happenings.clone();
+    thread::spawn(move || {
+        for signal in &mut signals {
+            if to.send(Happening::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    let to = happenings.clone();
+    thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            if to.send(Happening::Input(event)).is_err() {
+                return;
+            }
+        }
+        // The terminal is gone.
+        let _ = to.send(Happening::Signal(SIGHUP));
+    });
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! The mouse: what is clicked is chosen, what is under a wheel moves.
+
+use super::super::{
+    ask::Question,
+    layout::{Places, SMALLEST},
+    state::{App, Pane, View},
+    view::{self, slider},
+};
+use super::{moves::step, show, tries::try_out};
+use ratatui::{
+    crossterm::event::{MouseButton, MouseEvent, MouseEventKind},
+    layout::{Position, Rect},
+};
+
+pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
+    let at = Position::new(mouse.column, mouse.row);
+    let by = match mouse.kind {
+        MouseEventKind::ScrollDown => 3,
+        MouseEventKind::ScrollUp => -3,
+        MouseEventKind::Down(MouseButton::Left) | MouseEventKind::Drag(MouseButton::Left) => 0,
+        _ => return Vec::new(),
+    };
+    if app.size.width < SMALLEST.0 || app.size.height < SMALLEST.1 {
+        return Vec::new();
+    }
+    if app.popup.is_some() && by == 0 {
+        app.popup = None;
+        return Vec::new();
+    }
+    let places = Places::of(app.size);
+    if app.view == View::Plan && app.popup.is_none() {
+        let panes =
+            [(places.sections, Pane::Sections), (places.items, Pane::Items), (places.detail, Pane::Detail)];
+        if let Some((_, pane)) = panes.iter().find(|(area, _)| area.contains(at)) {
+            app.pane = *pane;
+        }
+    }
+    if by != 0 {
+        step(app, by);
+        return Vec::new();
+    }
+    if places.title.contains(at) {
+        let tab = view::tab_at(app, at.x);
+        return tab.map(|view| show(app, view)).unwrap_or_default();
+    }
+    if places.what_if.contains(at) {
+        let Some(budget) = slider::budget_at(app, places.what_if, at.x) else { return Vec::new() };
+        return try_out(app, |what_if| what_if.budget = Some(budget));
+    }
+    let row = |area: Rect, used: u16| usize::from(at.y.saturating_sub(area.y + 1 + used));
+    match app.view {
+        View::Plan if places.items.contains(at) && at.y > places.items.y + 1 => {
+            app.list.place.selected = app.list.place.offset + row(places.items, 1);
+        }
+        View::Plan if places.sections.contains(at) => app.section = row(places.sections, 0),
+        View::Timeline => {
+            let area = view::prompts_area(places.body);
+            if area.contains(at) && at.y > area.y + 1 {
+                app.prompt.selected = app.prompt.offset + row(area, 1);
+            }
+        }
+        View::Config if places.body.contains(at) => {
+            app.config.selected = app.config.offset + row(places.body, 1);
+        }
+        View::Log if places.body.contains(at) => {
+            if let Some(found) = view::log_row_at(app, at.y) {
+                app.log.selected = found;
+            }
+        }
+        _ => {}
+    }
+    Vec::new()
+}

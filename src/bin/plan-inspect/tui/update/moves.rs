@@ -1,0 +1,55 @@
+//! Up and down, from pane to pane.
+
+use super::super::{
+    keys::Action,
+    layout::{Places, inside},
+    state::{App, Pane, View},
+    view,
+};
+
+pub(super) fn turn_pane(app: &mut App, forward: bool) {
+    let panes = [Pane::Sections, Pane::Items, Pane::Detail];
+    let panes = if Places::of(app.size).is_wide() { &panes[..] } else { &panes[..2] };
+    let at = panes.iter().position(|pane| *pane == app.pane).unwrap_or_default();
+    let next = if forward { at + 1 } else { at + panes.len() - 1 };
+    app.pane = panes[next % panes.len()];
+}
+
+/// Lines of the list in use.
+pub(super) fn page(app: &App) -> isize {
+    let places = Places::of(app.size);
+    let area = if app.view == View::Plan { places.items } else { places.body };
+    isize::try_from(inside(area).height.saturating_sub(1)).unwrap_or(1).max(1)
+}
+
+/// Moves in what has the focus, by so many rows.
+pub(super) fn step(app: &mut App, by: isize) {
+    let moved = |at: usize| if by == isize::MIN { 0 } else { at.saturating_add_signed(by) };
+    if app.popup.is_some() || app.view == View::Plan && app.pane == Pane::Detail {
+        let by = i16::try_from(by).unwrap_or(if by < 0 { i16::MIN } else { i16::MAX });
+        app.scrolled = app.scrolled.saturating_add_signed(by).min(view::last_line(app));
+        return;
+    }
+    match app.view {
+        View::Plan if app.pane == Pane::Sections => app.section = moved(app.section),
+        View::Plan => app.list.place.selected = moved(app.list.place.selected),
+        View::Timeline => app.prompt.selected = moved(app.prompt.selected),
+        View::Diff => app.differences.selected = moved(app.differences.selected),
+        View::Config => app.config.selected = moved(app.config.selected),
+        View::Log => app.log.selected = moved(app.log.selected),
+    }
+}
+
+pub(super) fn sideways(app: &mut App, right: bool) {
+    match app.view {
+        View::Plan => turn_pane(app, right),
+        View::Timeline => step(app, if right { 1 } else { -1 }),
+        _ => {}
+    }
+}
+
+/// Whether an action moves up or down.
+pub(super) fn scrolls(action: Action) -> bool {
+    use Action::{Bottom, Down, HalfDown, HalfUp, PageDown, PageUp, Top, Up};
+    matches!(action, Down | Up | PageDown | PageUp | HalfDown | HalfUp | Top | Bottom)
+}

@@ -1,0 +1,79 @@
+//! Earlier prompts, compactions among them, and what differs from one to the next.
+
+use super::super::{
+    ask::Question,
+    state::{App, Known, View},
+    subject::LogRow,
+    what_if::WhatIf,
+};
+
+/// Goes to another prompt: to the place that `which` makes of the present one and the number of prompts.
+pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Option<usize>) -> Vec<Question> {
+    let place = match (app.place_of_prompt(), &app.replayed) {
+        (Some(place), _) => place,
+        (None, Known::Failed(error)) => {
+            app.note = format!("earlier prompts cannot be planned: {error}");
+            return Vec::new();
+        }
+        (None, _) => {
+            app.note = "earlier prompts are still being planned".into();
+            return Vec::new();
+        }
+    };
+    let Some(next) = which(place, app.marks.len()) else {
+        app.note = if place == 0 {
+            "this is the first prompt that is planned".into()
+        } else {
+            "this is the last prompt".into()
+        };
+        return Vec::new();
+    };
+    app.prompt.selected = next;
+    app.at = app.at_mark(next);
+    app.diff = Known::Nothing;
+    vec![app.ask_for_a_plan()]
+}
+
+/// The next compaction, or the one before: in the log the marker, elsewhere the first prompt that was planned after it.
+pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
+    if app.view == View::Log {
+        let is_one = |at: &usize| matches!(app.subject.rows[*at], LogRow::Compaction(_));
+        let (from, len) = (app.log.selected, app.subject.rows.len());
+        let found =
+            if forward { (from + 1..len).find(is_one) } else { (0..from.min(len)).rev().find(is_one) };
+        match found {
+            Some(at) => app.log.selected = at,
+            None => app.note = "there is no compaction that way".into(),
+        }
+        return Vec::new();
+    }
+    let compacted: Vec<bool> = (0..app.marks.len()).map(|place| app.was_compacted(place)).collect();
+    let found = |place: usize, len: usize| {
+        let is_one = |at: &usize| compacted[*at];
+        if forward { (place + 1..len).find(is_one) } else { (0..place).rev().find(is_one) }
+    };
+    let questions = to_prompt(app, found);
+    if questions.is_empty() && !app.note.contains("being planned") {
+        app.note = "there is no compaction that way".into();
+    }
+    questions
+}
+
+/// What the diff view asks: what is tried against the plan without it, else the other session, else the prompt before.
+pub(super) fn comparison(app: &mut App) -> Option<Question> {
+    let to = (app.at.clone(), app.what_if.clone());
+    let from = if !app.what_if.is_empty() {
+        Some((app.at.clone(), WhatIf::default()))
+    } else if app.subject.against.is_some() {
+        None
+    } else {
+        let place = app.place_of_prompt().and_then(|place| place.checked_sub(1));
+        let Some(place) = place else {
+            app.diff = Known::Nothing;
+            return None;
+        };
+        Some((app.at_mark(place), WhatIf::default()))
+    };
+    app.diff = Known::Asked;
+    Some(Question::Compare { ticket: app.ticket, from, to })
+}

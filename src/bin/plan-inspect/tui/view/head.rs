@@ -1,0 +1,214 @@
+//! What stands above and below every view.
+
+use super::super::{
+    layout::Places,
+    state::{App, Follow, View},
+};
+use context_window::{
+    ContextPlan, Section, report,
+    widgets::{StatusLine, Theme},
+};
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::{Clear, Paragraph},
+};
+use unicode_width::UnicodeWidthStr;
+
+/// The views in a line, the one that is shown in brackets; where there is little room only that one by name.
+fn tabs(app: &App, columns: u16) -> Vec<(View, String)> {
+    let named = columns >= 100;
+    let tab = |(number, view): (usize, View)| {
+        let named = named || view == app.view;
+        let text = if named { format!("{} {}", number + 1, view.name()) } else { (number + 1).to_string() };
+        (view, if view == app.view { format!("[{text}]") } else { format!(" {text} ") })
+    };
+    View::ALL.into_iter().enumerate().map(|(number, view)| tab((number, view))).collect()
+}
+
+fn tabs_width(tabs: &[(View, String)]) -> u16 {
+    u16::try_from(tabs.iter().map(|(_, text)| text.width()).sum::<usize>()).unwrap_or(u16::MAX)
+}
+
+/// The view whose tab stands in this column.
+pub(crate) fn tab_at(app: &App, x: u16) -> Option<View> {
+    let tabs = tabs(app, app.size.width);
+    let mut from = app.size.width.saturating_sub(tabs_width(&tabs));
+    for (view, text) in tabs {
+        let to = from + u16::try_from(text.width()).unwrap_or(u16::MAX);
+        if (from..to).contains(&x) {
+            return Some(view);
+        }
+        from = to;
+    }
+    None
+}
+
+pub(super) fn draw(frame: &mut Frame<'_>, app: &App, places: &Places) {
+    title(frame, app, places.title);
+    let Some(plan) = app.plan() else { return };
+    fill(frame, app, plan, places.fill);
+    frame.render_widget(facts(app, plan), places.facts);
+}
+
+fn title(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let tabs = tabs(app, area.width);
+    let spans = tabs.iter().map(|(view, text)| {
+        let style = if *view == app.view { app.theme.selected } else { Style::new() };
+        Span::styled(text.clone(), style)
+    });
+    let width = tabs_width(&tabs).min(area.width);
+    let right = Rect { x: area.right() - width, width, ..area };
+    frame.render_widget(spans.collect::<Line<'_>>(), right);
+    let name = report::cut(&report::printable(&app.subject.name), usize::from(area.width / 4));
+    let mut left = vec![Span::styled(name, app.theme.heading)];
+    let prompts = app.subject.prompts;
+    let mark = app.place_of_prompt().and_then(|place| app.marks.get(place));
+    let prompt = mark.map_or(prompts, |mark| mark.figures.number);
+    if prompts > 1 {
+        let (prompt, prompts) = (report::grouped(prompt as u64), report::grouped(prompts as u64));
+        left.push(Span::raw(format!(" · prompt {prompt}/{prompts}")));
+    }
+    if let Some(planned) = app.known() {
+        left.push(Span::raw(format!(" · {}", report::brief(&planned.plan.model))));
+        left.push(Span::styled(format!(" · plan {}", planned.fingerprint), app.theme.faint));
+    }
+    match app.follow {
+        Follow::No => {}
+        Follow::Yes if app.unread => left.push(Span::styled(" · file not readable", app.theme.alarm)),
+        Follow::Yes => left.push(Span::raw(" · following")),
+        Follow::Paused(_) => left.push(Span::styled(" · paused", app.theme.warning)),
+    }
+    let room = Rect { width: (area.width - width).saturating_sub(1), ..area };
+    frame.render_widget(Line::from(left), room);
+}
+
+/// The signs of the parts of a prompt, which do without colour.
+pub(super) fn sign(section: Section) -> &'static str {
+    match section {
+        Section::SystemPinned => "▓",
+        Section::Conversation => "█",
+        Section::Rag => "▒",
+    }
+}
+
+/// What fills the budget, part by part: `▓▓████▒▒▒#····`.
+fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
+    let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
+    let overhead = u64::try_from(overhead).unwrap_or_default();
+    let whole = plan.prompt_budget.max(plan.total.n).max(1);
+    let mut line = StatusLine::new(&plan.usage).theme(app.theme).line();
+    while line.spans.len() > 1 && line.width() > usize::from(area.width) {
+        line.spans.pop();
+    }
+    let status = line.width();
+    let bar = usize::from(area.width).saturating_sub(status + 2).min(60);
+    let parts = plan.sections.iter().map(|section| (sign(section.section), section.used));
+    let mut before = 0;
+    let mut text = String::new();
+    for (sign, tokens) in parts.chain([("#", overhead)]) {
+        let at = |tokens: u64| {
+            let columns = u128::from(tokens) * bar as u128 / u128::from(whole);
+            usize::try_from(columns).unwrap_or(bar).min(bar)
+        };
+        let columns = at(before + tokens).saturating_sub(at(before));
+        text.push_str(&sign.repeat(columns));
+        before += tokens;
+    }
+    let free = bar.saturating_sub(text.chars().count());
+    text.push_str(&"·".repeat(free));
+    if bar < 8 {
+        text.clear();
+    }
+    let gap = if text.is_empty() { "" } else { "  " };
+    let spans = [Span::styled(text, level(app.theme, plan)), Span::raw(gap)];
+    frame.render_widget(spans.into_iter().chain(line.spans).collect::<Line<'_>>(), area);
+}
+
+fn level(theme: Theme, plan: &ContextPlan) -> Style {
+    if plan.overflow.is_some() { theme.alarm } else { theme.level(plan.usage.level) }
+}
+
+/// Pressure, the prefix that is repeated, what was billed, and how much there is to be noticed.
+fn facts(app: &App, plan: &ContextPlan) -> Line<'static> {
+    let usage = &plan.usage;
+    let mut parts = Vec::new();
+    if let Some(overflow) = &plan.overflow {
+        let over = report::grouped(overflow.tokens);
+        parts.push(Span::styled(format!("! over budget by {over}"), app.theme.alarm));
+    }
+    if !plan.notices.is_empty() {
+        let notices = if plan.notices.len() == 1 { "notice" } else { "notices" };
+        parts.push(Span::styled(format!("! {} {notices}", plan.notices.len()), app.theme.warning));
+    }
+    if usage.limit > 0 {
+        let (pressure, limit) = (report::tokens(usage.pressure), report::grouped(usage.limit));
+        parts.push(Span::raw(format!("pressure {pressure} / {limit} {} %", usage.percent)));
+    }
+    let repeated = plan.repeated().map(|prefix| (prefix.tokens, prefix.of));
+    let mark =
+        app.place_of_prompt().and_then(|place| app.marks.get(place)).filter(|_| app.what_if.is_empty());
+    // The session as it stands knows no last prompt; its replay does, and may come to another plan.
+    let same =
+        mark.filter(|mark| mark.figures.tokens == plan.total.n).and_then(|mark| mark.figures.repeats());
+    if let Some((tokens, of)) = repeated.or(same) {
+        parts.push(Span::raw(format!("repeats {} of {}", report::grouped(tokens), report::grouped(of))));
+    } else if let Some(mark) = mark.filter(|mark| mark.figures.tokens != plan.total.n) {
+        let tokens = report::grouped(mark.figures.tokens);
+        parts.push(Span::raw(format!("planned by itself; after the prompt before it: {tokens}")));
+    }
+    let billed = app.subject.session().log.billed();
+    if billed.context_size() > 0 {
+        let (sent, got) = (report::grouped(billed.context_size()), report::grouped(billed.output));
+        parts.push(Span::raw(format!("billed in all: in {sent} out {got}")));
+    }
+    if usage.compactions > 0 {
+        parts.push(Span::raw(format!("compacted {}", times(usage.compactions))));
+    }
+    let between = parts.into_iter().enumerate().flat_map(|(at, part)| {
+        let gap = if at == 0 { "" } else { " · " };
+        [Span::raw(gap), part]
+    });
+    between.collect()
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".into() } else { format!("{} times", report::grouped(count)) }
+}
+
+/// The filter while it is typed, else what was last said, else the most useful keys.
+pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    if let Some(input) = &app.input {
+        let label = if app.view == View::Log { "find: " } else { "filter: " };
+        let room = usize::from(area.width).saturating_sub(label.len() + 1);
+        let scroll = input.visual_scroll(room);
+        let shown: String = report::printable(input.value()).chars().skip(scroll).collect();
+        let hint = if app.note.is_empty() { String::new() } else { format!("   {}", app.note) };
+        let line =
+            [Span::styled(label, app.theme.heading), Span::raw(shown), Span::styled(hint, app.theme.alarm)];
+        frame.render_widget(Line::from_iter(line), area);
+        let x = label.len() + input.visual_cursor().saturating_sub(scroll);
+        frame.set_cursor_position((area.x + u16::try_from(x).unwrap_or_default(), area.y));
+        return;
+    }
+    if !app.note.is_empty() {
+        // What does not fit into one line takes the one above too.
+        let lines = report::wrapped(&report::printable(&app.note), area.width.into());
+        let above = u16::from(lines.len() > 1);
+        let area = Rect { y: area.y - above, height: 1 + above, ..area };
+        frame.render_widget(Clear, area);
+        let lines: Vec<Line<'_>> = lines.into_iter().map(Line::raw).collect();
+        frame.render_widget(Paragraph::new(lines).style(app.theme.warning), area);
+        return;
+    }
+    let keys = match app.view {
+        View::Plan => "? help  q quit  / filter  a i x show  [ ] prompt  < > budget  p pin  ! notices",
+        View::Timeline => "? help  q quit  j k choose  Enter show that prompt  { } compaction  1 plan",
+        View::Diff => "? help  q quit  j k choose  Enter show the item  [ ] prompt  1 plan",
+        View::Config => "? help  q quit  j k scroll  1 plan",
+        View::Log => "? help  q quit  / find  n N next  Enter open  { } compaction  1 plan",
+    };
+    frame.render_widget(Line::styled(keys, app.theme.faint), area);
+}

@@ -1,0 +1,34 @@
+//! Every key.
+
+use super::{
+    super::{keys::BINDINGS, layout::inside, state::App},
+    pane,
+};
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::Clear,
+};
+use unicode_width::UnicodeWidthStr;
+
+pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    frame.render_widget(Clear, area);
+    let inner = inside(area);
+    let hidden = last_line(area) > 0;
+    let title = if hidden { "Keys · j k scroll, any other key closes" } else { "Keys · any key closes" };
+    frame.render_widget(pane(app, title, true), area);
+    let from = usize::from(app.scrolled.min(last_line(area)));
+    for (binding, y) in BINDINGS.iter().skip(from).zip(inner.top()..inner.bottom()) {
+        let fill = " ".repeat(13_usize.saturating_sub(binding.shown.width()));
+        let keys = Span::styled(format!(" {}{fill}", binding.shown), app.theme.heading);
+        let line: Line<'_> = [keys, Span::raw(binding.does)].into_iter().collect();
+        frame.render_widget(line, Rect { y, height: 1, ..inner });
+    }
+}
+
+/// How far the help can be scrolled.
+pub(super) fn last_line(area: Rect) -> u16 {
+    let lines = u16::try_from(BINDINGS.len()).unwrap_or(u16::MAX);
+    lines.saturating_sub(inside(area).height)
+}

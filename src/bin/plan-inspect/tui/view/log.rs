@@ -1,0 +1,123 @@
+//! Everything that was said, with a marker wherever messages were archived.
+
+use super::{
+    super::{
+        ask::At,
+        layout::{Places, inside},
+        state::App,
+        subject::LogRow,
+    },
+    pane,
+};
+use context_window::{report, widgets::CompactionMarker};
+use ratatui::{Frame, layout::Rect, text::Line};
+
+pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let rows = app.subject.rows.len();
+    let place = report::grouped(app.log.selected as u64 + 1);
+    let sought = if app.sought.is_empty() {
+        String::new()
+    } else {
+        format!(" · looking for {}", report::brief(&app.sought))
+    };
+    let later = match &app.at {
+        At::Past(past) => {
+            format!(" · this prompt had the first {} messages", report::grouped(past.messages as u64))
+        }
+        At::Now => String::new(),
+    };
+    let title = format!("Log · {place} of {}{sought}{later}", report::grouped(rows as u64));
+    frame.render_widget(pane(app, &title, true), area);
+    let inner = inside(area);
+    for (at, y, lines) in in_sight(app, inner) {
+        for (line, y) in lines.into_iter().zip(y..inner.bottom()) {
+            let area = Rect { y, height: 1, ..inner };
+            frame.render_widget(line, area);
+            if at == app.log.selected {
+                frame.buffer_mut().set_style(area, app.theme.selected);
+            }
+        }
+    }
+}
+
+/// The rows in sight: each with its first line's place and its lines.
+fn in_sight(app: &App, inner: Rect) -> Vec<(usize, u16, Vec<Line<'static>>)> {
+    let (mut y, mut shown) = (inner.top(), Vec::new());
+    for (at, row) in app.subject.rows.iter().enumerate().skip(first(app, inner)) {
+        if y >= inner.bottom() {
+            break;
+        }
+        let lines = lines(app, row, inner.width);
+        let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
+        shown.push((at, y, lines));
+        y = y.saturating_add(height);
+    }
+    shown
+}
+
+/// The first row in sight: expanded rows may push the selected one below, so it starts as late as it has to.
+fn first(app: &App, inner: Rect) -> usize {
+    let (mut first, mut height) = (app.log.selected, 0);
+    for at in (app.log.offset..=app.log.selected).rev() {
+        let Some(row) = app.subject.rows.get(at) else { break };
+        height += match row {
+            LogRow::Compaction(number) if app.open.contains(number) => lines(app, row, inner.width).len(),
+            _ => 1,
+        };
+        if height > usize::from(inner.height) && at < app.log.selected {
+            break;
+        }
+        first = at;
+    }
+    first
+}
+
+/// The row that stands in this line of the screen.
+pub(crate) fn row_at(app: &App, y: u16) -> Option<usize> {
+    let inner = inside(Places::of(app.size).body);
+    let rows = in_sight(app, inner);
+    rows.iter().rev().find(|(_, top, _)| *top <= y).map(|(at, ..)| *at).filter(|_| y >= inner.top())
+}
+
+fn lines(app: &App, row: &LogRow, columns: u16) -> Vec<Line<'static>> {
+    let log = &app.subject.session().log;
+    match row {
+        LogRow::Message { position, id, archived } => {
+            let message = &log.messages()[*position];
+            let width = app.subject.longest_id;
+            let later = matches!(&app.at, At::Past(past) if *position >= past.messages);
+            let sign = if later {
+                ">"
+            } else if *archived {
+                "-"
+            } else {
+                " "
+            };
+            let id: String = report::printable(id.as_str()).chars().take(width).collect();
+            // A line shows no more than it has columns, however long the message is.
+            let start: Vec<String> = app
+                .subject
+                .row_text(row)
+                .iter()
+                .skip(1)
+                .map(|text| text.chars().take(400).collect())
+                .collect();
+            let said = start.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+            let text =
+                format!("{sign} {id:width$}  {:9}  {}", message.role().name(), report::printable(&said));
+            let style = if *archived || later { app.theme.faint } else { ratatui::style::Style::new() };
+            vec![Line::styled(text, style)]
+        }
+        LogRow::Compaction(number) => match log.compaction(*number) {
+            Some(record) => {
+                let open = app.open.contains(number);
+                CompactionMarker::new(record).expanded(open).theme(app.theme).lines(columns)
+            }
+            None => vec![Line::raw("")],
+        },
+        LogRow::Rewound(id) => {
+            let said = format!("── Went on from before {} ──", report::brief(id.as_str()));
+            vec![Line::styled(said, app.theme.warning)]
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Every prompt of the session: how large it was, how much of the one before it repeated, and where it was compacted.
+
+use super::{
+    super::{
+        layout::inside,
+        state::{App, Known},
+    },
+    pane, say,
+};
+use crate::prompt::Figures;
+use context_window::report;
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::Style,
+    text::Line,
+};
+
+/// Columns of a bar, where there are few prompts.
+const WIDEST: u16 = 7;
+
+/// Rows of the chart.
+const CHART: u16 = 8;
+
+fn areas(body: Rect) -> [Rect; 2] {
+    let chart = if body.height >= 20 { CHART + 3 } else { 6 };
+    Layout::vertical([Constraint::Length(chart), Constraint::Fill(1)]).areas(body)
+}
+
+/// Where the prompts are listed.
+pub(crate) fn prompts_area(body: Rect) -> Rect {
+    areas(body)[1]
+}
+
+pub(super) fn draw(frame: &mut Frame<'_>, app: &App, body: Rect) {
+    let [above, below] = areas(body);
+    frame.render_widget(pane(app, &heading(app), false), above);
+    chart(frame, app, inside(above));
+    frame.render_widget(pane(app, "Prompts", true), below);
+    prompts(frame, app, inside(below));
+}
+
+/// The chart alone, for a corner of the plan view.
+pub(super) fn strip(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    frame.render_widget(pane(app, &heading(app), false), area);
+    chart(frame, app, inside(area));
+}
+
+fn heading(app: &App) -> String {
+    let prompts = app.marks.len();
+    let (reused, of) = app
+        .marks
+        .iter()
+        .filter_map(|mark| mark.figures.repeats())
+        .fold((0, 0), |sum, (reused, of)| (sum.0 + u128::from(reused), sum.1 + u128::from(of)));
+    let reuse = (reused * 100).checked_div(of).map(|percent| format!(" · {percent} % repeated"));
+    let planning = if matches!(app.replayed, Known::Asked) { " · planning" } else { "" };
+    let all = app.subject.prompts;
+    let (some, whole) = (report::grouped(prompts as u64), report::grouped(all as u64));
+    let which = match prompts {
+        1 if all == 1 => "1 prompt".to_owned(),
+        _ if prompts == all => format!("{whole} prompts"),
+        _ => format!("{some} of {whole} prompts"),
+    };
+    format!("Timeline · {which}{}{planning}", reuse.unwrap_or_default())
+}
+
+/// One column a prompt, or several prompts; repeated tokens below, new ones above, `C` where it was compacted.
+fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    if let Known::Failed(error) = &app.replayed {
+        say(frame, area, error.clone(), app.theme.alarm);
+        return;
+    }
+    let (height, width) = (area.height.saturating_sub(2), usize::from(area.width));
+    if app.marks.is_empty() || height == 0 || width == 0 {
+        return;
+    }
+    let whole = app.marks.iter().map(|mark| mark.figures.tokens).max().unwrap_or(1).max(1);
+    let eighths = |tokens: u64| {
+        let parts = u128::from(tokens) * u128::from(height) * 2 / u128::from(whole);
+        u16::try_from(parts).unwrap_or(u16::MAX)
+    };
+    // Where there are more prompts than columns, each column stands for the last one of its share.
+    let columns = app.marks.len().min(width);
+    let wide = u16::try_from(width / columns).unwrap_or(1).min(WIDEST);
+    let first_of = |column: usize| column * app.marks.len() / columns;
+    for column in 0..columns {
+        let (from, to) = (first_of(column), first_of(column + 1));
+        let mark = &app.marks[to - 1];
+        let x = area.x + u16::try_from(column).unwrap_or_default() * wide;
+        let bar = usize::from(if wide > 2 { wide - 1 } else { wide });
+        let (all, reused) = (
+            eighths(mark.figures.tokens).max(1),
+            eighths(mark.figures.repeats().map_or(0, |(tokens, _)| tokens)),
+        );
+        for row in 0..height {
+            let y = area.y + height - 1 - row;
+            let (symbol, style) = match (all.saturating_sub(row * 2), reused.saturating_sub(row * 2)) {
+                (0, _) => (" ", Style::new()),
+                (_, 2..) => ("█", app.theme.good),
+                (1, _) => ("▄", app.theme.warning),
+                (_, 1) => ("▓", app.theme.warning),
+                _ => ("░", app.theme.warning),
+            };
+            frame.buffer_mut().set_string(x, y, symbol.repeat(bar), style);
+        }
+        let selected = (from..to).contains(&app.prompt.selected);
+        // A column of several prompts shows what happened at any of them.
+        let over = app.marks[from..to].iter().any(|mark| mark.figures.over > 0);
+        let compacted = (from..to).any(|place| app.was_compacted(place));
+        let (symbol, style) = match (over, compacted, selected) {
+            (true, ..) => ("!", app.theme.alarm),
+            (_, true, _) => ("C", app.theme.heading),
+            (.., true) => ("^", app.theme.heading),
+            _ => (" ", Style::new()),
+        };
+        frame.buffer_mut().set_string(x, area.y + height, symbol, style);
+    }
+    let legend = "█ repeated ░ new C compacted ! over";
+    let line = Rect { y: area.y + height + 1, height: 1, ..area };
+    frame.render_widget(Line::styled(legend, app.theme.faint), line);
+}
+
+fn prompts(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let heading = format!(
+        "{:>6} {:>5} {:>7} {:>9} {:>9} {:>9}  {}",
+        "prompt", "turn", "msgs", "tokens", "repeats", "new", "parts"
+    );
+    frame.render_widget(Line::styled(heading, app.theme.heading), area);
+    if app.marks.is_empty() {
+        return;
+    }
+    let rows = (app.prompt.offset..app.marks.len()).zip(area.top() + 1..area.bottom());
+    for (place, y) in rows {
+        let line = Rect { y, height: 1, ..area };
+        let before = place.checked_sub(1).map(|before| &app.marks[before].figures);
+        frame.render_widget(Line::raw(prompt(&app.marks[place].figures, before)), line);
+        if place == app.prompt.selected {
+            frame.buffer_mut().set_style(line, app.theme.selected);
+        }
+    }
+}
+
+fn prompt(prompt: &Figures, before: Option<&Figures>) -> String {
+    let reused = prompt.reused.map_or_else(|| "-".into(), report::grouped);
+    let mut said = prompt.said(before);
+    if said.is_empty() && prompt.without_room > 0 {
+        said = format!("{} without room", report::grouped(prompt.without_room));
+    }
+    format!(
+        "{:>6} {:>5} {:>7} {:>9} {reused:>9} {:>9}  {said}",
+        prompt.number,
+        prompt.turn,
+        prompt.messages,
+        report::grouped(prompt.tokens),
+        report::grouped(prompt.new_tokens())
+    )
+}

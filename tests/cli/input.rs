@@ -1,0 +1,150 @@
+//! What is read: files in every form, retrievers' answers, anchors; and what is wrong with what cannot be.
+
+use super::{EXAMPLE, LINES, fails, file, inspect, out, packed};
+use serde_json::Value;
+use std::path::PathBuf;
+
+#[test]
+fn what_one_run_saves_the_next_one_continues() {
+    let anchor = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("anchor.json");
+    let anchor = anchor.to_str().unwrap();
+    let _ = std::fs::remove_file(anchor);
+    let plan = |args: &[&str]| -> Value {
+        let args =
+            [&["examples/agent-parallel-tools.json", "--format", "json", "--budget", "900"], args].concat();
+        serde_json::from_str(&out(&args)).unwrap()
+    };
+    let first = plan(&["--save-anchor", anchor]);
+    let saved: Value = serde_json::from_str(&std::fs::read_to_string(anchor).unwrap()).unwrap();
+    assert_eq!(saved["window_start"], first["window_start"]);
+    assert_eq!(saved["limits"]["prompt_budget"], 900);
+    assert_eq!(saved["live"], "m4");
+    let second = plan(&["--previous", anchor]);
+    assert_eq!(second["window_start"], first["window_start"]);
+    assert_eq!(second["included"], first["included"]);
+    assert!(!PathBuf::from(format!("{anchor}.part")).exists());
+    let broken = file("broken-anchor.json", b"{\"window_start\": 3}");
+    let error = fails(&[EXAMPLE, "--previous", broken.to_str().unwrap()]);
+    assert!(error.contains("no anchor") && error.contains("--save-anchor"), "{error}");
+    // A plan that fails leaves the file as it was.
+    fails(&["nowhere.json", "--save-anchor", anchor]);
+    assert_eq!(serde_json::from_str::<Value>(&std::fs::read_to_string(anchor).unwrap()).unwrap(), saved);
+    assert!(fails(&[EXAMPLE, "--save-anchor", "no/such/folder/a.json"]).contains("cannot be written"));
+}
+
+#[test]
+fn keys_that_are_not_read_are_told_where_another_was_meant() {
+    let note = |text: &str| {
+        let path = file("unread.json", text.as_bytes());
+        let assert = inspect(&[path.to_str().unwrap()]).assert().success();
+        String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+    };
+    let hi = r#""messages":[{"role":"user","content":"hi"}]"#;
+    assert_eq!(
+        note(&format!("{{{hi},\"documents\":[],\"modle\":\"gpt-5\",\"meta\":{{}},\"answer\":1}}")),
+        "plan-inspect: note: the session's key `documents` is not read; did you mean `rag`?\n\
+         plan-inspect: note: the session's key `modle` is not read; did you mean `model`?\n"
+    );
+    assert_eq!(note(&format!("{{{hi},\"source\":\"x\",\"meta\":{{}}}}")), "");
+    let path = file("misspelt.json", br#"{"mesages":[]}"#);
+    assert!(
+        fails(&[path.to_str().unwrap()]).contains("its key `mesages` is not read, did you mean `messages`?")
+    );
+}
+
+#[test]
+fn an_anchor_that_does_not_hold_says_so() {
+    let plan = |anchor: &str, args: &[&str]| {
+        let path = file("other-anchor.json", anchor.as_bytes());
+        let session = "examples/agent-parallel-tools.json";
+        out(&[&[session, "--width", "200", "--previous", path.to_str().unwrap()], args].concat())
+    };
+    assert!(plan(r#"{"window_start":"nowhere"}"#, &[]).contains("its start is not in this conversation"));
+    let other = r#"{"window_start":"m0","target":{"model":"gpt-4","provider":"openai"}}"#;
+    assert!(plan(other, &[]).contains("it was made for another model or wire form"));
+    assert!(
+        plan(r#"{"window_start":"m0","limits":{"prompt_budget":5}}"#, &["--budget", "900"])
+            .contains("other limits")
+    );
+    assert!(!plan(r#"{"window_start":null}"#, &[]).contains("not continued"));
+    for none in ["{}", "[]", r#"{"foo":1}"#, "3"] {
+        let path = file("no-anchor.json", none.as_bytes());
+        assert!(fails(&[EXAMPLE, "--previous", path.to_str().unwrap()]).contains("no anchor"));
+    }
+}
+
+#[test]
+fn every_form_of_a_file_is_read() {
+    let text = std::fs::read_to_string(EXAMPLE).unwrap();
+    let plain = out(&[EXAMPLE]);
+    let gz = file("session.json.gz", &packed(&text));
+    assert_eq!(out(&[gz.to_str().unwrap()]), plain);
+    let piped = inspect(&["-"]).write_stdin(text).assert().success().get_output().stdout.clone();
+    assert_eq!(String::from_utf8(piped).unwrap(), plain);
+}
+
+#[test]
+fn a_line_of_many_is_chosen_by_its_id_or_number() {
+    let path = file("lines.jsonl", LINES.as_bytes());
+    let path = path.to_str().unwrap();
+    assert!(out(&[path, "--id", "first"]).contains("m0"));
+    assert!(out(&[path, "--id", "2"]).contains("m0"));
+    assert!(out(&[path, "--id", "third"]).contains("query"));
+    let gz = file("lines.jsonl.gz", &packed(LINES));
+    assert_eq!(out(&[gz.to_str().unwrap(), "--id", "third"]), out(&[path, "--id", "third"]));
+    insta::assert_snapshot!(fails(&[path]).replace(path, "lines.jsonl"), @"plan-inspect: lines.jsonl: holds 3 sessions; choose one by its id: first, 2, third");
+    insta::assert_snapshot!(fails(&[path, "--id", "fourth"]).replace(path, "lines.jsonl"), @"plan-inspect: lines.jsonl: has no session `fourth`; its ids are: first, 2, third");
+}
+
+#[test]
+fn bad_input_is_exit_code_2_and_one_message() {
+    insta::assert_snapshot!(fails(&["nowhere.json"]), @"plan-inspect: nowhere.json cannot be read: No such file or directory (os error 2)");
+    let broken = file("broken.gz", &[0x1f, 0x8b, 8, 0, 1]);
+    assert!(fails(&[broken.to_str().unwrap()]).contains("is no whole gzip file"));
+    let binary = file("binary.json", b"{\"messages\":\n[\xff]}");
+    insta::assert_snapshot!(fails(&[binary.to_str().unwrap()]).replace(binary.to_str().unwrap(), "binary.json"), @"plan-inspect: binary.json:2: byte 14 is not UTF-8; expected JSON in UTF-8");
+    let empty = file("empty.json", b"");
+    insta::assert_snapshot!(fails(&[empty.to_str().unwrap()]).replace(empty.to_str().unwrap(), "empty.json"), @"plan-inspect: empty.json: is empty; expected a session (a JSON object or an array of messages)");
+    let deep = file("deep.json", format!("{{\"messages\":{}", "[".repeat(100_000)).as_bytes());
+    assert!(fails(&[deep.to_str().unwrap()]).contains("not JSON"));
+    insta::assert_snapshot!(fails(&[EXAMPLE, "--budget", "0"]), @"plan-inspect: no room for a prompt: the budget asked for is 0; ask for 1 token or more");
+    assert!(
+        fails(&[EXAMPLE, "--budget", "-3"]).contains("invalid value")
+            || fails(&[EXAMPLE, "--budget", "-3"]).contains("unexpected argument")
+    );
+    assert!(fails(&[EXAMPLE, "--tokenizer", "gpt2"]).contains("o200k_base"));
+    assert!(fails(&[EXAMPLE, "--config", "Cargo.toml"]).contains("unknown field"));
+}
+
+#[test]
+fn hostile_text_never_reaches_the_screen_as_it_is() {
+    let role = file("role.json", "[{\"role\":\"\\u001b[2J\"}]".as_bytes());
+    let error = fails(&[role.to_str().unwrap()]);
+    assert!(error.contains("?[2J") && !error.contains('\u{1b}'), "{error:?}");
+    let path = file(
+        "hostile.json",
+        "[{\"role\":\"user\",\"id\":\"\\u001b[2J\\u202e\",\"content\":\"x\"}]".as_bytes(),
+    );
+    let text = out(&[path.to_str().unwrap()]);
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text:?}");
+}
+
+/// What a retriever answered takes the place of the session's documents; what cannot be read says where and why.
+#[test]
+fn documents_come_from_a_retrievers_json() {
+    let hits = r#"{"result":{"points":[{"id":7,"score":0.9,"payload":{"text":"Seven."}},{"id":8,"score":0.1,"payload":{"text":"Eight."}}]}}"#;
+    let hits = file("hits.json", hits.as_bytes()).display().to_string();
+    let rows = |more: &[&str]| {
+        let args = [&[EXAMPLE, "--format", "json", "--rag", &hits, "--rag-from", "qdrant"], more].concat();
+        let plan: serde_json::Value = serde_json::from_str(&out(&args)).unwrap();
+        let rows = plan["included"].as_array().unwrap().iter().filter(|row| row["source"] == "rag");
+        rows.map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&[]), ["7", "8"]);
+    assert_eq!(rows(&["--rag-distances"]), ["8", "7"]);
+    let error = fails(&[EXAMPLE, "--rag", &hits]);
+    assert!(
+        error.contains("hits.json: no list of hits; looked for a list, found an object with result"),
+        "{error}"
+    );
+}
