@@ -1,0 +1,438 @@
+"""Open pages of plans in a browser and see that they work.
+
+    python3 -m venv target/browser
+    target/browser/bin/pip install -r tests/browser/requirements.txt
+    target/browser/bin/python tests/browser/check.py target/debug/plan-inspect
+    target/browser/bin/python tests/browser/check.py target/debug/plan-inspect --shots FOLDER
+    target/browser/bin/python tests/browser/check.py --self-test
+
+The argument is the binary: it makes a page of each session in `examples/`, whole, within
+a small budget and with its texts left out, and of a hostile and a long session written
+here. Each page is opened as a file in headless Chromium, 390 and 1280 pixels wide, in
+light and in dark, with and without JavaScript:
+
+* no message on the console, no error, no dialog, no request for anything but the file;
+* nothing pokes out to the right, with every row closed and with every row open;
+* typing filters, so do the buttons, and the count says how many rows are left;
+* Tab comes to the filter and to the rows, `/` goes to the filter, Enter and Space open
+  a row, and what has the focus shows it;
+* text has the contrast of WCAG AA (4.5 to 1, 3 to 1 where it is large);
+* a dark page is dark; without JavaScript every row is there and the filter is not;
+* what a session says makes no element, whatever it says.
+
+`--shots` writes pictures of the pages. `--self-test` breaks a page in each of these ways
+and sees that the check finds it. Exit: 0 all well, 1 something is wrong, 2 bad usage,
+no browser or missing packages.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PHONE, WIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+INSTALL = (
+    "python3 -m venv target/browser && "
+    "target/browser/bin/pip install -r tests/browser/requirements.txt"
+)
+
+HOSTILE = [
+    "<script>alert('a')</script>",
+    "</script><script>alert(1)</script>",
+    "</style><img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)" x="',
+    "' autofocus onfocus='alert(1)",
+    '</bdi></summary></details></li><iframe src="https://example.com"></iframe>',
+    "<a href='javascript:alert(1)'>a</a><svg onload=alert(1)>",
+    "\u202edesrever\u202c \u2066x\u2069 \u200b\ufeff\u0000\u001b[31m",
+    "<!-- {{ 7*7 }} {% raw %} ]]> &lt;b&gt;",
+    "x" * 3000,
+    "日本語" * 700,
+    "שלום עולם " * 50,
+]
+
+# Everything that the page's own template writes.
+ELEMENTS = set(
+    "a b bdi body button code dd details div dl dt footer h1 h2 h3 head header html input kbd "
+    "label li line main meta ol p rect script section span strong style summary svg table "
+    "tbody td th thead title tr ul".split()
+)
+
+ELEMENTS_USED = "() => [...new Set([...document.querySelectorAll('*')].map(e => e.localName))]"
+HANDLERS = """() => [...document.querySelectorAll('*')].flatMap(e => [...e.attributes])
+    .map(a => a.name).filter(name => name.startsWith('on') || name === 'src' || name === 'style')"""
+# Asked of the row, not of what is inside of it: that may not be laid out while it is out of sight.
+SHOWN = """() => [...document.querySelectorAll('li.item')]
+    .filter(row => row.getBoundingClientRect().height > 10).length"""
+POKING = """() => {
+    const wide = document.scrollingElement.scrollWidth;
+    const out = wide > innerWidth ? [`the page is ${wide} wide`] : [];
+    for (const e of [...document.querySelectorAll('body *')].slice(0, 6000)) {
+        if (e.closest('.scroll') || e.closest('svg') || e.matches('.skip')) continue;
+        if (e.closest('thead') && getComputedStyle(e.closest('thead')).position === 'absolute') continue;
+        const box = e.getBoundingClientRect();
+        if (box.width && (box.right > innerWidth + 1 || box.left < -1)) out.push(`${e.localName}.${e.className}`);
+    }
+    return out.slice(0, 5);
+}"""
+CONTRAST = """() => {
+    const numbers = colour => (colour.match(/[\\d.]+/g) || []).map(Number);
+    const light = colour => {
+        const [r, g, b] = numbers(colour).map(c => c / 255)
+            .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = e => {
+        for (; e; e = e.parentElement) {
+            const colour = getComputedStyle(e).backgroundColor;
+            if (numbers(colour)[3] !== 0) return colour;
+        }
+        return 'rgb(255, 255, 255)';
+    };
+    const low = new Map();
+    for (const e of [...document.querySelectorAll('body *')].slice(0, 6000)) {
+        const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+        if (!own || e.closest('script, [hidden]') || !e.getClientRects().length) continue;
+        const style = getComputedStyle(e);
+        const [a, b] = [light(style.color), light(behind(e))].sort((x, y) => y - x);
+        const ratio = (a + 0.05) / (b + 0.05);
+        const size = parseFloat(style.fontSize);
+        const large = size >= 24 || size >= 18.66 && Number(style.fontWeight) >= 700;
+        if (ratio < (large ? 3 : 4.5)) low.set(`${e.localName}.${e.className}`, ratio.toFixed(2));
+    }
+    return [...low].map(one => one.join(' ')).slice(0, 5);
+}"""
+
+
+def give_up(message):
+    print(f"check.py: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+try:
+    from playwright.sync_api import sync_playwright
+except ImportError as error:
+    give_up(f"{error}; install with: {INSTALL}")
+
+
+class Checker:
+    """One browser, and what was found wrong of the pages that it opened."""
+
+    def __init__(self, browser):
+        self.browser = browser
+        self.wrong = []
+        self.name = ""
+
+    def expect(self, holds, what):
+        if not holds:
+            self.wrong.append(f"{self.name}: {what}")
+
+    def open(self, path, viewport, scheme, script=True):
+        """A page in a context of its own, every complaint of which is written down."""
+        context = self.browser.new_context(
+            viewport=viewport, color_scheme=scheme, java_script_enabled=script
+        )
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        self.name = f"{path.stem}, {viewport['width']} {scheme}{'' if script else ', no script'}"
+        name, url = self.name, path.as_uri()
+
+        def complain(what):
+            self.wrong.append(f"{name}: {what}")
+
+        def dialog(one):
+            complain(f"a dialog: {one.message}")
+            one.dismiss()
+
+        page.on("console", lambda one: complain(f"the console: {one.type} {one.text}"))
+        page.on("pageerror", lambda error: complain(f"an error: {error}"))
+        page.on("dialog", dialog)
+        page.on("request", lambda one: one.url == url or complain(f"a request: {one.url}"))
+        page.goto(url)
+        return page
+
+    def page(self, path, rows):
+        """Everything of one page. `rows` is how many it has."""
+        for viewport in (PHONE, WIDE):
+            for scheme in ("light", "dark"):
+                page = self.open(path, viewport, scheme)
+                self.looks(page, scheme)
+                page.context.close()
+        page = self.open(path, WIDE, "light")
+        self.expect(page.locator("li.item").count() == rows, f"not {rows} rows")
+        self.filters(page, rows)
+        page.context.close()
+        page = self.open(path, WIDE, "light")
+        self.keys(page, rows)
+        page.context.close()
+        page = self.open(path, PHONE, "light", script=False)
+        # The page's own scripts are off; the browser still answers questions about it.
+        visible = page.evaluate(SHOWN)
+        self.expect(visible == rows, f"{visible} of {rows} rows are there")
+        self.expect(not page.locator("#filter").is_visible(), "a filter that does nothing")
+        page.context.close()
+
+    def looks(self, page, scheme):
+        """Widths, colours and elements, closed and open."""
+        foreign = set(page.evaluate(ELEMENTS_USED)) - ELEMENTS
+        self.expect(not foreign, f"elements that the template does not write: {foreign}")
+        handlers = page.evaluate(HANDLERS)
+        self.expect(not handlers, f"attributes that the template does not write: {handlers}")
+        back = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        dark = max(int(part) for part in re.findall(r"\d+", back)[:3]) < 64
+        self.expect(dark == (scheme == "dark"), f"the background is {back}")
+        # A page of many rows lays out what is in sight; to ask about all of them, it must lay out all of them.
+        page.evaluate("() => document.getElementById('items').classList.remove('many')")
+        for state in ("closed", "open"):
+            if state == "open":
+                page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
+            poking = page.evaluate(POKING)
+            self.expect(not poking, f"{state}: pokes out: {poking}")
+            low = page.evaluate(CONTRAST)
+            self.expect(not low, f"{state}: too little contrast: {low}")
+
+    def filters(self, page, rows):
+        """Typing, buttons and the count."""
+
+        def shown():
+            return page.evaluate(SHOWN)
+
+        def says(number):
+            return page.inner_text("#count").startswith(f"{number:,} of {rows:,} ")
+
+        label = page.get_attribute("#filter label", "for")
+        field = page.locator(f"input#{label}")
+        first = page.locator(".id").first.inner_text().lower()
+        field.fill(first)
+        self.expect(0 < shown() <= rows and says(shown()), f"typing {first[:40]!r} shows {shown()} rows")
+        found = page.locator("li.item:not([hidden])").first.text_content().lower()
+        self.expect(all(word in found for word in first.split()), "a row without the words")
+        field.fill("no row holds this word")
+        self.expect(shown() == 0 and says(0), f"words of no row show {shown()} rows")
+        field.press("Escape")
+        self.expect(shown() == rows and field.input_value() == "", "Escape does not clear")
+        for kind, key in (("state", "in"), ("state", "out"), ("section", "rag")):
+            buttons = f"button[data-key={kind}]"
+            button = page.locator(f"{buttons}[data-value={key}]")
+            button.click()
+            there = page.locator(f"li.item[data-{kind}={key}]").count()
+            self.expect(shown() == there and says(there), f"{key}: {shown()} rows for {there}")
+            pressed = page.locator(f"{buttons}[aria-pressed=true]").count()
+            self.expect(pressed == 1 and button.get_attribute("aria-pressed") == "true", f"{key}: not pressed")
+            page.locator(f"{buttons}[data-value='']").click()
+        self.expect(shown() == rows, "not everything is back")
+        page.locator("#open").click()
+        closed = page.locator("li.item > details:not([open])").count()
+        self.expect(closed == 0, f"{closed} rows stay closed")
+        page.locator("#open").click()
+        self.expect(page.locator("details[open]").count() == 0, "rows stay open")
+        live = page.get_attribute("#count", "aria-live")
+        self.expect(live == "polite", "nobody is told the count")
+
+    def keys(self, page, rows):
+        """Everything without a mouse."""
+        focused = "() => document.activeElement.id || document.activeElement.localName"
+        ring = "() => getComputedStyle(document.activeElement).outlineStyle"
+        seen = []
+        for _ in range(20):
+            page.keyboard.press("Tab")
+            seen.append(page.evaluate(focused))
+            # Behind the last element it is the page's own turn.
+            shows = seen[-1] == "body" or page.evaluate(ring) != "none"
+            self.expect(shows, f"{seen[-1]} does not show the focus")
+        self.expect("words" in seen, f"Tab does not come to the filter: {seen}")
+        self.expect(rows == 0 or "summary" in seen, f"Tab does not come to the rows: {seen}")
+        page.evaluate("() => document.activeElement.blur()")
+        page.keyboard.press("/")
+        self.expect(page.evaluate(focused) == "words", "/ does not go to the filter")
+        page.keyboard.type("a/b")
+        self.expect(page.input_value("#words") == "a/b", "/ cannot be typed")
+        page.keyboard.press("Escape")
+        if rows == 0:
+            return
+        row = page.locator("li.item > details").first
+        row.locator("summary").focus()
+        for key, is_open in (("Enter", True), ("Space", False)):
+            page.keyboard.press(key)
+            self.expect(row.evaluate("d => d.open") == is_open, f"{key} does nothing to a row")
+
+
+def sessions():
+    """Sessions written here: a hostile one and a long one."""
+    hostile = {
+        "model": "gpt-4o",
+        "system": HOSTILE[0],
+        "focus": HOSTILE[1],
+        "state": [{"id": "clock" + HOSTILE[3], "text": HOSTILE[2]}],
+        "pinned": [{"id": "note" + HOSTILE[0], "text": HOSTILE[5]}],
+        "messages": [],
+        "rag": [
+            {"id": f"d{n}{text}", "text": text + str(n), "score": 1 / (n + 1), "source": text}
+            for n, text in enumerate(HOSTILE)
+        ],
+    }
+    for n, text in enumerate(HOSTILE):
+        call = {"id": f"c{n}", "type": "function", "function": {"name": text, "arguments": text}}
+        hostile["messages"] += [
+            {"id": f"u{n}{text}", "role": "user", "name": text, "content": text},
+            {"role": "assistant", "content": text, "reasoning_content": text, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": text},
+        ]
+    hostile["messages"].append({"role": "user", "content": HOSTILE[1]})
+    long = {"model": "gpt-4o", "messages": []}
+    for n in range(1500):
+        long["messages"] += [
+            {"role": "user", "content": f"Question {n}: " + "what is it? " * (n % 7)},
+            {"role": "assistant", "content": f"Answer {n}. " + "It is so. " * (n % 40)},
+        ]
+    long["messages"].append({"role": "user", "content": "And the last one?"})
+    return {"hostile": hostile, "long": long}
+
+
+def build(binary, folder):
+    """Pages, and how many rows each has by the plan's JSON."""
+    files = sorted((ROOT / "examples").glob("*.json"))
+    files = [path for path in files if '"window_start"' not in path.read_text(encoding="utf-8")[:400]]
+    for name, session in sessions().items():
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps(session), encoding="utf-8")
+        files.append(path)
+    made = []
+    for path in files:
+        # One page of thousands of rows is enough.
+        kinds = (("", []), ("-small", ["--budget", "400"]), ("-redacted", ["--redact"]))
+        for kind, flags in kinds[: 2 if path.stem == "long" else 3]:
+            page = folder / f"{path.stem}{kind}.html"
+            command = [str(binary), "plan", str(path), *[one for one in flags if one != "--redact"]]
+            subprocess.run(
+                [str(binary), "plan", str(path), *flags, "--format", "html", "-o", str(page)], check=True
+            )
+            plan = subprocess.run([*command, "--format", "json"], check=True, capture_output=True)
+            plan = json.loads(plan.stdout)
+            made.append((page, len(plan["included"]) + len(plan["excluded"])))
+            if kind == "" and path.stem in ("long-talk", "support-chat"):
+                # The same rows, and a timeline of the prompts before.
+                timeline = folder / f"{path.stem}-timeline.html"
+                replay = [str(binary), "replay", str(path), "--format", "html", "-o", str(timeline)]
+                subprocess.run(replay, check=True)
+                if "Prompts so far" not in timeline.read_text(encoding="utf-8"):
+                    give_up(f"{timeline.name} has no timeline")
+                made.append((timeline, made[-1][1]))
+    return made
+
+
+BREAKS = {
+    "a console message": ("</main>", "</main>", "console.error('x');", "the console"),
+    "an error": ("</main>", "</main>", "null.x;", "an error"),
+    "a dialog": ("</main>", "</main>", "alert(1);", "a dialog"),
+    "a request": ("</main>", '<img src="https://example.invalid/x.png"></main>', "", "a request"),
+    "an element": ("</main>", "<marquee></marquee></main>", "", "elements that"),
+    "a handler": ("<main>", '<main onclick="x()">', "", "attributes that"),
+    "a wide element": ("</main>", '<p class="w">wide</p></main>', "", "pokes out"),
+    "a light page in the dark": ("@media (prefers-color-scheme: dark)", "@media (width: 1px)", "", "background"),
+    "grey on white": ("--soft: #545d68", "--soft: #b5bcc4", "", "contrast"),
+    "a deaf field": ('addEventListener("input", apply)', 'addEventListener("x", apply)', "", "words of no row"),
+    "a deaf button": ('button.addEventListener("click"', 'button.addEventListener("x"', "", "rows for"),
+    "a deaf key": ('event.key === "/"', 'event.key === "§"', "", "/ does not go"),
+    "an invisible focus": (":focus-visible { outline:", ":focus-visible, :focus { outline: none; x:", "", "focus"),
+    "rows that only a script shows": ("<ol class=\"rows\">", "<ol class=\"rows\" hidden>", "document.querySelector('ol').hidden = false;", "rows are there"),
+    "a row that is missing": ('<li class="item in"', '<li class="itm in"', "", "rows"),
+}
+
+
+def break_page(text, old, new, script):
+    """A page with one thing broken; its policy would hide most of that."""
+    assert old in text, old
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    text = text.replace(old, new, 1).replace("</style>", ".w { width: 3000px; }</style>", 1)
+    return text.replace("</body>", f"<script>{script}</script></body>") if script else text
+
+
+def self_test(checker, page, rows, folder):
+    """Each break is found, and the policy alone stops a script that is put in."""
+    text = page.read_text(encoding="utf-8")
+    missed = []
+    for name, (old, new, script, found) in BREAKS.items():
+        path = folder / "broken.html"
+        path.write_text(break_page(text, old, new, script), encoding="utf-8")
+        checker.wrong = []
+        try:
+            checker.page(path, rows)
+        except Exception as error:  # a page may be too broken to be driven
+            checker.wrong.append(f"broken: {error}")
+        if not any(found in one for one in checker.wrong):
+            missed.append(f"{name} is not found; found: {checker.wrong[:3]}")
+    path = folder / "injected.html"
+    path.write_text(text.replace("</main>", "<script>alert(1)</script><img src=x onerror=alert(2)></main>"), encoding="utf-8")
+    checker.wrong = []
+    checker.open(path, WIDE, "light").context.close()
+    if any("a dialog" in one for one in checker.wrong):
+        missed.append("the page's policy lets an injected script run")
+    if not any("the console" in one for one in checker.wrong):
+        missed.append("the page's policy says nothing of an injected script")
+    checker.wrong = missed
+
+
+def shoot(checker, pages, folder):
+    """Pictures of the examples: what is in sight first, on a phone and wide, in light and dark."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in [path for path, _ in pages if "-redacted" not in path.stem]:
+        for name, viewport, scheme in (
+            ("phone", PHONE, "light"),
+            ("phone-dark", PHONE, "dark"),
+            ("wide", WIDE, "light"),
+            ("wide-dark", WIDE, "dark"),
+        ):
+            page = checker.open(path, viewport, scheme)
+            page.screenshot(path=str(folder / f"{path.stem}-{name}.png"), full_page="long" not in path.stem)
+            page.context.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("binary", nargs="?", type=Path, default=ROOT / "target/debug/plan-inspect")
+    parser.add_argument("--shots", type=Path, metavar="FOLDER")
+    parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("--browser", default=CHROMIUM, help=f"Chromium [default: {CHROMIUM}]")
+    arguments = parser.parse_args()
+    if not arguments.binary.is_file():
+        give_up(f"{arguments.binary} is no file; build it with: cargo build --features inspect")
+    if not Path(arguments.browser).is_file():
+        give_up(f"{arguments.browser} is not there; install it with: apt-get install chromium")
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        pages = build(arguments.binary.resolve(), folder)
+        browser = playwright.chromium.launch(executable_path=arguments.browser, args=ARGUMENTS)
+        checker = Checker(browser)
+        if arguments.self_test:
+            one = next(one for one in pages if one[0].stem == "support-chat-small")
+            self_test(checker, *one, folder)
+            done = f"{len(BREAKS) + 1} broken pages"
+        else:
+            for page, rows in pages:
+                checker.page(page, rows)
+            if arguments.shots:
+                shoot(checker, pages, arguments.shots)
+            done = f"{len(pages)} pages"
+        browser.close()
+    for one in checker.wrong:
+        print(one)
+    print(f"{done}: {len(checker.wrong)} things wrong" if checker.wrong else f"{done}: all well")
+    sys.exit(1 if checker.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
