@@ -32,6 +32,50 @@ fn what_one_run_saves_the_next_one_continues() {
     assert!(fails(&[EXAMPLE, "--save-anchor", "no/such/folder/a.json"]).contains("cannot be written"));
 }
 
+/// What the screen writes is read again; what cannot be tried with this session is an error with file, place and key.
+#[test]
+fn what_is_tried_is_checked() {
+    let with = |pinned: &str, prompt: u64, budget: &str| {
+        let text = format!(
+            "{{\"file\": \"f\", \"session\": \"s\", \"prompt\": {prompt}, \"prompt_budget\": {budget},\n\
+             \"pinned\": {{{pinned}}}, \"expired\": {{}}}}"
+        );
+        file("what-if.json", text.as_bytes()).to_str().unwrap().to_owned()
+    };
+    let print = |path: &str| out(&["tui", EXAMPLE, "--what-if", path, "--print", "80x24"]);
+    let shown = print(&with("\"m0\": true, \"customer\": false", 4, "500"));
+    assert!(shown.contains("ctx tokens: ") && shown.contains("500") && shown.contains("^ m0"), "{shown}");
+    assert!(!shown.contains("customer"), "{shown}");
+    assert!(print(&with("", 2, "null")).contains("prompt 2/4"));
+    for (pinned, prompt, budget, expected) in [
+        (
+            "\"m99\": true",
+            4,
+            "null",
+            "what-if.json: pinned.m99: support-chat.json has no message of that name",
+        ),
+        ("\"customer\": true", 4, "null", "pinned.customer: support-chat.json has no message of that name"),
+        (
+            "\"m0\": 1",
+            4,
+            "null",
+            "what-if.json:2:18: invalid type: integer `1`, expected a boolean; expected a file",
+        ),
+        ("", 5, "null", "prompt: support-chat.json has prompts 1 to 4, not 5"),
+        ("", 0, "null", "prompts 1 to 4, not 0"),
+        ("", 4, "0", "prompt_budget: expected tokens from 1 up, or null"),
+        ("", 4, "-3", "what-if.json:1:"),
+        ("", 4, "null, \"budget\": 3", "unknown field `budget`"),
+    ] {
+        let path = with(pinned, prompt, budget);
+        let error = fails(&["tui", EXAMPLE, "--what-if", &path, "--print", "80x24"]);
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let missing = fails(&["tui", EXAMPLE, "--what-if", "nowhere.json", "--print", "80x24"]);
+    assert!(missing.contains("nowhere.json cannot be read"), "{missing}");
+}
+
 #[test]
 fn keys_that_are_not_read_are_told_where_another_was_meant() {
     let note = |text: &str| {

@@ -295,6 +295,9 @@ pub(crate) struct Tui {
     /// The session to take from that file
     #[arg(long, value_name = "ID", requires = "against")]
     pub(crate) against_id: Option<String>,
+    /// Begin with what is tried in this file, as the key `w` writes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) what_if: Option<PathBuf>,
     /// Draw one picture of this size as text, and end: for a snapshot, a page, a pipe
     #[arg(long, value_name = "COLUMNSxLINES", value_parser = crate::tui::size, conflicts_with = "follow")]
     pub(crate) print: Option<(u16, u16)>,

@@ -2,6 +2,7 @@
 
 mod args;
 mod body;
+mod change;
 mod fold;
 mod input;
 mod interrupt;

@@ -21,6 +21,7 @@ use crate::args::{self, Tui};
 use anyhow::Result;
 use ask::{Answer, Asker};
 use context_window::widgets::Theme;
+use ratatui::layout::Rect;
 pub(crate) use script::size;
 use state::App;
 use std::{
@@ -29,6 +30,7 @@ use std::{
 };
 use subject::Subject;
 use terminal::Screen;
+use what_if::Saved;
 
 /// What happens: somebody types, a question is answered, the process is told to end.
 #[derive(Debug)]
@@ -42,22 +44,19 @@ pub(crate) enum Happening {
 }
 
 pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
-    if let Some(size) = args.print {
-        crate::run::print(&script::print(
-            Subject::read(args)?,
-            size,
-            args.keys.as_deref().unwrap_or_default(),
-        )?)?;
+    if let Some((width, height)) = args.print {
+        let app = app(args, Theme::plain(), Rect::new(0, 0, width, height))?;
+        crate::run::print(&script::print(app, args.keys.as_deref().unwrap_or_default())?)?;
         return Ok(ExitCode::SUCCESS);
     }
     terminal::expect_one()?;
-    let subject = Arc::new(Subject::read(args)?);
     let theme = if colours.colour() { Theme::colours() } else { Theme::plain() };
+    let mut app = app(args, theme, Rect::default())?;
     let (happenings, queue) = mpsc::channel();
     let mut screen = Screen::open()?;
     terminal::listen(&happenings)?;
     let asker = Asker::start(&happenings, args.follow.then(|| args.clone()));
-    let mut app = App::new(subject, theme, screen.size()?);
+    app.size = screen.size()?;
     app.follow = if args.follow { state::Follow::Yes } else { state::Follow::No };
     let first = app.start();
     let ended = serve(&mut app, &mut screen, &asker, &queue, first);
@@ -67,6 +66,17 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
         // What a shell says of a process that a signal ended.
         Some(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(2)),
     })
+}
+
+/// The session, and what is to be tried with it from the beginning.
+fn app(args: &Tui, theme: Theme, size: Rect) -> Result<App> {
+    let subject = Subject::read(args)?;
+    let saved = args.what_if.as_deref().map(|path| Saved::read(path, &subject)).transpose()?;
+    let mut app = App::new(Arc::new(subject), theme, size);
+    if let Some(saved) = saved {
+        app.begin_with(saved);
+    }
+    Ok(app)
 }
 
 /// Draws, waits for what happens, and goes on until somebody quits; the signal that ended it, if one did.

@@ -3,12 +3,11 @@
 use super::print;
 use crate::{
     args::{DataFormat, Diff, Screen},
-    input,
+    change, input,
     prepared::Prepared,
     table::{Align, Table},
 };
 use anyhow::Result;
-use context_window::{Shown, report};
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
@@ -38,29 +37,9 @@ fn text(diff: &context_window::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() {
         return "no difference\n".into();
     }
-    let mut table = Table::new(&[
-        ("item", Align::Left),
-        ("before", Align::Left),
-        ("after", Align::Left),
-        ("cause", Align::Left),
-        ("shown by planning with", Align::Left),
-    ])
-    .within(screen.limit());
-    for change in &diff.changes {
-        let shown = match change.shown {
-            Shown::Alone => "only that changed",
-            Shown::Needed => "all but that changed",
-            _ => "one change after the other",
-        };
-        let namespace = if change.document { "rag:" } else { "" };
-        table.row([
-            format!("{namespace}{}", report::brief(change.id.as_str())),
-            change.from.clone(),
-            change.to.clone(),
-            change.cause.name().into(),
-            shown.into(),
-        ]);
-    }
+    let columns = change::HEADINGS.map(|heading| (heading, Align::Left));
+    let mut table = Table::new(&columns).within(screen.limit());
+    diff.changes.iter().for_each(|change| table.row(change::cells(change)));
     let changes = if diff.changes.len() == 1 { "change" } else { "changes" };
     format!("{table}\n{} {changes}\n", diff.changes.len())
 }

@@ -3,11 +3,9 @@
 use super::{
     ask::{self, Question},
     state::{App, Order},
-    subject::Subject,
     update, view,
 };
 use anyhow::{Context, Result, bail};
-use context_window::widgets::Theme;
 use ratatui::{
     Terminal,
     backend::TestBackend,
@@ -15,7 +13,6 @@ use ratatui::{
     crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers},
     layout::Rect,
 };
-use std::sync::Arc;
 
 pub(crate) struct Script {
     pub(crate) app: App,
@@ -24,8 +21,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    pub(crate) fn open(subject: Subject, theme: Theme, (width, height): (u16, u16)) -> Self {
-        let mut app = App::new(Arc::new(subject), theme, Rect::new(0, 0, width, height));
+    pub(crate) fn open(mut app: App) -> Self {
         let questions = app.start();
         let mut script = Self { app, orders: Vec::new() };
         script.answer(questions);
@@ -146,8 +142,8 @@ pub(crate) fn size(text: &str) -> Result<(u16, u16), String> {
 }
 
 /// Draws once, after these keys, and hands the picture over as text.
-pub(crate) fn print(subject: Subject, size: (u16, u16), keys: &str) -> Result<String> {
-    let mut script = Script::open(subject, Theme::plain(), size);
+pub(crate) fn print(app: App, keys: &str) -> Result<String> {
+    let mut script = Script::open(app);
     script.press(keys)?;
     script.text().context("the screen cannot be drawn")
 }

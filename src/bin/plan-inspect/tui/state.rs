@@ -4,14 +4,14 @@ use super::{
     ask::{At, Mark, Past, Planned, Question},
     filter::{self, Filter},
     subject::Subject,
-    what_if::WhatIf,
+    what_if::{Saved, WhatIf},
 };
 use context_window::{
     Anchor, ContextPlan, Decision, Diff,
     widgets::{PreviewState, Theme},
 };
 use ratatui::layout::Rect;
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, mem, sync::Arc};
 use tui_input::Input;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +156,8 @@ pub(crate) struct App {
     pub(crate) planned: Known<Planned>,
     pub(crate) what_if: WhatIf,
     pub(crate) undo: Vec<WhatIf>,
+    /// The number of the prompt to go to as soon as the prompts are known.
+    pub(crate) goes_to: Option<usize>,
     /// One budget step, in per mille of the session's own.
     pub(crate) step: u64,
     pub(crate) list: List,
@@ -199,6 +201,7 @@ impl App {
             planned: Known::Nothing,
             what_if: WhatIf::default(),
             undo: Vec::new(),
+            goes_to: None,
             step: 10,
             list: List {
                 rows: Vec::new(),
@@ -228,6 +231,12 @@ impl App {
             epoch: 0,
             orders: Vec::new(),
         }
+    }
+
+    /// Tries what is in a file, at its prompt; to be undone like anything that is tried.
+    pub(crate) fn begin_with(&mut self, saved: Saved) {
+        self.goes_to = Some(saved.prompt).filter(|prompt| *prompt != self.subject.prompts);
+        self.undo.push(mem::replace(&mut self.what_if, saved.what_if()));
     }
 
     /// The first questions.

@@ -16,7 +16,7 @@ use super::{
 };
 use context_window::{LoadedConfig, Section};
 use moves::{page, scrolls, sideways, step, turn_pane};
-use prompts::{comparison, to_compaction, to_prompt};
+use prompts::{comparison, to_compaction, to_number, to_prompt};
 use ratatui::{
     crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
     layout::Rect,
@@ -78,6 +78,9 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
         }
         Answer::Replayed { epoch, failed } if epoch == app.epoch => {
             app.replayed = failed.map_or(Known::Answered(()), Known::Failed);
+            if let Some(number) = app.goes_to.take() {
+                questions.extend(to_number(app, number));
+            }
             if app.view == View::Diff && matches!(app.diff, Known::Nothing) {
                 questions.extend(comparison(app));
             }

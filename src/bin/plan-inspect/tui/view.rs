@@ -25,7 +25,7 @@ use ratatui::{
     text::Line,
     widgets::{Block, Paragraph},
 };
-pub(super) use timeline::prompts_area;
+pub(super) use timeline::{prompt_at, prompts_area};
 
 pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
     let area = frame.area();

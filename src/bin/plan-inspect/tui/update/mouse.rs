@@ -6,7 +6,7 @@ use super::super::{
     state::{App, Pane, View},
     view::{self, slider},
 };
-use super::{moves::step, show, tries::try_out};
+use super::{moves::step, prompts::to_prompt, show, tries::try_out};
 use ratatui::{
     crossterm::event::{MouseButton, MouseEvent, MouseEventKind},
     layout::{Position, Rect},
@@ -53,10 +53,17 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
             app.list.place.selected = app.list.place.offset + row(places.items, 1);
         }
         View::Plan if places.sections.contains(at) => app.section = row(places.sections, 0),
+        View::Plan if places.strip.contains(at) => {
+            if let Some(place) = view::prompt_at(app, at) {
+                return to_prompt(app, |_, _| Some(place));
+            }
+        }
         View::Timeline => {
             let area = view::prompts_area(places.body);
             if area.contains(at) && at.y > area.y + 1 {
                 app.prompt.selected = app.prompt.offset + row(area, 1);
+            } else if let Some(place) = view::prompt_at(app, at) {
+                app.prompt.selected = place;
             }
         }
         View::Config if places.body.contains(at) => {

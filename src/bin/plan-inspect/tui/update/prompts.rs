@@ -34,6 +34,16 @@ pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Optio
     vec![app.ask_for_a_plan()]
 }
 
+/// Goes to the prompt of this number.
+pub(super) fn to_number(app: &mut App, number: usize) -> Vec<Question> {
+    let place = app.marks.iter().position(|mark| mark.figures.number == number);
+    let questions = to_prompt(app, |_, _| place);
+    if place.is_none() && matches!(app.replayed, Known::Answered(())) {
+        app.note = format!("prompt {number} is not among those that are planned");
+    }
+    questions
+}
+
 /// The next compaction, or the one before: in the log the marker, elsewhere the first prompt that was planned after it.
 pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
     if app.view == View::Log {

@@ -3,7 +3,7 @@
 use super::super::{
     ask::Question,
     state::{App, Order},
-    what_if::WhatIf,
+    what_if::{Saved, WhatIf},
 };
 use context_window::{Decision, ExcludedReason, Source, report};
 
@@ -108,6 +108,17 @@ pub(super) fn save(app: &mut App) {
     }
     let mark = app.place_of_prompt().and_then(|place| app.marks.get(place));
     let prompt = mark.map_or(app.subject.prompts, |mark| mark.figures.number);
-    let json = app.what_if.to_json(&app.subject.path, &app.subject.name, prompt);
-    app.orders.push(Order::Write(format!("{json:#}\n")));
+    let tried = app.what_if.clone();
+    let saved = Saved {
+        file: app.subject.path.clone(),
+        session: app.subject.name.clone(),
+        prompt,
+        prompt_budget: tried.budget,
+        pinned: tried.pins,
+        expired: tried.expired,
+    };
+    match serde_json::to_string_pretty(&saved) {
+        Ok(json) => app.orders.push(Order::Write(json + "\n")),
+        Err(error) => app.note = format!("not written: {error}"),
+    }
 }

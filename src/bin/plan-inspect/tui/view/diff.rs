@@ -7,8 +7,16 @@ use super::{
     },
     pane, say,
 };
-use context_window::{Shown, report};
+use crate::change;
+use context_window::{Diff, report};
 use ratatui::{Frame, layout::Rect, text::Line};
+use unicode_width::UnicodeWidthStr;
+
+/// Between two columns.
+const GAP: &str = "  ";
+
+/// The fewest columns of an item.
+const LEAST: usize = 12;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(pane(app, &title(app), true), area);
@@ -26,29 +34,17 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if diff.changes.is_empty() {
         return say(frame, inner, "no difference", app.theme.good);
     }
-    let heading =
-        format!("{:<24}  {:<18}  {:<18}  {:<14}  {}", "item", "before", "after", "cause", "shown by");
-    frame.render_widget(Line::styled(heading, app.theme.heading), inner);
+    let columns = columns(diff, inner.width.into());
+    let row = |cells: [String; 5]| -> String {
+        let cells = cells.iter().zip(columns).filter(|(_, width)| *width > 0);
+        cells.map(|(cell, width)| report::fitted(cell, width) + GAP).collect()
+    };
+    frame.render_widget(Line::styled(row(change::HEADINGS.map(str::to_owned)), app.theme.heading), inner);
     let last = inner.bottom().saturating_sub(1);
     let rows = (app.differences.offset..diff.changes.len()).zip(inner.top() + 1..last);
     for (place, y) in rows {
-        let change = &diff.changes[place];
-        let shown = match change.shown {
-            Shown::Alone => "only that changed",
-            Shown::Needed => "all but that changed",
-            _ => "one after the other",
-        };
-        let id =
-            format!("{}{}", if change.document { "rag:" } else { "" }, report::brief(change.id.as_str()));
-        let text = format!(
-            "{}  {:<18}  {:<18}  {:<14}  {shown}",
-            report::fitted(&id, 24),
-            change.from,
-            change.to,
-            change.cause.name()
-        );
         let line = Rect { y, height: 1, ..inner };
-        frame.render_widget(Line::raw(text), line);
+        frame.render_widget(Line::raw(row(change::cells(&diff.changes[place]))), line);
         if place == app.differences.selected {
             frame.buffer_mut().set_style(line, app.theme.selected);
         }
@@ -56,6 +52,26 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let changes = if diff.changes.len() == 1 { "change" } else { "changes" };
     let foot = Rect { y: last, height: 1, ..inner };
     frame.render_widget(Line::styled(format!("{} {changes}", diff.changes.len()), app.theme.faint), foot);
+}
+
+/// How wide each column is: as its widest text, and the item with what the others leave; the last one is cut where there is
+/// no room.
+fn columns(diff: &Diff, room: usize) -> [usize; 5] {
+    let mut columns = change::HEADINGS.map(UnicodeWidthStr::width);
+    for change in &diff.changes {
+        for (column, cell) in columns.iter_mut().zip(change::cells(change)) {
+            *column = cell.width().max(*column);
+        }
+    }
+    let mut left = room.saturating_sub(columns[1..].iter().map(|column| column + GAP.len()).sum());
+    left = left.max(LEAST).min(room);
+    columns[0] = columns[0].min(left);
+    let mut used = 0;
+    for column in &mut columns {
+        *column = (*column).min(room.saturating_sub(used));
+        used += *column + GAP.len();
+    }
+    columns
 }
 
 fn title(app: &App) -> String {

@@ -11,6 +11,7 @@ use super::{
 };
 use context_window::{report, widgets::CompactionMarker};
 use ratatui::{Frame, layout::Rect, text::Line};
+use unicode_width::UnicodeWidthStr;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let rows = app.subject.rows.len();
@@ -94,17 +95,9 @@ fn lines(app: &App, row: &LogRow, columns: u16) -> Vec<Line<'static>> {
                 " "
             };
             let id: String = report::printable(id.as_str()).chars().take(width).collect();
-            // A line shows no more than it has columns, however long the message is.
-            let start: Vec<String> = app
-                .subject
-                .row_text(row)
-                .iter()
-                .skip(1)
-                .map(|text| text.chars().take(400).collect())
-                .collect();
-            let said = start.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
-            let text =
-                format!("{sign} {id:width$}  {:9}  {}", message.role().name(), report::printable(&said));
+            let who = format!("{sign} {id:width$}  {:9}  ", message.role().name());
+            let room = usize::from(columns).saturating_sub(who.width());
+            let text = who + &report::cut(&said(app, row, room), room);
             let style = if *archived || later { app.theme.faint } else { ratatui::style::Style::new() };
             vec![Line::styled(text, style)]
         }
@@ -120,4 +113,30 @@ fn lines(app: &App, row: &LogRow, columns: u16) -> Vec<Line<'static>> {
             vec![Line::styled(said, app.theme.warning)]
         }
     }
+}
+
+/// What a message says, in a line: from its beginning, or from shortly before what is looked for where that stands further on
+/// than so many columns.
+fn said(app: &App, row: &LogRow, columns: usize) -> String {
+    const BEFORE: usize = 20;
+    let texts = app.subject.row_text(row);
+    let texts = texts.get(1..).unwrap_or_default();
+    let start = in_a_line(texts.iter().copied());
+    if app.sought.is_empty() || report::cut(&start, columns).contains(&*app.sought) {
+        return start;
+    }
+    let mut hits = texts.iter().enumerate();
+    let Some((number, at)) = hits.find_map(|(number, text)| Some((number, text.find(&*app.sought)?))) else {
+        return start;
+    };
+    let (before, _) = texts[number].split_at(at);
+    let from = before.char_indices().rev().take(BEFORE).last().map_or(at, |(from, _)| from);
+    let rest = texts[number + 1..].iter().copied();
+    format!("… {}", in_a_line(std::iter::once(&texts[number][from..]).chain(rest)))
+}
+
+/// A line shows no more than it has columns, however long a text is.
+fn in_a_line<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let starts: Vec<String> = texts.map(|text| text.chars().take(400).collect()).collect();
+    report::printable(&starts.join(" ").split_whitespace().collect::<Vec<_>>().join(" "))
 }

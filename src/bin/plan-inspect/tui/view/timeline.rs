@@ -2,8 +2,8 @@
 
 use super::{
     super::{
-        layout::inside,
-        state::{App, Known},
+        layout::{Places, inside},
+        state::{App, Known, View},
     },
     pane, say,
 };
@@ -11,13 +11,14 @@ use crate::prompt::Figures;
 use context_window::report;
 use ratatui::{
     Frame,
-    layout::{Constraint, Layout, Rect},
+    layout::{Constraint, Layout, Position, Rect},
     style::Style,
     text::Line,
 };
+use std::ops::Range;
 
 /// Columns of a bar, where there are few prompts.
-const WIDEST: u16 = 7;
+const WIDEST: usize = 7;
 
 /// Rows of the chart.
 const CHART: u16 = 8;
@@ -65,6 +66,36 @@ fn heading(app: &App) -> String {
     format!("Timeline · {which}{}{planning}", reuse.unwrap_or_default())
 }
 
+/// The bars of the chart: one for each prompt, or for several where there are more prompts than columns.
+#[derive(Clone, Copy)]
+struct Columns {
+    marks: usize,
+    count: usize,
+    wide: usize,
+}
+
+impl Columns {
+    fn of(marks: usize, width: usize) -> Self {
+        let count = marks.min(width);
+        Self { marks, count, wide: width.checked_div(count).unwrap_or(1).min(WIDEST) }
+    }
+
+    /// The places of the prompts that a bar stands for; it is as high as the last one of them.
+    fn prompts(self, column: usize) -> Range<usize> {
+        let first_of = |column: usize| column * self.marks / self.count;
+        first_of(column)..first_of(column + 1)
+    }
+}
+
+/// The place of the prompt whose bar stands here, of the chart in the plan view or in its own.
+pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
+    let places = Places::of(app.size);
+    let area = inside(if app.view == View::Timeline { areas(places.body)[0] } else { places.strip });
+    let columns = Columns::of(app.marks.len(), area.width.into());
+    let column = usize::from(at.x.checked_sub(area.x)?).checked_div(columns.wide)?;
+    (area.contains(at) && column < columns.count).then(|| columns.prompts(column).end - 1)
+}
+
 /// One column a prompt, or several prompts; repeated tokens below, new ones above, `C` where it was compacted.
 fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if let Known::Failed(error) = &app.replayed {
@@ -80,15 +111,12 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let parts = u128::from(tokens) * u128::from(height) * 2 / u128::from(whole);
         u16::try_from(parts).unwrap_or(u16::MAX)
     };
-    // Where there are more prompts than columns, each column stands for the last one of its share.
-    let columns = app.marks.len().min(width);
-    let wide = u16::try_from(width / columns).unwrap_or(1).min(WIDEST);
-    let first_of = |column: usize| column * app.marks.len() / columns;
-    for column in 0..columns {
-        let (from, to) = (first_of(column), first_of(column + 1));
-        let mark = &app.marks[to - 1];
-        let x = area.x + u16::try_from(column).unwrap_or_default() * wide;
-        let bar = usize::from(if wide > 2 { wide - 1 } else { wide });
+    let columns = Columns::of(app.marks.len(), width);
+    for column in 0..columns.count {
+        let prompts = columns.prompts(column);
+        let mark = &app.marks[prompts.end - 1];
+        let x = area.x + u16::try_from(column * columns.wide).unwrap_or_default();
+        let bar = if columns.wide > 2 { columns.wide - 1 } else { columns.wide };
         let (all, reused) = (
             eighths(mark.figures.tokens).max(1),
             eighths(mark.figures.repeats().map_or(0, |(tokens, _)| tokens)),
@@ -104,10 +132,10 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
             };
             frame.buffer_mut().set_string(x, y, symbol.repeat(bar), style);
         }
-        let selected = (from..to).contains(&app.prompt.selected);
+        let selected = prompts.contains(&app.prompt.selected);
         // A column of several prompts shows what happened at any of them.
-        let over = app.marks[from..to].iter().any(|mark| mark.figures.over > 0);
-        let compacted = (from..to).any(|place| app.was_compacted(place));
+        let over = app.marks[prompts.clone()].iter().any(|mark| mark.figures.over > 0);
+        let compacted = prompts.clone().any(|place| app.was_compacted(place));
         let (symbol, style) = match (over, compacted, selected) {
             (true, ..) => ("!", app.theme.alarm),
             (_, true, _) => ("C", app.theme.heading),
@@ -116,7 +144,7 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
         };
         frame.buffer_mut().set_string(x, area.y + height, symbol, style);
     }
-    let legend = "█ repeated ░ new C compacted ! over";
+    let legend = "█ repeated ░ new ▓ both C compacted ! over";
     let line = Rect { y: area.y + height + 1, height: 1, ..area };
     frame.render_widget(Line::styled(legend, app.theme.faint), line);
 }
@@ -134,7 +162,8 @@ fn prompts(frame: &mut Frame<'_>, app: &App, area: Rect) {
     for (place, y) in rows {
         let line = Rect { y, height: 1, ..area };
         let before = place.checked_sub(1).map(|before| &app.marks[before].figures);
-        frame.render_widget(Line::raw(prompt(&app.marks[place].figures, before)), line);
+        let text = report::cut(&prompt(&app.marks[place].figures, before), area.width.into());
+        frame.render_widget(Line::raw(text), line);
         if place == app.prompt.selected {
             frame.buffer_mut().set_style(line, app.theme.selected);
         }

@@ -1,0 +1,202 @@
+//! Every key, and what is found and opened by keys.
+
+use super::{
+    super::{
+        keys::BINDINGS,
+        script::Script,
+        state::{Known, Order, Pane, Popup, View},
+    },
+    CHAT, TALK, screen, selected,
+};
+
+/// A walk through every view and every key, with what each of them has to do.
+#[test]
+fn every_key_does_what_the_help_says() {
+    let mut it = screen(CHAT, (120, 40), "");
+    let press = |it: &mut Script, keys: &str| it.press(keys).unwrap();
+    let total = it.app.list.rows.len();
+    assert_eq!(total, 15);
+
+    press(&mut it, "G");
+    assert_eq!(it.app.list.place.selected, total - 1);
+    press(&mut it, "gj<Down><Up>kl");
+    assert_eq!((it.app.list.place.selected, it.app.pane), (0, Pane::Detail));
+    press(&mut it, "h<Tab><Tab>");
+    assert_eq!(it.app.pane, Pane::Sections);
+    press(&mut it, "jj<Enter>");
+    assert_eq!((it.app.pane, it.app.list.rows.len()), (Pane::Items, 5));
+    press(&mut it, "<Esc>");
+    assert_eq!(it.app.list.rows.len(), total);
+
+    press(&mut it, "i");
+    assert_eq!(it.app.list.rows.len(), 13);
+    press(&mut it, "x");
+    assert_eq!(it.app.list.rows.len(), 2);
+    press(&mut it, "a/care<Enter>");
+    assert_eq!((it.app.list.rows.len(), it.app.row_id()), (1, Some(("care", true))));
+    assert!(matches!(&it.app.explained.1, Known::Answered(said) if said.contains("comes in")));
+    press(&mut it, "/<C-u>wrong:x tokens:5<Enter>");
+    assert!(it.app.note.contains("is no key"), "{}", it.app.note);
+    press(&mut it, "<Esc><Esc>");
+    assert_eq!(it.app.list.rows.len(), total);
+
+    press(&mut it, "sg");
+    assert_eq!(it.app.row_id().map(|row| row.0), Some("postage"), "the largest first");
+    press(&mut it, "Sssss");
+    press(&mut it, "Sg");
+    assert_eq!(it.app.row_id().map(|row| row.0), Some("s0"));
+
+    press(&mut it, "+>");
+    assert_eq!(it.app.what_if.budget, Some(440));
+    press(&mut it, ">>-.");
+    assert_eq!(it.app.what_if.budget, Some(524));
+    assert!(it.app.known().unwrap().came.iter().any(|id| id.as_str() == "care"), "57 more bring it in");
+    press(&mut it, "u");
+    assert_eq!(it.app.what_if.budget, None, "sliding is undone in one");
+    press(&mut it, "<lt>,=");
+    assert_eq!(it.app.what_if.budget, None);
+
+    press(&mut it, "g/id:m0<Enter>p");
+    assert_eq!(it.app.what_if.pins.get("m0"), Some(&true));
+    assert_eq!(super::super::filter::reason(it.app.row().unwrap()), "pinned");
+    press(&mut it, "p");
+    assert!(it.app.what_if.is_empty());
+    press(&mut it, "t");
+    assert!(it.app.known().unwrap().went.iter().any(|id| id.as_str() == "m0"), "its TTL is used up");
+    press(&mut it, "wu<Esc>");
+    assert!(
+        matches!(&it.orders[0], Order::Write(json) if json.contains("\"m0\": true") && json.contains("support-chat.json")),
+        "{:?}",
+        it.orders
+    );
+    press(&mut it, "/id:care<Enter>p");
+    assert!(it.app.note.contains("documents are not pinned"));
+    press(&mut it, "y");
+    assert_eq!(it.orders[1], Order::Copy("care".into()));
+    press(&mut it, "<Esc>");
+
+    press(&mut it, "[");
+    assert_eq!(it.app.place_of_prompt(), Some(2));
+    assert_eq!(it.app.plan().unwrap().messages().len(), it.app.marks[2].figures.messages + 3);
+    press(&mut it, "]]");
+    assert_eq!(it.app.place_of_prompt(), Some(3));
+    assert!(it.app.note.contains("last prompt"));
+    press(&mut it, "2gl");
+    assert_eq!((it.app.view, it.app.prompt.selected), (View::Timeline, 1));
+    press(&mut it, "<Enter>");
+    assert_eq!((it.app.view, it.app.place_of_prompt()), (View::Plan, Some(1)));
+    press(&mut it, "d");
+    assert_eq!(it.app.view, View::Diff);
+    press(&mut it, "<Enter>");
+    assert_eq!(it.app.view, View::Plan);
+
+    press(&mut it, "4<PgDn><C-d><C-u><PgUp>5");
+    assert_eq!((it.app.view, it.app.config.selected), (View::Log, 0));
+    press(&mut it, "g<Enter>");
+    assert_eq!(it.app.popup, Some(Popup::Detail));
+    press(&mut it, "<Esc>1?");
+    assert_eq!(it.app.popup, Some(Popup::Help));
+    press(&mut it, "jq<F1><Esc><Esc><Esc>");
+    assert_eq!((it.app.popup, it.app.view), (None, View::Plan));
+    press(&mut it, "!");
+    assert_eq!(it.app.popup, Some(Popup::Notices));
+    press(&mut it, "<Esc>");
+    press(&mut it, "<Space>");
+    assert!(it.app.note.contains("--follow"));
+    assert!(!it.orders.contains(&Order::Quit), "Esc never quits");
+    press(&mut it, "q<C-z>");
+    assert_eq!(it.orders[2..], [Order::Quit, Order::Suspend]);
+    press(&mut it, "/abc<C-c>");
+    assert_eq!(it.orders.last(), Some(&Order::Quit), "Ctrl-C quits from anywhere");
+}
+
+#[test]
+fn compactions_are_found_and_open() {
+    let mut it = screen(TALK, (80, 24), "{");
+    let place = it.app.place_of_prompt().unwrap();
+    assert!(it.app.marks[place].figures.compactions > it.app.marks[place - 1].figures.compactions);
+    it.press("{").unwrap();
+    assert!(it.app.note.contains("no compaction that way"));
+    it.press("5g}e").unwrap();
+    assert_eq!(it.app.open.iter().collect::<Vec<_>>(), [&1]);
+    assert!(it.text().unwrap().contains("[-]"));
+    it.press("e").unwrap();
+    assert!(it.app.open.is_empty());
+}
+
+/// What is looked for is seen, wherever in a message it stands.
+#[test]
+fn what_is_found_is_in_sight() {
+    let (mut found, mut further_on) = (0, 0);
+    for word in ["wheat", "rolls", "Friday", "shelf", "grams", "salt", "60"] {
+        let mut it = screen(TALK, (80, 24), "5g");
+        it.press(&format!("/{word}<Enter>")).unwrap();
+        let (mut seen, first) = (0, it.app.log.selected);
+        while seen == 0 || it.app.log.selected != first {
+            if it.app.note.contains("is not in the log") {
+                break;
+            }
+            if matches!(
+                it.app.subject.rows[it.app.log.selected],
+                super::super::subject::LogRow::Message { .. }
+            ) {
+                assert!(selected(&it).contains(word), "{word}: {}", selected(&it));
+                found += 1;
+                further_on += usize::from(selected(&it).contains("  … "));
+            }
+            seen += 1;
+            it.press("n").unwrap();
+        }
+    }
+    assert!(found >= 20 && further_on > 0, "{found} {further_on}");
+}
+
+/// Messages that are out for one reason are one row: each of them finds it by its id, and others do not.
+#[test]
+fn a_message_inside_of_a_row_is_found() {
+    let mut it = screen("examples/long-talk.json --budget 120", (120, 40), "x");
+    let runs = |it: &Script| -> Vec<String> {
+        let plan = it.app.plan().unwrap();
+        let rows = it.app.list.rows.iter().filter_map(|at| plan.row_at(*at as usize));
+        rows.map(|row| context_window::report::row(plan, row).id).collect()
+    };
+    let run = runs(&it).into_iter().find(|id| id.contains("..")).unwrap();
+    let ends: Vec<usize> = run
+        .split_once(" (")
+        .unwrap()
+        .0
+        .split("..")
+        .map(|id| id.strip_prefix('m').unwrap().parse().unwrap())
+        .collect();
+    assert!(ends[0] + 1 < ends[1], "{run}");
+    for (at, found) in [(ends[0] + 1, true), (ends[1], true), (ends[1] + 1, false)] {
+        it.press(&format!("/<C-u>id:m{at}<Enter>")).unwrap();
+        assert_eq!(runs(&it).contains(&run), found, "m{at} in {run}");
+    }
+}
+
+#[test]
+fn every_binding_is_in_the_help() {
+    let text = screen(CHAT, (120, 40), "?").text().unwrap();
+    for binding in BINDINGS {
+        assert!(text.contains(binding.does), "{}", binding.shown);
+    }
+}
+
+#[test]
+fn every_key_is_on_the_page() {
+    let page = std::fs::read_to_string("docs/screen.md").unwrap();
+    for binding in BINDINGS {
+        assert!(page.contains(&format!("| `{}` | {} |", binding.shown, binding.does)), "{}", binding.shown);
+    }
+}
+
+#[test]
+fn names_of_keys_that_are_none_are_refused() {
+    let mut it = screen(CHAT, (80, 24), "");
+    assert!(it.press("<Entre>").unwrap_err().to_string().contains("<Entre> is no key"));
+    assert_eq!(super::super::size("120x40"), Ok((120, 40)));
+    for wrong in ["120", "0x5", "x", "-1x3", "120x40x2", "99999x9"] {
+        assert!(super::super::size(wrong).is_err(), "{wrong}");
+    }
+}

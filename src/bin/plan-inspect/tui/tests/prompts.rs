@@ -1,0 +1,116 @@
+//! Earlier prompts, and what is tried at them: held against the planner.
+
+use super::{
+    super::{
+        script::Script,
+        state::{Known, Order},
+    },
+    CHAT, OVER, TALK, TALK_SMALL, screen,
+};
+
+/// What `w` writes is tried again with `--what-if`: the same plan at the same prompt, and undone the same way.
+#[test]
+fn what_was_written_is_tried_again() {
+    let path = std::env::temp_dir().join(format!("context-window-{}-what-if.json", std::process::id()));
+    for (arguments, keys) in [
+        (CHAT, "+<lt><lt>"),
+        (CHAT, "g/id:m0<Enter>p<Esc>x."),
+        (CHAT, "/id:m1<Enter>t<Esc>"),
+        (CHAT, "/id:customer<Enter>p<Esc>"),
+        (TALK, "[[[+,"),
+        (TALK_SMALL, "2g<Enter>+>>"),
+    ] {
+        let mut it = screen(arguments, (120, 40), keys);
+        it.press("w").unwrap();
+        let Some(Order::Write(text)) = it.orders.first() else {
+            panic!("{arguments} {keys}: nothing was written");
+        };
+        std::fs::write(&path, text).unwrap();
+        let mut again = screen(&format!("{arguments} --what-if {}", path.display()), (120, 40), "");
+        assert_eq!((&again.app.what_if, &again.app.at), (&it.app.what_if, &it.app.at), "{arguments} {keys}");
+        let fingerprint = |it: &Script| it.app.plan().unwrap().fingerprint();
+        assert_eq!(fingerprint(&again), fingerprint(&it), "{arguments} {keys}");
+        again.press("u").unwrap();
+        assert!(again.app.what_if.is_empty());
+        assert_eq!(fingerprint(&again), again.app.known().unwrap().base.fingerprint());
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// Where there are more prompts than columns, a column shows what happened at any of its own.
+#[test]
+fn nothing_is_lost_in_a_crowded_timeline() {
+    let mut it = screen(TALK, (80, 24), "2");
+    let calm = it.app.marks[0].clone();
+    it.app.marks = (0..1_000)
+        .map(|place| {
+            let mut mark = calm.clone();
+            mark.figures.number = place + 1;
+            mark.figures.over = u64::from(place == 340);
+            mark.figures.compactions = usize::from(place >= 700);
+            mark
+        })
+        .collect();
+    let picture = it.text().unwrap();
+    let signs = picture.lines().find(|line| line.contains('!') && !line.contains("repeated")).unwrap();
+    assert_eq!((signs.matches('!').count(), signs.matches('C').count()), (1, 1), "{picture}");
+    let column = |sign: char| signs.chars().position(|c| c == sign).unwrap();
+    assert_eq!((column('!'), column('C')), (1 + 340 * 78 / 1_000, 1 + 700 * 78 / 1_000));
+}
+
+/// What an earlier prompt shows is what the replay planned.
+#[test]
+fn earlier_prompts_are_those_of_the_replay() {
+    for arguments in [CHAT, TALK, OVER, "examples/agent-parallel-tools.json --budget 300"] {
+        let mut it = screen(arguments, (120, 40), "");
+        for place in (0..it.app.marks.len().saturating_sub(1)).rev() {
+            it.press("[").unwrap();
+            assert_eq!(it.app.place_of_prompt(), Some(place), "{arguments}");
+            let (plan, mark) = (it.app.plan().unwrap(), &it.app.marks[place]);
+            let repeated = plan.repeated().map(|prefix| (prefix.tokens, prefix.of));
+            assert_eq!(
+                (plan.total.n, repeated),
+                (mark.figures.tokens, mark.figures.repeats()),
+                "{arguments}, prompt {place}"
+            );
+        }
+    }
+}
+
+/// The budget that the detail names is the one at which the slider brings the item in, at every prompt.
+#[test]
+fn what_is_said_of_other_budgets_is_what_they_do() {
+    let mut tried = 0;
+    for arguments in [CHAT, TALK_SMALL, OVER, "examples/agent-parallel-tools.json --budget 200"] {
+        let mut it = screen(arguments, (120, 40), "x");
+        for _ in 0..it.app.marks.len() {
+            for place in 0..it.app.list.rows.len() {
+                it.press(&format!("g{}", "j".repeat(place))).unwrap();
+                let Known::Answered(said) = &it.app.explained.1 else { panic!("{arguments}: not explained") };
+                let budget = said
+                    .lines()
+                    .find_map(|line| line.trim().strip_prefix("comes in       at ")?.split(", ").next());
+                let Some(budget) = budget else { continue };
+                let budget: u64 = budget.replace(',', "").parse().unwrap();
+                let (id, document) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)).unwrap();
+                for (budget, enters) in [(budget, true), (budget - 1, false)] {
+                    let what_if =
+                        super::super::what_if::WhatIf { budget: Some(budget), ..Default::default() };
+                    let question =
+                        super::super::ask::Question::Plan { ticket: 0, at: it.app.at.clone(), what_if };
+                    let answer = super::super::ask::answer(&it.app.subject, &question);
+                    let Some(super::super::ask::Answer::Planned { answer: Ok(planned), .. }) = answer else {
+                        panic!("no plan")
+                    };
+                    let is_in = planned.plan.included.iter().any(|item| {
+                        item.id.as_str() == id && document == (item.section == context_window::Section::Rag)
+                    });
+                    assert_eq!(is_in, enters, "{arguments}: {id} at {budget}");
+                    tried += 1;
+                }
+            }
+            it.press("[").unwrap();
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
