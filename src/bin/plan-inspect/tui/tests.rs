@@ -155,3 +155,18 @@ fn without_colour_there_is_none_and_the_text_is_the_same() {
         assert_eq!(plain.text().unwrap(), screen(arguments, (120, 40), keys).text().unwrap(), "{keys}");
     }
 }
+
+/// What has no room in the head is not there, rather than half there; the prompt and what the file does always are.
+#[test]
+fn the_head_is_never_cut() {
+    for width in 60..140 {
+        let mut script = screen(CHAT, (width, 24), "[");
+        script.app.follow = super::state::Follow::Paused(None);
+        let text = script.text().unwrap();
+        let head = text.lines().next().unwrap();
+        let whole = format!("plan {}", script.app.known().unwrap().fingerprint);
+        assert!(head.contains(" · prompt 3/4") && head.contains(" · paused"), "{width}: {head}");
+        assert!(!head.contains("plan ") || head.contains(&whole), "{width}: {head}");
+        assert!(!head.contains("gp") || head.contains("gpt-4o"), "{width}: {head}");
+    }
+}

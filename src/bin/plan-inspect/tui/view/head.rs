@@ -71,10 +71,12 @@ fn title(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let (prompt, prompts) = (report::grouped(prompt as u64), report::grouped(prompts as u64));
         left.push(Span::raw(format!(" · prompt {prompt}/{prompts}")));
     }
+    let always = left.len();
     if let Some(planned) = app.known() {
         left.push(Span::raw(format!(" · {}", report::brief(&planned.plan.model))));
         left.push(Span::styled(format!(" · plan {}", planned.fingerprint), app.theme.faint));
     }
+    let last = left.len();
     match app.follow {
         Follow::No => {}
         Follow::Yes if app.unread => left.push(Span::styled(" · file not readable", app.theme.alarm)),
@@ -82,6 +84,12 @@ fn title(frame: &mut Frame<'_>, app: &App, area: Rect) {
         Follow::Paused(_) => left.push(Span::styled(" · paused", app.theme.warning)),
     }
     let room = Rect { width: (area.width - width).saturating_sub(1), ..area };
+    // Where there is little room, the plan's fingerprint goes first, then the model.
+    for place in (always..last).rev() {
+        if left.iter().map(Span::width).sum::<usize>() > usize::from(room.width) {
+            left.remove(place);
+        }
+    }
     frame.render_widget(Line::from(left), room);
 }
 
