@@ -261,6 +261,35 @@ fn what_grows_is_followed() {
     it.is_sane(0);
 }
 
+/// `y` asks the terminal to copy (OSC 52), `w` writes a file: both are there after the screen is gone.
+#[test]
+fn what_is_copied_and_written_stays() {
+    let Some(it) = Terminal::open("copy", (120, 40)) else { return };
+    it.tmux(&["set-option", "-s", "set-clipboard", "on"]);
+    let root = env!("CARGO_MANIFEST_DIR");
+    let session = format!("{root}/examples/support-chat.json");
+    it.start(&format!("cd {}; plan-inspect tui {session} --budget 400", it.folder.display()));
+    it.shows("- hours");
+    it.keys(&["/", "c", "a", "r", "e", "Enter", "y"]);
+    it.shows("copied care");
+    it.becomes("the copied id", |_| it.tmux(&["show-buffer"]).stdout == b"care");
+    it.keys(&["Escape", "+", ".", ".", "w"]);
+    it.shows("written to what-if.json");
+    it.keys(&["u", ".", "w"]);
+    it.shows("written to what-if-2.json");
+    it.keys(&["q"]);
+    it.is_sane(0);
+    it.type_in(&format!("clear; cd {}", it.folder.display()));
+    it.waits();
+    let binary = assert_cmd::cargo::cargo_bin("plan-inspect");
+    let again = format!("{} tui {session} --budget 400 --what-if what-if.json", binary.display());
+    it.type_in(&again);
+    it.shows("480 (session 400)");
+    it.shows("+ care");
+    it.keys(&["q"]);
+    it.is_sane(0);
+}
+
 #[test]
 fn without_a_terminal_it_says_so() {
     let output = Command::new(assert_cmd::cargo::cargo_bin("plan-inspect"))
