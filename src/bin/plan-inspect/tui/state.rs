@@ -114,6 +114,17 @@ impl Cursor {
     }
 }
 
+/// What the plan on the screen is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// The plan without what is tried.
+    Untried,
+    /// The session of `--against`.
+    Other,
+    /// The prompt before.
+    Before,
+}
+
 /// What became of a question.
 #[derive(Debug)]
 pub(crate) enum Known<T> {
@@ -167,6 +178,8 @@ pub(crate) struct App {
     /// The row that is explained, and what is said of it.
     pub(crate) explained: (String, Known<String>),
     pub(crate) diff: Known<Diff>,
+    /// Which comparison was asked for, where there are several.
+    pub(crate) compared: Option<Comparison>,
     pub(crate) differences: Cursor,
     pub(crate) marks: Vec<Mark>,
     pub(crate) replayed: Known<()>,
@@ -216,6 +229,7 @@ impl App {
             scrolled: 0,
             explained: (String::new(), Known::Nothing),
             diff: Known::Nothing,
+            compared: None,
             differences: Cursor::default(),
             marks: Vec::new(),
             replayed: Known::Nothing,
@@ -264,6 +278,23 @@ impl App {
             Known::Answered(planned) => Some(planned),
             _ => None,
         }
+    }
+
+    /// What there is to compare with, the nearest first.
+    pub(crate) fn comparisons(&self) -> Vec<Comparison> {
+        let before = self.place_of_prompt().is_some_and(|place| place > 0);
+        let all = [
+            (Comparison::Untried, !self.what_if.is_empty()),
+            (Comparison::Other, self.subject.against.is_some()),
+            (Comparison::Before, before),
+        ];
+        all.into_iter().filter(|(_, is_there)| *is_there).map(|(comparison, _)| comparison).collect()
+    }
+
+    /// What it is compared with: what was asked for, else the nearest.
+    pub(crate) fn comparison(&self) -> Option<Comparison> {
+        let all = self.comparisons();
+        self.compared.filter(|asked| all.contains(asked)).or(all.first().copied())
     }
 
     /// The selected row of the plan.

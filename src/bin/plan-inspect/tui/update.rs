@@ -16,7 +16,7 @@ use super::{
 };
 use context_window::{LoadedConfig, Section};
 use moves::{page, scrolls, sideways, step, turn_pane};
-use prompts::{comparison, to_compaction, to_number, to_prompt};
+use prompts::{compare, comparison, to_compaction, to_number, to_prompt};
 use ratatui::{
     crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
     layout::Rect,
@@ -259,7 +259,10 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         Action::Pin => return pin(app),
         Action::Expire => return expire(app),
         Action::Undo => return undo(app),
-        Action::Diff => return show(app, View::Diff),
+        Action::Diff => {
+            compare(app);
+            return show(app, View::Diff);
+        }
         Action::Copy => match app.row_id() {
             Some((id, _)) => {
                 let id = id.to_owned();

@@ -22,7 +22,7 @@ use ratatui::{
     Frame,
     layout::Rect,
     style::Style,
-    text::Line,
+    text::{Line, Span},
     widgets::{Block, Paragraph},
 };
 pub(super) use timeline::{prompt_at, prompts_area};
@@ -61,6 +61,17 @@ fn pane(app: &App, title: &str, focused: bool) -> Block<'static> {
     let title = if focused { format!("[{title}]") } else { format!(" {title} ") };
     let style = if focused { app.theme.heading } else { app.theme.faint };
     Block::bordered().title(title).border_style(style).title_style(app.theme.heading)
+}
+
+/// Draws as many of these, from the first on, as have room in a line as a whole.
+fn render_whole(frame: &mut Frame<'_>, spans: Vec<Span<'_>>, area: Rect) {
+    let mut room = usize::from(area.width);
+    let whole = spans.into_iter().enumerate().take_while(|(at, span)| {
+        let fits = span.width() <= room || *at == 0;
+        room = room.saturating_sub(span.width());
+        fits
+    });
+    frame.render_widget(whole.map(|(_, span)| span).collect::<Line<'_>>(), area);
 }
 
 /// A message in the middle of nothing.

@@ -177,9 +177,11 @@ fn a_message_inside_of_a_row_is_found() {
 
 #[test]
 fn every_binding_is_in_the_help() {
-    let text = screen(CHAT, (120, 40), "?").text().unwrap();
-    for binding in BINDINGS {
-        assert!(text.contains(binding.does), "{}", binding.shown);
+    for size in [(120, 40), (60, 40)] {
+        let text = screen(CHAT, size, "?").text().unwrap();
+        for binding in BINDINGS {
+            assert!(text.contains(binding.does), "{} at {size:?}", binding.shown);
+        }
     }
 }
 

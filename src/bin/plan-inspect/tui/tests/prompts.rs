@@ -3,7 +3,7 @@
 use super::{
     super::{
         script::Script,
-        state::{Known, Order},
+        state::{Comparison, Known, Order},
     },
     CHAT, OVER, TALK, TALK_SMALL, screen,
 };
@@ -35,6 +35,47 @@ fn what_was_written_is_tried_again() {
         assert_eq!(fingerprint(&again), again.app.known().unwrap().base.fingerprint());
     }
     std::fs::remove_file(&path).unwrap();
+}
+
+/// `d` goes through everything there is to compare with, and each comparison is what the planner says of the two.
+#[test]
+fn every_comparison_is_reached() {
+    let other = "--against examples/agent-parallel-tools.json";
+    let titles = |arguments: &str, keys: &str| -> Vec<String> {
+        let mut it = screen(arguments, (120, 40), keys);
+        let mut titles = Vec::new();
+        for _ in 0..4 {
+            it.press("d").unwrap();
+            let text = it.text().unwrap();
+            let title = text.lines().find_map(|line| line.split_once("[Diff · ")?.1.split_once(']')).unwrap();
+            titles.push(title.0.to_owned());
+            assert!(matches!(it.app.diff, Known::Answered(_)), "{title:?}");
+        }
+        titles
+    };
+    let tried = "what is tried, against the plan without it · d for another";
+    let other_one = "this session, with what is tried, against the other one · d for another";
+    let before = "this prompt, with what is tried, against the one before · d for another";
+    assert_eq!(titles(&format!("{CHAT} {other}"), "+,"), [tried, other_one, before, tried]);
+    assert_eq!(titles(CHAT, "+,"), [tried, before, tried, before]);
+    assert_eq!(titles(CHAT, ""), ["this prompt, against the one before"; 4]);
+
+    let mut it = screen(&format!("{CHAT} {other}"), (120, 40), "+,d");
+    let changes = |it: &Script| match &it.app.diff {
+        Known::Answered(diff) => diff.changes.iter().map(|change| change.id.to_string()).collect::<Vec<_>>(),
+        _ => panic!("no answer"),
+    };
+    let mut came_and_went: Vec<String> = Vec::new();
+    let planned = it.app.known().unwrap();
+    came_and_went.extend(planned.came.iter().chain(&planned.went).map(ToString::to_string));
+    assert!(!came_and_went.is_empty() && came_and_went.iter().all(|id| changes(&it).contains(id)));
+    it.press("d").unwrap();
+    assert!(changes(&it).iter().any(|id| id == "m6"), "the other session has no such question");
+    // Elsewhere it begins anew with the nearest.
+    it.press("1d").unwrap();
+    assert_eq!(it.app.comparison(), Some(Comparison::Untried));
+    it.press("d3u").unwrap();
+    assert_eq!(it.app.comparison(), Some(Comparison::Other));
 }
 
 /// Where there are more prompts than columns, a column shows what happened at any of its own.

@@ -2,7 +2,7 @@
 
 use super::super::{
     ask::Question,
-    state::{App, Known, View},
+    state::{App, Comparison, Known, View},
     subject::LogRow,
     what_if::WhatIf,
 };
@@ -69,21 +69,34 @@ pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
     questions
 }
 
-/// What the diff view asks: what is tried against the plan without it, else the other session, else the prompt before.
+/// What the diff view asks.
 pub(super) fn comparison(app: &mut App) -> Option<Question> {
-    let to = (app.at.clone(), app.what_if.clone());
-    let from = if !app.what_if.is_empty() {
-        Some((app.at.clone(), WhatIf::default()))
-    } else if app.subject.against.is_some() {
-        None
-    } else {
-        let place = app.place_of_prompt().and_then(|place| place.checked_sub(1));
-        let Some(place) = place else {
+    let from = match app.comparison() {
+        Some(Comparison::Untried) => Some((app.at.clone(), WhatIf::default())),
+        Some(Comparison::Other) => None,
+        Some(Comparison::Before) => {
+            let before = app.place_of_prompt()?.checked_sub(1)?;
+            Some((app.at_mark(before), WhatIf::default()))
+        }
+        None => {
             app.diff = Known::Nothing;
             return None;
-        };
-        Some((app.at_mark(place), WhatIf::default()))
+        }
     };
     app.diff = Known::Asked;
-    Some(Question::Compare { ticket: app.ticket, from, to })
+    Some(Question::Compare { ticket: app.ticket, from, to: (app.at.clone(), app.what_if.clone()) })
+}
+
+/// The nearest comparison; where the differences are shown already, the next one.
+pub(super) fn compare(app: &mut App) {
+    if app.view != View::Diff {
+        app.compared = None;
+        return;
+    }
+    let all = app.comparisons();
+    let at = all.iter().position(|one| Some(*one) == app.comparison());
+    app.compared = at.map(|at| all[(at + 1) % all.len()]);
+    if all.len() < 2 {
+        app.note = "there is nothing else to compare with".into();
+    }
 }

@@ -3,7 +3,7 @@
 use super::{
     super::{
         layout::inside,
-        state::{App, Known},
+        state::{App, Comparison, Known},
     },
     pane, say,
 };
@@ -19,7 +19,8 @@ const GAP: &str = "  ";
 const LEAST: usize = 12;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
-    frame.render_widget(pane(app, &title(app), true), area);
+    let title = report::cut(&title(app), usize::from(area.width).saturating_sub(4));
+    frame.render_widget(pane(app, &title, true), area);
     let inner = inside(area);
     let diff = match &app.diff {
         Known::Answered(diff) => diff,
@@ -63,24 +64,32 @@ fn columns(diff: &Diff, room: usize) -> [usize; 5] {
             *column = cell.width().max(*column);
         }
     }
-    let mut left = room.saturating_sub(columns[1..].iter().map(|column| column + GAP.len()).sum());
-    left = left.max(LEAST).min(room);
-    columns[0] = columns[0].min(left);
+    let beside =
+        |columns: [usize; 5], to: usize| columns[1..to].iter().map(|column| column + GAP.len()).sum();
+    // The cause is more than all of what it was before and is now.
+    if room < LEAST.saturating_add(beside(columns, 4)) {
+        (columns[1], columns[2]) = (columns[1].min(LEAST), columns[2].min(LEAST));
+    }
+    columns[0] = columns[0].min(room.saturating_sub(beside(columns, 5)).max(LEAST).min(room));
     let mut used = 0;
     for column in &mut columns {
-        *column = (*column).min(room.saturating_sub(used));
+        let left = room.saturating_sub(used);
+        // A column that nobody could read is not there.
+        if *column > left {
+            *column = if left < LEAST { 0 } else { left };
+        }
         used += *column + GAP.len();
     }
     columns
 }
 
 fn title(app: &App) -> String {
-    let what = if !app.what_if.is_empty() {
-        "what is tried, against the plan without it"
-    } else if app.subject.against.is_some() {
-        "this session, against the other one"
-    } else {
-        "this prompt, against the one before"
+    let this = if app.what_if.is_empty() { "" } else { ", with what is tried" };
+    let what = match app.comparison() {
+        Some(Comparison::Untried) => "what is tried, against the plan without it".to_owned(),
+        Some(Comparison::Other) => format!("this session{this}, against the other one"),
+        Some(Comparison::Before) | None => format!("this prompt{this}, against the one before"),
     };
-    format!("Diff · {what}")
+    let others = if app.comparisons().len() > 1 { " · d for another" } else { "" };
+    format!("Diff · {what}{others}")
 }

@@ -50,7 +50,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, places: &Places) {
     title(frame, app, places.title);
     let Some(plan) = app.plan() else { return };
     fill(frame, app, plan, places.fill);
-    frame.render_widget(facts(app, plan), places.facts);
+    super::render_whole(frame, facts(app, plan), places.facts);
 }
 
 fn title(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -140,7 +140,7 @@ fn level(theme: Theme, plan: &ContextPlan) -> Style {
 }
 
 /// Pressure, the prefix that is repeated, what was billed, and how much there is to be noticed.
-fn facts(app: &App, plan: &ContextPlan) -> Line<'static> {
+fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     let usage = &plan.usage;
     let mut parts = Vec::new();
     if let Some(overflow) = &plan.overflow {
@@ -175,11 +175,10 @@ fn facts(app: &App, plan: &ContextPlan) -> Line<'static> {
     if usage.compactions > 0 {
         parts.push(Span::raw(format!("compacted {}", times(usage.compactions))));
     }
-    let between = parts.into_iter().enumerate().flat_map(|(at, part)| {
-        let gap = if at == 0 { "" } else { " · " };
-        [Span::raw(gap), part]
-    });
-    between.collect()
+    for part in parts.iter_mut().skip(1) {
+        part.content = format!(" · {}", part.content).into();
+    }
+    parts
 }
 
 fn times(count: u64) -> String {
@@ -214,9 +213,13 @@ pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let keys = match app.view {
         View::Plan => "? help  q quit  / filter  a i x show  [ ] prompt  < > budget  p pin  ! notices",
         View::Timeline => "? help  q quit  j k choose  Enter show that prompt  { } compaction  1 plan",
-        View::Diff => "? help  q quit  j k choose  Enter show the item  [ ] prompt  1 plan",
+        View::Diff => "? help  q quit  j k choose  Enter show the item  d other  [ ] prompt  1 plan",
         View::Config => "? help  q quit  j k scroll  1 plan",
         View::Log => "? help  q quit  / find  n N next  Enter open  { } compaction  1 plan",
     };
-    frame.render_widget(Line::styled(keys, app.theme.faint), area);
+    let hints = keys.split("  ").enumerate().map(|(at, hint)| {
+        let gap = if at == 0 { "" } else { "  " };
+        Span::styled(format!("{gap}{hint}"), app.theme.faint)
+    });
+    super::render_whole(frame, hints.collect(), area);
 }

@@ -28,6 +28,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         At::Now => String::new(),
     };
     let title = format!("Log · {place} of {}{sought}{later}", report::grouped(rows as u64));
+    let title = report::cut(&title, usize::from(area.width).saturating_sub(4));
     frame.render_widget(pane(app, &title, true), area);
     let inner = inside(area);
     for (at, y, lines) in in_sight(app, inner) {

@@ -2,11 +2,7 @@
 
 use super::super::state::App;
 use context_window::report;
-use ratatui::{
-    Frame,
-    layout::Rect,
-    text::{Line, Span},
-};
+use ratatui::{Frame, layout::Rect, text::Span};
 use std::fmt::Write as _;
 
 const LABEL: &str = "what-if ";
@@ -58,18 +54,18 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let mut spans = vec![Span::styled(LABEL, style), Span::raw(line), Span::styled(text, style)];
     if let Some(planned) = app.known().filter(|_| tried) {
         let (came, went) = (planned.came.len(), planned.went.len());
-        let mut said = format!("  +{came} -{went}");
-        if let Some((kept, of)) = planned.kept {
-            let percent = u128::from(kept) * 100 / u128::from(of.max(1));
-            let _ = write!(said, ", repeats {percent} %");
-        }
+        let mut said = vec![format!("  +{came} -{went}")];
         let pins = app.what_if.count() - usize::from(app.what_if.budget.is_some());
         if pins > 0 {
-            let _ = write!(said, ", {pins} tried");
+            said.push(format!(", {pins} tried"));
         }
-        spans.push(Span::styled(said, app.theme.warning));
+        if let Some((kept, of)) = planned.kept {
+            let percent = u128::from(kept) * 100 / u128::from(of.max(1));
+            said.push(format!(", repeats {percent} %"));
+        }
+        spans.extend(said.into_iter().map(|said| Span::styled(said, app.theme.warning)));
     } else {
         spans.push(Span::styled(format!("  < > by {}.{} %", app.step / 10, app.step % 10), app.theme.faint));
     }
-    frame.render_widget(Line::from(spans), area);
+    super::render_whole(frame, spans, area);
 }
