@@ -171,6 +171,14 @@ impl Error {
     pub(crate) fn input(place: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(Repr::Input { place: place.into(), detail: detail.into() })
     }
+
+    /// An id used twice, with the place of the session that does so; any other error as it is.
+    pub(crate) fn of_session_at(self, place: impl Into<String>) -> Self {
+        match *self.0 {
+            Repr::DuplicateId { .. } => Self::input(place, self.to_string()),
+            _ => self,
+        }
+    }
 }
 
 impl fmt::Display for Error {

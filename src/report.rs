@@ -19,7 +19,7 @@ mod row;
 mod text;
 mod words;
 
-pub use columns::{cut, fitted, wrapped};
+pub use columns::{cut, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 #[cfg(feature = "html")]
 pub use html::Html;

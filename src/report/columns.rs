@@ -22,6 +22,25 @@ pub fn fitted(text: &str, columns: usize) -> String {
     cut + &" ".repeat(fill)
 }
 
+/// An id in exactly so many columns; where it is longer, without its middle: what tells ids apart is often their end.
+#[must_use]
+pub fn fitted_id(id: &str, columns: usize) -> String {
+    if id.width() <= columns || columns < 3 {
+        return fitted(id, columns);
+    }
+    let (mut from, mut used) = (id.len(), 0);
+    for (at, letter) in id.grapheme_indices(true).rev() {
+        used += letter.width();
+        if used > (columns - 1) / 2 {
+            break;
+        }
+        from = at;
+    }
+    let end = &id[from..];
+    let start = &id[..fitting(id, (columns - 1).saturating_sub(end.width()))];
+    fitted(&format!("{start}…{end}"), columns)
+}
+
 /// A text in lines of at most so many columns, broken between words, and inside of a word that is too long for a line.
 /// One letter that is wider than a line is a line.
 #[must_use]
@@ -106,6 +125,17 @@ mod tests {
         assert_eq!(wrapped(&format!("{family}{family}"), 2), [family, family]);
         assert_eq!(head(&format!("a{family}b"), 3), Some("a"));
         assert_eq!(head("abc", 3), None);
+        for (id, columns, expected) in [
+            ("2hop__150763_14904#6", 20, "2hop__150763_14904#6"),
+            ("2hop__150763_14904#6", 14, "2hop__1…4904#6"),
+            ("m0..m228 (229)", 11, "m0..m…(229)"),
+            ("日本語の名前", 7, "日本…前"),
+            ("日本語の名前", 6, "日…前"),
+            ("abcdef", 2, "a…"),
+        ] {
+            let expected = fitted(expected, columns);
+            assert_eq!(fitted_id(id, columns), expected, "{id} in {columns}");
+        }
         let marks = format!("e{}", "\u{301}".repeat(900));
         assert_eq!(head(&marks, 300).unwrap().chars().count(), 300);
     }
@@ -116,6 +146,7 @@ mod tests {
         for (text, columns) in texts {
             assert!(cut(text, columns).width() <= columns, "{text}");
             assert_eq!(fitted(text, columns).width(), columns, "{text}");
+            assert_eq!(fitted_id(text, columns).width(), columns, "{text}");
             let lines = wrapped(text, columns);
             assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
             assert_eq!(lines.concat(), text);

@@ -40,7 +40,9 @@ impl Explained<'_> {
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let it = self.0;
         let costs = self.cost().map(|cost| format!(", it costs {cost}")).unwrap_or_default();
+        let newest = format!("{}, the newest of them, and the exchange it belongs to", brief(it.id.as_str()));
         let mut lines = vec![
+            ("this is about", if it.first_id.is_some() { newest } else { String::new() }),
             ("prompt budget", format!("{}{costs}", grouped(it.prompt_budget))),
             ("its place has", names(&it.displaced_by)),
         ];

@@ -68,7 +68,11 @@ pub(super) fn meant(key: &str) -> Option<&'static str> {
 
 /// Reads one session; `line` is where its text starts in the file.
 pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Error> {
-    let place = Place { name, line };
+    read(text, Place { name, line }).map_err(|error| error.of_session_at(format!("{name}:{line}")))
+}
+
+fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
+    let Place { name, line } = place;
     let session: wire::Session = match text.as_bytes().first() {
         Some(b'{') => place.parse(text)?,
         Some(b'[') => wire::Session { messages: Some(place.parse(text)?), ..wire::Session::default() },

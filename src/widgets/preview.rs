@@ -6,9 +6,10 @@ use crate::{
     plain::grouped,
     plan::{ContextPlan, Decision},
     reason::IncludedReason,
-    report::{self, fitted},
+    report::{self, RowText, fitted, fitted_id},
 };
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::StatefulWidget};
+use unicode_width::UnicodeWidthStr;
 
 /// Every row of a plan with its sign, its tokens and its reason: what is in, in prompt order, and after it what is out.
 ///
@@ -130,25 +131,35 @@ impl<'a> ContextPreview<'a> {
     }
 }
 
-/// Columns that are given to what is said of a row before anything else is left out.
+/// Columns that are given to what is said of a row before anything else is left out, and those that long ids leave it.
 const WHY: usize = 34;
+const LEAST_WHY: usize = 22;
 const TOKENS: usize = 11;
 const SECTION: usize = 15;
 
-/// How wide names and sections are in so many columns.
-fn widths(columns: usize) -> (usize, usize) {
-    let rest = columns.saturating_sub(2 + TOKENS + 2);
-    let section = if rest >= WHY + 12 + SECTION { SECTION } else { 0 };
-    let names = (rest.saturating_sub(section + WHY)).clamp(8.min(rest), 24);
-    (names, section)
+/// The columns of ids and of sections.
+#[derive(Clone, Copy)]
+struct Widths {
+    ids: usize,
+    section: usize,
+}
+
+impl Widths {
+    /// In so many columns, where the longest id in sight takes so many.
+    fn of(columns: usize, longest: usize) -> Self {
+        let rest = columns.saturating_sub(2 + TOKENS + 2);
+        let section = if rest >= WHY + 12 + SECTION { SECTION } else { 0 };
+        let usual = rest.saturating_sub(section + WHY).clamp(8.min(rest), 24);
+        let most = rest.saturating_sub(section + LEAST_WHY).min(40);
+        Self { ids: usual.max(longest.min(most)), section }
+    }
 }
 
 impl ContextPreview<'_> {
-    fn heading(&self, columns: usize, state: PreviewState) -> String {
-        let (names, section) = widths(columns);
-        let mut text = format!("  {}{:>TOKENS$}  ", fitted("item", names), "tokens");
-        if section > 0 {
-            text += &fitted("section", section);
+    fn heading(&self, columns: usize, widths: Widths, state: PreviewState) -> String {
+        let mut text = format!("  {}{:>TOKENS$}  ", fitted("item", widths.ids), "tokens");
+        if widths.section > 0 {
+            text += &fitted("section", widths.section);
         }
         let place = match self.len() {
             0 => String::new(),
@@ -158,13 +169,11 @@ impl ContextPreview<'_> {
         fitted(&(text + "why"), room) + &place
     }
 
-    fn line(&self, row: Decision<'_>, columns: usize) -> String {
-        let (names, section) = widths(columns);
-        let words = report::row(self.plan, row);
-        let mut text =
-            format!("{} {}{:>TOKENS$}  ", Sign::of(row).symbol(), fitted(&words.id, names), words.tokens);
-        if section > 0 {
-            text += &fitted(row.section().name(), section);
+    fn line(row: Decision<'_>, words: &RowText, columns: usize, widths: Widths) -> String {
+        let (sign, id) = (Sign::of(row).symbol(), fitted_id(&words.id, widths.ids));
+        let mut text = format!("{sign} {id}{:>TOKENS$}  ", words.tokens);
+        if widths.section > 0 {
+            text += &fitted(row.section().name(), widths.section);
         }
         fitted(&(text + &words.why), columns)
     }
@@ -189,13 +198,17 @@ impl StatefulWidget for ContextPreview<'_> {
         state.selected = state.selected.min(self.len().saturating_sub(1));
         let earliest = (state.selected + 1).saturating_sub(height.max(1));
         state.offset = state.offset.clamp(earliest, state.selected).min(self.len().saturating_sub(height));
-        let heading = self.heading(columns, *state);
+        let places = (state.offset..self.len()).take(height);
+        let rows = places.filter_map(|place| Some((place, self.row(place)?)));
+        let rows: Vec<_> = rows.map(|(place, row)| (place, row, report::row(self.plan, row))).collect();
+        let longest = rows.iter().map(|(.., words)| words.id.width()).max();
+        let widths = Widths::of(columns, longest.unwrap_or_default());
+        let heading = self.heading(columns, widths, *state);
         buffer.set_stringn(area.x, area.y, heading, columns, self.theme.heading);
-        for (place, y) in (state.offset..self.len()).zip(area.top() + 1..area.bottom()) {
-            let Some(row) = self.row(place) else { continue };
+        for ((place, row, words), y) in rows.into_iter().zip(area.top() + 1..area.bottom()) {
             let style = self.style(row);
             let style = if place == state.selected { style.patch(self.theme.selected) } else { style };
-            buffer.set_stringn(area.x, y, self.line(row, columns), columns, style);
+            buffer.set_stringn(area.x, y, Self::line(row, &words, columns, widths), columns, style);
         }
     }
 }

@@ -76,6 +76,45 @@ fn what_is_tried_is_checked() {
     assert!(missing.contains("nowhere.json cannot be read"), "{missing}");
 }
 
+/// What is read is never written over, by whatever name it goes.
+#[test]
+fn no_session_is_written_over() {
+    let session = std::fs::read(EXAMPLE).unwrap();
+    let path = file("never-changed.json", &session);
+    let link = path.with_file_name("a-link.json");
+    let _ = std::fs::remove_file(&link);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let hits = file("never-changed-hits.json", br#"[{"id": "d", "text": "t", "score": 1}]"#);
+    let (path, link, hits) = (path.to_str().unwrap(), link.to_str().unwrap(), hits.to_str().unwrap());
+    let dotted = format!("{}/../tmp/never-changed.json", env!("CARGO_TARGET_TMPDIR"));
+    for args in [
+        &[path, "--format", "html", "-o", path][..],
+        &[path, "--format", "json", "-o", &dotted],
+        &[path, "--save-anchor", path],
+        &["replay", path, "--format", "html", "-o", path],
+        &["replay", EXAMPLE, path, "-o", path],
+        &["compact", path, "--apply", path],
+        &[path, "--rag", hits, "-o", hits],
+        #[cfg(unix)]
+        &[path, "-o", link],
+        #[cfg(unix)]
+        &[link, "-o", path],
+    ] {
+        let error = fails(args);
+        assert!(error.contains("expected a"), "{args:?}: {error}");
+        assert_eq!(std::fs::read(path).unwrap(), session, "{args:?}");
+    }
+    assert!(std::fs::read_to_string(hits).unwrap().starts_with("[{"));
+    // Another file is written, and written again.
+    let other = format!("{}/another.json", env!("CARGO_TARGET_TMPDIR"));
+    for _ in 0..2 {
+        assert_eq!(out(&[path, "--format", "json", "-o", &other]), "");
+    }
+    out(&[path, "--save-anchor", &other]);
+    out(&[path, "--previous", &other, "--save-anchor", &other]);
+}
+
 #[test]
 fn keys_that_are_not_read_are_told_where_another_was_meant() {
     let note = |text: &str| {

@@ -73,7 +73,7 @@ impl Figures {
         }
     }
 
-    /// What happened at this prompt, after that one: over budget, compacted, where it parts and why.
+    /// What happened at this prompt, after that one: over budget, compacted, where it parts and why; else what had no room.
     pub(crate) fn said(&self, before: Option<&Self>) -> String {
         let mut said = Vec::new();
         if self.over > 0 {
@@ -84,6 +84,9 @@ impl Figures {
         }
         if let (Some(at), Some(cause)) = (&self.differs_from, self.cause) {
             said.push(format!("at {}: {cause}", report::brief(at)));
+        }
+        if said.is_empty() && self.without_room > 0 {
+            said.push(format!("{} without room", report::grouped(self.without_room)));
         }
         said.join(", ")
     }

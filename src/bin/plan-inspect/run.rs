@@ -8,7 +8,7 @@ use crate::{
 use anyhow::{Context, Result};
 use std::{
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -48,6 +48,17 @@ pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.context("standard output cannot be written")
+}
+
+/// A session is never changed: what is written goes to another file than what was read.
+fn expect_another<'a>(to: Option<&Path>, read: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    let Some(to) = to else { return Ok(()) };
+    let Ok(whole) = to.canonicalize() else { return Ok(()) };
+    let is_read = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path == whole);
+    if whole.is_file() && read.into_iter().any(|path| is_read(&path)) {
+        anyhow::bail!("{} is read, and what is read is never changed; expected another file", to.display());
+    }
+    Ok(())
 }
 
 /// Writes a file so that it is either the old one or the new one, never half of it.

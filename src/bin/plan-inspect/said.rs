@@ -1,6 +1,6 @@
 //! What a message says, as text.
 
-use context_window::{Message, Part};
+use context_window::{Message, Part, report};
 
 /// Its lines: text, parts, calls; or all of them in one line.
 pub(crate) fn lines(message: &Message, whole: bool) -> Vec<String> {
@@ -18,4 +18,9 @@ pub(crate) fn lines(message: &Message, whole: bool) -> Vec<String> {
         return lines;
     }
     vec![lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")]
+}
+
+/// A line of a text as a terminal may have it; tabs are four spaces.
+pub(crate) fn shown(line: &str) -> String {
+    report::printable(&line.replace('\t', "    "))
 }

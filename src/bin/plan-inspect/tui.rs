@@ -8,6 +8,7 @@ mod filter;
 mod keys;
 mod layout;
 mod script;
+mod sought;
 mod state;
 mod subject;
 mod terminal;

@@ -191,6 +191,11 @@ pub(super) fn tokens(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| format!("expected tokens from 0 to {}, as in 8000, 8,000 or 8k", u64::MAX))
 }
 
+fn columns(text: &str) -> Result<usize, String> {
+    let columns: Option<usize> = text.parse().ok().filter(|columns| *columns >= 40);
+    columns.ok_or_else(|| "expected columns from 40 up".into())
+}
+
 impl Limits {
     /// These flags over what the session brings.
     pub(crate) fn over(&self, mut session: RequestLimits) -> RequestLimits {
@@ -213,8 +218,8 @@ impl Limits {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Screen {
-    /// Columns of texts for people [default: those of the terminal, or 80]
-    #[arg(long, value_name = "COLUMNS", global = true, display_order = 900)]
+    /// Columns of texts for people, 40 or more (a plan's report takes 60) [default: those of the terminal, or 80]
+    #[arg(long, value_name = "COLUMNS", value_parser = columns, global = true, display_order = 900)]
     width: Option<usize>,
     /// Colours; `auto` asks the terminal, NO_COLOR and CLICOLOR_FORCE
     #[arg(long, default_value = "auto", value_name = "WHEN", global = true, display_order = 901)]

@@ -82,5 +82,8 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
         ]);
     }
     let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));
-    format!("{}{table}", budget.unwrap_or_default())
+    let runs = all.iter().any(|one| one.first_id.is_some());
+    let said = "\nOf messages in a row (a..b) this is about the newest, and the exchange it belongs to.\n";
+    let runs = if runs { folded(said, screen.limit()) } else { String::new() };
+    format!("{}{table}{runs}", budget.unwrap_or_default())
 }

@@ -5,7 +5,7 @@ use crate::{
     args::{History, HistoryFormat, Screen},
     input,
     prepared::say_ignored,
-    said::lines,
+    said::{lines, shown},
 };
 use anyhow::Result;
 use context_window::{ArchivedBy, Conversation, Row, report};
@@ -45,7 +45,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
                 let head = format!("{sign} {id}{fill}  {:9}  ", message.role().name());
                 for (at, line) in lines(message, whole).into_iter().enumerate() {
                     let head = if at == 0 { head.clone() } else { " ".repeat(head.width()) };
-                    let line = head + &report::printable(&line);
+                    let line = head + &shown(&line);
                     let line = if whole { line } else { report::cut(&line, width) };
                     let line = line.trim_end().to_owned();
                     text.push_str(&if archived.is_some() { paint("2", &line) } else { line + "\n" });
@@ -55,7 +55,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
                 text.push_str(&paint("1;33", &rule(&report::compaction(record), width)));
                 if whole {
                     for line in record.summary.iter().flat_map(|summary| summary.lines()) {
-                        text.push_str(&paint("33", &format!("    {}", report::printable(line))));
+                        text.push_str(&paint("33", &format!("    {}", shown(line))));
                     }
                 }
             }
@@ -84,14 +84,14 @@ fn markdown(log: &Conversation) -> Result<String> {
                 writeln!(text, "### {} ({}{away})\n", message.role().name(), report::printable(id.as_str()))?;
                 for line in lines(message, true) {
                     // What somebody said is no heading and no marker of this page.
-                    writeln!(text, "> {}", report::printable(&line))?;
+                    writeln!(text, "> {}", shown(&line))?;
                 }
                 text.push('\n');
             }
             Row::Compaction(record) => {
                 writeln!(text, "---\n\n**{}**\n", report::compaction(record))?;
                 for line in record.summary.iter().flat_map(|summary| summary.lines()) {
-                    writeln!(text, "> {}", report::printable(line))?;
+                    writeln!(text, "> {}", shown(line))?;
                 }
                 text.push_str("\n---\n\n");
             }

@@ -1,6 +1,6 @@
 //! `plan-inspect [plan]`: read, plan, print.
 
-use super::{print, save};
+use super::{expect_another, print, save};
 use crate::{
     args::{CertaintyAsked, Format, Plan, Screen},
     body::body,
@@ -22,6 +22,10 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     if args.redact && args.format != Format::Html {
         bail!("--redact is about the texts of the page; expected --format html beside it");
     }
+    let read = [&args.request.session].into_iter().chain(&args.request.documents.rag);
+    // An anchor may take the place of the one before it.
+    expect_another(args.save_anchor.as_deref(), read.clone())?;
+    expect_another(args.output.as_deref(), read.chain(&args.request.previous))?;
     let prepared = Prepared::read(&args.request)?;
     let request = prepared.request();
     let request = if args.certainty == CertaintyAsked::Exact { request.count_excluded() } else { request };

@@ -1,6 +1,6 @@
 //! `plan-inspect replay`: every prompt of a session, one after another, and what they come to.
 
-use super::{print, save};
+use super::{expect_another, print, save};
 use crate::{
     args::{Replay, ReplayFormat, Screen},
     input,
@@ -80,6 +80,7 @@ struct Played {
 }
 
 pub(crate) fn run(args: &Replay, screen: &Screen) -> Result<ExitCode> {
+    expect_another(args.output.as_deref(), &args.files)?;
     if args.format == ReplayFormat::Html {
         return page(args);
     }

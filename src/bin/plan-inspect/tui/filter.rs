@@ -69,7 +69,7 @@ impl Term {
     fn matches(&self, plan: &ContextPlan, row: Decision<'_>) -> bool {
         let has = |text: &str, part: &str| text.to_lowercase().contains(part);
         match self {
-            Self::Reason(name) => has(reason(row), name) || has(&report::row(plan, row).why, name),
+            Self::Reason(name) => has(reason(row), name),
             Self::Section(name) => has(row.section().name(), name),
             Self::Source(name) => {
                 let (source, role) = match row {

@@ -3,11 +3,12 @@
 use super::{
     ask::{At, Mark, Past, Planned, Question},
     filter::{self, Filter},
+    sought::Sought,
     subject::Subject,
     what_if::{Saved, WhatIf},
 };
 use context_window::{
-    Anchor, ContextPlan, Decision, Diff,
+    Anchor, ContextPlan, Decision, Diff, report,
     widgets::{PreviewState, Theme},
 };
 use ratatui::layout::Rect;
@@ -189,7 +190,9 @@ pub(crate) struct App {
     /// Compactions that are expanded in the log.
     pub(crate) open: BTreeSet<u32>,
     /// What is looked for in the log.
-    pub(crate) sought: String,
+    pub(crate) sought: Sought,
+    /// Where in the log the search began.
+    pub(crate) sought_from: usize,
     pub(crate) follow: Follow,
     /// The file that is followed could not be read the last time.
     pub(crate) unread: bool,
@@ -237,7 +240,8 @@ impl App {
             config: Cursor::default(),
             log: Cursor { selected: usize::MAX, offset: 0 },
             open: BTreeSet::new(),
-            sought: String::new(),
+            sought: Sought::default(),
+            sought_from: 0,
             follow: Follow::No,
             unread: false,
             note: String::new(),
@@ -249,6 +253,9 @@ impl App {
 
     /// Tries what is in a file, at its prompt; to be undone like anything that is tried.
     pub(crate) fn begin_with(&mut self, saved: Saved) {
+        if saved.session != self.subject.name {
+            self.note = format!("this was tried with {}", report::brief(&saved.session));
+        }
         self.goes_to = Some(saved.prompt).filter(|prompt| *prompt != self.subject.prompts);
         self.undo.push(mem::replace(&mut self.what_if, saved.what_if()));
     }
@@ -338,7 +345,12 @@ impl App {
             let row = row(at).map(|row| (row.id().as_str(), row.is_document()));
             row.zip(selected).is_some_and(|(row, (id, document))| row == (id, *document))
         };
-        let place = rows.iter().position(is_it);
+        // What is one of several now is in the row of them.
+        let holds = |at: &u32| {
+            let message = selected.filter(|(_, document)| !document);
+            message.is_some_and(|(id, _)| row(at).is_some_and(|row| self.subject.is_in(row, id)))
+        };
+        let place = rows.iter().position(is_it).or_else(|| rows.iter().position(holds));
         self.list.rows = rows;
         if let Some(place) = place {
             self.list.place.selected = place;

@@ -2,7 +2,8 @@
 
 use crate::{args::Tui, input, prepared::Prepared, said::lines};
 use anyhow::{Result, bail};
-use context_window::{Conversation, ItemId, LoadedConfig, Message, Part, Row, Session};
+use context_window::{Conversation, Decision, ItemId, LoadedConfig, Message, Part, Row, Session};
+use std::collections::BTreeMap;
 
 #[derive(Debug)]
 pub(crate) struct Subject {
@@ -19,6 +20,8 @@ pub(crate) struct Subject {
     pub(crate) prompts: usize,
     /// Columns of the ids in the log view.
     pub(crate) longest_id: usize,
+    /// Where the messages stand that brought an id of their own.
+    named: BTreeMap<ItemId, usize>,
 }
 
 /// One row of the log view.
@@ -59,7 +62,9 @@ impl Subject {
         let longest_id = ids.max().unwrap_or(2);
         let prompts = prepared.manager.replay(&prepared.request()).prompts();
         let path = path.display().to_string();
-        Ok(Self { name, path, prepared, config, against, rows, prompts, longest_id })
+        let messages = prepared.session.log.messages().iter().enumerate();
+        let named = messages.filter_map(|(at, message)| Some((message.given_id()?.clone(), at))).collect();
+        Ok(Self { name, path, prepared, config, against, rows, prompts, longest_id, named })
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -110,13 +115,26 @@ impl Subject {
     }
 
     pub(crate) fn message(&self, id: &str) -> Option<&Message> {
+        self.position(id).and_then(|at| self.session().log.messages().get(at))
+    }
+
+    /// Where in the log the message stands that is called so.
+    pub(crate) fn position(&self, id: &str) -> Option<usize> {
         let messages = self.session().log.messages();
-        let position: Option<usize> = id.strip_prefix('m').and_then(|digits| digits.parse().ok());
-        let by_position =
-            position.and_then(|at| messages.get(at)).filter(|message| message.given_id().is_none());
-        by_position.or_else(|| {
-            messages.iter().find(|message| message.given_id().is_some_and(|given| given.as_str() == id))
-        })
+        let place: Option<usize> = id.strip_prefix('m').and_then(|digits| digits.parse().ok());
+        let has_no_name = |at: &usize| messages.get(*at).is_some_and(|message| message.given_id().is_none());
+        place.filter(has_no_name).or_else(|| self.named.get(&ItemId::from(id)).copied())
+    }
+
+    /// Whether this row stands for the message that is called so, alone or with others.
+    pub(crate) fn is_in(&self, row: Decision<'_>, id: &str) -> bool {
+        if row.is_document() || row.id().as_str() == id {
+            return !row.is_document();
+        }
+        let Decision::Excluded(run) = row else { return false };
+        let ends = [&run.id, row.id()].map(|end| self.position(end.as_str()));
+        let ([Some(first), Some(last)], Some(at)) = (ends, self.position(id)) else { return false };
+        (first..=last).contains(&at)
     }
 }
 

@@ -168,5 +168,19 @@ fn the_head_is_never_cut() {
         assert!(head.contains(" · prompt 3/4") && head.contains(" · paused"), "{width}: {head}");
         assert!(!head.contains("plan ") || head.contains(&whole), "{width}: {head}");
         assert!(!head.contains("gp") || head.contains("gpt-4o"), "{width}: {head}");
+        let facts = text.lines().nth(2).unwrap();
+        let repeats = script.app.plan().unwrap().repeated().unwrap();
+        let whole = format!(" · repeats {} of {}", repeats.tokens, repeats.of);
+        assert!(facts.ends_with(&whole) || !facts.contains("rep"), "{width}: {facts}");
+        let keys = text.lines().last().unwrap();
+        assert!(
+            "? help  q quit  / filter  a i x show  [ ] prompt  < > budget  p pin  ! notices"
+                .starts_with(keys)
+        );
+        assert!(
+            ["quit", "filter", "show", "prompt", "budget", "pin", "notices"]
+                .iter()
+                .any(|end| keys.ends_with(end))
+        );
     }
 }

@@ -11,6 +11,7 @@ use super::{
     filter::Filter,
     keys::{self, Action},
     layout::{Places, inside},
+    sought::Sought,
     state::{App, Column, Cursor, Follow, Known, Order, Pane, Popup, Show, View},
     subject::{LogRow, Subject},
 };
@@ -231,7 +232,9 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
             if app.view != View::Log {
                 app.view = View::Plan;
             }
-            let text = if app.view == View::Log { app.sought.clone() } else { app.list.typed.clone() };
+            app.sought_from = app.log.selected;
+            let text = if app.view == View::Log { app.sought.text() } else { &app.list.typed };
+            let text = text.to_owned();
             app.input = Some(Input::new(text));
         }
         Action::NextHit | Action::PreviousHit => hit(app, action == Action::NextHit),
@@ -281,7 +284,7 @@ fn back(app: &mut App) {
         return;
     }
     if app.view == View::Log && !app.sought.is_empty() {
-        app.sought.clear();
+        app.sought = Sought::default();
     } else if !app.list.typed.is_empty() {
         app.list.typed.clear();
         app.list.filter = Filter::default();

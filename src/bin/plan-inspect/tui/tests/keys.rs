@@ -6,7 +6,7 @@ use super::{
         script::Script,
         state::{Known, Order, Pane, Popup, View},
     },
-    CHAT, TALK, screen, selected,
+    CHAT, TALK, TALK_SMALL, screen, selected,
 };
 
 /// A walk through every view and every key, with what each of them has to do.
@@ -128,7 +128,7 @@ fn compactions_are_found_and_open() {
 #[test]
 fn what_is_found_is_in_sight() {
     let (mut found, mut further_on) = (0, 0);
-    for word in ["wheat", "rolls", "Friday", "shelf", "grams", "salt", "60"] {
+    for word in ["wheat", "rolls", "friday", "shelf", "grams", "salt", "60"] {
         let mut it = screen(TALK, (80, 24), "5g");
         it.press(&format!("/{word}<Enter>")).unwrap();
         let (mut seen, first) = (0, it.app.log.selected);
@@ -140,7 +140,7 @@ fn what_is_found_is_in_sight() {
                 it.app.subject.rows[it.app.log.selected],
                 super::super::subject::LogRow::Message { .. }
             ) {
-                assert!(selected(&it).contains(word), "{word}: {}", selected(&it));
+                assert!(selected(&it).to_lowercase().contains(word), "{word}: {}", selected(&it));
                 found += 1;
                 further_on += usize::from(selected(&it).contains("  … "));
             }
@@ -149,6 +149,53 @@ fn what_is_found_is_in_sight() {
         }
     }
     assert!(found >= 20 && further_on > 0, "{found} {further_on}");
+}
+
+/// Capitals or not; and what is not there leaves everything where it was.
+#[test]
+fn looking_for_something_moves_only_to_what_is_there() {
+    let mut it = screen(TALK, (80, 24), "5g");
+    let place_of = |it: &mut Script, text: &str| {
+        it.press(&format!("g/<C-u>{text}<Enter>")).unwrap();
+        it.app.log.selected
+    };
+    let wheat = place_of(&mut it, "wheat");
+    assert!(wheat > 0);
+    for same in ["Wheat", "WHEAT", "wHEAt"] {
+        assert_eq!(place_of(&mut it, same), wheat);
+        assert!(it.app.note.is_empty());
+    }
+    it.press("jj").unwrap();
+    let before = it.app.log.selected;
+    it.press("/<C-u>wheatx").unwrap();
+    assert_eq!(it.app.log.selected, before, "letter by letter it went elsewhere, and back");
+    assert!(it.app.note.contains("`wheatx` is not in the log"), "{}", it.app.note);
+    it.press("<Esc>").unwrap();
+    assert_eq!((it.app.log.selected, &*it.app.note), (before, ""));
+    // No letter is a sign of a pattern.
+    it.press("/(.*<Enter>").unwrap();
+    assert!(it.app.note.contains("`(.*` is not in the log"));
+}
+
+/// What is tried with an item is taken back with the same key, also where it is one of several then.
+#[test]
+fn the_same_key_takes_it_back() {
+    let mut tried = 0;
+    for (arguments, keys) in [(CHAT, "jjj"), (CHAT, "jjjj"), (CHAT, "j"), (TALK_SMALL, "jj")] {
+        for key in ["t", "p"] {
+            let mut it = screen(arguments, (120, 40), keys);
+            let (id, document) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)).unwrap();
+            it.press(key).unwrap();
+            if it.app.what_if.is_empty() || it.app.subject.message(&id).is_none() {
+                continue;
+            }
+            assert!(!document && it.app.subject.is_in(it.app.row().unwrap(), &id), "{arguments} {keys}{key}");
+            it.press(key).unwrap();
+            assert!(it.app.what_if.is_empty(), "{arguments} {keys}{key}: {:?}", it.app.what_if);
+            tried += 1;
+        }
+    }
+    assert!(tried >= 4, "{tried}");
 }
 
 /// Messages that are out for one reason are one row: each of them finds it by its id, and others do not.

@@ -93,7 +93,7 @@ fn nothing_is_lost_in_a_crowded_timeline() {
         })
         .collect();
     let picture = it.text().unwrap();
-    let signs = picture.lines().find(|line| line.contains('!') && !line.contains("repeated")).unwrap();
+    let signs = picture.lines().find(|line| line.contains('!') && !line.contains("repeats")).unwrap();
     assert_eq!((signs.matches('!').count(), signs.matches('C').count()), (1, 1), "{picture}");
     let column = |sign: char| signs.chars().position(|c| c == sign).unwrap();
     assert_eq!((column('!'), column('C')), (1 + 340 * 78 / 1_000, 1 + 700 * 78 / 1_000));
@@ -154,4 +154,44 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
         }
     }
     assert!(tried > 20, "{tried}");
+}
+
+/// Every bar of the chart has as many half lines of repeated tokens as the prompt repeats, to the nearest.
+#[test]
+fn bars_show_what_is_repeated() {
+    let mut checked = 0;
+    for (arguments, size) in [(TALK, (80, 24)), (TALK, (120, 40)), (TALK_SMALL, (80, 24)), (CHAT, (100, 30))]
+    {
+        let it = screen(arguments, size, "2");
+        let buffer = it.buffer().unwrap();
+        let text = it.text().unwrap();
+        let legend = text.lines().position(|line| line.contains("repeats ░▂ new")).unwrap();
+        let foot = u16::try_from(legend).unwrap() - 1;
+        let bars = it.app.marks.len();
+        let wide = ((usize::from(size.0) - 2) / bars).min(7);
+        for (number, mark) in it.app.marks.iter().enumerate() {
+            let x = u16::try_from(1 + number * wide).unwrap();
+            let (mut whole, mut repeated) = (0_u64, 0_u64);
+            for y in 4..foot {
+                let (of, part) = match buffer[(x, y)].symbol() {
+                    "█" => (2, 2),
+                    "▓" => (2, 1),
+                    "░" => (2, 0),
+                    "▄" => (1, 1),
+                    "▂" => (1, 0),
+                    other => {
+                        assert_eq!(other, " ");
+                        (0, 0)
+                    }
+                };
+                (whole, repeated) = (whole + of, repeated + part);
+            }
+            let (reused, _) = mark.figures.repeats().unwrap_or_default();
+            let tokens = mark.figures.tokens;
+            assert!(whole > 0, "{arguments} {number}");
+            assert!((repeated * tokens).abs_diff(whole * reused) * 2 <= tokens, "{arguments} {number}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 30);
 }

@@ -2,6 +2,7 @@
 
 use super::super::{
     filter::Filter,
+    sought::Sought,
     state::{App, Show, View},
 };
 use super::moves::step;
@@ -9,10 +10,12 @@ use super::moves::step;
 /// Filters the plan's rows, or looks for a text in the log.
 pub(super) fn search(app: &mut App, text: &str) {
     if app.view == View::Log {
-        text.clone_into(&mut app.sought);
+        app.sought = Sought::new(text);
+        app.note.clear();
+        // Every letter that is typed looks again from where it began.
+        app.log.selected = app.sought_from.min(app.subject.rows.len().saturating_sub(1));
         if !text.is_empty() {
-            let from = app.log.selected.min(app.subject.rows.len().saturating_sub(1));
-            find(app, from, true);
+            find(app, app.log.selected, true);
         }
         return;
     }
@@ -31,7 +34,7 @@ pub(super) fn search(app: &mut App, text: &str) {
 /// Selects the first row of the log from here on (or back) that holds what is looked for.
 pub(super) fn find(app: &mut App, from: usize, forward: bool) {
     let rows = &app.subject.rows;
-    let holds = |at: &usize| app.subject.row_text(&rows[*at]).iter().any(|text| text.contains(&*app.sought));
+    let holds = |at: &usize| app.subject.row_text(&rows[*at]).iter().any(|text| app.sought.is_in(text));
     let found = if forward {
         (from..rows.len()).chain(0..from.min(rows.len())).find(holds)
     } else {
@@ -39,7 +42,7 @@ pub(super) fn find(app: &mut App, from: usize, forward: bool) {
     };
     match found {
         Some(at) => app.log.selected = at,
-        None => app.note = format!("`{}` is not in the log", app.sought),
+        None => app.note = format!("`{}` is not in the log", app.sought.text()),
     }
 }
 

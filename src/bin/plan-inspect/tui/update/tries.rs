@@ -82,7 +82,10 @@ pub(super) fn pin(app: &mut App) -> Vec<Question> {
 
 pub(super) fn expire(app: &mut App) -> Vec<Question> {
     let Some((id, document)) = app.row_id() else { return Vec::new() };
-    let id = id.to_owned();
+    // What was turned round and is one of several since is turned back.
+    let turned =
+        app.what_if.expired.keys().find(|id| app.row().is_some_and(|row| app.subject.is_in(row, id)));
+    let id = turned.cloned().unwrap_or_else(|| id.to_owned());
     let is_note = app.subject.session().log.is_pinned(&id);
     if document || app.subject.message(&id).is_none() && !is_note {
         app.note = format!("{id} is no message and no note: it has no TTL to try");
@@ -94,6 +97,11 @@ pub(super) fn expire(app: &mut App) -> Vec<Question> {
             matches!(item.reason, ExcludedReason::TtlExpired { .. })
         }
     });
+    app.note = match (app.what_if.expired.contains_key(&id), expired) {
+        (true, _) => format!("{id} has its own TTL again"),
+        (false, true) => format!("{id} has a turn left; what it answers or belongs to may have none"),
+        (false, false) => format!("the TTL of {id} is used up"),
+    };
     try_out(app, |what_if| {
         if what_if.expired.remove(&id).is_none() {
             what_if.expired.insert(id, !expired);

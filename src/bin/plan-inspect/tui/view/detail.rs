@@ -8,7 +8,7 @@ use super::{
     },
     pane,
 };
-use context_window::{Decision, Ttl, report};
+use context_window::{Decision, Source, Ttl, report};
 use ratatui::{
     Frame,
     layout::Rect,
@@ -76,16 +76,6 @@ fn text(app: &App) -> Text<'static> {
     };
     lines.push(Line::styled(format!("{place}: {}, {} tokens", words.why, words.tokens), style));
     lines.push(Line::styled(what_it_is(row), app.theme.faint));
-    if let (Decision::Excluded(run), Some((id, _))) = (row, app.row_id())
-        && run.count > 1
-    {
-        let said = format!(
-            "{} messages together; what follows is about {}, the newest of them",
-            report::grouped(run.count),
-            report::brief(id)
-        );
-        lines.push(Line::styled(said, app.theme.warning));
-    }
     match &app.explained.1 {
         // Its first line says once more what stands above.
         Known::Answered(explanation) => {
@@ -115,11 +105,14 @@ fn what_it_is(row: Decision<'_>) -> String {
         Decision::Included(item) => {
             let role = item.role.map(|role| format!(" · role {}", role.name())).unwrap_or_default();
             let (section, source, priority) = (item.section.name(), item.source.name(), item.priority.name());
-            format!("{section} · {source}{role} · priority {priority}{}", ttl(item.ttl))
+            let source = if source == section { String::new() } else { format!(" · {source}") };
+            format!("{section}{source}{role} · priority {priority}{}", ttl(item.ttl))
         }
         Decision::Excluded(item) => {
-            let source = item.source.map(|source| format!(" · {}", source.name())).unwrap_or_default();
-            format!("{}{source}{}", item.section.name(), ttl(item.ttl))
+            let section = item.section.name();
+            let source = item.source.map(Source::name).filter(|source| *source != section);
+            let source = source.map(|source| format!(" · {source}")).unwrap_or_default();
+            format!("{section}{source}{}", ttl(item.ttl))
         }
     }
 }
@@ -129,7 +122,7 @@ fn body(text: &str) -> Vec<Line<'static>> {
     let shown = text.char_indices().nth(SHOWN).map_or(text, |(at, _)| &text[..at]);
     let mut lines: Vec<Line<'static>> = Vec::new();
     for line in shown.lines() {
-        lines.push(Line::raw(report::printable(&line.replace('\t', "    "))));
+        lines.push(Line::raw(crate::said::shown(line)));
     }
     if shown.len() < text.len() {
         let rest = report::grouped((text.len() - shown.len()) as u64);

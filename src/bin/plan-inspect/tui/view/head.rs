@@ -102,13 +102,17 @@ pub(super) fn sign(section: Section) -> &'static str {
     }
 }
 
+/// The fewest columns of the bar.
+const LEAST: usize = 20;
+
 /// What fills the budget, part by part: `▓▓████▒▒▒#····`.
 fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
     let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
     let overhead = u64::try_from(overhead).unwrap_or_default();
     let whole = plan.prompt_budget.max(plan.total.n).max(1);
     let mut line = StatusLine::new(&plan.usage).theme(app.theme).line();
-    while line.spans.len() > 1 && line.width() > usize::from(area.width) {
+    // The bar says more than the words that end the line.
+    while line.spans.len() > 1 && line.width() + 2 + LEAST > usize::from(area.width) {
         line.spans.pop();
     }
     let status = line.width();
@@ -127,7 +131,7 @@ fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
     }
     let free = bar.saturating_sub(text.chars().count());
     text.push_str(&"·".repeat(free));
-    if bar < 8 {
+    if bar < LEAST {
         text.clear();
     }
     let gap = if text.is_empty() { "" } else { "  " };

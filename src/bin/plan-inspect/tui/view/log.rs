@@ -11,6 +11,7 @@ use super::{
 };
 use context_window::{report, widgets::CompactionMarker};
 use ratatui::{Frame, layout::Rect, text::Line};
+use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -19,7 +20,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let sought = if app.sought.is_empty() {
         String::new()
     } else {
-        format!(" · looking for {}", report::brief(&app.sought))
+        format!(" · looking for {}", report::brief(app.sought.text()))
     };
     let later = match &app.at {
         At::Past(past) => {
@@ -120,20 +121,35 @@ fn lines(app: &App, row: &LogRow, columns: u16) -> Vec<Line<'static>> {
 /// than so many columns.
 fn said(app: &App, row: &LogRow, columns: usize) -> String {
     const BEFORE: usize = 20;
-    let texts = app.subject.row_text(row);
-    let texts = texts.get(1..).unwrap_or_default();
-    let start = in_a_line(texts.iter().copied());
-    if app.sought.is_empty() || report::cut(&start, columns).contains(&*app.sought) {
+    let texts = texts(app, row);
+    let start = in_a_line(texts.iter().map(|text| &**text));
+    if app.sought.is_empty() || app.sought.is_in(&report::cut(&start, columns)) {
         return start;
     }
     let mut hits = texts.iter().enumerate();
-    let Some((number, at)) = hits.find_map(|(number, text)| Some((number, text.find(&*app.sought)?))) else {
+    let Some((number, at)) = hits.find_map(|(number, text)| Some((number, app.sought.place_in(text)?)))
+    else {
         return start;
     };
     let (before, _) = texts[number].split_at(at);
     let from = before.char_indices().rev().take(BEFORE).last().map_or(at, |(from, _)| from);
-    let rest = texts[number + 1..].iter().copied();
+    let rest = texts[number + 1..].iter().map(|text| &**text);
     format!("… {}", in_a_line(std::iter::once(&texts[number][from..]).chain(rest)))
+}
+
+/// What is said, and each call as `history` writes it.
+fn texts<'a>(app: &'a App, row: &'a LogRow) -> Vec<Cow<'a, str>> {
+    let texts = app.subject.row_text(row);
+    let calls = match row {
+        LogRow::Message { position, .. } => {
+            app.subject.session().log.messages()[*position].tool_calls().len()
+        }
+        _ => 0,
+    };
+    let said = texts.len().saturating_sub(calls * 2);
+    let call = |call: &[&str]| Cow::Owned(format!("→ {}", call.join(" ")));
+    let before = texts[..said].iter().skip(1).map(|text| Cow::Borrowed(*text));
+    before.chain(texts[said..].chunks(2).map(call)).collect()
 }
 
 /// A line shows no more than it has columns, however long a text is.

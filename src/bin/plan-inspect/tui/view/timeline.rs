@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        ask::Mark,
         layout::{Places, inside},
         state::{App, Known, View},
     },
@@ -96,6 +97,14 @@ pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
     (area.contains(at) && column < columns.count).then(|| columns.prompts(column).end - 1)
 }
 
+/// How many of so many half lines stand for what a prompt repeats, to the nearest.
+fn repeated(mark: &Mark, halves: u16) -> u16 {
+    let (tokens, whole) =
+        (mark.figures.repeats().map_or(0, |(tokens, _)| tokens), mark.figures.tokens.max(1));
+    let (tokens, whole) = (u128::from(tokens.min(whole)), u128::from(whole));
+    u16::try_from((u128::from(halves) * tokens * 2 + whole) / (whole * 2)).unwrap_or(halves)
+}
+
 /// One column a prompt, or several prompts; repeated tokens below, new ones above, `C` where it was compacted.
 fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if let Known::Failed(error) = &app.replayed {
@@ -107,7 +116,7 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
         return;
     }
     let whole = app.marks.iter().map(|mark| mark.figures.tokens).max().unwrap_or(1).max(1);
-    let eighths = |tokens: u64| {
+    let halves = |tokens: u64| {
         let parts = u128::from(tokens) * u128::from(height) * 2 / u128::from(whole);
         u16::try_from(parts).unwrap_or(u16::MAX)
     };
@@ -117,16 +126,15 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let mark = &app.marks[prompts.end - 1];
         let x = area.x + u16::try_from(column * columns.wide).unwrap_or_default();
         let bar = if columns.wide > 2 { columns.wide - 1 } else { columns.wide };
-        let (all, reused) = (
-            eighths(mark.figures.tokens).max(1),
-            eighths(mark.figures.repeats().map_or(0, |(tokens, _)| tokens)),
-        );
+        let all = halves(mark.figures.tokens).max(1);
+        let reused = repeated(mark, all);
         for row in 0..height {
             let y = area.y + height - 1 - row;
             let (symbol, style) = match (all.saturating_sub(row * 2), reused.saturating_sub(row * 2)) {
                 (0, _) => (" ", Style::new()),
+                (1, 1..) => ("▄", app.theme.good),
+                (1, 0) => ("▂", app.theme.warning),
                 (_, 2..) => ("█", app.theme.good),
-                (1, _) => ("▄", app.theme.warning),
                 (_, 1) => ("▓", app.theme.warning),
                 _ => ("░", app.theme.warning),
             };
@@ -144,7 +152,7 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
         };
         frame.buffer_mut().set_string(x, area.y + height, symbol, style);
     }
-    let legend = "█ repeated ░ new ▓ both C compacted ! over";
+    let legend = "█▄ repeats ░▂ new ▓ both C compacts ! over";
     let line = Rect { y: area.y + height + 1, height: 1, ..area };
     frame.render_widget(Line::styled(legend, app.theme.faint), line);
 }
@@ -172,10 +180,7 @@ fn prompts(frame: &mut Frame<'_>, app: &App, area: Rect) {
 
 fn prompt(prompt: &Figures, before: Option<&Figures>) -> String {
     let reused = prompt.reused.map_or_else(|| "-".into(), report::grouped);
-    let mut said = prompt.said(before);
-    if said.is_empty() && prompt.without_room > 0 {
-        said = format!("{} without room", report::grouped(prompt.without_room));
-    }
+    let said = prompt.said(before);
     format!(
         "{:>6} {:>5} {:>7} {:>9} {reused:>9} {:>9}  {said}",
         prompt.number,
