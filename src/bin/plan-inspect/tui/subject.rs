@@ -94,6 +94,19 @@ impl Subject {
             .or_else(|| (id == "focus").then(|| session.focus.clone()).flatten())
     }
 
+    /// Whether any text in a row of the log view, its id among them, is like that.
+    pub(crate) fn any_text(&self, row: &LogRow, is_like_that: impl Fn(&str) -> bool) -> bool {
+        // Most rows are messages of one text: a search through all of them makes no list of each.
+        let LogRow::Message { position, id, .. } = row else {
+            return self.row_text(row).into_iter().any(is_like_that);
+        };
+        let message = &self.session().log.messages()[*position];
+        let plain = message.content_parts().is_empty() && message.tool_calls().is_empty();
+        is_like_that(message.text())
+            || is_like_that(id.as_str())
+            || !plain && self.row_text(row).into_iter().any(is_like_that)
+    }
+
     /// The texts in a row of the log view, as they are.
     pub(crate) fn row_text<'a>(&'a self, row: &'a LogRow) -> Vec<&'a str> {
         let log = &self.session().log;

@@ -34,7 +34,7 @@ pub(super) fn search(app: &mut App, text: &str) {
 /// Selects the first row of the log from here on (or back) that holds what is looked for.
 pub(super) fn find(app: &mut App, from: usize, forward: bool) {
     let rows = &app.subject.rows;
-    let holds = |at: &usize| app.subject.row_text(&rows[*at]).iter().any(|text| app.sought.is_in(text));
+    let holds = |at: &usize| app.subject.any_text(&rows[*at], |text| app.sought.is_in(text));
     let found = if forward {
         (from..rows.len()).chain(0..from.min(rows.len())).find(holds)
     } else {
