@@ -129,3 +129,37 @@ fn a_replay_comes_to_the_sums_of_its_prompts() {
     assert!(fails(&["replay", files[0], files[1], "--format", "html"]).contains("a page is of one session"));
     assert!(fails(&["replay", "nowhere.json"]).contains("nowhere.json cannot be read"));
 }
+
+/// Code keeps its shape wherever it is shown.
+#[test]
+fn tabs_are_spaces() {
+    let session = br#"{"messages": [{"role": "user", "id": "q", "content": "if x {\n\tgo()\n}"}]}"#;
+    let path = file("tabs.json", session);
+    let path = path.to_str().unwrap();
+    for args in [
+        &["history", path, "--expand"][..],
+        &["history", path, "--format", "markdown"],
+        &["tui", path, "--print", "120x30", "--keys", "j"],
+    ] {
+        let shown = out(args);
+        assert!(shown.contains("    go()") && !shown.contains('\t') && !shown.contains("?go"), "{shown}");
+    }
+    assert!(out(&["history", path, "--format", "json"]).contains("{\\n\\tgo()"));
+}
+
+/// The prompts on the screen and those of `replay` are said to be the same.
+#[test]
+fn replay_and_screen_say_the_same_of_a_prompt() {
+    let args = ["examples/long-talk.json", "--budget", "200"];
+    let replayed = out(&[&["replay"], &args[..]].concat());
+    let screen = out(&[&["tui"], &args[..], &["--print", "200x60", "--keys", "2g"]].concat());
+    let rows = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.trim_matches('│').trim());
+        let lines = lines.filter(|line| !line.contains(" prompts of "));
+        let rows =
+            lines.filter(|line| line.split_whitespace().next().is_some_and(|n| n.parse::<u8>().is_ok()));
+        rows.map(|row| row.split("  ").last().unwrap().trim().to_owned()).collect()
+    };
+    assert_eq!(rows(&replayed), rows(&screen));
+    assert!(replayed.contains(" without room"), "{replayed}");
+}

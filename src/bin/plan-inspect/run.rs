@@ -8,7 +8,7 @@ use crate::{
 use anyhow::{Context, Result};
 use std::{
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
 };
 
@@ -50,12 +50,12 @@ pub(crate) fn print(text: &str) -> Result<()> {
     written.context("standard output cannot be written")
 }
 
-/// A session is never changed: what is written goes to another file than what was read.
-fn expect_another<'a>(to: Option<&Path>, read: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+/// What is read is never changed: what is written goes to another file.
+fn expect_another(to: Option<&Path>, read: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<()> {
     let Some(to) = to else { return Ok(()) };
     let Ok(whole) = to.canonicalize() else { return Ok(()) };
-    let is_read = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path == whole);
-    if whole.is_file() && read.into_iter().any(|path| is_read(&path)) {
+    let is_it = |path: &Path| path.canonicalize().is_ok_and(|path| path == whole);
+    if whole.is_file() && read.into_iter().any(|path| is_it(path.as_ref())) {
         anyhow::bail!("{} is read, and what is read is never changed; expected another file", to.display());
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What a message says, as text.
 
-use context_window::{Message, Part, report};
+use context_window::{Message, Part, ToolCall, report};
 
 /// Its lines: text, parts, calls; or all of them in one line.
 pub(crate) fn lines(message: &Message, whole: bool) -> Vec<String> {
@@ -12,12 +12,15 @@ pub(crate) fn lines(message: &Message, whole: bool) -> Vec<String> {
             _ => lines.push("[part]".into()),
         }
     }
-    let calls = message.tool_calls().iter();
-    lines.extend(calls.map(|call| format!("→ {} {}", call.name, call.arguments)));
+    lines.extend(message.tool_calls().iter().map(call));
     if whole && !lines.is_empty() {
         return lines;
     }
     vec![lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")]
+}
+
+pub(crate) fn call(call: &ToolCall) -> String {
+    format!("→ {} {}", call.name, call.arguments)
 }
 
 /// A line of a text as a terminal may have it; tabs are four spaces.

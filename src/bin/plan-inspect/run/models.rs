@@ -1,6 +1,6 @@
 //! `plan-inspect models`: the registry, one entry of it, and a registry from a public catalogue.
 
-use super::{print, save};
+use super::{expect_another, print, save};
 use crate::{
     args::{DataFormat, ModelsCommand, Screen},
     fold::folded,
@@ -101,6 +101,7 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
 }
 
 fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
+    expect_another(output, [file])?;
     let (name, text) = input::text(file)?;
     let registry = Registry::built_in()?.import(&text, &name, date)?;
     let name = report::printable(&name);

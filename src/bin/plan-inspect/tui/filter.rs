@@ -1,5 +1,6 @@
 //! Which rows are shown: `reason:cap section:rag >500 kettle`. Terms are joined by "and".
 
+use super::subject::Subject;
 use context_window::{ContextPlan, Decision, ExcludedReason, report};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,11 +13,18 @@ enum Term {
     Reason(String),
     Section(String),
     Source(String),
-    Id(String),
+    Id(Wanted),
     More(u64),
     Less(u64),
     /// Anything else: in the id, or in what is said of the row.
-    Text(String),
+    Text(Wanted),
+}
+
+/// A part of an id or text in lower case, and as it was typed: a whole id inside of a row is that id alone.
+#[derive(Debug, Clone, PartialEq)]
+struct Wanted {
+    part: String,
+    typed: String,
 }
 
 /// What may stand before a colon.
@@ -29,8 +37,8 @@ impl Filter {
         Ok(Self { terms: terms? })
     }
 
-    pub(crate) fn matches(&self, plan: &ContextPlan, row: Decision<'_>) -> bool {
-        self.terms.iter().all(|term| term.matches(plan, row))
+    pub(crate) fn matches(&self, subject: &Subject, plan: &ContextPlan, row: Decision<'_>) -> bool {
+        self.terms.iter().all(|term| term.matches(subject, plan, row))
     }
 }
 
@@ -52,21 +60,22 @@ fn term(word: &str) -> Result<Term, String> {
         };
     }
     let text = |text: &str| text.to_lowercase();
+    let wanted = |text: &str| Wanted { part: text.to_lowercase(), typed: text.to_owned() };
     Ok(match word.split_once(':') {
         Some(("reason", value)) => Term::Reason(text(value)),
         Some(("section", value)) => Term::Section(text(value)),
         Some(("source" | "role", value)) => Term::Source(text(value)),
-        Some(("id", value)) => Term::Id(text(value)),
+        Some(("id", value)) => Term::Id(wanted(value)),
         // Ids may hold a colon: only what looks like a key is one.
         Some((key, _)) if ["tokens", "why", "in", "out", "state", "ttl", "priority"].contains(&key) => {
             return Err(format!("`{key}:` is no key; expected {KEYS}, >500, <500, or a text"));
         }
-        _ => Term::Text(text(word)),
+        _ => Term::Text(wanted(word)),
     })
 }
 
 impl Term {
-    fn matches(&self, plan: &ContextPlan, row: Decision<'_>) -> bool {
+    fn matches(&self, subject: &Subject, plan: &ContextPlan, row: Decision<'_>) -> bool {
         let has = |text: &str, part: &str| text.to_lowercase().contains(part);
         match self {
             Self::Reason(name) => has(reason(row), name),
@@ -79,12 +88,14 @@ impl Term {
                 source.is_some_and(|source| has(source.name(), name))
                     || role.is_some_and(|role| has(role.name(), name))
             }
-            Self::Id(name) => ids(row).any(|id| has(id, name)) || is_inside(row, name),
+            Self::Id(Wanted { part, typed }) => {
+                ids(row).any(|id| has(id, part)) || subject.stands_for(row, typed)
+            }
             Self::More(than) => row.tokens().n > *than,
             Self::Less(than) => row.tokens().n < *than,
-            Self::Text(part) => {
+            Self::Text(Wanted { part, typed }) => {
                 ids(row).any(|id| has(id, part))
-                    || is_inside(row, part)
+                    || subject.stands_for(row, typed)
                     || has(&report::row(plan, row).why, part)
             }
         }
@@ -100,14 +111,6 @@ pub(crate) fn reason(row: Decision<'_>) -> &'static str {
             other => other.name(),
         },
     }
-}
-
-/// Whether a run of messages that go by their places holds the one that is called so.
-fn is_inside(row: Decision<'_>, name: &str) -> bool {
-    let place = |id: &str| id.strip_prefix('m')?.parse::<u64>().ok();
-    let Decision::Excluded(row) = row else { return false };
-    let ends = row.last_id.as_ref().and_then(|last| Some((place(row.id.as_str())?, place(last.as_str())?)));
-    ends.zip(place(name)).is_some_and(|((first, last), at)| (first..=last).contains(&at))
 }
 
 fn ids(row: Decision<'_>) -> impl Iterator<Item = &str> {

@@ -325,7 +325,8 @@ impl App {
             Show::In => at < included,
             Show::Out => at >= included,
         };
-        let matches = |at: usize| plan.row_at(at).is_some_and(|row| list.filter.matches(plan, row));
+        let matches =
+            |at: usize| plan.row_at(at).is_some_and(|row| list.filter.matches(&self.subject, plan, row));
         let numbers = (0..plan.row_count()).filter(|at| shown(*at) && matches(*at));
         let mut rows: Vec<u32> = numbers.filter_map(|at| u32::try_from(at).ok()).collect();
         let row = |at: &u32| plan.row_at(*at as usize);
@@ -348,7 +349,7 @@ impl App {
         // What is one of several now is in the row of them.
         let holds = |at: &u32| {
             let message = selected.filter(|(_, document)| !document);
-            message.is_some_and(|(id, _)| row(at).is_some_and(|row| self.subject.is_in(row, id)))
+            message.is_some_and(|(id, _)| row(at).is_some_and(|row| self.subject.stands_for(row, id)))
         };
         let place = rows.iter().position(is_it).or_else(|| rows.iter().position(holds));
         self.list.rows = rows;

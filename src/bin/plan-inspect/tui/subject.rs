@@ -1,9 +1,14 @@
 //! What the screen is about: a session, what it is planned with, and what it is compared with.
 
-use crate::{args::Tui, input, prepared::Prepared, said::lines};
+use crate::{
+    args::Tui,
+    input,
+    prepared::Prepared,
+    said::{call, lines},
+};
 use anyhow::{Result, bail};
 use context_window::{Conversation, Decision, ItemId, LoadedConfig, Message, Part, Row, Session};
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 #[derive(Debug)]
 pub(crate) struct Subject {
@@ -96,34 +101,37 @@ impl Subject {
 
     /// Whether any text in a row of the log view, its id among them, is like that.
     pub(crate) fn any_text(&self, row: &LogRow, is_like_that: impl Fn(&str) -> bool) -> bool {
-        // Most rows are messages of one text: a search through all of them makes no list of each.
-        let LogRow::Message { position, id, .. } = row else {
-            return self.row_text(row).into_iter().any(is_like_that);
-        };
-        let message = &self.session().log.messages()[*position];
-        let plain = message.content_parts().is_empty() && message.tool_calls().is_empty();
-        is_like_that(message.text())
-            || is_like_that(id.as_str())
-            || !plain && self.row_text(row).into_iter().any(is_like_that)
+        if let LogRow::Message { position, id, .. } = row {
+            let message = &self.session().log.messages()[*position];
+            if is_like_that(id.as_str()) {
+                return true;
+            }
+            // Most messages are one text: a search through all of them makes no list of each.
+            if message.content_parts().is_empty() && message.tool_calls().is_empty() {
+                return is_like_that(message.text());
+            }
+        }
+        self.texts(row).iter().any(|text| is_like_that(text))
     }
 
-    /// The texts in a row of the log view, as they are.
-    pub(crate) fn row_text<'a>(&'a self, row: &'a LogRow) -> Vec<&'a str> {
+    /// The texts in a row of the log view: what is said, and each call.
+    pub(crate) fn texts<'a>(&'a self, row: &'a LogRow) -> Vec<Cow<'a, str>> {
         let log = &self.session().log;
         match row {
-            LogRow::Message { position, id, .. } => {
+            LogRow::Message { position, .. } => {
                 let message = &log.messages()[*position];
                 let parts = message.content_parts().iter().filter_map(|part| match part {
                     Part::Text(text) => Some(&**text),
                     _ => None,
                 });
-                let calls = message.tool_calls().iter().flat_map(|call| [&*call.name, &*call.arguments]);
-                [id.as_str(), message.text()].into_iter().chain(parts).chain(calls).collect()
+                let said = [message.text()].into_iter().chain(parts).map(Cow::Borrowed);
+                said.chain(message.tool_calls().iter().map(|one| Cow::Owned(call(one)))).collect()
             }
             LogRow::Compaction(number) => {
-                log.compaction(*number).and_then(|record| record.summary.as_deref()).into_iter().collect()
+                let record = log.compaction(*number);
+                record.and_then(|record| record.summary.as_deref()).map(Cow::Borrowed).into_iter().collect()
             }
-            LogRow::Rewound(id) => vec![id.as_str()],
+            LogRow::Rewound(id) => vec![Cow::Borrowed(id.as_str())],
         }
     }
 
@@ -139,8 +147,8 @@ impl Subject {
         place.filter(has_no_name).or_else(|| self.named.get(&ItemId::from(id)).copied())
     }
 
-    /// Whether this row stands for the message that is called so, alone or with others.
-    pub(crate) fn is_in(&self, row: Decision<'_>, id: &str) -> bool {
+    /// Whether this row of a plan stands for the message that is called so, alone or with others.
+    pub(crate) fn stands_for(&self, row: Decision<'_>, id: &str) -> bool {
         if row.is_document() || row.id().as_str() == id {
             return !row.is_document();
         }

@@ -84,7 +84,7 @@ pub(super) fn expire(app: &mut App) -> Vec<Question> {
     let Some((id, document)) = app.row_id() else { return Vec::new() };
     // What was turned round and is one of several since is turned back.
     let turned =
-        app.what_if.expired.keys().find(|id| app.row().is_some_and(|row| app.subject.is_in(row, id)));
+        app.what_if.expired.keys().find(|id| app.row().is_some_and(|row| app.subject.stands_for(row, id)));
     let id = turned.cloned().unwrap_or_else(|| id.to_owned());
     let is_note = app.subject.session().log.is_pinned(&id);
     if document || app.subject.message(&id).is_none() && !is_note {

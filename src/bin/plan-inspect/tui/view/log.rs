@@ -11,7 +11,6 @@ use super::{
 };
 use context_window::{report, widgets::CompactionMarker};
 use ratatui::{Frame, layout::Rect, text::Line};
-use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -121,7 +120,7 @@ fn lines(app: &App, row: &LogRow, columns: u16) -> Vec<Line<'static>> {
 /// than so many columns.
 fn said(app: &App, row: &LogRow, columns: usize) -> String {
     const BEFORE: usize = 20;
-    let texts = texts(app, row);
+    let texts = app.subject.texts(row);
     let start = in_a_line(texts.iter().map(|text| &**text));
     if app.sought.is_empty() || app.sought.is_in(&report::cut(&start, columns)) {
         return start;
@@ -135,21 +134,6 @@ fn said(app: &App, row: &LogRow, columns: usize) -> String {
     let from = before.char_indices().rev().take(BEFORE).last().map_or(at, |(from, _)| from);
     let rest = texts[number + 1..].iter().map(|text| &**text);
     format!("… {}", in_a_line(std::iter::once(&texts[number][from..]).chain(rest)))
-}
-
-/// What is said, and each call as `history` writes it.
-fn texts<'a>(app: &'a App, row: &'a LogRow) -> Vec<Cow<'a, str>> {
-    let texts = app.subject.row_text(row);
-    let calls = match row {
-        LogRow::Message { position, .. } => {
-            app.subject.session().log.messages()[*position].tool_calls().len()
-        }
-        _ => 0,
-    };
-    let said = texts.len().saturating_sub(calls * 2);
-    let call = |call: &[&str]| Cow::Owned(format!("→ {}", call.join(" ")));
-    let before = texts[..said].iter().skip(1).map(|text| Cow::Borrowed(*text));
-    before.chain(texts[said..].chunks(2).map(call)).collect()
 }
 
 /// A line shows no more than it has columns, however long a text is.
