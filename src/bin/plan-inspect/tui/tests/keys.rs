@@ -225,6 +225,33 @@ fn a_message_inside_of_a_row_is_found() {
     }
 }
 
+/// The same with messages that have names of their own: whole names only.
+#[test]
+fn a_named_message_inside_of_a_row_is_found() {
+    let messages: Vec<_> = (0..9)
+        .map(|at| {
+            serde_json::json!({
+                "role": (["user", "assistant"][at % 2]),
+                "id": format!("Turn-{}", char::from(b"abcdefghi"[at])),
+                "content": "so many words that few of these have room ".repeat(5),
+            })
+        })
+        .collect();
+    let path = std::env::temp_dir().join(format!("context-window-{}-named.json", std::process::id()));
+    std::fs::write(&path, serde_json::json!({"model": "gpt-4o", "messages": messages}).to_string()).unwrap();
+    let mut it = screen(&format!("{} --budget 150", path.display()), (120, 40), "x");
+    assert_eq!(it.app.list.rows.len(), 1, "{}", it.text().unwrap());
+    for (name, found) in
+        [("Turn-c", 1), ("Turn-d", 1), ("Turn-i", 0), ("Turn", 1), ("turn-c", 0), ("Turn-x", 0)]
+    {
+        for key in ["id:", ""] {
+            it.press(&format!("/<C-u>{key}{name}<Enter>")).unwrap();
+            assert_eq!(it.app.list.rows.len(), found, "{key}{name}");
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
 #[test]
 fn every_binding_is_in_the_help() {
     for size in [(120, 40), (60, 40)] {
@@ -251,29 +278,4 @@ fn names_of_keys_that_are_none_are_refused() {
     for wrong in ["120", "0x5", "x", "-1x3", "120x40x2", "99999x9"] {
         assert!(super::super::size(wrong).is_err(), "{wrong}");
     }
-}
-
-/// So do messages that have names of their own, whole names only.
-#[test]
-fn a_named_message_inside_of_a_row_is_found() {
-    let messages: Vec<_> = (0..9)
-        .map(|at| {
-            serde_json::json!({
-                "role": (["user", "assistant"][at % 2]),
-                "id": format!("Turn-{}", char::from(b"abcdefghi"[at])),
-                "content": "so many words that few of these have room ".repeat(5),
-            })
-        })
-        .collect();
-    let path = std::env::temp_dir().join(format!("context-window-{}-named.json", std::process::id()));
-    std::fs::write(&path, serde_json::json!({"model": "gpt-4o", "messages": messages}).to_string()).unwrap();
-    let mut it = screen(&format!("{} --budget 150", path.display()), (120, 40), "x");
-    assert_eq!(it.app.list.rows.len(), 1, "{}", it.text().unwrap());
-    for (name, found) in
-        [("Turn-c", 1), ("Turn-d", 1), ("Turn-i", 0), ("Turn", 1), ("turn-c", 0), ("Turn-x", 0)]
-    {
-        it.press(&format!("/<C-u>id:{name}<Enter>")).unwrap();
-        assert_eq!(it.app.list.rows.len(), found, "{name}");
-    }
-    std::fs::remove_file(&path).unwrap();
 }
