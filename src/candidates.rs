@@ -22,6 +22,7 @@ mod pins;
 mod results;
 mod scale;
 mod shelf;
+mod sizes;
 mod summaries;
 mod trace;
 mod traced;
@@ -30,7 +31,9 @@ pub(crate) use documents::Document;
 pub(crate) use pins::Pin;
 pub(crate) use results::{Results, Shortened};
 pub(crate) use scale::Scale;
+#[cfg(test)]
 pub(crate) use shelf::Shelf;
+pub(crate) use sizes::{List, Sizes};
 use summaries::Summary;
 pub(crate) use trace::{Basis, Quantity, Trace};
 pub(crate) use traced::Scope;
@@ -99,6 +102,7 @@ pub(crate) struct Pool<'a> {
     pub(crate) required_conversation: Vec<Unit>,
     /// In the order of rule S2.
     pub(crate) pins: Vec<Pin>,
+    pins_are_notes: bool,
     /// For each pinned exchange, the user message it brings.
     brought: BTreeMap<Unit, Option<Unit>>,
     /// Pins that expired or can never be sent.
@@ -155,6 +159,7 @@ impl<'a> Pool<'a> {
             required_system: Vec::new(),
             required_conversation: Vec::new(),
             pins: Vec::new(),
+            pins_are_notes: true,
             brought: BTreeMap::new(),
             dead_pins: BTreeMap::new(),
             empty_texts: Vec::new(),
@@ -442,6 +447,11 @@ impl<'a> Pool<'a> {
             self.competing.is_empty() && self.state.is_empty() && self.pins.iter().all(|pin| pin.undroppable);
         let required = self.minimum().into_iter().any(|(one, ..)| one == unit);
         walked && alone && !required
+    }
+
+    /// Whether all pins are notes, so that each is weighed for itself and none brings anything along.
+    pub(crate) fn pins_are_notes(&self) -> bool {
+        self.pins_are_notes
     }
 
     /// How many documents compete when the set of the last prompt is no matter.

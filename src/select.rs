@@ -26,7 +26,7 @@ pub(crate) struct Selection {
     pub(crate) kept: BTreeMap<Unit, Kept>,
     /// The documents that are in, by their places among those that compete.
     pub(crate) documents: Places,
-    /// The notes that are in, by their places among the pins: only where all pins are notes, and nobody asks why.
+    /// The notes that are in, by their places among the pins: only where all pins are notes.
     notes: Places,
     /// Messages and exchanges that the walk examined and that can never come in as they are.
     pub(crate) dead: BTreeMap<Unit, ExcludedReason>,

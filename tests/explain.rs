@@ -105,7 +105,7 @@ impl Brute {
 }
 
 /// The items of a request that have an id of their own.
-fn ids(session: &Session, request: &PlanRequest<'_>, plan: &ContextPlan) -> Vec<String> {
+fn ids(session: &Session) -> Vec<String> {
     let mut ids: Vec<String> = (0..session.lines.len()).map(|at| format!("item:m{at}")).collect();
     ids.extend((0..session.notes.len()).map(|at| format!("item:n{at}")));
     let mut documents: BTreeMap<String, u32> = BTreeMap::new();
@@ -113,7 +113,6 @@ fn ids(session: &Session, request: &PlanRequest<'_>, plan: &ContextPlan) -> Vec<
         *documents.entry(id).or_default() += 1;
     }
     ids.extend(documents.into_iter().filter(|(_, times)| *times == 1).map(|(id, _)| format!("rag:{id}")));
-    let _ = (request, plan);
     ids
 }
 
@@ -122,6 +121,53 @@ fn model(at: u8) -> Model {
         0 => Model::custom("test"),
         1 => Model::named("claude-sonnet-5").unwrap(),
         _ => Model::named("mistral-large-latest").unwrap(),
+    }
+}
+
+/// Every answer about a session, one by one and all at once, against planning at every budget.
+fn every_answer_agrees(
+    manager: &ContextWindowManager,
+    session: &Session,
+    request: &PlanRequest<'_>,
+    limits: RequestLimits,
+) -> Result<(), String> {
+    let brute = Brute::force(manager, request, limits);
+    let budget = limits.prompt_budget.unwrap();
+    let mut one_by_one = BTreeMap::new();
+    for id in ids(session) {
+        let got = manager.explain(request, &id).unwrap();
+        brute.agrees(&id, budget, &got)?;
+        one_by_one.insert((got.document, got.id.clone()), got);
+    }
+    for all in manager.explain_all(request).unwrap() {
+        let section = if all.document { "rag" } else { "item" };
+        if all.document && session.rag_ids().iter().filter(|id| all.id.as_str() == *id).count() > 1 {
+            continue; // Its id is that of another document.
+        }
+        let one = match one_by_one.remove(&(all.document, all.id.clone())) {
+            Some(one) => one,
+            None => manager.explain(request, &format!("{section}:{}", all.id)).unwrap(),
+        };
+        if one != all {
+            return Err(format!("alone {one:#?}, among all {all:#?}"));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(generate::cases(300, 20_000))]
+
+    /// Where several pins or documents compete for little room.
+    #[test]
+    fn every_counterfactual_of_a_crowded_prompt_is_what_every_budget_shows(session in generate::crowded()) {
+        let manager = ContextWindowManager::new(model(0), generate::bytes(), session.config.clone()).unwrap();
+        let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
+        let log = session.log();
+        let request = session.request(&log).limits(limits);
+        if let Err(difference) = every_answer_agrees(&manager, &session, &request, limits) {
+            prop_assert!(false, "{}", difference);
+        }
     }
 }
 
@@ -151,20 +197,8 @@ proptest! {
         });
         let request = session.request(&log).limits(limits);
         let plan = manager.build_plan(&request).unwrap();
-        let brute = Brute::force(&manager, &request, limits);
-        for id in ids(&session, &request, &plan) {
-            let got = manager.explain(&request, &id).unwrap();
-            if let Err(difference) = brute.agrees(&id, session.budget, &got) {
-                prop_assert!(false, "{}", difference);
-            }
-        }
-        // All at once says the same.
-        for all in manager.explain_all(&request).unwrap() {
-            let section = if session.rag_ids().iter().any(|id| all.id.as_str() == id) { "rag" } else { "item" };
-            let one = manager.explain(&request, &format!("{section}:{}", all.id)).unwrap();
-            if session.rag_ids().iter().filter(|id| all.id.as_str() == *id).count() < 2 {
-                prop_assert_eq!(one, all);
-            }
+        if let Err(difference) = every_answer_agrees(&manager, &session, &request, limits) {
+            prop_assert!(false, "{}", difference);
         }
         // E2: what holds an item's place is enough to make it, no more than that, or all there is.
         for row in &plan.excluded {

@@ -54,6 +54,7 @@ impl Pool<'_> {
         for (unit, priority) in pinned {
             self.order_pinned_message(unit, priority)?;
         }
+        self.pins_are_notes = self.pins.iter().all(|pin| matches!(pin.unit, Unit::Note(_)));
         self.brought = self.pins.iter().map(|pin| (pin.unit, pin.brings)).collect();
         self.pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
         Ok(())

@@ -13,7 +13,7 @@ pub(crate) struct Shelf {
 
 impl Shelf {
     /// Larger sizes than any room are `u64::MAX`.
-    pub(super) fn new(sizes: &[u64]) -> Self {
+    pub(crate) fn new(sizes: &[u64]) -> Self {
         let leaves = sizes.len().next_power_of_two();
         let mut least = vec![u64::MAX; leaves * 2];
         least[leaves..leaves + sizes.len()].copy_from_slice(sizes);

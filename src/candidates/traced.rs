@@ -1,7 +1,7 @@
 //! Scales that keep what decisions rest on: for plans that are explained, where the same candidates are weighed against
 //! one budget after the other.
 
-use super::{Basis, Scale, Shelf, Trace, Unit};
+use super::{Basis, List, Scale, Trace, Unit, shelf::Shelf};
 use crate::{error::Error, tokens::Weight};
 use std::{
     cell::{OnceCell, RefCell},
@@ -73,42 +73,24 @@ impl Scale<'_> {
         })
     }
 
-    /// The sizes of the documents, laid out.
-    pub(crate) fn documents(&self) -> Result<Option<&Shelf>, Error> {
+    /// The sizes of a list, laid out, where what decisions rest on is kept.
+    pub(super) fn laid_out(&self, list: List) -> Result<Option<&Shelf>, Error> {
         let Some(traced) = &self.traced else { return Ok(None) };
-        let places = 0..self.pool().places();
-        let units = places.map(|place| Unit::Document(self.pool().rank_at(place)));
-        self.laid_out(&traced.documents, traced.scope.most, units).map(Some)
-    }
-
-    /// The sizes of the pins in their order, laid out, where all of them are notes.
-    pub(crate) fn notes(&self) -> Result<Option<&Shelf>, Error> {
-        let Some(traced) = &self.traced else { return Ok(None) };
-        let mut pins = self.pool().pins.iter().map(|pin| pin.unit);
-        if pins.any(|unit| !matches!(unit, Unit::Note(_))) {
-            return Ok(None);
-        }
-        let notes = self.pool().pins.iter().map(|pin| pin.unit);
-        self.laid_out(&traced.notes, traced.scope.most, notes).map(Some)
-    }
-
-    fn laid_out<'s>(
-        &self,
-        known: &'s OnceCell<Shelf>,
-        most: u64,
-        units: impl Iterator<Item = Unit>,
-    ) -> Result<&'s Shelf, Error> {
+        let known = match list {
+            List::Documents => &traced.documents,
+            List::Notes => &traced.notes,
+        };
         if let Some(found) = known.get() {
-            return Ok(found);
+            return Ok(Some(found));
         }
-        let size = |unit| {
-            Ok(match self.weigh(unit, most)? {
+        let size = |place| {
+            Ok(match self.weigh(self.unit_at(list, place), traced.scope.most)? {
                 Weight::Exactly(n) => n,
                 Weight::Over => u64::MAX,
             })
         };
-        let sizes: Vec<u64> = units.map(size).collect::<Result<_, Error>>()?;
-        Ok(known.get_or_init(|| Shelf::new(&sizes)))
+        let sizes: Vec<u64> = (0..self.len(list)).map(size).collect::<Result<_, Error>>()?;
+        Ok(Some(known.get_or_init(|| Shelf::new(&sizes))))
     }
 
     /// The turn of the one unit that is asked about.

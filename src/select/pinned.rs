@@ -5,7 +5,7 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    candidates::{Basis, Pin, Pool, Scale, Shelf, Unit},
+    candidates::{Basis, List, Pin, Pool, Scale, Unit},
     config::Fill,
     error::Error,
     item::Section,
@@ -19,11 +19,10 @@ pub(super) fn take(
     room: Room,
     chosen: &mut Selection,
 ) -> Result<(), Error> {
-    if let (Some(notes), None) = (scale.notes()?, pool.window_start) {
-        fill_up(notes, pool, scale, room, chosen);
-        return Ok(());
-    }
     chosen.fallen.clear();
+    if pool.pins_are_notes() {
+        return fill_up(pool, scale, room, chosen);
+    }
     let mut spent = 0;
     // Once something follows the live question, what merging state into it would save is gone for the rest too.
     let mut followed = false;
@@ -54,19 +53,32 @@ pub(super) fn take(
     Ok(())
 }
 
-/// The same decisions about notes, without a word on what is passed over.
-fn fill_up(shelf: &Shelf, pool: &Pool<'_>, scale: &Scale<'_>, room: Room, chosen: &mut Selection) {
+/// Where all pins are notes: none brings anything along, and none follows the live question.
+fn fill_up(pool: &Pool<'_>, scale: &Scale<'_>, room: Room, chosen: &mut Selection) -> Result<(), Error> {
     if chosen.notes.is_empty() {
         let undroppable = pool.pins.iter().zip(0..).filter(|(pin, _)| pin.undroppable);
         for (_, place) in undroppable {
             chosen.notes.insert(place);
         }
     }
-    let filled = chosen.notes.fill(shelf, scale, room, Fill::Backfill);
+    let filled = chosen.notes.fill(&scale.sizes(List::Notes)?, room.tokens(For::Anything), Fill::Backfill)?;
+    scale.trace(|trace| filled.note(trace, room.basis(For::Anything)));
+    chosen.notes.extend(&filled);
     for place in filled.runs.into_iter().flatten() {
-        let (unit, tokens) = (pool.pins[place as usize].unit, shelf.size(place));
-        chosen.keep(unit, Section::SystemPinned, IncludedReason::Pinned, tokens);
+        let unit = pool.pins[place as usize].unit;
+        chosen.keep(unit, Section::SystemPinned, IncludedReason::Pinned, scale.whole(unit)?);
     }
+    if scale.is_traced() {
+        return Ok(());
+    }
+    let held_by = room.held_by(For::Anything, HeldBy::Size);
+    for (range, left) in filled.passed_over {
+        for place in range.filter(|place| !chosen.notes.has(*place)) {
+            let reason = ExcludedReason::Budget { room: left, held_by };
+            chosen.fallen.insert(pool.pins[place as usize].unit, reason);
+        }
+    }
+    Ok(())
 }
 
 /// The pin and the user message it brings, as far as they are not in.

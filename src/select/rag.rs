@@ -5,7 +5,7 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    candidates::{Pool, Quantity, Scale, Unit},
+    candidates::{List, Pool, Quantity, Scale, Unit},
     config::{Fill, RagOptions},
     error::Error,
     reason::{ExcludedReason, HeldBy, PolicyRule},
@@ -35,16 +35,43 @@ pub(super) fn take(
         }
         return Ok(());
     }
-    if let (Some(shelf), None, None) = (scale.documents()?, rules.max_items, rules.max_source_tokens) {
-        let filled = chosen.documents.fill(shelf, scale, room, rules.fill);
-        chosen.pay_for_documents(filled.tokens);
-        return Ok(());
+    if rules.max_items.is_none() && rules.max_source_tokens.is_none() {
+        return fill_up(pool, scale, room, rules.fill, chosen);
     }
     let mut offer = Offer::new(pool, scale, room, rules, rules.fill, chosen)?;
     for Waiting { place, unit, origin } in waiting(pool, 0..pool.places(), chosen) {
         match offer.decide(scale, unit, origin)? {
             Ok(tokens) => chosen.keep_document(place, tokens),
             Err(reason) => drop(chosen.passed_over.insert(unit, reason)),
+        }
+    }
+    Ok(())
+}
+
+/// Where nothing but room decides.
+fn fill_up(
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+    room: Room,
+    fill: Fill,
+    chosen: &mut Selection,
+) -> Result<(), Error> {
+    let sizes = scale.sizes(List::Documents)?;
+    let filled = chosen.documents.fill(&sizes, room.tokens(For::Anything), fill)?;
+    scale.trace(|trace| filled.note(trace, room.basis(For::Anything)));
+    chosen.documents.extend(&filled);
+    chosen.pay_for_documents(filled.tokens);
+    if scale.is_traced() {
+        return Ok(());
+    }
+    for (range, left) in filled.passed_over {
+        let first = range.start;
+        for Waiting { place, unit, .. } in waiting(pool, range, chosen) {
+            let held_by = match fill {
+                Fill::Prefix if place > first => HeldBy::Prefix,
+                _ => room.held_by(For::Anything, HeldBy::Size),
+            };
+            chosen.passed_over.insert(unit, ExcludedReason::Budget { room: left, held_by });
         }
     }
     Ok(())

@@ -304,6 +304,46 @@ pub fn session() -> impl Strategy<Value = Session> {
     )
 }
 
+/// Sessions in which many small items compete for little room: notes that stay in and notes that may fall, documents
+/// about the section's share, a question with a long reply before it. What comes in then comes in by gaps: a later item
+/// before an earlier one, next to what is in already.
+pub fn crowded() -> impl Strategy<Value = Session> {
+    const IDS: [&str; 8] = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"];
+    let unlimited = prop_oneof![2 => Just(None), 1 => Just(Some(Ttl::Unlimited))];
+    let note = (2usize..120, priority(), unlimited).boxed();
+    let lists = prop_oneof![
+        1 => (prop::collection::vec(note.clone(), 3..8), prop::collection::vec(2usize..120, 0..1)),
+        1 => (prop::collection::vec(note.clone(), 0..1), prop::collection::vec(2usize..120, 3..9)),
+        1 => (prop::collection::vec(note, 2..6), prop::collection::vec(2usize..120, 2..7)),
+    ];
+    let options = prop_oneof![3 => Just(Config::default()), 1 => config()];
+    (lists, 10usize..60, prop::option::weighted(0.8, 40usize..480), 1u64..700, options).prop_map(
+        |((notes, sizes), question, reply, room, config)| {
+            let life = Life { pin: None, ttl: None };
+            let line = |role, size| Line { role, size, calls: Vec::new(), answers: None, life: life.clone() };
+            let reply = reply.map(|size| line(Role::Assistant, size));
+            let document = |(at, size): (usize, usize)| Document {
+                id: IDS[at],
+                size,
+                score: (IDS.len() - at) as i32,
+                origin: None,
+                ttl: None,
+            };
+            Session {
+                system: None,
+                focus: None,
+                states: Vec::new(),
+                notes,
+                lines: [line(Role::User, question)].into_iter().chain(reply).collect(),
+                rag: sizes.into_iter().enumerate().map(document).collect(),
+                budget: question as u64 + room,
+                config,
+                before: None,
+            }
+        },
+    )
+}
+
 fn before() -> impl Strategy<Value = Before> {
     let set = prop::sample::subsequence(&["d1", "d2", "d3", "d4", "d5", "d6", "d7"][..], 0..5).prop_shuffle();
     (0usize..15, set, any::<bool>(), prop::option::of(0usize..15))
