@@ -39,6 +39,8 @@ pub enum CallIds {
     Any,
     /// Any text of at most 40 characters.
     Short,
+    /// Any text of at most 40 characters, each id once in a prompt.
+    Once,
     /// Letters, digits, `_` and `-`, each id once in a prompt.
     Word,
     /// Exactly nine letters and digits, each id once in a prompt.

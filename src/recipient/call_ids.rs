@@ -64,8 +64,9 @@ fn named(calls: &[ToolCall], ids: CallIds, taken: &mut Taken) -> BTreeMap<String
             id = match ids {
                 CallIds::Nine => nine(&format!("{}#{nth}", call.id)),
                 _ => {
+                    let most = if ids == CallIds::Once { SHORT } else { MOST };
                     let suffix = format!("_{nth}");
-                    fitting[..fitting.len().min(MOST - suffix.len())].to_owned() + &suffix
+                    fitting.chars().take(most - suffix.len()).collect::<String>() + &suffix
                 }
             };
             *nth += 1;
@@ -81,8 +82,8 @@ fn spelt(id: &str, ids: CallIds) -> String {
     match ids {
         _ if id.is_empty() && ids != CallIds::Nine => "call".into(),
         CallIds::Any => id.into(),
-        CallIds::Short if id.chars().count() <= SHORT => id.into(),
-        CallIds::Short => hashed(id, id, SHORT),
+        CallIds::Short | CallIds::Once if id.chars().count() <= SHORT => id.into(),
+        CallIds::Short | CallIds::Once => hashed(id, id, SHORT),
         CallIds::Word if id.chars().count() <= MOST => word(id),
         CallIds::Word => hashed(&word(id), id, MOST),
         CallIds::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => id.into(),

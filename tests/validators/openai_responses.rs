@@ -2,6 +2,7 @@
 
 use super::{Target, breakpoint, filled, is_image_address, items, kind, only, role, text};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// All violations of `{"input": [...], "instructions"?: "...", "tools"?: [...]}`.
 pub fn check(target: &Target, body: &Value) -> Vec<String> {
@@ -25,13 +26,17 @@ fn item_kind(item: &Value) -> &str {
     if item.get("type").is_none() && item.get("role").is_some() { "message" } else { kind(item) }
 }
 
-/// Rules 8 and 9: each call has one output behind it, each output its own call before it.
+/// Rules 8 and 9: each call has one output behind it, each output its own call before it. An id that two calls have is
+/// refused, or binds a result to the wrong one.
 fn pairs(input: &[Value], out: &mut Vec<String>) {
-    let mut open = Vec::new();
+    let (mut open, mut called) = (Vec::new(), BTreeSet::new());
     for (at, item) in input.iter().enumerate() {
         let id = text(item, "call_id");
         match item_kind(item) {
-            "function_call" => open.push(id),
+            "function_call" => {
+                need!(out, called.insert(id), 8, "item {at} calls as `{id}`, which an earlier call has");
+                open.push(id);
+            }
             "function_call_output" => match open.iter().position(|call| *call == id) {
                 Some(place) => drop(open.remove(place)),
                 None => need!(out, false, 9, "item {at} answers `{id}`, which is not an open call"),
