@@ -108,6 +108,7 @@
 mod item;
 mod error;
 mod plain;
+mod size;
 mod file;
 mod message;
 mod config;

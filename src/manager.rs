@@ -227,11 +227,10 @@ impl ContextWindowManager {
             tokens: i64::try_from(count.n).unwrap_or(i64::MAX),
             certainty: count.certainty,
         };
-        let declared = self.meter.recipient().tools(tools);
         let certainty = if self.meter.is_rendered() { Certainty::Estimate } else { Certainty::Exact };
         let framing = |n| TokenCount { n, certainty };
         Ok(vec![
-            line("tools", self.meter.tools(&declared)?),
+            line("tools", self.meter.declared(tools)?.count),
             line("template", framing(self.meter.start())),
             line("reply_priming", framing(self.meter.priming())),
         ])

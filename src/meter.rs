@@ -15,9 +15,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+mod declared;
 #[cfg(feature = "chat-template")]
 mod template;
 mod tools;
+
+use declared::DeclaredTools;
+pub(crate) use declared::and_more;
 
 #[cfg(feature = "chat-template")]
 use {crate::message::Prompt, template::Rendered};
@@ -79,9 +83,6 @@ impl Frames {
     }
 }
 
-/// Tool definitions, and what they cost.
-type LastTools = Option<(Vec<Tool>, TokenCount)>;
-
 /// Weighs what is sent to one target.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
@@ -95,8 +96,8 @@ pub(crate) struct Meter {
     header: Header,
     /// The block around the documents: a message of its own, and the lines at both ends.
     block: u64,
-    /// The tool definitions that were counted last: an application declares the same ones with every request.
-    tools: Arc<Mutex<LastTools>>,
+    /// The tools that were declared last: an application declares the same ones with every request.
+    tools: Arc<Mutex<Option<Arc<DeclaredTools>>>>,
     #[cfg(feature = "chat-template")]
     rendered: Option<Arc<Rendered>>,
 }
@@ -253,19 +254,19 @@ impl Meter {
         self.frames.priming
     }
 
-    /// The tool definitions, all together.
-    pub(crate) fn tools(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
-        if tools.is_empty() {
-            return Ok(self.counted(0));
-        }
+    /// The tools as they are declared, and what they cost all together.
+    pub(crate) fn declared(&self, given: &[Tool]) -> Result<Arc<DeclaredTools>, Error> {
         // Whoever panicked here left a whole value behind.
         let last = || self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, count)) = last().as_ref().filter(|(known, _)| known == tools) {
-            return Ok(*count);
+        if let Some(known) = last().as_ref().filter(|known| known.given == given) {
+            return Ok(Arc::clone(known));
         }
-        let count = self.count_tools(tools)?;
-        *last() = Some((tools.to_vec(), count));
-        Ok(count)
+        let tools = self.recipient.tools(given).into_owned();
+        let count = if tools.is_empty() { self.counted(0) } else { self.count_tools(&tools)? };
+        let notes = declared::notes(&self.recipient, given, &tools);
+        let declared = Arc::new(DeclaredTools { given: given.to_vec(), tools, count, notes });
+        *last() = Some(Arc::clone(&declared));
+        Ok(declared)
     }
 
     #[cfg(feature = "chat-template")]

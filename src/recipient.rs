@@ -11,9 +11,11 @@ mod call_ids;
 mod content;
 mod letters;
 mod opaque;
+mod schema;
 mod sequence;
 
 pub(crate) use content::{inline_image, is_object};
+pub(crate) use schema::Declared;
 pub(crate) use sequence::{Conformed, Lack, Supplied};
 
 /// One target: its wire form, and what it accepts in it.
@@ -56,15 +58,22 @@ impl Recipient {
 
     /// A tool as it is declared.
     pub(crate) fn tool<'t>(&self, tool: &'t Tool) -> Cow<'t, Tool> {
+        let name = self.function(&tool.name);
         let hosted = tool.hosted.as_ref().map(|(framing, json)| (*framing, self.unmarked(json)));
-        match (self.function(&tool.name), hosted) {
-            (Cow::Borrowed(_), None | Some((_, Cow::Borrowed(_)))) => Cow::Borrowed(tool),
-            (name, hosted) => Cow::Owned(Tool {
-                name: name.into_owned(),
-                hosted: hosted.map(|(framing, json)| (framing, json.into_owned())),
-                ..tool.clone()
-            }),
+        let schema = match hosted {
+            Some(_) => Cow::Borrowed(tool.schema.as_str()),
+            None => self.schema(&tool.schema).text,
+        };
+        let same = matches!((&name, &hosted), (Cow::Borrowed(_), None | Some((_, Cow::Borrowed(_)))));
+        if same && *schema == tool.schema {
+            return Cow::Borrowed(tool);
         }
+        Cow::Owned(Tool {
+            name: name.into_owned(),
+            description: tool.description.clone(),
+            schema: schema.into_owned(),
+            hosted: hosted.map(|(framing, json)| (framing, json.into_owned())),
+        })
     }
 
     /// The tools that this target takes, as they are declared.

@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     item::{ItemId, RagItem},
-    plain,
+    plain, size,
 };
 use serde_json::Value;
 
@@ -202,6 +202,10 @@ impl FieldMap {
 
     /// One JSON value, or JSON lines as a list.
     fn parse(&self, json: &str) -> Result<Value, Error> {
+        size::check(json, size::VALUES).map_err(|excess| {
+            let place = format!("{}:{}", self.name, excess.line);
+            Error::input(place, size::too_many("an answer", size::VALUES))
+        })?;
         let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
         let first = values.next().unwrap_or(Ok(Value::Null));
         let rest: Result<Vec<Value>, serde_json::Error> = values.collect();

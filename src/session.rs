@@ -11,16 +11,20 @@ use crate::{
     model::RequestLimits,
     plain,
     request::PlanRequest,
+    size::{self, Tally},
 };
 use serde_json::value::RawValue;
+use std::io::{ErrorKind, Read};
 
 mod anthropic;
+mod bounded;
 mod compacted;
 mod gemini;
 mod logged;
 mod place;
 mod read;
 mod responses;
+mod surrogates;
 mod tools;
 mod wire;
 
@@ -137,9 +141,47 @@ impl SessionFile {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` for bytes that are no UTF-8 or no JSON, with the place, and for a file with nothing in it.
+    /// `ErrorKind::Input` for bytes that are no UTF-8 or no JSON, with the place, for a file with nothing in it, and for one
+    /// that holds too much: more than 10,000,000 JSON values in a session (40,000,000 in a log on disk), or 10,000,000
+    /// sessions.
     pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, Error> {
+        let mut tally = Tally::default();
+        go_on(&mut tally, &bytes, name)?;
+        Self::counted(name, bytes, &tally)
+    }
+
+    /// Reads a file, or anything else that holds sessions, and stops where it is too much: nothing is built of what has more
+    /// values than a session may have.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionFile::new`]; also for more than 1,073,741,824 bytes, and for what cannot be read.
+    pub fn from_reader(name: &str, mut from: impl Read) -> Result<Self, Error> {
+        let (mut bytes, mut tally) = (Vec::new(), Tally::default());
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let read = match from.read(&mut chunk) {
+                Ok(0) => return Self::counted(name, bytes, &tally),
+                Ok(read) => &chunk[..read],
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Error::input(name, format!("cannot be read: {error}"))),
+            };
+            if (bytes.len() + read.len()) as u64 > size::BYTES {
+                let most = plain::grouped(size::BYTES);
+                let detail = format!("is larger than {most} bytes, unpacked; expected less: split the file");
+                return Err(Error::input(name, detail));
+            }
+            go_on(&mut tally, read, name)?;
+            bytes.extend_from_slice(read);
+        }
+    }
+
+    /// The bytes of a file whose values have been counted.
+    fn counted(name: &str, bytes: Vec<u8>, tally: &Tally) -> Result<Self, Error> {
         if Journal::is_log(&bytes) {
+            if tally.values() > size::VALUES_OF_A_LOG {
+                return Err(Error::input(name, size::too_many("this log", size::VALUES_OF_A_LOG)));
+            }
             let (log, torn) = Journal::read(name, &bytes)?;
             let ignored = torn
                 .map(|torn| format!("line {} is unfinished ({} bytes) and not used", torn.line, torn.bytes));
@@ -156,8 +198,6 @@ impl SessionFile {
             let line = 1 + line_breaks(&error.as_bytes()[..at]);
             Error::input(format!("{name}:{line}"), format!("byte {at} is not UTF-8; expected JSON in UTF-8"))
         })?;
-        // A byte order mark is no JSON, and some editors write one.
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let documents = split(name, &text)?;
         if documents.is_empty() {
             return Err(Error::input(
@@ -213,18 +253,16 @@ impl SessionFile {
         }
     }
 
-    /// The text of a session with one compaction more, as an entry after its messages; everything else stays as it is,
-    /// byte for byte. None where its messages are no list of chat messages (a log, or a logged request of another wire form):
+    /// The text of the file with one compaction more in one session, as an entry after its messages; everything else stays as
+    /// it is, byte for byte, and a session on one line stays on one. None where its messages are no list of chat messages (a log, or a logged request of another wire form):
     /// [`Journal::create`] writes any conversation.
     ///
     /// # Errors
     ///
     /// As [`SessionFile::session`].
     pub fn with_compaction(&self, id: Option<&str>, record: &Compaction) -> Result<Option<String>, Error> {
-        let text = match self.document(id)? {
-            Some(document) => &self.text[document.start..document.end],
-            None => return Ok(None),
-        };
+        let Some(document) = self.document(id)? else { return Ok(None) };
+        let text = &self.text[document.start..document.end];
         let range = if text.starts_with('[') {
             0..text.len()
         } else {
@@ -235,9 +273,10 @@ impl SessionFile {
         let Some(inside) = text[range.clone()].strip_suffix(']') else { return Ok(None) };
         let inside = inside.trim_end();
         let comma = if inside.ends_with('[') { "" } else { "," };
+        let line = if text.contains('\n') { "\n" } else { "" };
         let entry = compacted::message(record);
-        let (before, after) = (&text[..range.start + inside.len()], &text[range.end - 1..]);
-        Ok(Some(format!("{before}{comma}\n{entry}\n{after}\n")))
+        let (before, after) = self.text.split_at(document.start + range.start + inside.len());
+        Ok(Some(format!("{before}{comma}{line}{entry}{after}")))
     }
 
     /// Every session in turn.
@@ -247,8 +286,16 @@ impl SessionFile {
     }
 
     fn read(&self, document: &Document) -> Result<Session, Error> {
-        let text = &self.text[document.start..document.end];
-        read::session(text, &self.name, document.line)
+        let (text, lone) = surrogates::mended(&self.text[document.start..document.end]);
+        let mut session = read::session(&text, &self.name, document.line)?;
+        if lone > 0 {
+            let halves =
+                if lone == 1 { "half a character".into() } else { format!("{lone} halves of characters") };
+            session
+                .ignored
+                .push(format!("{halves} (\\ud800 to \\udfff without the other half) read as U+FFFD"));
+        }
+        Ok(session)
     }
 
     /// The ids of the sessions, in the order of the file; one without an id goes by its line number.
@@ -257,8 +304,8 @@ impl SessionFile {
     }
 
     fn id_of(&self, document: &Document) -> String {
-        let text = &self.text[document.start..document.end];
-        read::id(text).unwrap_or_else(|| match document.nth {
+        let (text, _) = surrogates::mended(&self.text[document.start..document.end]);
+        read::id(&text).unwrap_or_else(|| match document.nth {
             1 => document.line.to_string(),
             nth => format!("{}.{nth}", document.line),
         })
@@ -274,10 +321,23 @@ impl SessionFile {
     }
 }
 
+/// So many bytes are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Counts the values of what was read, as far as a session may have them.
+fn go_on(tally: &mut Tally, bytes: &[u8], name: &str) -> Result<(), Error> {
+    tally.go_on(bytes, size::VALUES).map_err(|excess| {
+        Error::input(format!("{name}:{}", excess.line), size::too_many("the session", size::VALUES))
+    })
+}
+
 /// Finds the JSON values of a text, which stand one after another.
 fn split(name: &str, text: &str) -> Result<Vec<Document>, Error> {
     let mut documents = Vec::new();
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    // A byte order mark is no JSON, and some editors write one.
+    let json = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let marks = text.len() - json.len();
+    let mut stream = serde_json::Deserializer::from_str(json).into_iter::<&RawValue>();
     let (mut counted, mut line) = (0, 1);
     while let Some(value) = stream.next() {
         let value = value.map_err(|error| {
@@ -286,7 +346,7 @@ fn split(name: &str, text: &str) -> Result<Vec<Document>, Error> {
                 format!("not JSON: {}", plain::without_place(&error)),
             )
         })?;
-        let end = stream.byte_offset();
+        let end = marks + stream.byte_offset();
         let start = end - value.get().len();
         line += line_breaks(&text.as_bytes()[counted..start]);
         counted = start;

@@ -5,8 +5,8 @@ use crate::{
     candidates::Pool,
     error::Error,
     item::{ItemId, Priority, Section, Source},
-    message::{Message, Role, Tool},
-    meter::Meter,
+    message::{Message, Role},
+    meter::{Meter, and_more},
     plan::{Notice, PlannedItem},
     reason::IncludedReason,
     recipient::{Conformed, Lack, Standing, Supplied},
@@ -35,7 +35,7 @@ pub(super) fn conform(
     supplied(parts, meter, &conformed)?;
     pool.check_ids(&parts.made_up)?;
     parts.prompt.messages = conformed.messages;
-    tools(parts, meter);
+    tools(parts, meter)?;
     parts.prompt.framing = Some(meter.recipient().framing());
     parts.prompt.wants = meter.recipient().wants();
     #[cfg(feature = "chat-template")]
@@ -123,33 +123,13 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
     Ok(())
 }
 
-/// The tools as they are declared, those that are not, and those that go by another name.
-fn tools(parts: &mut Parts, meter: &Meter) {
-    let recipient = meter.recipient();
-    let given = std::mem::take(&mut parts.prompt.tools);
-    parts.prompt.tools = recipient.tools(&given).into_owned();
-    let mut say = |text: String| parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
-    let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) =
-        given.iter().partition(|tool| recipient.takes_tool(tool));
-    if !foreign.is_empty() {
-        let names: Vec<&str> = foreign.iter().map(|tool| tool.name.as_str()).collect();
-        say(format!("tools that another provider runs are not declared: {}", names.join(", ")));
-    }
-    let names = taken.iter().map(|tool| tool.name.as_str());
-    let renamed: Vec<(&str, &str)> = names
-        .zip(parts.prompt.tools.iter().map(|tool| tool.name.as_str()))
-        .filter(|(from, to)| from != to)
-        .collect();
-    if let [(from, to), rest @ ..] = &renamed[..] {
-        let more = and_more(rest.len());
-        say(format!(
-            "tools are declared by names that the target takes, and called by them: `{from}` as `{to}`{more}"
-        ));
-    }
-}
-
-fn and_more(others: usize) -> String {
-    if others == 0 { String::new() } else { format!(", and {others} more") }
+/// The tools as they are declared, and what has to be said of them.
+fn tools(parts: &mut Parts, meter: &Meter) -> Result<(), Error> {
+    let declared = meter.declared(&std::mem::take(&mut parts.prompt.tools))?;
+    parts.prompt.tools.clone_from(&declared.tools);
+    let notes = declared.notes.iter();
+    parts.notices.extend(notes.map(|(rule, text)| Notice { rule, ids: Vec::new(), text: text.clone() }));
+    Ok(())
 }
 
 /// Ids of calls that the target takes in other letters only, or once in a prompt, and calls without the signature it asks

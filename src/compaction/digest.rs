@@ -4,6 +4,7 @@
 use crate::{
     error::Error,
     message::{Message, Role},
+    size,
     tokens::TokenCounter,
 };
 use indexmap::IndexMap;
@@ -255,7 +256,7 @@ fn outcome(result: &Message) -> Outcome {
 
 /// What a call works on, by its arguments.
 fn resource(arguments: &str) -> Option<String> {
-    let arguments: Value = serde_json::from_str(arguments).ok()?;
+    let arguments: Value = size::tree(arguments)?;
     let named = RESOURCES.iter().find_map(|key| arguments.get(key)?.as_str());
     named.map(|name| one_line(name, ARGUMENTS))
 }

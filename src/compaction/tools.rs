@@ -8,6 +8,7 @@ use crate::{
     message::{Message, Tool, ToolCall},
     model::RequestLimits,
     request::PlanRequest,
+    size,
 };
 use serde_json::{Value, json};
 
@@ -74,7 +75,7 @@ impl ContextWindowManager {
         call: &ToolCall,
     ) -> Result<Option<ContextCall>, Error> {
         let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
-        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+        let arguments: Value = size::tree(arguments).unwrap_or_default();
         let failed = |expected: &str| {
             let text = json!({"error": format!("expected {expected}")}).to_string();
             Ok(Some(ContextCall::Answer(Message::tool(&call.id, text).failed())))

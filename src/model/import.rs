@@ -1,7 +1,7 @@
 //! Public catalogues → a registry. The shapes of `LiteLLM`'s price file, of models.dev, and of a list of flat entries.
 
 use super::{CacheKind, CacheRule, Counts, Demands, Framing, ModelEntry, Price, Registry};
-use crate::error::Error;
+use crate::{error::Error, size};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -115,6 +115,9 @@ impl Registry {
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &'a str, origin: &str) -> Result<T, Error> {
+    size::check(text, size::VALUES).map_err(|excess| {
+        Error::input(format!("{origin}:{}", excess.line), size::too_many("a catalogue", size::VALUES))
+    })?;
     serde_json::from_str(text).map_err(|error| {
         let place = format!("{origin}:{}:{}", error.line(), error.column());
         let detail = format!(

@@ -4,7 +4,7 @@ use super::{Recipient, Standing, has_one_place};
 use crate::{
     message::{Content, Framing, Message, Part, Reasoning, Role, ToolCall},
     model::KeptReasoning,
-    wording,
+    size, wording,
 };
 use serde_json::Value;
 use std::borrow::Cow;
@@ -209,7 +209,7 @@ impl Recipient {
             Part::Image { url, .. } if self.takes_image(role, url) => None,
             Part::Image { .. } => text(wording::LEFT_OUT_IMAGE.into()),
             Part::Opaque { framing, json } => {
-                let value: Value = serde_json::from_str(json).unwrap_or_default();
+                let value: Value = size::tree(json).unwrap_or_default();
                 let taken = *framing == self.framing && value.is_object();
                 if taken && self.takes_opaque(role, &value, message) {
                     return None;
@@ -261,7 +261,7 @@ fn text_of(message: &Message) -> std::sync::Arc<str> {
 
 /// Whether a text is a JSON object.
 pub(crate) fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{') && serde_json::from_str::<Value>(text).is_ok()
+    text.trim_start().starts_with('{') && size::tree::<Value>(text).is_some()
 }
 
 /// Arguments as a JSON object: nothing as an empty one, what is none as the text in one.

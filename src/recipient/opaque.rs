@@ -1,7 +1,10 @@
 //! Parts of types that this library does not know: which of them go back, in the wire form they came in.
 
 use super::Recipient;
-use crate::message::{Framing, Message, Part, Role};
+use crate::{
+    message::{Framing, Message, Part, Role},
+    size,
+};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -64,7 +67,7 @@ impl Recipient {
         // A key may be written with escapes.
         let may_be = |mark: &&str| json.contains(*mark) || json.contains("\\u");
         let Some(mark) = mark(self.framing).filter(may_be) else { return json.into() };
-        let mut value = serde_json::from_str::<Value>(json).unwrap_or_default();
+        let mut value: Value = size::tree(json).unwrap_or_default();
         if unmark(&mut value, mark) { value.to_string().into() } else { json.into() }
     }
 }

@@ -14,22 +14,12 @@ pub(super) type Raw<'a> = Cow<'a, RawValue>;
 /// A text that holds a JSON object.
 pub(super) fn object(text: &str) -> Raw<'_> {
     let known: Result<&RawValue, _> = serde_json::from_str(text.trim());
-    known.map_or_else(|_| raw(&Map::new()), Cow::Borrowed)
+    known.map_or_else(|_| raw(&Map::<String, Value>::new()), Cow::Borrowed)
 }
 
-/// The schema of a tool's parameters, as a schema of an object.
+/// The schema of a tool's parameters, which has been made for its target (rule H8).
 pub(super) fn schema(tool: &Tool) -> Raw<'_> {
-    const TYPE: &str = r#""type":"object""#;
-    let text = tool.schema.trim();
-    let known: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
-    let with_type = match text.strip_prefix('{').filter(|_| !known.is_empty()) {
-        Some(_) if known.get("type") == Some(&Value::from("object")) => text.to_owned(),
-        Some(rest) if !known.contains_key("type") => format!("{{{TYPE},{rest}"),
-        // A schema of something else cannot be that of parameters.
-        Some(_) => format!(r#"{{{TYPE},"properties":{{"value":{text}}}}}"#),
-        None => format!(r#"{{{TYPE},"properties":{{}}}}"#),
-    };
-    RawValue::from_string(with_type).map_or_else(|_| raw(&Map::new()), Cow::Owned)
+    object(&tool.schema)
 }
 
 /// A tool as a wire form declares it, or as its provider does where it runs it itself.

@@ -6,6 +6,7 @@ use crate::{
     message::{Framing, Message, Part, Prompt, Role, Tool},
     model::ChatTemplate,
     recipient::{self, Recipient},
+    size,
     tokens::ControlTokens,
     wording,
 };
@@ -303,7 +304,7 @@ fn object<'k>(fields: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
 
 /// JSON as a value, its keys in their order; text that is none stays text.
 fn from_json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+    size::tree(text).unwrap_or_else(|| Value::from(text))
 }
 
 /// Python's `json.dumps(ensure_ascii=False)`: no escaping for HTML, a space after comma and colon.

@@ -5,6 +5,7 @@ use crate::{
     message::{Framing, Message, Part, Reasoning, Role, Tool, ToolCall},
     plain::{self, compact_json},
     render::kind_of,
+    size,
 };
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -211,7 +212,7 @@ fn signs_only(json: &str) -> bool {
 /// What a function gave back: its `output` where that is a text and all there is, else the JSON.
 fn output(response: Option<&RawValue>) -> String {
     let Some(raw) = response else { return String::new() };
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    let value: Value = size::tree(raw.get()).unwrap_or_default();
     let only = value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("output"));
     only.and_then(Value::as_str).map_or_else(|| compact_json(raw.get()), str::to_owned)
 }

@@ -1,6 +1,6 @@
 //! Wire shapes → a [`Session`].
 
-use super::{Session, anthropic, compacted, logged::Logged, place::Place, tools::tools, wire};
+use super::{Session, anthropic, bounded, compacted, logged::Logged, place::Place, tools::tools, wire};
 use crate::{
     conversation::{Conversation, Event},
     error::{Error, Repr},
@@ -131,14 +131,16 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
         return Err(Error::input(format!("{name}:{line}"), detail.to_owned() + &near.unwrap_or_default()));
     }
-    let tools = tools(&session.tools.unwrap_or_default(), session.functions.unwrap_or_default());
+    let tools = tools(&session.tools.unwrap_or_default(), session.functions.unwrap_or_default())
+        .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;
+    bounded::check(log.messages(), &tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
     Ok(Session {
         id: session.id.map(wire::Name::into_text),
         model: session.model,
         framing,
         limits: session.limits.unwrap_or_default(),
         log,
-        tools: tools.map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?,
+        tools,
         rag,
         focus: session.focus,
         state: named(session.state.unwrap_or_default(), "state"),

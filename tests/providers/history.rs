@@ -189,6 +189,11 @@ fn tools() -> impl Strategy<Value = Vec<Tool>> {
             "{}",
             "[]",
             "no",
+            "{\"type\":\"dict\",\"properties\":{\"a\":{\"type\":\"float\"},\"b\":{\"type\":\"tuple\",\"items\":{\"type\":\"any\"}}}}",
+            "{\"type\":\"dict\",\"properties\":{\"type\":{\"anyOf\":[{\"type\":[\"String\",\"null\"]},{\"type\":\"dict\"}]}}}",
+            "{\"type\":\"string\",\"enum\":[\"a\",\"b\"]}",
+            "{\"type\":\"any\"}",
+            "{\"type\":\"Struct\",\"properties\":{\"a\":{}}}",
         ][..],
     );
     let own = [

@@ -37,7 +37,12 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         Form::Anthropic => sum.anthropic(body),
         Form::Gemini => sum.gemini(body),
     };
-    let tools: i64 = plan.overhead.iter().filter(|line| line.what == "tools").map(|line| line.tokens).sum();
+    let tools = sum.tools(goal.rules.form, body) as i64;
+    let said: i64 = plan.overhead.iter().filter(|line| line.what == "tools").map(|line| line.tokens).sum();
+    // A template is handed what no request body has a field for.
+    if said != tools && goal.rules.form != Form::ChatTemplate {
+        return Err(format!("N3: the body's tools count {tools}, the plan says {said}\n{body:#}"));
+    }
     // Where arguments are JSON on the wire, reading the body back has lost the white space between.
     let as_json = matches!(goal.rules.form, Form::Anthropic | Form::Gemini);
     let calls = plan.messages().iter().flat_map(|message| message.tool_calls()).filter(|_| as_json);
@@ -54,7 +59,7 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         }
         _ => sent,
     });
-    let recounted = sent + sum.figures.priming as i64 + tools;
+    let recounted = sent + sum.figures.priming as i64 + said;
     if recounted == plan.total.n as i64 {
         return Ok(());
     }
@@ -94,6 +99,56 @@ fn without_mark(part: &Value) -> Value {
 }
 
 impl Sum {
+    /// The tools of a body by the cookbook's formula (rule N3), whatever the wire form calls their fields.
+    fn tools(&self, form: Form, body: &Value) -> u64 {
+        let lists = list(body, "tools").iter();
+        let each: Vec<&Value> = lists
+            .flat_map(|tool| match tool.get("functionDeclarations").and_then(Value::as_array) {
+                Some(declared) => declared.iter().collect(),
+                None => vec![tool],
+            })
+            .collect();
+        let around = 12 + if form == Form::Anthropic { 346 } else { 0 };
+        if each.is_empty() { 0 } else { around + each.into_iter().map(|tool| self.tool(tool)).sum::<u64>() }
+    }
+
+    fn tool(&self, tool: &Value) -> u64 {
+        let function = tool.get("function").unwrap_or(tool);
+        let keys = ["parameters", "input_schema", "parametersJsonSchema"];
+        let schema = keys.iter().find_map(|key| function.get(*key));
+        let own = function.get("description").is_some() || schema.is_some();
+        if !own {
+            return self.json(tool);
+        }
+        let said = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
+        let sentence = |text: String| text.strip_suffix('.').map_or(text.clone(), str::to_owned);
+        let count = |text: String| self.counter.count(&text).unwrap().n;
+        let mut sum =
+            7 + count(format!("{}:{}", said(function, "name"), sentence(said(function, "description"))));
+        let Some(schema) = schema.and_then(Value::as_object) else { return sum };
+        let free = ["type", "properties", "required", "additionalProperties", "$schema"];
+        let others = schema.iter().filter(|(key, _)| !free.contains(&key.as_str()));
+        sum += others.map(|(key, value)| count(format!("{key}:{value}"))).sum::<u64>();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let Some(properties) = properties.filter(|properties| !properties.is_empty()) else { return sum };
+        sum += 3;
+        for (name, property) in properties {
+            let kind = said(property, "type");
+            sum += 3 + count(format!("{name}:{kind}:{}", sentence(said(property, "description"))));
+            for (key, value) in property.as_object().unwrap() {
+                sum += match (key.as_str(), value) {
+                    ("type" | "description", Value::String(_)) => 0,
+                    ("enum", Value::Array(values)) => {
+                        let texts = values.iter().map(|value| 3 + count(value.as_str().unwrap().into()));
+                        texts.sum::<u64>().wrapping_sub(3)
+                    }
+                    _ => count(format!("{key}:{value}")),
+                };
+            }
+        }
+        sum
+    }
+
     fn text(&self, text: &Value) -> u64 {
         self.counter.count(text.as_str().unwrap_or_default()).unwrap().n
     }

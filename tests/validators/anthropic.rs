@@ -241,6 +241,9 @@ fn tools(body: &Value, out: &mut Vec<String>) {
         let own = matches!(kind(tool), "" | "custom");
         filled(out, tool, &["name"], &format!("tool {at}"));
         need!(out, !own || tool["input_schema"].is_object(), "shape", "tool {at}: no `input_schema`");
+        if own {
+            super::parameters(out, &tool["input_schema"], &format!("tool {at}"));
+        }
         let twice = items(tools)[..at].iter().any(|before| text(before, "name") == name);
         need!(out, !twice, "shape", "two tools are named `{name}`");
     }

@@ -9,7 +9,7 @@ pub fn check(target: &Target, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let list = super::required_list(&mut out, body, "messages");
     openai_chat::messages(target, list, &mut out);
-    openai_chat::tools(body, &mut out);
+    openai_chat::tools(target, body, &mut out);
     one_system(list, &mut out);
     alternates(list, &mut out);
     let fits = body.get("text").is_none_or(Value::is_string);

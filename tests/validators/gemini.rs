@@ -80,6 +80,9 @@ fn fields(body: &Value, out: &mut Vec<String>) {
         for function in declared.map_or(&[][..], items) {
             known(out, function, &DECLARATION, "a function declaration");
             filled(out, function, &["name"], "a function declaration");
+            if let Some(schema) = function.get("parametersJsonSchema") {
+                super::parameters(out, schema, "a function declaration");
+            }
         }
     }
     let fits = body.get("tools").is_none_or(Value::is_array);

@@ -17,6 +17,29 @@ macro_rules! need {
     };
 }
 
+/// Parameters are a JSON Schema of an object, with types that JSON Schema has wherever a schema stands.
+pub(crate) fn parameters(out: &mut Vec<String>, schema: &Value, at: &str) {
+    need!(out, schema["type"] == "object", "shape", "{at}: parameters of type {}", schema["type"]);
+    types(out, schema, at);
+}
+
+fn types(out: &mut Vec<String>, schema: &Value, at: &str) {
+    const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
+    let named: Vec<&Value> = match schema.get("type") {
+        Some(Value::Array(list)) => list.iter().collect(),
+        one => one.into_iter().collect(),
+    };
+    for name in named {
+        let fits = name.as_str().is_some_and(|name| TYPES.contains(&name));
+        need!(out, fits, "shape", "{at}: a schema of type {name}");
+    }
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let below = properties.map(|(_, schema)| schema).chain(schema.get("items"));
+    for schema in below.chain(schema.get("anyOf").map_or(&[][..], items)) {
+        types(out, schema, at);
+    }
+}
+
 pub mod anthropic;
 pub mod chat_template;
 pub mod gemini;

@@ -8,7 +8,7 @@ pub fn check(target: &Target, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let list = super::required_list(&mut out, body, "messages");
     messages(target, list, &mut out);
-    tools(body, &mut out);
+    tools(target, body, &mut out);
     systems(target, list, &mut out);
     starts(list, &mut out);
     super::breakpoints(target, body, &mut out);
@@ -202,7 +202,7 @@ fn tool_call(target: &Target, call: &Value, at: &str, out: &mut Vec<String>) {
 }
 
 /// Functions with names; a list without any is refused.
-pub(super) fn tools(body: &Value, out: &mut Vec<String>) {
+pub(super) fn tools(target: &Target, body: &Value, out: &mut Vec<String>) {
     let Some(tools) = body.get("tools") else { return };
     need!(out, !items(tools).is_empty(), "shape", "`tools` is empty or not a list");
     for (at, tool) in items(tools).iter().enumerate() {
@@ -211,5 +211,8 @@ pub(super) fn tools(body: &Value, out: &mut Vec<String>) {
         need!(out, !blank(text(function, "name")), "shape", "tool {at}: no name");
         let fits = function.get("parameters").is_none_or(Value::is_object);
         need!(out, fits, "shape", "tool {at}: parameters are no object");
+        if let (true, Some(schema)) = (target.form == Form::OpenAiChat, function.get("parameters")) {
+            super::parameters(out, schema, &format!("tool {at}"));
+        }
     }
 }

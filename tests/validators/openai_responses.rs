@@ -161,6 +161,9 @@ fn tools(body: &Value, out: &mut Vec<String>) {
             filled(out, tool, &["name"], &format!("tool {at}"));
             let fits = tool.get("parameters").is_none_or(|schema| schema.is_object() || schema.is_null());
             need!(out, fits, "shape", "tool {at}: parameters are no object");
+            if let Some(schema) = tool.get("parameters").filter(|schema| !schema.is_null()) {
+                super::parameters(out, schema, &format!("tool {at}"));
+            }
             need!(out, tool.get("function").is_none(), "shape", "tool {at}: a function of the other API");
         }
     }

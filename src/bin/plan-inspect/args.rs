@@ -106,7 +106,14 @@ impl Cli {
         } else if arguments.len() == at && !io::stdin().is_terminal() {
             arguments.extend(["plan".into(), "-".into()]);
         }
+        if arguments.get(at).is_some_and(|first| first == "help") {
+            // `help` is clap's own, and takes the names of commands only.
+            arguments = flags_first(arguments);
+        }
         let mut command = Self::command().color(colour_asked(&arguments));
+        if let Some(columns) = value_of("--width", &arguments).and_then(|width| width.parse().ok()) {
+            command = command.term_width(columns);
+        }
         let matches = command.try_get_matches_from_mut(arguments)?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
@@ -125,12 +132,41 @@ fn first_word(arguments: &[OsString]) -> usize {
     at
 }
 
+/// The flags that every command takes, then all other arguments.
+fn flags_first(arguments: Vec<OsString>) -> Vec<OsString> {
+    let (mut first, mut then) = (Vec::new(), Vec::new());
+    let mut arguments = arguments.into_iter();
+    first.extend(arguments.next());
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_string_lossy().into_owned();
+        let joined =
+            EVERYWHERE.iter().any(|flag| text.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
+        if EVERYWHERE.contains(&&*text) {
+            first.push(argument);
+            first.extend(arguments.next());
+        } else if joined {
+            first.push(argument);
+        } else {
+            then.push(argument);
+        }
+    }
+    first.into_iter().chain(then).collect()
+}
+
+/// Flags with a value that every command takes.
+const EVERYWHERE: [&str; 2] = ["--color", "--width"];
+
 /// What `--color` says, for help and for errors about arguments, which are printed before any argument has been read.
 fn colour_asked(arguments: &[OsString]) -> ColorChoice {
+    value_of("--color", arguments).and_then(|value| value.parse().ok()).unwrap_or_default()
+}
+
+/// The last value of a flag among arguments that nobody has read.
+fn value_of<'a>(flag: &str, arguments: &'a [OsString]) -> Option<&'a str> {
     let texts = || arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
-    let apart = texts().zip(texts().skip(1)).filter(|(flag, _)| *flag == "--color").map(|(_, value)| value);
-    let joined = texts().filter_map(|argument| argument.strip_prefix("--color="));
-    apart.chain(joined).last().and_then(|value| value.parse().ok()).unwrap_or_default()
+    let apart = texts().zip(texts().skip(1)).filter(|(name, _)| *name == flag).map(|(_, value)| value);
+    let joined = texts().filter_map(|argument| argument.strip_prefix(flag)?.strip_prefix('='));
+    apart.chain(joined).last()
 }
 
 #[derive(Debug, Args)]
@@ -150,7 +186,7 @@ pub(crate) struct Plan {
     /// In the page (--format html), a hash and a size in place of every text; ids stay
     #[arg(long, help_heading = "Output")]
     pub(crate) redact: bool,
-    /// Write what the next prompt needs to begin as this one does (see --previous)
+    /// Write what the next prompt needs to begin as this one does; may be the file of --previous
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) save_anchor: Option<PathBuf>,
     /// Mark cache breakpoints in the messages (--format messages), where the provider knows them

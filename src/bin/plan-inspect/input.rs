@@ -2,58 +2,77 @@
 
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
-use context_window::SessionFile;
-use std::{io::Read, path::Path};
+use context_window::{SessionFile, report};
+use flate2::bufread::MultiGzDecoder;
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Cursor, Read},
+    path::Path,
+};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The most that is read, in bytes, packed or not: a session of this size is a mistake, or an attack.
-const MOST: u64 = 2 << 30;
+/// The most that is read of a text that is no session, in bytes, unpacked.
+const MOST: u64 = 256 << 20;
 
+/// The sessions of a file.
 pub(crate) fn sessions(path: &Path) -> Result<SessionFile> {
     let _shown = Progress::spinner(&format!("reading {}", name(path)));
-    let (name, bytes) = bytes(path)?;
-    Ok(SessionFile::new(&name, bytes)?)
+    let (name, from, _) = open(path)?;
+    Ok(SessionFile::from_reader(&name, from)?)
 }
 
 /// The name of a file, and its text.
 pub(crate) fn text(path: &Path) -> Result<(String, String)> {
     let _shown = Progress::spinner(&format!("reading {}", name(path)));
-    let (name, bytes) = bytes(path)?;
+    let (name, from, _) = open(path)?;
+    let mut bytes = Vec::new();
+    from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("{name} cannot be read"))?;
+    if bytes.len() as u64 > MOST {
+        bail!("{name} is larger than {} bytes, unpacked; expected less", report::grouped(MOST));
+    }
     let text = String::from_utf8(bytes)
         .map_err(|error| anyhow::anyhow!("{name}: byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
     Ok((name, text))
+}
+
+/// Whether a file is packed with gzip.
+pub(crate) fn is_packed(path: &Path) -> Result<bool> {
+    Ok(open(path)?.2)
 }
 
 fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() }
 }
 
-fn bytes(path: &Path) -> Result<(String, Vec<u8>)> {
+/// The name of a file, its bytes, unpacked, and whether they were packed.
+fn open(path: &Path) -> Result<(String, Box<dyn Read>, bool)> {
     let name = name(path);
-    let bytes = if path.as_os_str() == "-" {
-        up_to_the_most(std::io::stdin().lock(), &name, "cannot be read")?
+    let mut file: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
     } else {
         if path.is_dir() {
             bail!("{name} is a folder; expected a file");
         }
-        let file = std::fs::File::open(path).with_context(|| format!("{name} cannot be read"))?;
-        up_to_the_most(file, &name, "cannot be read")?
+        Box::new(File::open(path).with_context(|| format!("{name} cannot be read"))?)
     };
-    let bytes = if bytes.starts_with(&GZIP) {
-        let unpacker = flate2::read::MultiGzDecoder::new(&bytes[..]);
-        up_to_the_most(unpacker, &name, "is no whole gzip file")?
-    } else {
-        bytes
-    };
-    Ok((name, bytes))
+    let mut head = Vec::new();
+    let begun = file.by_ref().take(GZIP.len() as u64).read_to_end(&mut head);
+    begun.with_context(|| format!("{name} cannot be read"))?;
+    let packed = head == GZIP;
+    let whole = Cursor::new(head).chain(BufReader::new(file));
+    let bytes: Box<dyn Read> =
+        if packed { Box::new(Unpacked(MultiGzDecoder::new(whole))) } else { Box::new(whole) };
+    Ok((name, bytes, packed))
 }
 
-fn up_to_the_most(from: impl Read, name: &str, otherwise: &str) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("{name} {otherwise}"))?;
-    if bytes.len() as u64 > MOST {
-        bail!("{name} is larger than {MOST} bytes; expected sessions, split it with --id in mind");
+/// What a packed file holds.
+struct Unpacked<R>(MultiGzDecoder<R>);
+
+impl<R: BufRead> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0
+            .read(buffer)
+            .map_err(|error| io::Error::new(error.kind(), format!("is no whole gzip file: {error}")))
     }
-    Ok(bytes)
 }

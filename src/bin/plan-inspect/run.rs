@@ -2,13 +2,11 @@
 
 use crate::{
     args::{Command, Screen},
-    interrupt::Writing,
     tui,
 };
 use anyhow::{Context, Result};
 use std::{
     io::{self, Write},
-    path::Path,
     process::ExitCode,
 };
 
@@ -48,27 +46,4 @@ pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.context("standard output cannot be written")
-}
-
-/// What is read is never changed: what is written goes to another file.
-fn expect_another(to: Option<&Path>, read: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<()> {
-    let Some(to) = to else { return Ok(()) };
-    let Ok(whole) = to.canonicalize() else { return Ok(()) };
-    let is_it = |path: &Path| path.canonicalize().is_ok_and(|path| path == whole);
-    if whole.is_file() && read.into_iter().any(|path| is_it(path.as_ref())) {
-        anyhow::bail!("{} is read, and what is read is never changed; expected another file", to.display());
-    }
-    Ok(())
-}
-
-/// Writes a file so that it is either the old one or the new one, never half of it.
-fn save(path: &Path, text: &str) -> Result<()> {
-    anyhow::ensure!(
-        path.as_os_str() != "-",
-        "`-` is standard output, which holds the result; expected a file"
-    );
-    // A pipe or a device takes its time, and cannot be left half-written.
-    let _whole = (!path.exists() || path.is_file()).then(Writing::begin);
-    context_window::save_whole(path, text.as_bytes())
-        .with_context(|| format!("{} cannot be written", path.display()))
 }

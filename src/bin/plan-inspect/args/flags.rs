@@ -16,13 +16,21 @@ pub(crate) struct Request {
     /// The session to take from a file of several: its id, or its line number if it has none
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// What the last prompt left behind (see --save-anchor), in place of the session's `previous`
+    /// What the last prompt left behind, in place of the session's `previous`; --save-anchor may write the same file anew
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) documents: Documents,
     #[command(flatten)]
     pub(crate) terms: Terms,
+}
+
+impl Request {
+    /// The files that are read for it.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
+        let own = [&self.session].into_iter().chain(&self.previous).chain(&self.documents.rag);
+        Ok(own.cloned().chain(self.terms.files()?).collect())
+    }
 }
 
 /// What a prompt is planned for and with.
@@ -36,6 +44,16 @@ pub(crate) struct Terms {
     pub(crate) models: Models,
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+impl Terms {
+    /// The files that are read for them: options, models, and the tokenizers that any of these name.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
+        let tokenizers =
+            [Some(self.options.config()?.config.model.default.tokenizer), self.target.tokenizer.clone()];
+        let tokenizers = tokenizers.into_iter().flatten().chain(self.models.tokenizers()?).map(PathBuf::from);
+        Ok(self.options.file().into_iter().chain(self.models.models.clone()).chain(tokenizers).collect())
+    }
 }
 
 #[derive(Debug, Clone, Args)]
@@ -103,12 +121,16 @@ pub(crate) struct Models {
 }
 
 impl Options {
+    /// The file of options, by flag or variable.
+    fn file(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| env::var_os("CONTEXT_WINDOW_CONFIG").map(PathBuf::from))
+    }
+
     /// Defaults ← preset ← file ← environment ← flags.
     pub(crate) fn config(&self) -> Result<LoadedConfig> {
-        let named = env::var_os("CONTEXT_WINDOW_CONFIG").map(PathBuf::from);
         let mut layers = ConfigLayers::new();
-        if let Some(path) = self.config.as_ref().or(named.as_ref()) {
-            layers = layers.file(path)?;
+        if let Some(path) = self.file() {
+            layers = layers.file(&path)?;
         }
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
@@ -126,6 +148,15 @@ impl Models {
             Some(path) => Registry::from_file(path)?.over(built_in),
             None => built_in.clone(),
         })
+    }
+}
+
+impl Models {
+    /// The tokenizers that models of one's own name.
+    fn tokenizers(&self) -> Result<Vec<String>> {
+        let Some(path) = &self.models else { return Ok(Vec::new()) };
+        let own = Registry::from_file(path)?;
+        Ok(own.entries().iter().filter_map(|entry| entry.tokenizer.clone()).collect())
     }
 }
 

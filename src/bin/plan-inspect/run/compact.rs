@@ -1,22 +1,22 @@
 //! `plan-inspect compact`: what a compaction would archive, keep and ask for, and the same done in a new file.
 
-use super::{print, save};
+use super::print;
 use crate::{
     args::{Compact, DataFormat, Screen},
     body::{body, messages},
     fold::folded,
-    input,
-    interrupt::Writing,
+    input, output,
     prepared::Prepared,
     say,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use context_window::{
-    Active, Compaction, CompactionRequest, CompactionState, Conversation, Framing, Gate, ItemId, Journal,
-    RequestForm, Row, report,
+    Active, Compaction, CompactionRequest, CompactionState, Conversation, Framing, Gate, ItemId, RequestForm,
+    Row, report,
 };
+use flate2::{Compression, write::GzEncoder};
 use serde_json::json;
-use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path, process::ExitCode};
+use std::{collections::BTreeSet, fmt::Write as _, io::Write as _, path::Path, process::ExitCode};
 
 pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
@@ -83,8 +83,9 @@ fn nothing(format: DataFormat, why: &str) -> Result<String> {
 
 /// The session with the compaction in it: its own text where that is a list of messages, a log otherwise.
 fn write(path: &Path, args: &Compact, log: &Conversation, record: &Compaction) -> Result<()> {
+    // Looked at again when it is written: another process may be faster.
     if path.exists() {
-        bail!("{} exists; expected a new file", path.display());
+        return Err(output::exists(path));
     }
     // Standard input is read once.
     let from_input = args.request.session.as_os_str() == "-";
@@ -94,24 +95,17 @@ fn write(path: &Path, args: &Compact, log: &Conversation, record: &Compaction) -
         input::sessions(&args.request.session)?.with_compaction(args.request.id.as_deref(), record)?
     };
     match text {
-        Some(text) => save(path, &text),
-        None => save_log(path, log),
+        Some(text) if input::is_packed(&args.request.session)? => output::create(path, &packed(&text)?),
+        Some(text) => output::create(path, text.as_bytes()),
+        None => output::create_log(path, log),
     }
 }
 
-/// Writes a log so that it is there whole or not at all.
-fn save_log(path: &Path, log: &Conversation) -> Result<()> {
-    let _whole = Writing::begin();
-    let mut name = path.file_name().with_context(|| format!("{} is no file", path.display()))?.to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let beside = path.with_file_name(name);
-    let written = Journal::create(&beside, log).map(drop).map_err(anyhow::Error::from);
-    let written = written.and_then(|()| Ok(fs::rename(&beside, path)?));
-    if written.is_err() {
-        // It holds nothing that was confirmed; where it cannot even be removed, the error says enough.
-        drop(fs::remove_file(&beside));
-    }
-    written.with_context(|| format!("{} cannot be written", path.display()))
+/// What was packed stays so; the same text gives the same bytes.
+fn packed(text: &str) -> Result<Vec<u8>> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(text.as_bytes())?;
+    Ok(packer.finish()?)
 }
 
 /// What would happen, or has.

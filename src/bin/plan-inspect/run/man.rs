@@ -1,7 +1,10 @@
 //! `plan-inspect man`: the manual, a page a command.
 
-use super::{print, save};
-use crate::args::{Cli, Man};
+use super::print;
+use crate::{
+    args::{Cli, Man},
+    output::save,
+};
 use anyhow::{Context, Result, bail};
 use clap::{Command, CommandFactory};
 use std::{fs, path::Path, process::ExitCode};

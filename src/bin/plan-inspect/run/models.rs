@@ -1,10 +1,11 @@
 //! `plan-inspect models`: the registry, one entry of it, and a registry from a public catalogue.
 
-use super::{expect_another, print, save};
+use super::print;
 use crate::{
     args::{DataFormat, ModelsCommand, Screen},
     fold::folded,
     input,
+    output::Outputs,
     table::{Align, Table},
 };
 use anyhow::{Result, bail};
@@ -101,22 +102,22 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
 }
 
 fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
-    expect_another(output, [file])?;
+    let to = Outputs::beside([file]).claim("--output", output)?;
     let (name, text) = input::text(file)?;
     let registry = Registry::built_in()?.import(&text, &name, date)?;
     let name = report::printable(&name);
     let text =
         format!("# {} models, imported from {name}\n\n{}", registry.entries().len(), registry.to_toml()?);
-    match output {
-        Some(path) => {
-            save(path, &text)?;
+    match (output, to) {
+        (Some(path), Some(to)) => {
+            to.save(&text)?;
             print(&format!(
                 "{} models of {name} are in {}\n",
                 registry.entries().len(),
                 report::printable(&path.display().to_string())
             ))
         }
-        None => print(&text),
+        _ => print(&text),
     }
 }
 

@@ -1,10 +1,11 @@
 //! `plan-inspect [plan]`: read, plan, print.
 
-use super::{expect_another, print, save};
+use super::print;
 use crate::{
     args::{CertaintyAsked, Format, Plan, Screen},
     body::body,
     input,
+    output::Outputs,
     prepared::Prepared,
     say,
 };
@@ -22,10 +23,11 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     if args.redact && args.format != Format::Html {
         bail!("--redact is about the texts of the page; expected --format html beside it");
     }
-    let read = [&args.request.session].into_iter().chain(&args.request.documents.rag);
+    let mut outputs = Outputs::beside(args.request.files()?);
+    let output = outputs.claim("--output", args.output.as_deref())?;
     // An anchor may take the place of the one before it.
-    expect_another(args.save_anchor.as_deref(), read.clone())?;
-    expect_another(args.output.as_deref(), read.chain(&args.request.previous))?;
+    let previous = args.request.previous.as_deref();
+    let anchor = outputs.claim_over("--save-anchor", args.save_anchor.as_deref(), previous)?;
     let prepared = Prepared::read(&args.request)?;
     let request = prepared.request();
     let request = if args.certainty == CertaintyAsked::Exact { request.count_excluded() } else { request };
@@ -39,11 +41,11 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
         Format::Messages => messages(&plan, model, args.breakpoints)?,
         Format::Html => page(args, &prepared, &request, &plan)?,
     };
-    if let Some(path) = &args.save_anchor {
-        save(path, &(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
+    if let Some(anchor) = anchor {
+        anchor.save(&(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
     }
-    match &args.output {
-        Some(path) => save(path, &text)?,
+    match output {
+        Some(output) => output.save(&text)?,
         None => print(&text)?,
     }
     if args.breakpoints {

@@ -1,9 +1,10 @@
 //! `plan-inspect replay`: every prompt of a session, one after another, and what they come to.
 
-use super::{expect_another, print, save};
+use super::print;
 use crate::{
     args::{Replay, ReplayFormat, Screen},
     input,
+    output::Outputs,
     prepared::Prepared,
     progress::Progress,
     prompt::Figures,
@@ -80,10 +81,21 @@ struct Played {
 }
 
 pub(crate) fn run(args: &Replay, screen: &Screen) -> Result<ExitCode> {
-    expect_another(args.output.as_deref(), &args.files)?;
-    if args.format == ReplayFormat::Html {
-        return page(args);
+    let read = args.files.iter().cloned().chain(args.terms.files()?);
+    let output = Outputs::beside(read).claim("--output", args.output.as_deref())?;
+    let text = match args.format {
+        ReplayFormat::Html => page(args)?,
+        _ => figures(args, screen)?,
+    };
+    match output {
+        Some(output) => output.save(&text)?,
+        None => print(&text)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The figures of every prompt of every session.
+fn figures(args: &Replay, screen: &Screen) -> Result<String> {
     let sessions = sessions(args)?;
     let shown = Progress::bar("replaying sessions", sessions.len());
     let mut played = Vec::new();
@@ -93,15 +105,10 @@ pub(crate) fn run(args: &Replay, screen: &Screen) -> Result<ExitCode> {
     }
     drop(shown);
     let whole = played.iter().fold(Sums::default(), |sums, one| sums.add(&one.sums));
-    let text = match args.format {
-        ReplayFormat::Json => json(&played, &whole)?,
-        _ => text(&played, &whole, screen)?,
-    };
-    match &args.output {
-        Some(path) => save(path, &text)?,
-        None => print(&text)?,
+    match args.format {
+        ReplayFormat::Json => json(&played, &whole),
+        _ => text(&played, &whole, screen),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The sessions that are asked for, each with a name.
@@ -253,7 +260,7 @@ fn one_line_each(played: &[Played], screen: &Screen) -> String {
 }
 
 /// The last prompt as a web page, with the prompts before it as its timeline.
-fn page(args: &Replay) -> Result<ExitCode> {
+fn page(args: &Replay) -> Result<String> {
     let mut sessions = sessions(args)?;
     let (Some((name, session)), true) = (sessions.pop(), sessions.is_empty()) else {
         bail!("replay: a page is of one session; expected one file of one session, or --id");
@@ -269,10 +276,5 @@ fn page(args: &Replay) -> Result<ExitCode> {
     let mut plans: Vec<_> = steps.into_iter().map(|step| step.plan).collect();
     let last = plans.pop().context("replay: a session has at least one prompt")?;
     let page = report::html(&last).title(name).request(&request).earlier(&plans).numbered_from(first);
-    let page = page.redact(args.redact).render()?;
-    match &args.output {
-        Some(path) => save(path, &page)?,
-        None => print(&page)?,
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(page.redact(args.redact).render()?)
 }

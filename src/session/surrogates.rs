@@ -1,0 +1,80 @@
+//! Halves of UTF-16 pairs that stand alone, as logs have them that were cut between the two: no text can hold them.
+
+use std::borrow::Cow;
+
+/// The JSON text with `\ufffd` for every escape that names one half of a pair and has no other half beside it, and how
+/// many there are. It is as long as before, so that places in it stay the same.
+pub(super) fn mended(json: &str) -> (Cow<'_, str>, usize) {
+    let bytes = json.as_bytes();
+    let (mut mended, mut lone, mut at) = (String::new(), 0, 0);
+    let mut copied = 0;
+    // Backslashes stand inside of texts only.
+    while let Some(next) = bytes[at..].iter().position(|byte| *byte == b'\\') {
+        at += next;
+        let Some(unit) = unit(bytes, at) else {
+            at += 2;
+            if at >= bytes.len() {
+                break;
+            }
+            continue;
+        };
+        let is_pair = (0xd800..0xdc00).contains(&unit)
+            && self::unit(bytes, at + 6).is_some_and(|low| (0xdc00..0xe000).contains(&low));
+        if is_pair {
+            at += 12;
+        } else {
+            if (0xd800..0xe000).contains(&unit) {
+                mended.push_str(&json[copied..at]);
+                mended.push_str("\\ufffd");
+                copied = at + 6;
+                lone += 1;
+            }
+            at += 6;
+        }
+    }
+    if lone == 0 {
+        return (json.into(), 0);
+    }
+    mended.push_str(&json[copied..]);
+    (mended.into(), lone)
+}
+
+/// The number of an escape `\uXXXX` at a place.
+fn unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)? as u16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Any escapes in any order: what Rust makes of the units with a replacement for what is no pair.
+        #[test]
+        fn what_is_read_is_what_utf_16_means(
+            units in prop::collection::vec(
+                prop_oneof![0xd7f0u16..0xd810, 0xdbf0u16..0xdc10, 0xdff0u16..0xe010, 0x20u16..0x60], 0..12,
+            ),
+            upper in any::<bool>(),
+        ) {
+            let escaped = |unit: &u16| if upper { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
+            let json = format!("[\"\\\\ud800\", \"{}\"]", units.iter().map(escaped).collect::<String>());
+            let (text, lone) = mended(&json);
+            let read: Vec<String> = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(&read[0], "\\ud800");
+            prop_assert_eq!(&read[1], &String::from_utf16_lossy(&units));
+            prop_assert_eq!(lone, char::decode_utf16(units).filter(Result::is_err).count());
+            prop_assert_eq!(text.len(), json.len());
+        }
+    }
+
+    #[test]
+    fn what_ends_too_soon_is_left_to_the_reader() {
+        for json in ["\"\\", "\"\\u", "\"\\ud8", "\"\\ud800", "\"\\ud800\\", "\"\\ud800\\u\"", "\\", "\\u00"]
+        {
+            assert_eq!(mended(json).0.len(), json.len(), "{json}");
+        }
+    }
+}
