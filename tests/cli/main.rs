@@ -4,6 +4,7 @@
 
 mod answers;
 mod compaction;
+mod inert;
 mod input;
 mod packaging;
 mod target;

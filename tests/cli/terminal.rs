@@ -50,7 +50,7 @@ fn binary() -> PathBuf {
 }
 
 /// The binary in a clean environment, run by hand.
-fn plain(args: &[&str]) -> Command {
+pub(super) fn plain(args: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
     for name in ["RUST_LOG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CONTEXT_WINDOW_CONFIG"] {
@@ -59,7 +59,7 @@ fn plain(args: &[&str]) -> Command {
     command
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -397,7 +397,7 @@ fn ctrl_c_waits_for_what_is_being_written() {
 }
 
 /// What a terminal shows of a shell command, and how that ends; `keys` are pressed as soon as there is something to see.
-fn on_a_terminal(command: &str, keys: &str) -> Option<(String, ExitStatus)> {
+pub(super) fn on_a_terminal(command: &str, keys: &str) -> Option<(String, ExitStatus)> {
     let mut script = Command::new("script");
     script.args(["-qefc", command, "/dev/null"]).current_dir(env!("CARGO_MANIFEST_DIR"));
     script.env("PLAN_INSPECT", binary()).env("TERM", "xterm").env_remove("NO_COLOR").env_remove("CLICOLOR");

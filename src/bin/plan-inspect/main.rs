@@ -6,6 +6,7 @@ mod change;
 mod fold;
 mod input;
 mod interrupt;
+mod json;
 mod output;
 mod prepared;
 mod progress;

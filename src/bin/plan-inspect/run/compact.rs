@@ -5,7 +5,7 @@ use crate::{
     args::{Compact, DataFormat, Screen},
     body::{body, messages},
     fold::folded,
-    input, output,
+    input, json, output,
     prepared::Prepared,
     say,
 };
@@ -76,7 +76,7 @@ fn nothing(format: DataFormat, why: &str) -> Result<String> {
             let none: [&str; 0] = [];
             let all = json!({"archived": none, "kept": null, "tokens_before": null, "tokens_after": null,
                 "request": null, "digest": null, "why": why});
-            serde_json::to_string_pretty(&all)? + "\n"
+            json::indented(&all)?
         }
     })
 }
@@ -184,7 +184,7 @@ impl Preview<'_> {
             "kind": self.record.kind,
             "summary": self.record.summary,
         });
-        Ok(serde_json::to_string_pretty(&all)? + "\n")
+        json::indented(&all)
     }
 }
 

@@ -1,7 +1,10 @@
 //! `plan-inspect config show`: the options in force, and where each came from.
 
 use super::print;
-use crate::args::{ConfigCommand, DataFormat, Options};
+use crate::{
+    args::{ConfigCommand, DataFormat, Options},
+    json,
+};
 use anyhow::Result;
 use context_window::{LoadedConfig, report};
 use serde_json::Value;
@@ -69,7 +72,7 @@ fn as_json(loaded: &LoadedConfig, settings: &BTreeMap<String, String>) -> Result
         })
         .collect();
     let object = BTreeMap::from([("settings", settings)]);
-    Ok(serde_json::to_string_pretty(&object)? + "\n")
+    json::indented(&object)
 }
 
 /// A TOML number or text as JSON; what JSON has no form for stays the text it is.

@@ -3,7 +3,7 @@
 use super::print;
 use crate::{
     args::{DataFormat, Diff, Screen},
-    change, input,
+    change, input, json,
     prepared::Prepared,
     table::{Align, Table},
 };
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
         (&after.manager, &after.request()),
     )?;
     print(&match args.format {
-        DataFormat::Json => serde_json::to_string_pretty(&diff)? + "\n",
+        DataFormat::Json => json::indented(&diff)?,
         DataFormat::Text => text(&diff, screen),
     })?;
     before.hint();

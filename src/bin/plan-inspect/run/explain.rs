@@ -4,6 +4,7 @@ use super::print;
 use crate::{
     args::{DataFormat, Explain, Screen},
     fold::folded,
+    json,
     prepared::Prepared,
     progress::Progress,
     table::{Align, Table},
@@ -21,9 +22,7 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
             let text = report::explanation(&prepared.manager.explain(&request, id)?).to_string();
             folded(&text, screen.limit())
         }
-        (Some(id), DataFormat::Json) => {
-            serde_json::to_string_pretty(&prepared.manager.explain(&request, id)?)? + "\n"
-        }
+        (Some(id), DataFormat::Json) => json::indented(&prepared.manager.explain(&request, id)?)?,
         (None, DataFormat::Text) => {
             let remedies = prepared.manager.remedies(&request)?;
             table(&prepared.manager.explain_all(&request)?, screen)
@@ -31,7 +30,7 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
         }
         (None, DataFormat::Json) => {
             let all = BTreeMap::from([("explanations", prepared.manager.explain_all(&request)?)]);
-            serde_json::to_string_pretty(&all)? + "\n"
+            json::indented(&all)?
         }
     };
     drop(shown);

@@ -3,7 +3,7 @@
 use super::print;
 use crate::{
     args::{History, HistoryFormat, Screen},
-    input,
+    input, json,
     prepared::say_ignored,
     said::{lines, shown},
 };
@@ -131,5 +131,5 @@ fn json(log: &Conversation) -> Result<String> {
             _ => None,
         })
         .collect();
-    Ok(serde_json::to_string_pretty(&json!({ "rows": rows }))? + "\n")
+    json::indented(&json!({ "rows": rows }))
 }

@@ -4,7 +4,7 @@ use super::print;
 use crate::{
     args::{DataFormat, ModelsCommand, Screen},
     fold::folded,
-    input,
+    input, json,
     output::Outputs,
     table::{Align, Table},
 };
@@ -28,7 +28,7 @@ fn list(words: &[String], registry: &Registry, format: DataFormat, screen: &Scre
     };
     let entries: Vec<&ModelEntry> = registry.entries().iter().filter(wanted).collect();
     if format == DataFormat::Json {
-        return print(&(serde_json::to_string_pretty(&BTreeMap::from([("models", entries)]))? + "\n"));
+        return print(&(json::indented(&BTreeMap::from([("models", entries)]))?));
     }
     if entries.is_empty() {
         bail!(
@@ -69,7 +69,7 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
         bail!("model `{name}` is not in the registry{near}\n`plan-inspect models list` shows all of them");
     };
     if format == DataFormat::Json {
-        return print(&(serde_json::to_string_pretty(entry)? + "\n"));
+        return print(&(json::indented(entry)?));
     }
     let mut lines = vec![
         ("model", entry.name.clone()),

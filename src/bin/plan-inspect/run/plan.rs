@@ -4,14 +4,17 @@ use super::print;
 use crate::{
     args::{CertaintyAsked, Format, Plan, Screen},
     body::body,
-    input,
+    input, json,
     output::Outputs,
     prepared::Prepared,
-    say,
+    said, say,
 };
 use anyhow::{Result, bail};
 use context_window::{ContextPlan, ItemId, Model, PlanRequest, render, report};
-use std::process::ExitCode;
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+};
 
 pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     if args.list {
@@ -37,7 +40,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
             let colour = if args.output.is_some() { screen.colour_in_file() } else { screen.colour() };
             report::text(&plan).width(screen.width()).colour(colour).to_string()
         }
-        Format::Json => report::json(&plan) + "\n",
+        Format::Json => json::inert(&report::json(&plan)) + "\n",
         Format::Messages => messages(&plan, model, args.breakpoints)?,
         Format::Html => page(args, &prepared, &request, &plan)?,
     };
@@ -46,6 +49,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     }
     match output {
         Some(output) => output.save(&text)?,
+        None if is_text_for_a_model(args, model) && io::stdout().is_terminal() => print(&shown(&text))?,
         None => print(&text)?,
     }
     if args.breakpoints {
@@ -80,12 +84,27 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
     Ok(page.redact(args.redact).render()?)
 }
 
+/// Whether what is printed is a prompt as its model reads it, marks and all: JSON escapes them, a template does not.
+fn is_text_for_a_model(args: &Plan, model: &Model) -> bool {
+    args.format == Format::Messages && model.template.is_some()
+}
+
+/// A text as a terminal may have it, line by line (rule V3).
+fn shown(text: &str) -> String {
+    text.split_inclusive('\n')
+        .map(|line| match line.strip_suffix('\n') {
+            Some(line) => said::shown(line) + "\n",
+            None => said::shown(line),
+        })
+        .collect()
+}
+
 /// What is sent: the body of the model's wire form, or the text of its own chat template.
 fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     if let Some(template) = &model.template {
         return Ok(render::chat_template(plan, template)?);
     }
-    Ok(serde_json::to_string_pretty(&body(plan, model.framing, marked)?)? + "\n")
+    json::indented(&body(plan, model.framing, marked)?)
 }
 
 /// Keys of a body that may be breakpoints: arguments of a call may hold such keys too.

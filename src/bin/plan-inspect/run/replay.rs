@@ -3,7 +3,7 @@
 use super::print;
 use crate::{
     args::{Replay, ReplayFormat, Screen},
-    input,
+    input, json,
     output::Outputs,
     prepared::Prepared,
     progress::Progress,
@@ -152,7 +152,7 @@ fn json(played: &[Played], whole: &Sums) -> Result<String> {
     for one in played {
         for figures in &one.prompts {
             let line = Line { session: &one.session, figures };
-            writeln!(text, "{}", serde_json::to_string(&line)?)?;
+            text.push_str(&json::on_a_line(&line)?);
         }
     }
     let totals = serde_json::json!({
@@ -168,7 +168,7 @@ fn json(played: &[Played], whole: &Sums) -> Result<String> {
             "budget_use": ratio(whole.tokens, whole.budgets),
         },
     });
-    writeln!(text, "{totals}")?;
+    text.push_str(&json::on_a_line(&totals)?);
     Ok(text)
 }
 

@@ -3,6 +3,7 @@
 use super::print;
 use crate::{
     args::{DataFormat, Vectors},
+    json,
     progress::Progress,
 };
 use anyhow::{Context, Result, bail};
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &Vectors) -> Result<ExitCode> {
     drop(shown);
     let failed = outcomes.iter().filter(|outcome| !outcome.passed).count();
     let text = match args.format {
-        DataFormat::Json => serde_json::to_string_pretty(&json!({ "vectors": outcomes }))? + "\n",
+        DataFormat::Json => json::indented(&json!({ "vectors": outcomes }))?,
         DataFormat::Text => differences + &summary(&outcomes, failed)?,
     };
     print(&text)?;
