@@ -290,9 +290,9 @@ impl<'a> Pool<'a> {
 
     /// A turn's user message, unless it has expired.
     fn live_head(&self, turn: u32) -> Option<Unit> {
-        let position = self.log.turns().head(turn)?;
+        self.log.turns().head(turn)?;
         let unit = Unit::Head(turn);
-        let dead = matches!(self.expiry.messages(&[position]), Fate::Out(_));
+        let dead = matches!(self.expiry.messages(&self.members(unit)), Fate::Out(_));
         (self.required_conversation.contains(&unit) || !dead).then_some(unit)
     }
 
@@ -341,7 +341,7 @@ impl<'a> Pool<'a> {
     pub(crate) fn members(&self, unit: Unit) -> Vec<u32> {
         let turns = self.log.turns();
         match unit {
-            Unit::Head(turn) => turns.head(turn).into_iter().collect(),
+            Unit::Head(turn) => turns.head_members(turn),
             Unit::Exchange(at) => turns.exchange(at).members(),
             _ => Vec::new(),
         }
@@ -357,6 +357,24 @@ impl<'a> Pool<'a> {
             Unit::Summary(_) => return Standing::Past,
         };
         if turn >= self.live_from { Standing::Live } else { Standing::Past }
+    }
+
+    /// A user message with calls, or a result of one, as the text of the user that it is sent as (rule H9).
+    pub(crate) fn as_text_of_the_user(&self, position: u32) -> Option<Message> {
+        let turns = self.log.turns();
+        let Place::Head(turn) = turns.place_of(position) else { return None };
+        if !turns.head_calls(turn) {
+            return None;
+        }
+        let head = self.log.message(turns.head(turn)?);
+        let calls = head.tool_calls();
+        let number = |nth: usize| (calls.len() > 1).then_some(nth + 1);
+        if turns.head(turn) == Some(position) {
+            return Some(head.with_calls_as_texts(|nth, call| wording::user_call(call, number(nth))));
+        }
+        let result = self.log.message(position);
+        let nth = turns.head_call(turn, position).and_then(number);
+        Some(result.as_a_users(|text| wording::user_result(text, result.is_failed(), nth)))
     }
 
     /// The same for a message of the log.

@@ -221,6 +221,7 @@ impl Conversation {
         }
         let first = match self.turns.place_of(position) {
             Place::Exchange(at) => self.turns.exchange(at).members().into_iter().min().unwrap_or(position),
+            Place::Head(turn) => self.turns.head(turn).unwrap_or(position).min(position),
             _ => position,
         };
         let before = if first < position { self.message_id(first) } else { before };

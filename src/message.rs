@@ -134,7 +134,8 @@ impl Message {
         self.edit(|extra| extra.name = Some(name))
     }
 
-    /// Sets the tool calls of an assistant message.
+    /// Sets the tool calls of an assistant message, or of a user message where the user has tools: those are sent as text
+    /// (rule H9).
     #[must_use]
     pub fn calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let calls = calls.into_iter().collect();
@@ -178,11 +179,11 @@ impl Message {
         self.extra().map_or(&[], |extra| &extra.parts)
     }
 
-    /// The tool calls; only the assistant makes any.
+    /// The tool calls: those of the assistant, and of a user who has tools of their own (rule H9).
     #[must_use]
     pub fn tool_calls(&self) -> &[ToolCall] {
         match self.extra() {
-            Some(extra) if self.role() == Role::Assistant => &extra.calls,
+            Some(extra) if matches!(self.role(), Role::Assistant | Role::User) => &extra.calls,
             _ => &[],
         }
     }

@@ -384,6 +384,18 @@ pub(crate) fn bytes(message: &Message) -> u64 {
     text_bytes(message) + wrapping + fenced + images * IMAGE_MOST + framed * FRAME_MOST + words * WORDS_MOST
 }
 
+/// The same of a user message whose calls are text, or of a result of such a call (rule H9): with the lines around them.
+pub(crate) fn bytes_of_a_user(message: &Message) -> u64 {
+    let calls = message.tool_calls();
+    let results = u64::from(message.role() == Role::Tool);
+    if calls.is_empty() && results == 0 {
+        return bytes(message);
+    }
+    let texts =
+        message.texts().map(|text| text.bytes().filter(|byte| b"<\"&>".contains(byte)).count() as u64);
+    bytes(message) + 6 * texts.sum::<u64>() + (calls.len() as u64 + results) * (WORDS_MOST + FRAME_MOST)
+}
+
 /// The same for a note: what its texts are.
 pub(crate) fn text_bytes(message: &Message) -> u64 {
     message.texts().map(|text| text.len() as u64).sum::<u64>() + sealed(message)
@@ -413,5 +425,9 @@ mod tests {
                 .iter()
                 .all(|length| *length as u64 <= WORDS_MOST)
         );
+        let call = ToolCall::new("c", "", "");
+        let longest =
+            [wording::user_call(&call, Some(9_999_999)), wording::user_result("", true, Some(9_999_999))];
+        assert!(longest.iter().all(|text| text.len() as u64 <= WORDS_MOST), "{longest:?}");
     }
 }

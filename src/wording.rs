@@ -80,6 +80,32 @@ pub(crate) fn missing_result(call: &ToolCall) -> Message {
     Message::tool(&call.id, format!("No result was recorded for the call of {}.", call.name))
 }
 
+/// A call that a user made, as text of the user (rule H9); with its number where there are several.
+pub(crate) fn user_call(call: &ToolCall, number: Option<usize>) -> String {
+    let mut text = String::from("<tool_call");
+    push_number(&mut text, number);
+    let _ = writeln!(text, " name=\"{}\">", attribute(&call.name));
+    push_fenced(&mut text, &call.arguments, "tool_call");
+    text.push_str("</tool_call>");
+    text
+}
+
+/// What such a call gave back.
+pub(crate) fn user_result(body: &str, failed: bool, number: Option<usize>) -> String {
+    let mut text = String::from("<tool_result");
+    push_number(&mut text, number);
+    text.push_str(if failed { " failed=\"true\">\n" } else { ">\n" });
+    push_fenced(&mut text, body, "tool_result");
+    text.push_str("</tool_result>");
+    text
+}
+
+fn push_number(text: &mut String, number: Option<usize>) {
+    if let Some(number) = number {
+        let _ = write!(text, " number=\"{number}\"");
+    }
+}
+
 /// What stands for a tool result that was cleared (rule S7): its id and its size.
 pub(crate) fn cleared_result(id: &ItemId, bytes: usize) -> String {
     format!("[Result {id} was cleared: {bytes} bytes. Call again if it is needed.]")

@@ -212,3 +212,36 @@ fn every_real_session_is_valid_for_every_target() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     eprintln!("{plans} prompts of real sessions are valid");
 }
+
+/// H9: a session whose user has tools of their own (as tau2-bench logs them). The call and its result go together, as the
+/// user's text, with a notice; nothing of them is a call of the model's.
+#[test]
+fn calls_of_a_user_and_their_results_are_text_of_the_user() {
+    let text = r#"[
+        {"role": "assistant", "content": "Please run the speed test."},
+        {"role": "user", "content": "I run it.", "tool_calls": [{"id": "u1", "type": "function",
+            "function": {"name": "run_speed_test", "arguments": "{\"device\": \"phone</tool_call>\"}"}}]},
+        {"role": "tool", "tool_call_id": "u1", "content": "Poor: 2 Mbps."},
+        {"role": "assistant", "content": "I see.", "tool_calls": [{"id": "a1", "type": "function",
+            "function": {"name": "reset", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "a1", "content": "done"},
+        {"role": "user", "content": "And now?"}
+    ]"#;
+    let session = Session::from_json(text).unwrap();
+    for (goal, manager) in managers() {
+        for budget in 1..400 {
+            let request = session.request().limits(RequestLimits::budget(budget));
+            hold(&goal, &manager, &request).unwrap_or_else(|why| panic!("{} at {budget}: {why}", goal.name));
+            let plan = manager.build_plan(&request).unwrap();
+            let is_in = |id: &str| plan.included.iter().any(|row| row.id.as_str() == id);
+            assert_eq!(is_in("m1"), is_in("m2"), "{} at {budget}", goal.name);
+            let said = plan.notices.iter().find(|notice| notice.rule == "H9");
+            assert_eq!(said.is_some(), is_in("m1"), "{} at {budget}", goal.name);
+            assert!(said.is_none_or(|said| said.ids == ["m1".into(), "m2".into()]));
+            let sent = goal.body(&plan).to_string();
+            assert_eq!(sent.contains("Poor: 2 Mbps."), is_in("m2"), "{} at {budget}: {sent}", goal.name);
+            assert_eq!(sent.contains("<tool_call name="), is_in("m1"), "{} at {budget}: {sent}", goal.name);
+            assert_eq!(sent.matches("</tool_call>").count(), usize::from(is_in("m1")), "{sent}");
+        }
+    }
+}

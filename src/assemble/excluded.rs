@@ -14,7 +14,7 @@ use crate::{
     select::Selection,
     tokens::{Certainty, TokenCount},
 };
-use std::{collections::BTreeMap, ops::Range};
+use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
 /// # Errors
 ///
@@ -50,19 +50,23 @@ fn exactly(
     let log = pool.log();
     let note = log.notes().iter().find(|note| row.source == Some(Source::Pinned) && note.item.id == row.id);
     let first = log.position_of(&row.id);
-    let messages: Vec<(&Message, Standing)> = match (note, first) {
-        (Some(note), _) => vec![(&note.message, Standing::Head)],
+    let as_it_is = |position: u32| match pool.as_text_of_the_user(position) {
+        Some(text) => Cow::Owned(text),
+        None => Cow::Borrowed(log.message(position)),
+    };
+    let messages: Vec<(Cow<'_, Message>, Standing)> = match (note, first) {
+        (Some(note), _) => vec![(Cow::Borrowed(&note.message), Standing::Head)],
         (None, Some(first)) => {
             let run = first..first + u32::try_from(row.count).unwrap_or(u32::MAX);
-            run.map(|position| (log.message(position), pool.standing_of(position))).collect()
+            run.map(|position| (as_it_is(position), pool.standing_of(position))).collect()
         }
         // A system text or state with nothing in it.
         (None, None) => return Ok(row.tokens),
     };
     let mut sum = meter.counted(0);
     for (message, standing) in messages {
-        let n = meter.message(message, standing, u64::MAX)?.in_full();
-        let TokenCount { n, certainty } = meter.counted_message(message, n);
+        let n = meter.message(&message, standing, u64::MAX)?.in_full();
+        let TokenCount { n, certainty } = meter.counted_message(&message, n);
         sum = TokenCount { n: sum.n.saturating_add(n), certainty: sum.certainty.max(certainty) };
     }
     Ok(sum)

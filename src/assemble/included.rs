@@ -206,6 +206,7 @@ impl Writer<'_, '_> {
             Unit::Head(_) => {
                 self.ask(unit)?;
                 let members = pool.members(unit);
+                self.say_of_calls(&members);
                 members.into_iter().try_for_each(|position| self.message(unit, position))
             }
             Unit::Exchange(at) => self.exchange(unit, at),
@@ -214,9 +215,25 @@ impl Writer<'_, '_> {
 
     fn message(&mut self, unit: Unit, position: u32) -> Result<(), Error> {
         let log = self.pool.log();
-        let message = log.message(position).clone();
+        let source = source_of(log.message(position).role());
+        let message = match self.pool.as_text_of_the_user(position) {
+            Some(text) => text,
+            None => log.message(position).clone(),
+        };
         let priority = log.pins().get(&position).copied().unwrap_or_default();
-        self.push(unit, log.message_id(position), source_of(message.role()), priority, &message)
+        self.push(unit, log.message_id(position), source, priority, &message)
+    }
+
+    /// Calls of the user and their results are sent as text (rule H9).
+    fn say_of_calls(&mut self, members: &[u32]) {
+        let log = self.pool.log();
+        if members.first().is_some_and(|head| !log.message(*head).tool_calls().is_empty()) {
+            self.parts.notices.push(Notice {
+                rule: "H9",
+                text: "calls of the user, and what they gave back, are sent as text of the user".into(),
+                ids: members.iter().map(|position| log.message_id(*position)).collect(),
+            });
+        }
     }
 
     /// The messages of an exchange as repaired, and what the repairs did.

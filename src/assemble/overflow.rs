@@ -93,7 +93,11 @@ fn own_tokens(row: &PlannedItem, pool: &Pool<'_>, meter: &Meter) -> Result<u64, 
         (Source::System, _) if pool.focus().is_some_and(|(id, _)| id == row.id) => {
             request.focus.as_deref().unwrap_or_default()
         }
-        _ => row.body.text(),
+        _ => {
+            let position = pool.log().position_of(&row.id);
+            let fenced = position.filter(|position| pool.as_text_of_the_user(*position).is_some());
+            fenced.map_or(row.body.text(), |position| pool.log().message(position).text())
+        }
     };
     Ok(meter.counter().count(own)?.n)
 }

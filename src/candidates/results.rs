@@ -36,6 +36,9 @@ impl Results {
 
     /// What is sent for a message.
     pub(crate) fn as_sent<'m>(&self, pool: &Pool<'m>, position: u32) -> Cow<'m, Message> {
+        if let Some(text) = pool.as_text_of_the_user(position) {
+            return Cow::Owned(text);
+        }
         let message = pool.log.message(position);
         if let Some(clipped) = self.clipped.get(&position) {
             return Cow::Owned(clipped.clone());

@@ -222,7 +222,7 @@ impl Conversation {
         let mut kept = BTreeSet::new();
         for position in pinned {
             match all.place_of(*position) {
-                Place::Head(_) => drop(kept.insert(*position)),
+                Place::Head(turn) => kept.extend(all.head_members(turn)),
                 Place::Exchange(at) => {
                     kept.extend(all.exchange(at).members());
                     kept.extend(all.head(all.turn_of(at)));

@@ -19,8 +19,10 @@ pub(crate) struct Turns {
     places: Vec<Place>,
     /// Bytes of each message and everything before it (see `meter::bytes`).
     sizes: Vec<u64>,
-    /// Unanswered calls by id: the exchange and the calls of it, the newest last.
-    open: BTreeMap<SmolStr, Vec<(u32, VecDeque<u32>)>>,
+    /// For each turn whose user message has calls (rule H9), the position of the result of each.
+    of_heads: BTreeMap<u32, Vec<Option<u32>>>,
+    /// Unanswered calls by id: the message they are part of and which of its calls they are, the newest last.
+    open: BTreeMap<SmolStr, Vec<(Place, VecDeque<u32>)>>,
     /// Ids that a result answered.
     answered: BTreeSet<SmolStr>,
     /// Results of the newest turn that came before any call with their id, by id.
@@ -94,8 +96,10 @@ impl Turns {
     pub(super) fn push(&mut self, message: &Message, messages: &[Message]) {
         let position = self.places.len() as u32;
         debug_assert_eq!(position as usize, messages.len());
-        self.sizes.push(self.size_before(position) + meter::bytes(message));
         self.file(message, position);
+        let of_a_user = matches!(self.place_of(position), Place::Head(_));
+        let bytes = if of_a_user { meter::bytes_of_a_user(message) } else { meter::bytes(message) };
+        self.sizes.push(self.size_before(position) + bytes);
     }
 
     /// The same turns without what is archived; `kept` of it stays, for a pin, and what was `said` has its answers. What is
@@ -130,8 +134,13 @@ impl Turns {
     fn file(&mut self, message: &Message, position: u32) {
         let place = self.place(message, position);
         self.places.push(place);
-        if let Place::Exchange(exchange) = place {
-            self.pair_calls(exchange, message);
+        match place {
+            Place::Head(turn) if !message.tool_calls().is_empty() => {
+                self.of_heads.insert(turn, vec![None; message.tool_calls().len()]);
+                self.pair_calls(place, message);
+            }
+            Place::Exchange(_) => self.pair_calls(place, message),
+            Place::Leading | Place::Head(_) | Place::Archived => {}
         }
     }
 
@@ -154,7 +163,7 @@ impl Turns {
         let own = self.exchanges.len() as u32;
         let fault = match (message.role(), message.answers()) {
             (Role::Tool, Some(id)) => match self.answer(id, position) {
-                Some(exchange) => return Place::Exchange(exchange),
+                Some(place) => return place,
                 None => Some(self.unpaired(id, own)),
             },
             (Role::Tool, None) => Some(Fault::Orphan),
@@ -169,19 +178,30 @@ impl Turns {
     }
 
     /// Gives a result to the nearest unanswered call with its id, across turns (rule H1).
-    fn answer(&mut self, id: &str, position: u32) -> Option<u32> {
+    fn answer(&mut self, id: &str, position: u32) -> Option<Place> {
         let open = self.open.get_mut(id)?;
-        let (exchange, calls) = open.last_mut()?;
-        let (exchange, call) = (*exchange, calls.pop_front()?);
+        let (place, calls) = open.last_mut()?;
+        let (place, call) = (*place, calls.pop_front()?);
         if calls.is_empty() {
             open.pop();
         }
         if open.is_empty() {
             self.open.remove(id);
         }
-        self.exchanges[exchange as usize].answers[call as usize] = Some(position);
+        if let Some(answer) = self.answers_of(place).and_then(|answers| answers.get_mut(call as usize)) {
+            *answer = Some(position);
+        }
         self.answered.insert(id.into());
-        Some(exchange)
+        Some(place)
+    }
+
+    /// The results of the calls of a message.
+    fn answers_of(&mut self, place: Place) -> Option<&mut Vec<Option<u32>>> {
+        match place {
+            Place::Head(turn) => self.of_heads.get_mut(&turn),
+            Place::Exchange(at) => Some(&mut self.exchanges[at as usize].answers),
+            Place::Leading | Place::Archived => None,
+        }
     }
 
     /// A result that no call waits for: the second one for its call, or one that a later call of this turn may claim.
@@ -194,21 +214,23 @@ impl Turns {
     }
 
     /// Opens the calls of a message; results of this turn that came too early answer them at once.
-    fn pair_calls(&mut self, exchange: u32, message: &Message) {
+    fn pair_calls(&mut self, place: Place, message: &Message) {
         for (call, tool_call) in message.tool_calls().iter().enumerate() {
             let id = SmolStr::from(tool_call.id.as_str());
             if let Some(early) = self.claim_early_result(&id) {
                 let at = self.exchanges[early as usize].at;
                 self.exchanges[early as usize].fault = Some(Fault::Moved);
-                self.places[at as usize] = Place::Exchange(exchange);
-                self.exchanges[exchange as usize].answers[call] = Some(at);
+                self.places[at as usize] = place;
+                if let Some(answers) = self.answers_of(place) {
+                    answers[call] = Some(at);
+                }
                 self.answered.insert(id);
                 continue;
             }
             let open = self.open.entry(id).or_default();
             match open.last_mut() {
-                Some((last, calls)) if *last == exchange => calls.push_back(call as u32),
-                _ => open.push((exchange, VecDeque::from([call as u32]))),
+                Some((last, calls)) if *last == place => calls.push_back(call as u32),
+                _ => open.push((place, VecDeque::from([call as u32]))),
             }
         }
     }
@@ -230,6 +252,26 @@ impl Turns {
     /// The user message that heads a turn.
     pub(crate) fn head(&self, turn: u32) -> Option<u32> {
         self.list[turn as usize].head
+    }
+
+    /// The user message that heads a turn, and the results of its calls in log order (rule H9).
+    pub(crate) fn head_members(&self, turn: u32) -> Vec<u32> {
+        let answers = self.of_heads.get(&turn).into_iter().flatten().flatten().copied();
+        let mut members: Vec<u32> = self.head(turn).into_iter().chain(answers).collect();
+        if let Some(answers) = members.get_mut(1..) {
+            answers.sort_unstable();
+        }
+        members
+    }
+
+    /// Which of the calls of a turn's user message a result answers.
+    pub(crate) fn head_call(&self, turn: u32, position: u32) -> Option<usize> {
+        self.of_heads.get(&turn)?.iter().position(|answer| *answer == Some(position))
+    }
+
+    /// Whether the user message of a turn has calls.
+    pub(crate) fn head_calls(&self, turn: u32) -> bool {
+        self.of_heads.contains_key(&turn)
     }
 
     /// The first message of a turn.
@@ -294,15 +336,15 @@ impl Turns {
         exchange.is_some_and(|at| self.exchange(at).fault.is_some())
     }
 
-    /// From the first to behind the last message of each exchange that has more than one.
+    /// From the first to behind the last message of each exchange, and of each user message with results, that has more than
+    /// one.
     pub(crate) fn spans(&self) -> impl Iterator<Item = Range<u32>> {
-        let span = |exchange: &Exchange| {
-            let members = exchange.members();
-            let first = members.iter().min().copied().unwrap_or(exchange.at);
-            let last = members.iter().max().copied().unwrap_or(exchange.at);
-            first..last + 1
-        };
-        self.exchanges.iter().filter(|exchange| !exchange.answers.is_empty()).map(span)
+        let exchanges = self.exchanges.iter().filter(|exchange| !exchange.answers.is_empty());
+        let heads = self.of_heads.keys().map(|turn| self.head_members(*turn));
+        heads.chain(exchanges.map(Exchange::members)).filter_map(|members| {
+            let (first, last) = (members.iter().min()?, members.iter().max()?);
+            Some(*first..last + 1)
+        })
     }
 
     /// Bytes of the messages in a range of positions, known without reading them (rule N5).

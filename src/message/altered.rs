@@ -1,6 +1,6 @@
 //! Messages made from others: with another text, role, ids or parts, or joined. The one they are made from stays as it is.
 
-use super::{Content, Message, Part, Role};
+use super::{Content, Message, Part, Role, ToolCall};
 use crate::item::ItemId;
 use std::sync::{Arc, OnceLock};
 
@@ -142,6 +142,26 @@ impl Message {
     }
 
     /// The same message with these texts as further parts (rule O1).
+    /// The same message with its calls as texts of their own, which `text` makes of them (rule H9).
+    pub(crate) fn with_calls_as_texts(&self, text: impl Fn(usize, &ToolCall) -> String) -> Self {
+        let calls = self.tool_calls().iter().enumerate();
+        let texts: Vec<String> = calls.map(|(nth, call)| text(nth, call)).collect();
+        self.with_texts(texts).edit(|extra| extra.calls.clear())
+    }
+
+    /// A result as a message of the user: its texts as one, which `text` makes of them, and what else is in it (rule H9).
+    pub(crate) fn as_a_users(&self, text: impl Fn(&str) -> String) -> Self {
+        let texts: Vec<&str> = self.plain_texts().collect();
+        let others = self.content_parts().iter().filter(|part| !matches!(part, Part::Text(_))).cloned();
+        let message = Self::user(text(&texts.join("\n\n")));
+        let others: Vec<Part> = others.collect();
+        let message = if others.is_empty() { message } else { message.parts(others) };
+        match self.given_id() {
+            Some(id) => message.id(id.clone()),
+            None => message,
+        }
+    }
+
     pub(crate) fn with_texts(&self, texts: impl IntoIterator<Item = String>) -> Self {
         let own = self.content_parts().to_vec();
         let texts = texts.into_iter().map(Part::Text);

@@ -27,7 +27,8 @@ impl Oracle<'_> {
         }
         let turn = (0..at).rev().find(|before| self.is_head(*before)).unwrap_or(0);
         for (call, name) in line.calls.iter().enumerate() {
-            let early = (turn..at).find(|before| {
+            // A user message begins a turn: no result of its turn came before it.
+            let early = (turn..at).filter(|_| !self.is_head(at)).find(|before| {
                 self.s.lines[*before].answers == Some(name)
                     && self.owner[*before].is_none()
                     && !self.second.contains(before)
@@ -74,7 +75,28 @@ impl Oracle<'_> {
         std::iter::once(at).chain(self.answers[at].iter().flatten().copied()).collect()
     }
 
+    /// H9: calls of a user message and their results are text of the user, with a number where there are several calls.
+    fn said_by_the_user(&self, at: usize) -> Option<i64> {
+        let line = &self.s.lines[at];
+        let head = self.owner[at].unwrap_or(at);
+        if !self.is_head(head) || self.s.lines[head].calls.is_empty() {
+            return None;
+        }
+        let calls = self.s.lines[head].calls.len();
+        let number = |nth: usize| if calls > 1 { format!(" number=\"{}\"", nth + 1) } else { String::new() };
+        if at != head {
+            let nth = self.answers[head].iter().position(|answer| *answer == Some(at)).unwrap();
+            let fence = format!("<tool_result{}>\n\n</tool_result>", number(nth)).len() as i64;
+            return Some(frame("user") + self.bytes_sent(at) + fence);
+        }
+        let call = |nth| format!("<tool_call{} name=\"f\">\n{{}}\n</tool_call>", number(nth)).len() as i64;
+        Some(frame("user") + line.size as i64 + (0..calls).map(call).sum::<i64>())
+    }
+
     pub fn message_size(&self, at: usize) -> i64 {
+        if let Some(size) = self.said_by_the_user(at) {
+            return size;
+        }
         let line = &self.s.lines[at];
         let calls = line.calls.len() as i64 * (3 + 1 + 2);
         frame(line.role.name()) + self.bytes_sent(at) + calls
@@ -92,7 +114,8 @@ impl Oracle<'_> {
             }
             Unit::Note(at) => frame("system") + self.s.notes[at].0 as i64,
             Unit::Message(at) => {
-                let missing = self.answers[at].iter().filter(|answer| answer.is_none()).count() as i64;
+                let missing = self.answers[at].iter().filter(|answer| answer.is_none() && !self.is_head(at));
+                let missing = missing.count() as i64;
                 let made_up = frame("tool") + "No result was recorded for the call of f.".len() as i64;
                 let members: i64 = self.members(at).into_iter().map(|at| self.message_size(at)).sum();
                 members + missing * made_up
@@ -113,7 +136,10 @@ impl Oracle<'_> {
             Some("orphan_result")
         } else if self.empty(at) {
             Some("empty_message")
-        } else if self.s.config.conversation.repair == Repair::Drop && self.answers[at].contains(&None) {
+        } else if self.s.config.conversation.repair == Repair::Drop
+            && self.answers[at].contains(&None)
+            && !self.is_head(at)
+        {
             Some("missing_result")
         } else {
             None

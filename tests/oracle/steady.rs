@@ -176,7 +176,7 @@ impl Oracle<'_> {
 
     /// The length of a result's stub, where it may be cleared.
     fn stub(&self, at: usize) -> Option<usize> {
-        let owner = self.owner[at]?;
+        let owner = self.owner[at].filter(|owner| !self.is_head(*owner))?;
         let size = self.s.lines[at].size;
         let stub = format!("[Result m{at} was cleared: {size} bytes. Call again if it is needed.]").len();
         let free = self.pinned(owner).is_none() && !self.required().contains(&owner);
@@ -187,8 +187,9 @@ impl Oracle<'_> {
     pub fn clear_to(&self, most: i64) -> Option<usize> {
         let options = self.s.config.conversation;
         let start = self.start_before()?;
-        let results: Vec<usize> =
-            (start..self.s.lines.len()).filter(|at| self.owner[*at].is_some()).collect();
+        // What a user's call gave back is the user's text (H9).
+        let is_result = |at: &usize| self.owner[*at].is_some_and(|owner| !self.is_head(owner));
+        let results: Vec<usize> = (start..self.s.lines.len()).filter(is_result).collect();
         let keep = options.keep_results as usize;
         let whole = results.len().checked_sub(keep)?;
         if options.tool_results != ToolResults::Clear {

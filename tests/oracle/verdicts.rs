@@ -153,7 +153,9 @@ impl Oracle<'_> {
             Unit::Message(at) => {
                 let real = self.members(at).into_iter().map(|at| (format!("m{at}"), false));
                 let names = self.call_names(at);
-                let missing = (0..names.len()).filter(|call| self.answers[at][*call].is_none());
+                // H9: nothing is made up for a user.
+                let calls = if self.is_head(at) { 0 } else { names.len() };
+                let missing = (0..calls).filter(|call| self.answers[at][*call].is_none());
                 real.chain(missing.map(|call| (format!("synth:m{at}:{}", names[call]), true))).collect()
             }
         }

@@ -151,7 +151,12 @@ fn content(message: Message, parts: Option<Vec<Part>>) -> Message {
 
 fn message() -> impl Strategy<Value = Message> {
     let parts = || prop::option::weighted(0.25, prop::collection::vec(part(), 0..4));
-    let user = (text(), parts()).prop_map(|(text, parts)| content(Message::user(text), parts));
+    // Some users have tools of their own.
+    let calls = prop::option::weighted(0.2, prop::collection::vec(call(), 1..3));
+    let user = (text(), parts(), calls).prop_map(|(text, parts, calls)| {
+        let message = content(Message::user(text), parts);
+        calls.into_iter().fold(message, Message::calls)
+    });
     let system = (text(), any::<bool>(), parts()).prop_map(|(text, developer, parts)| {
         let role = if developer { Role::Developer } else { Role::System };
         content(Message::new(role, text), parts)

@@ -120,7 +120,7 @@ impl Session {
     }
 
     fn anchor(&self, before: &Before) -> Anchor {
-        let live = |line: &Line| line.role == Role::User && line.size > 0;
+        let live = |line: &Line| line.role == Role::User && (line.size > 0 || !line.calls.is_empty());
         let live = self.lines.iter().rposition(live);
         let mut anchor = Anchor::default();
         anchor.window_start = Some(id(&format!("m{}", before.start)));
@@ -215,6 +215,7 @@ fn line() -> impl Strategy<Value = Line> {
     let result = prop_oneof![6 => Just(None), 1 => (60usize..500).prop_map(Some)];
     let kind = prop_oneof![
         4 => Just((Role::User, false, false)),
+        1 => Just((Role::User, true, false)),
         3 => Just((Role::Assistant, false, false)),
         3 => Just((Role::Assistant, true, false)),
         4 => Just((Role::Tool, false, true)),
