@@ -2,8 +2,7 @@
 
 use crate::{
     error::Error,
-    explain::inside,
-    item::{ItemId, Section, Source},
+    item::{ItemId, Source},
     manager::ContextWindowManager,
     plan::{ContextPlan, Decision},
     request::PlanRequest,
@@ -11,8 +10,10 @@ use crate::{
 use serde::Serialize;
 use std::collections::BTreeSet;
 
+mod states;
 mod world;
 
+use states::{States, shared};
 use world::{Input, Worlds};
 
 /// Every change between two plans.
@@ -110,7 +111,8 @@ impl Cause {
 }
 
 impl Diff {
-    /// Compares two plans by their inputs. Of a run of messages that are out for one reason only the ends are looked at.
+    /// Compares two plans by their inputs. Every item of which something else has become is a change of its own, those inside
+    /// of a run of messages that are out for one reason too.
     ///
     /// # Errors
     ///
@@ -121,14 +123,16 @@ impl Diff {
     ) -> Result<Self, Error> {
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
         let worlds = Worlds { before, after };
-        let items = named(&plans.1).chain(named(&plans.0)).collect::<Vec<Item>>();
+        let states = (States::of(&plans.0, before.1), States::of(&plans.1, after.1));
+        let shared = shared(before.1.log, after.1.log);
+        let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
         let mut seen = BTreeSet::new();
         let mut changed: Vec<(Item, State, State)> = Vec::new();
         for item in items {
             if !seen.insert(item.clone()) {
                 continue;
             }
-            let (from, to) = (state(&plans.0, before.1, &item), state(&plans.1, after.1, &item));
+            let (from, to) = (State::of(states.0.row(&item)), State::of(states.1.row(&item)));
             if from != to {
                 changed.push((item, from, to));
             }
@@ -137,8 +141,9 @@ impl Diff {
             return Ok(Self { changes: Vec::new() });
         }
         let trials = Trials::run(&worlds);
+        let trials = trials.indexed(&worlds);
         let change = |(item, from, to): (Item, State, State)| {
-            let (input, shown) = trials.cause_of(&worlds, &item, &from, &to);
+            let (input, shown) = trials.cause_of(&item, &from, &to);
             let cause = cause(input, &from, &to);
             let with = if from.words == to.words { ", another text" } else { "" };
             let to = format!("{}{with}", to.words);
@@ -155,15 +160,6 @@ struct Item {
     document: bool,
 }
 
-/// The items that a plan names.
-fn named(plan: &ContextPlan) -> impl Iterator<Item = Item> + '_ {
-    let included = plan.included.iter().map(|row| (&row.id, row.section));
-    let ends = plan.excluded.iter().flat_map(|row| {
-        [Some(&row.id), row.last_id.as_ref()].into_iter().flatten().map(|id| (id, row.section))
-    });
-    included.chain(ends).map(|(id, section)| Item { id: id.clone(), document: section == Section::Rag })
-}
-
 /// What became of an item.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
@@ -175,18 +171,19 @@ struct State {
     made_up: bool,
 }
 
-fn state(plan: &ContextPlan, request: &PlanRequest<'_>, item: &Item) -> State {
-    let row = plan.row_in(item.id.as_str(), item.document);
-    match row.or_else(|| inside(plan, request, &item.id).filter(|_| !item.document)) {
-        Some(Decision::Included(row)) => State {
-            words: format!("in: {}", row.reason.name()),
-            sent: Some(row.hash()),
-            made_up: row.source == Source::Synthetic,
-        },
-        Some(Decision::Excluded(row)) => {
-            State { words: format!("out: {}", row.reason.name()), sent: None, made_up: false }
+impl State {
+    fn of(row: Option<Decision<'_>>) -> Self {
+        match row {
+            Some(Decision::Included(row)) => Self {
+                words: format!("in: {}", row.reason.name()),
+                sent: Some(row.hash()),
+                made_up: row.source == Source::Synthetic,
+            },
+            Some(Decision::Excluded(row)) => {
+                Self { words: format!("out: {}", row.reason.name()), sent: None, made_up: false }
+            }
+            None => Self { words: ABSENT.into(), sent: None, made_up: false },
         }
-        None => State { words: ABSENT.into(), sent: None, made_up: false },
     }
 }
 
@@ -243,12 +240,38 @@ impl Trials {
         }
     }
 
+    /// The same, ready to be asked about many items.
+    fn indexed<'t>(&'t self, worlds: &Worlds<'t>) -> Indexed<'t> {
+        let states = |trials: &'t [Trial]| {
+            let of = |trial: &'t Trial| {
+                let request = if trial.later_items { worlds.after.1 } else { worlds.before.1 };
+                trial.plan.as_ref().map(|plan| States::of(plan, request))
+            };
+            trials.iter().map(of).collect()
+        };
+        Indexed {
+            inputs: &self.inputs,
+            alone: states(&self.alone),
+            without: states(&self.without),
+            steps: states(&self.steps),
+        }
+    }
+}
+
+/// What became of every item in each mixture; none of one that makes no plan.
+struct Indexed<'t> {
+    inputs: &'t [Input],
+    alone: Vec<Option<States<'t>>>,
+    without: Vec<Option<States<'t>>>,
+    steps: Vec<Option<States<'t>>>,
+}
+
+impl Indexed<'_> {
     /// The one input that a change comes from: one that makes it alone, else one without which it is not made, else the
     /// last one it takes.
-    fn cause_of(&self, worlds: &Worlds<'_>, item: &Item, from: &State, to: &State) -> (Input, Shown) {
-        let is = |trial: &Trial, wanted: &State| {
-            let request = if trial.later_items { worlds.after.1 } else { worlds.before.1 };
-            trial.plan.as_ref().is_some_and(|plan| state(plan, request, item) == *wanted)
+    fn cause_of(&self, item: &Item, from: &State, to: &State) -> (Input, Shown) {
+        let is = |states: &Option<States<'_>>, wanted: &State| {
+            states.as_ref().is_some_and(|states| State::of(states.row(item)) == *wanted)
         };
         let alone = self.alone.iter().position(|trial| is(trial, to));
         let needed = || self.without.iter().position(|trial| is(trial, from));

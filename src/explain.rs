@@ -23,7 +23,6 @@ mod sweep;
 
 use found::{Found, Track};
 use pools::Pools;
-pub(crate) use subject::inside;
 use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
 use sweep::{Hypothesis, Key};
 

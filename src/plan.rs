@@ -331,11 +331,6 @@ impl ContextPlan {
         self.row(id, None).or(qualified)
     }
 
-    /// The row of an id in its namespace.
-    pub(crate) fn row_in(&self, id: &str, document: bool) -> Option<Decision<'_>> {
-        self.row(id, Some(document))
-    }
-
     /// The row of an id as it is; among the documents only, among everything else only, or anywhere.
     fn row(&self, id: &str, rag: Option<bool>) -> Option<Decision<'_>> {
         let fits = |section: Section| rag.is_none_or(|rag| rag == (section == Section::Rag));

@@ -114,11 +114,7 @@ pub(super) fn row_of<'a>(
 }
 
 /// The run that a message stands in.
-pub(crate) fn inside<'a>(
-    plan: &'a ContextPlan,
-    request: &PlanRequest<'_>,
-    id: &ItemId,
-) -> Option<Decision<'a>> {
+fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> Option<Decision<'a>> {
     let position = request.log.position_of(id)?;
     let holds = |row: &&ExcludedItem| {
         let ends = row.last_id.as_ref().and_then(|last| request.log.position_of(last));
