@@ -6,7 +6,7 @@ use crate::{
     manager::ContextWindowManager,
     plain::grouped,
     plan::{ContextPlan, Decision, ExcludedItem},
-    reason::{ExcludedReason, HeldBy},
+    reason::{ExcludedReason, HeldBy, Never, Reason},
     request::PlanRequest,
     tokens::Certainty,
 };
@@ -43,7 +43,7 @@ pub struct Interval {
 /// Budgets run from 1 to the largest one of the model: its context length or input limit, less the safety buffer, with
 /// nothing kept for the completion. They are tried as if the last prompt had been made under them (rule S5). Where
 /// results of the open exchange would have to be clipped (rule S7), nothing but the minimum is taken to be in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The item's id.
@@ -58,6 +58,8 @@ pub struct Explanation {
     pub included: bool,
     /// Why, by the rules, with their numbers.
     pub reason: String,
+    /// The same as data: a code that stays, and its numbers.
+    pub reason_code: Reason,
     /// The present budget, in tokens.
     pub prompt_budget: u64,
     /// What it costs, in tokens: a message that is out together with the rest of its exchange. None where no count is
@@ -76,12 +78,15 @@ pub struct Explanation {
     pub intervals: Vec<Interval>,
     /// How many more intervals there are.
     pub more: u64,
-    /// The items of the present plan that are not in it any longer at `enters_at`.
+    /// The items of the present plan that are not in it any longer at `enters_at`; messages that the target demands (rule
+    /// H5) are none.
     pub leaves_then: Vec<ItemId>,
     /// Of an item that is in, the largest smaller budget at which it is not.
     pub leaves_at: Option<u64>,
     /// Why no budget of this model lets it in, or none makes it leave.
     pub never: Option<String>,
+    /// The same as data.
+    pub never_code: Option<Never>,
 }
 
 impl ContextPlan {
@@ -129,12 +134,14 @@ impl ContextWindowManager {
     ) -> Result<Vec<Explanation>, Error> {
         let frame = self.frame(request)?;
         let pools = Pools::gather(self, request, &frame)?;
-        let ids = Subjects::of(request, &pools);
+        let demanded = plan.included.iter().filter(|row| row.is_demanded()).map(|row| row.id.clone());
+        let demanded: Vec<ItemId> = demanded.collect();
+        let ids = Subjects::of(request, &pools, &demanded);
         let subjects: Vec<Subject<'_>> = rows.into_iter().map(|(row, id)| ids.subject(row, id)).collect();
         let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
         let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
         let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
-        let hypothesis = Hypothesis::new(self, &frame, &pools, &asked)?;
+        let hypothesis = Hypothesis::new(self, &frame, &pools, &asked, demanded.clone())?;
         let found = Found::search(&hypothesis, plan.prompt_budget, &asked, &present)?;
         subjects.iter().map(|subject| answer(plan, &hypothesis, &found, subject)).collect()
     }
@@ -155,6 +162,10 @@ fn answer(
         document: is_document(subject.row),
         included: subject.is_in(),
         reason: words(subject.row),
+        reason_code: match subject.row {
+            Decision::Included(row) => Reason::Included(row.reason),
+            Decision::Excluded(row) => Reason::Excluded(row.reason.clone()),
+        },
         prompt_budget: plan.prompt_budget,
         tokens: None,
         certainty: plan.total.certainty,
@@ -163,14 +174,27 @@ fn answer(
         stays_from: track.stays_from,
         intervals: track.intervals.clone(),
         more: track.more,
-        leaves_then: track.leaves_then.iter().flat_map(|key| hypothesis.ids(*key)).collect(),
+        leaves_then: track
+            .leaves_then
+            .iter()
+            .filter(|key| matches!(key, Key::Item(_)))
+            .flat_map(|key| hypothesis.ids(*key))
+            .collect(),
         leaves_at: track.leaves_at,
         never: None,
+        never_code: None,
     };
     Ok(match subject.row {
         Decision::Included(row) => {
             let (tokens, certainty) = (Some(row.tokens.n), row.tokens.certainty);
-            let always = subject.key.map_or(!row.is_demanded(), |key| hypothesis.minimum().contains(&key));
+            let always = match subject.key {
+                None => true,
+                // What a target demands may go at larger budgets too.
+                Some(Key::Demanded(_)) => {
+                    track.leaves_at.is_none() && track.stays_from == Some(plan.prompt_budget)
+                }
+                Some(key) => hypothesis.minimum().contains(&key),
+            };
             if !always {
                 return Ok(Explanation { tokens, certainty, ..explanation });
             }
@@ -182,15 +206,19 @@ fn answer(
                 stays_from: Some(from),
                 intervals: vec![Interval { from, to: None }],
                 never: Some("every plan of this request holds it".into()),
+                never_code: Some(Never::AlwaysIn),
                 ..explanation
             }
         }
         Decision::Excluded(row) => {
-            let count = subject.key.map(|key| hypothesis.tokens(key)).transpose()?;
+            let count = subject.key.map(|key| hypothesis.tokens(key)).transpose()?.flatten();
             let tokens = count.map(|count| count.n);
-            let never = match explanation.enters_at {
-                Some(_) => None,
-                None => Some(never(subject, row, hypothesis)?),
+            let (never, never_code) = match explanation.enters_at {
+                Some(_) => (None, None),
+                None => {
+                    let (words, code) = never(subject, row, hypothesis)?;
+                    (Some(words), Some(code))
+                }
             };
             let is_run = row.last_id.as_ref() == Some(&subject.id);
             Explanation {
@@ -200,20 +228,25 @@ fn answer(
                 certainty: count.map_or(explanation.certainty, |count| count.certainty),
                 displaced_by: displaced::by(plan, row, tokens),
                 never,
+                never_code,
                 ..explanation
             }
         }
     })
 }
 
-/// Why nothing brings it in.
-fn never(subject: &Subject<'_>, row: &ExcludedItem, hypothesis: &Hypothesis<'_>) -> Result<String, Error> {
+/// Why nothing brings it in, in words and as data.
+fn never(
+    subject: &Subject<'_>,
+    row: &ExcludedItem,
+    hypothesis: &Hypothesis<'_>,
+) -> Result<(String, Never), Error> {
     if !is_for_want_of_room(&row.reason) {
-        return Ok(row.reason.to_string());
+        return Ok((row.reason.to_string(), Never::Reason(row.reason.clone())));
     }
     // What no walk examined may turn out to be nothing that could be sent.
     if let Some(reason) = subject.key.map(|key| hypothesis.dead(key)).transpose()?.flatten() {
-        return Ok(reason.to_string());
+        return Ok((reason.to_string(), Never::Reason(reason)));
     }
     let held = match row.reason {
         ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out at every",
@@ -224,7 +257,8 @@ fn never(subject: &Subject<'_>, row: &ExcludedItem, hypothesis: &Hypothesis<'_>)
         ExcludedReason::Policy(_) => "the policy keeps it out at every",
         _ => "there is no room for it in any",
     };
-    Ok(format!("{held} budget of this model, up to {}", grouped(hypothesis.most)))
+    let words = format!("{held} budget of this model, up to {}", grouped(hypothesis.most));
+    Ok((words, Never::UpTo(row.reason.clone(), hypothesis.most)))
 }
 
 fn is_document(row: Decision<'_>) -> bool {

@@ -186,7 +186,7 @@ pub use plan::{
     SectionUse,
 };
 pub use prefix::{Prefix, PrefixCause};
-pub use reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule};
+pub use reason::{ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
 pub use replay::{Replay, Step};
 pub use request::PlanRequest;
 pub use retrieval::FieldMap;

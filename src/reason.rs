@@ -1,6 +1,10 @@
 //! Why an item is in, why it is out: facts with their numbers, and the wording beside them.
 
+mod code;
+
 use crate::{item::ItemId, plain::grouped};
+pub(crate) use code::Numbers;
+pub use code::{Never, Reason};
 use serde::Serialize;
 use std::fmt;
 

@@ -21,9 +21,18 @@ use support::generate::{self, Session};
 /// The largest budget that is looked at: more than any session here needs.
 const MOST: u64 = 1_500;
 
-/// Ids of what is in, documents marked as such; nothing that was made up.
+/// Messages that a target demands (H5): they follow from what else is in.
+const DEMANDED: [&str; 3] = ["item:synth:lead", "item:synth:continue", "item:synth:bridge:"];
+
+fn is_demanded(id: &str) -> bool {
+    DEMANDED.iter().any(|demanded| id.starts_with(demanded))
+}
+
+/// Ids of what is in, documents marked as such; no results that were made up: those are part of their call.
 fn within(plan: &ContextPlan) -> BTreeSet<String> {
-    let rows = plan.included.iter().filter(|row| row.source != Source::Synthetic);
+    let is_item =
+        |row: &&PlannedItem| row.source != Source::Synthetic || is_demanded(&format!("item:{}", row.id));
+    let rows = plan.included.iter().filter(is_item);
     rows.map(|row| format!("{}{}", if row.section == Section::Rag { "rag:" } else { "item:" }, row.id))
         .collect()
 }
@@ -82,11 +91,16 @@ impl Brute {
             Some(at) if at > budget => self.at(budget).difference(self.at(at)).cloned().collect(),
             _ => BTreeSet::new(),
         };
-        let leaves_then: BTreeSet<&str> =
-            leaves_then.iter().map(|id| id.split_once(':').unwrap().1).collect();
+        let leaves_then: BTreeSet<&str> = leaves_then
+            .iter()
+            .filter(|id| !is_demanded(id))
+            .map(|id| id.split_once(':').unwrap().1)
+            .collect();
         let leaves_at = (1..budget).rev().find(|at| is_in(budget) && !is_in(*at));
         let more = intervals.len().saturating_sub(16) as u64;
         intervals.truncate(16);
+        // What a target demands may be in at every smaller budget, and go at a larger one.
+        let always = is_in(budget) && leaves_at.is_none() && (!is_demanded(id) || stays_from == Some(budget));
         let same = got.included == is_in(budget)
             && got.enters_at == enters_at
             && got.stays_from == stays_from
@@ -94,7 +108,8 @@ impl Brute {
             && got.more == more
             && got.leaves_then.iter().map(|id| id.as_str()).collect::<BTreeSet<_>>() == leaves_then
             && got.leaves_at == leaves_at
-            && got.never.is_some() == (enters_at.is_none() || is_in(budget) && leaves_at.is_none());
+            && got.never.is_some() == (enters_at.is_none() || always)
+            && got.never_code.is_some() == got.never.is_some();
         let expected = || {
             format!(
                 "{id}: {intervals:?} more {more} stays {stays_from:?} leaves then {leaves_then:?} leaves at {leaves_at:?}"
@@ -124,6 +139,35 @@ fn model(at: u8) -> Model {
     }
 }
 
+/// The reason's code and numbers are those that the plan's JSON has for the row.
+fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<(), String> {
+    const OTHERS: [&str; 13] = [
+        "id",
+        "last_id",
+        "count",
+        "source",
+        "section",
+        "role",
+        "priority",
+        "ttl",
+        "reason",
+        "token_estimate",
+        "certainty",
+        "hash",
+        "relevance",
+    ];
+    let mut expected = row.as_object().unwrap().clone();
+    let reason = expected["reason"].clone();
+    expected.retain(|key, _| !OTHERS.contains(&key.as_str()));
+    expected.insert("code".into(), reason);
+    let code = serde_json::to_value(&got.reason_code).unwrap();
+    if code == serde_json::Value::Object(expected.clone()) {
+        Ok(())
+    } else {
+        Err(format!("{}: {code} is not {expected:?}", got.id))
+    }
+}
+
 /// Every answer about a session, one by one and all at once, against planning at every budget.
 fn every_answer_agrees(
     manager: &ContextWindowManager,
@@ -139,7 +183,15 @@ fn every_answer_agrees(
         brute.agrees(&id, budget, &got)?;
         one_by_one.insert((got.document, got.id.clone()), got);
     }
-    for all in manager.explain_all(request).unwrap() {
+    let plan: serde_json::Value =
+        serde_json::from_str(&context_window::report::json(&manager.build_plan(request).unwrap())).unwrap();
+    let rows = ["included", "excluded"].map(|list| plan[list].as_array().unwrap().clone()).concat();
+    for (all, row) in manager.explain_all(request).unwrap().into_iter().zip(rows) {
+        the_code_is_the_row_s(&all, row)?;
+        let id = format!("item:{}", all.id);
+        if is_demanded(&id) {
+            brute.agrees(&id, budget, &all)?;
+        }
         let section = if all.document { "rag" } else { "item" };
         if all.document && session.rag_ids().iter().filter(|id| all.id.as_str() == *id).count() > 1 {
             continue; // Its id is that of another document.

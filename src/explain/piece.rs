@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub(super) struct Piece<'p> {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// What is in, documents apart, in order.
+    /// What is in, documents apart, in order; and what the target demands of what is asked about.
     pub(super) units: Vec<Key>,
     /// By their places among those that compete in the pool.
     pub(super) documents: Places,
@@ -43,7 +43,7 @@ impl<'p> Piece<'p> {
 
 /// The document at a place among those that compete.
 pub(super) fn document(pool: &Pool<'_>, place: u32) -> Key {
-    Unit::Document(pool.documents()[pool.rank_at(place) as usize].at as u32)
+    Key::Item(Unit::Document(pool.documents()[pool.rank_at(place) as usize].at as u32))
 }
 
 /// What is in the first sorted list and not in the second.

@@ -34,13 +34,16 @@ pub(super) struct Subjects<'a> {
     log: &'a Conversation,
     documents: BTreeMap<&'a ItemId, Key>,
     notes: BTreeMap<&'a ItemId, u32>,
+    /// Messages that the target demands, in the order of the present plan.
+    demanded: BTreeMap<&'a ItemId, u32>,
     may_give_up: bool,
 }
 
 impl<'a> Subjects<'a> {
-    pub(super) fn of(request: &'a PlanRequest<'_>, pools: &'a Pools<'_>) -> Self {
+    pub(super) fn of(request: &'a PlanRequest<'_>, pools: &'a Pools<'_>, demanded: &'a [ItemId]) -> Self {
         let notes = request.log.notes().iter().map(|note| &note.item.id).zip(0..).collect();
-        Self { log: request.log, documents: pools.documents(), notes, may_give_up: pools.may_give_up() }
+        let (documents, may_give_up) = (pools.documents(), pools.may_give_up());
+        Self { log: request.log, documents, notes, demanded: demanded.iter().zip(0..).collect(), may_give_up }
     }
 
     pub(super) fn subject<'p>(&self, row: Decision<'p>, id: ItemId) -> Subject<'p> {
@@ -70,18 +73,19 @@ impl<'a> Subjects<'a> {
             return self.documents.get(id).copied().filter(|_| !repeats);
         }
         if let (Some(Source::Pinned), Some(at)) = (source, self.notes.get(id)) {
-            return Some(Unit::Note(*at));
+            return Some(Key::Item(Unit::Note(*at)));
+        }
+        if matches!(row, Decision::Included(row) if row.is_demanded()) {
+            return self.demanded.get(id).map(|nth| Key::Demanded(*nth));
         }
         // A made-up result belongs to the message whose call it answers.
-        let demanded = matches!(row, Decision::Included(row) if row.is_demanded());
-        let made_up =
-            id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic) && !demanded);
+        let made_up = id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic));
         let of = made_up.and_then(|rest| {
             let mut ends = rest.rmatch_indices(':').map(|(at, _)| &rest[..at]);
             ends.find_map(|message| self.log.position_of(&message.into()))
         });
         let position = self.log.position_of(id).or(of)?;
-        Unit::of(self.log.turns().place_of(position))
+        Unit::of(self.log.turns().place_of(position)).map(Key::Item)
     }
 }
 

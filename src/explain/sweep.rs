@@ -8,6 +8,7 @@ use crate::{
     expiry::Fate,
     item::ItemId,
     manager::ContextWindowManager,
+    plan::ContextPlan,
     planning::{Decided, Planning},
     reason::ExcludedReason,
     select::Selection,
@@ -15,9 +16,16 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// What may be in a prompt: a unit, or a document by its place in the request. Documents rank differently once the set
-/// of the last prompt is given up, and are the same documents.
-pub(super) type Key = Unit;
+/// What may be in a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    /// A unit, or a document by its place in the request. Documents rank differently once the set of the last prompt is
+    /// given up, and are the same documents.
+    Item(Unit),
+    /// A message that the target demands (rule H5), by its place among those of the present plan. It follows from what else
+    /// is in.
+    Demanded(u32),
+}
 
 /// A request under hypothetical budgets.
 pub(super) struct Hypothesis<'p> {
@@ -30,6 +38,8 @@ pub(super) struct Hypothesis<'p> {
     /// The largest budget that is asked about.
     pub(super) most: u64,
     minimum: BTreeSet<Key>,
+    /// The ids of the messages that the present plan's target demands, where they are asked about.
+    demanded: Vec<ItemId>,
     /// By its place in the request, the rank of each document.
     ranks: Vec<u32>,
 }
@@ -46,12 +56,17 @@ impl<'p> Hypothesis<'p> {
         frame: &'p Frame<'p>,
         pools: &'p Pools<'p>,
         asked: &BTreeSet<Key>,
+        demanded: Vec<ItemId>,
     ) -> Result<Self, Error> {
         let most = frame.largest_budget();
         let most_added = manager.most_added(pools.first.places() > 0)?;
         // Where something may be added, what comes in after the goal may take its place.
         let alone = asked.len() == 1 && most_added == Some(0);
-        let goal = asked.first().copied().filter(|key| alone && pools.first.is_a_goal(*key));
+        let goal = asked.first().and_then(|key| match key {
+            Key::Item(unit) => Some(*unit).filter(|unit| alone && pools.first.is_a_goal(*unit)),
+            Key::Demanded(_) => None,
+        });
+        let is_asked = asked.iter().any(|key| matches!(key, Key::Demanded(_)));
         let scope = Scope { most: u64::try_from(frame.total(most).max(0)).unwrap_or(u64::MAX), goal };
         let view = |pool: &'p Pool<'p>| View { pool, planning: manager.planning(pool).traced(scope) };
         let mut ranks = vec![0; pools.first.documents().len()];
@@ -64,7 +79,8 @@ impl<'p> Hypothesis<'p> {
             anew: pools.anew.as_ref().map(view),
             most_added,
             most,
-            minimum: pools.first.minimum().into_iter().map(|(unit, ..)| unit).collect(),
+            minimum: pools.first.minimum().into_iter().map(|(unit, ..)| Key::Item(unit)).collect(),
+            demanded: if is_asked { demanded } else { Vec::new() },
             ranks,
         })
     }
@@ -87,30 +103,35 @@ impl<'p> Hypothesis<'p> {
     pub(super) fn ids(&self, key: Key) -> Vec<ItemId> {
         let pool = self.pool();
         match key {
-            Unit::Document(at) => vec![pool.request().rag[at as usize].id.clone()],
-            Unit::Note(at) => vec![pool.log().notes()[at as usize].item.id.clone()],
-            _ => pool.members(key).into_iter().map(|position| pool.log().message_id(position)).collect(),
+            Key::Demanded(nth) => self.demanded.get(nth as usize).cloned().into_iter().collect(),
+            Key::Item(Unit::Document(at)) => vec![pool.request().rag[at as usize].id.clone()],
+            Key::Item(Unit::Note(at)) => vec![pool.log().notes()[at as usize].item.id.clone()],
+            Key::Item(unit) => {
+                pool.members(unit).into_iter().map(|position| pool.log().message_id(position)).collect()
+            }
         }
     }
 
     /// What it costs, counted no further than to the largest budget.
-    pub(super) fn tokens(&self, key: Key) -> Result<TokenCount, Error> {
+    pub(super) fn tokens(&self, key: Key) -> Result<Option<TokenCount>, Error> {
         let most = u64::try_from(self.frame.total(self.most).max(0)).unwrap_or(u64::MAX);
-        self.first.planning.cost(self.unit(key), most)
+        self.unit(key).map(|unit| self.first.planning.cost(unit, most)).transpose()
     }
 
     /// Why it can never be sent as it is, if that is so.
     pub(super) fn dead(&self, key: Key) -> Result<Option<ExcludedReason>, Error> {
-        Ok(match self.pool().fate(self.unit(key))? {
+        let Some(unit) = self.unit(key) else { return Ok(None) };
+        Ok(match self.pool().fate(unit)? {
             Fate::Out(reason) => Some(reason),
             Fate::Lives | Fate::Asks(_) => None,
         })
     }
 
-    fn unit(&self, key: Key) -> Unit {
+    fn unit(&self, key: Key) -> Option<Unit> {
         match key {
-            Unit::Document(at) => Unit::Document(self.ranks[at as usize]),
-            unit => unit,
+            Key::Item(Unit::Document(at)) => Some(Unit::Document(self.ranks[at as usize])),
+            Key::Item(unit) => Some(unit),
+            Key::Demanded(_) => None,
         }
     }
 
@@ -154,11 +175,16 @@ impl<'p> Hypothesis<'p> {
         let (mut from, mut to) = reach(planning, &decided);
         // What is left takes whatever may be added, at this budget and at those down to where it no longer does.
         let spare = self.most_added.map(|added| decided.left() - i128::from(added));
+        let mut demanded = Vec::new();
+        let whole = || planning.plan(&Frame { prompt_budget: budget, ..self.frame.clone() });
         if let Some(spare) = spare.filter(|spare| *spare >= 0) {
             from = from.max(self.lowest_with(self.frame.total(budget) - spare, budget));
-        } else if !decided.is_minimal() || self.most_added.is_none() {
-            let frame = Frame { prompt_budget: budget, ..self.frame.clone() };
-            let attempt = planning.plan(&frame)?;
+            if !self.demanded.is_empty() {
+                demanded = self.demanded_by(&whole()?.plan);
+            }
+        } else if !decided.is_minimal() || self.most_added.is_none() || !self.demanded.is_empty() {
+            let attempt = whole()?;
+            demanded = self.demanded_by(&attempt.plan);
             let minimal = attempt.decided.is_minimal();
             if attempt.decided.withholds() || !minimal && attempt.plan.total.n > budget {
                 // What is withheld depends on every token there is.
@@ -169,8 +195,16 @@ impl<'p> Hypothesis<'p> {
             decided = attempt.decided;
         }
         let Selection { kept, documents, gave_up_the_set, .. } = decided.chosen;
-        let units = kept.into_keys().collect();
+        let units = kept.into_keys().map(Key::Item).chain(demanded).collect();
         Ok((gave_up_the_set, Piece { from, to, units, documents, pool }))
+    }
+
+    /// What of the messages that are asked about a plan's target demands.
+    fn demanded_by(&self, plan: &ContextPlan) -> Vec<Key> {
+        let there: BTreeSet<&ItemId> =
+            plan.included.iter().filter(|row| row.is_demanded()).map(|row| &row.id).collect();
+        let asked = self.demanded.iter().zip(0..).filter(|(id, _)| there.contains(id));
+        asked.map(|(_, nth)| Key::Demanded(nth)).collect()
     }
 
     /// The smallest budget that leaves at least so much.

@@ -9,7 +9,7 @@ use crate::{
         SectionUse,
     },
     prefix::Prefix,
-    reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
+    reason::{IncludedReason, Numbers},
     tokens::Certainty,
     usage::{ContextUsage, Level, Margin},
 };
@@ -192,63 +192,6 @@ impl<'a> Excluded<'a> {
             token_estimate: item.tokens.n,
             certainty: item.tokens.certainty,
             numbers: Numbers::new(&item.reason),
-        }
-    }
-}
-
-/// The numbers of a reason, each under its own name.
-#[derive(Default, Serialize)]
-struct Numbers<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    room: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    held_by: Option<HeldBy>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asked: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    of: Option<&'a ItemId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    compaction: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min_score: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<u64>,
-}
-
-impl<'a> Numbers<'a> {
-    fn new(reason: &'a ExcludedReason) -> Self {
-        let none = Self::default();
-        match reason {
-            ExcludedReason::Budget { room, held_by } => {
-                Self { room: Some(*room), held_by: Some(*held_by), ..none }
-            }
-            ExcludedReason::TtlExpired { asked } => Self { asked: Some(*asked), ..none },
-            ExcludedReason::Duplicate { of } => Self { of: Some(of), ..none },
-            ExcludedReason::Archived { compaction } => Self { compaction: *compaction, ..none },
-            ExcludedReason::Policy(rule) => {
-                let named = Self { rule: Some(rule.name()), ..none };
-                match rule {
-                    PolicyRule::MinScore { score, limit } => {
-                        Self { score: Some(*score), min_score: Some(*limit), ..named }
-                    }
-                    PolicyRule::MaxSourceTokens { used, limit } => {
-                        Self { used: Some(*used), limit: Some(*limit), ..named }
-                    }
-                    PolicyRule::MaxItemTokens { limit } | PolicyRule::MaxItems { limit } => {
-                        Self { limit: Some(*limit), ..named }
-                    }
-                    PolicyRule::OrphanResult
-                    | PolicyRule::SecondResult
-                    | PolicyRule::EmptyMessage
-                    | PolicyRule::MissingResult => named,
-                }
-            }
         }
     }
 }

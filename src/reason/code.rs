@@ -1,0 +1,134 @@
+//! Reasons as data: a code that stays, and its numbers, beside the words for people.
+
+use super::{ExcludedReason, HeldBy, IncludedReason, PolicyRule};
+use crate::item::ItemId;
+use serde::{Serialize, Serializer};
+
+/// The numbers of a reason, each under its own name.
+#[derive(Default, Serialize)]
+pub(crate) struct Numbers<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    room: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_by: Option<HeldBy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<&'a ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compaction: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+}
+
+impl<'a> Numbers<'a> {
+    pub(crate) fn new(reason: &'a ExcludedReason) -> Self {
+        let none = Self::default();
+        match reason {
+            ExcludedReason::Budget { room, held_by } => {
+                Self { room: Some(*room), held_by: Some(*held_by), ..none }
+            }
+            ExcludedReason::TtlExpired { asked } => Self { asked: Some(*asked), ..none },
+            ExcludedReason::Duplicate { of } => Self { of: Some(of), ..none },
+            ExcludedReason::Archived { compaction } => Self { compaction: *compaction, ..none },
+            ExcludedReason::Policy(rule) => {
+                let named = Self { rule: Some(rule.name()), ..none };
+                match rule {
+                    PolicyRule::MinScore { score, limit } => {
+                        Self { score: Some(*score), min_score: Some(*limit), ..named }
+                    }
+                    PolicyRule::MaxSourceTokens { used, limit } => {
+                        Self { used: Some(*used), limit: Some(*limit), ..named }
+                    }
+                    PolicyRule::MaxItemTokens { limit } | PolicyRule::MaxItems { limit } => {
+                        Self { limit: Some(*limit), ..named }
+                    }
+                    PolicyRule::OrphanResult
+                    | PolicyRule::SecondResult
+                    | PolicyRule::EmptyMessage
+                    | PolicyRule::MissingResult => named,
+                }
+            }
+        }
+    }
+}
+
+/// A code, and its numbers.
+#[derive(Serialize)]
+struct Coded<'a> {
+    code: &'static str,
+    #[serde(flatten)]
+    numbers: Numbers<'a>,
+    /// The largest budget of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    up_to: Option<u64>,
+}
+
+/// As an object: `code` with the reason's name, and its numbers (`room`, `held_by`, `rule`, `limit`, ...) under the names
+/// that they have in a plan's JSON.
+impl Serialize for ExcludedReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Coded { code: self.name(), numbers: Numbers::new(self), up_to: None }.serialize(serializer)
+    }
+}
+
+/// Why an item is in or out.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It is in.
+    Included(IncludedReason),
+    /// It is out.
+    Excluded(ExcludedReason),
+}
+
+/// As an object with a `code`: `required`, `pinned`, `recent`, `relevant`, `summary`, or the code of what is out.
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Included(reason) => {
+                let numbers = Numbers::default();
+                Coded { code: reason.name(), numbers, up_to: None }.serialize(serializer)
+            }
+            Self::Excluded(reason) => reason.serialize(serializer),
+        }
+    }
+}
+
+/// Why no budget of the model changes whether an item is in.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Never {
+    /// It is in at every budget.
+    AlwaysIn,
+    /// What keeps it out has nothing to do with room.
+    Reason(ExcludedReason),
+    /// This keeps it out at every budget up to the largest one; tokens.
+    UpTo(ExcludedReason, u64),
+}
+
+/// As an object with a `code`: `always_in`, or the code of what keeps it out, with `up_to` where that is every budget up to
+/// there.
+impl Serialize for Never {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::AlwaysIn => {
+                let numbers = Numbers::default();
+                Coded { code: "always_in", numbers, up_to: None }.serialize(serializer)
+            }
+            Self::Reason(reason) => reason.serialize(serializer),
+            Self::UpTo(reason, most) => {
+                let numbers = Numbers::new(reason);
+                Coded { code: reason.name(), numbers, up_to: Some(*most) }.serialize(serializer)
+            }
+        }
+    }
+}
