@@ -93,6 +93,8 @@ pub(crate) enum Repr {
     NotNow,
     #[error("there is nothing that could be archived")]
     NothingToCompact,
+    #[error("model.default.tokenizer: {0}")]
+    DefaultTokenizer(Error),
     #[cfg(feature = "genai")]
     #[error("`{model}` made no summary: {what}; nothing was archived")]
     Summariser { model: String, what: String },
@@ -104,12 +106,20 @@ pub(crate) enum Repr {
 }
 
 impl Error {
+    /// What is wrong with the tokenizer that the options name.
+    pub(crate) fn of_default_tokenizer(self) -> Self {
+        Self::new(Repr::DefaultTokenizer(self))
+    }
+
     /// Which sort of trouble this is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match *self.0 {
             Repr::NoBudget { .. } | Repr::NothingAsked => ErrorKind::Budget,
-            Repr::Config { .. } | Repr::ConfigValue { .. } | Repr::ConfigFile { .. } => ErrorKind::Config,
+            Repr::Config { .. }
+            | Repr::ConfigValue { .. }
+            | Repr::ConfigFile { .. }
+            | Repr::DefaultTokenizer(_) => ErrorKind::Config,
             Repr::Tokenizer { .. } | Repr::Count { .. } => ErrorKind::Count,
             #[cfg(feature = "hf")]
             Repr::TokenizerFile { .. } => ErrorKind::Count,

@@ -44,11 +44,15 @@ impl ContextWindowManager {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` for options out of range, `ErrorKind::Count` when the tokenizer is not part of this build.
+    /// `ErrorKind::Config` for options out of range, the default tokenizer among them, `ErrorKind::Count` when the model's
+    /// own is not part of this build.
     pub fn configured(model: Model, config: Config) -> Result<Self, Error> {
-        let name = model.tokenizer.as_ref();
-        let name = name.unwrap_or(&config.model.default.tokenizer);
-        let counter = TokenCounter::named(name)?;
+        let counter = match &model.tokenizer {
+            Some(name) => TokenCounter::named(name)?,
+            None => {
+                TokenCounter::named(&config.model.default.tokenizer).map_err(Error::of_default_tokenizer)?
+            }
+        };
         let counter = if model.estimated { counter.as_estimate() } else { counter };
         Self::new(model, counter, config)
     }

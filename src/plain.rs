@@ -1,5 +1,7 @@
 //! Plain language for people: numbers, what readers of files say, and what somebody may have meant.
 
+use std::borrow::Cow;
+
 /// The longest name, in bytes, that anybody means to write: comparing longer ones is work for nothing.
 const LONGEST: usize = 100;
 
@@ -43,6 +45,15 @@ pub(crate) fn words(message: &str) -> String {
     };
     let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     message + &hint
+}
+
+/// A name as a sentence may hold it: its first 60 characters, where it is longer.
+pub(crate) fn short(name: &str) -> Cow<'_, str> {
+    const MOST: usize = 60;
+    match name.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &name[..end]).into(),
+        None => name.into(),
+    }
 }
 
 /// A number with commas at the thousands.

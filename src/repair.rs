@@ -6,6 +6,7 @@ use crate::{
     error::{Error, Repr},
     item::ItemId,
     message::{Message, ToolCall},
+    plain::short,
     plan::Notice,
     reason::PolicyRule,
     wording,
@@ -45,7 +46,7 @@ pub(crate) fn refused(
         Repair::Drop => Ok(Some(PolicyRule::MissingResult)),
         Repair::Reject => Err(Error::new(Repr::MissingResult {
             message: log.message_id(exchange.at),
-            call: log.message(exchange.at).tool_calls()[missing].id.clone(),
+            call: short(&log.message(exchange.at).tool_calls()[missing].id).into_owned(),
         })),
     }
 }
@@ -109,6 +110,7 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
         renamed.entry(&call.id).or_default().push(sent);
     }
     for (id, sent) in renamed {
+        let (id, sent) = (short(id), sent.into_iter().map(short).collect::<Vec<_>>());
         let text = match sent.as_slice() {
             [first, .., last] => {
                 format!(
@@ -140,7 +142,7 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
         [] => return notices,
         [one] => format!(
             "call `{}` has no result, a made-up one is sent",
-            one.message.answers().unwrap_or_default()
+            short(one.message.answers().unwrap_or_default())
         ),
         more => format!("{} calls have no result, made-up ones are sent", more.len()),
     };

@@ -7,6 +7,7 @@ use crate::{
     item::{ItemId, Priority, Section, Source},
     message::{Message, Role},
     meter::{Meter, and_more},
+    plain::short,
     plan::{Notice, PlannedItem},
     reason::IncludedReason,
     recipient::{Conformed, Lack, Standing, Supplied},
@@ -138,6 +139,7 @@ fn about_the_calls(parts: &mut Parts, respelt: &[(String, String)]) {
     let mut say = |text: String| parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
     if let [(from, to), rest @ ..] = respelt {
         let more = and_more(rest.len());
+        let (from, to) = (short(from), short(to));
         say(format!("ids of calls are sent as the target takes them: `{from}` as `{to}`{more}"));
     }
     if let Some(unsigned) = render::unsigned_calls(&parts.prompt) {

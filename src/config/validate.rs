@@ -119,6 +119,13 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
             return fault(key, tokens, "tokens, 50 or more");
         }
     }
+    if options.summary.instruction.trim().is_empty() {
+        return fault(
+            &["compaction.summary.instruction"],
+            "empty",
+            "task, chat, or an instruction of your own",
+        );
+    }
     let mut overrides = options.models.values().filter_map(|model| model.percent);
     if let Some(wrong) =
         overrides.find(|percent| *percent > 100 || (*percent != 0 && *percent <= options.target))

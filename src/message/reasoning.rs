@@ -26,6 +26,11 @@ pub struct Reasoning {
 }
 
 impl Reasoning {
+    /// Whether nothing is in it: no text that is not blank, and no seal.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.seal.is_none()
+    }
+
     /// Plain text, as compatible servers return it in `reasoning_content`.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {

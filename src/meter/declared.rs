@@ -2,9 +2,11 @@
 
 use crate::{
     message::Tool,
+    plain::short,
     recipient::{Declared, Recipient},
     tokens::TokenCount,
 };
+use std::borrow::Cow;
 
 /// Tools of one request, made for one target.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub(super) fn notes(recipient: &Recipient, given: &[Tool], declared: &[Tool]) ->
     let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) =
         given.iter().partition(|tool| recipient.takes_tool(tool));
     if !foreign.is_empty() {
-        let names: Vec<&str> = foreign.iter().map(|tool| tool.name.as_str()).collect();
+        let names: Vec<_> = foreign.iter().map(|tool| short(&tool.name)).collect();
         notes
             .push(("H6", format!("tools that another provider runs are not declared: {}", names.join(", "))));
     }
@@ -31,7 +33,7 @@ pub(super) fn notes(recipient: &Recipient, given: &[Tool], declared: &[Tool]) ->
     let renamed: Vec<(&str, &str)> =
         names.zip(declared.iter().map(|tool| tool.name.as_str())).filter(|(from, to)| from != to).collect();
     if let [(from, to), rest @ ..] = &renamed[..] {
-        let more = and_more(rest.len());
+        let (from, to, more) = (short(from), short(to), and_more(rest.len()));
         notes.push((
             "H6",
             format!("tools are declared by names that the target takes, and called by them: `{from}` as `{to}`{more}"),
@@ -44,15 +46,16 @@ pub(super) fn notes(recipient: &Recipient, given: &[Tool], declared: &[Tool]) ->
 /// What of their parameters is declared otherwise, but for the type of an object where none is named.
 fn schemas(recipient: &Recipient, taken: &[&Tool]) -> Vec<String> {
     let own = taken.iter().filter(|tool| tool.hosted.is_none());
-    let schemas: Vec<(&str, Declared<'_>)> =
-        own.map(|tool| (tool.name.as_str(), recipient.schema(&tool.schema))).collect();
+    let schemas: Vec<(Cow<'_, str>, Declared<'_>)> =
+        own.map(|tool| (short(&tool.name), recipient.schema(&tool.schema))).collect();
     let respelt: Vec<_> =
         schemas.iter().filter_map(|(name, one)| Some((name, one.respelt.as_ref()?))).collect();
     let named = |of: fn(&Declared<'_>) -> bool| {
-        schemas.iter().filter(move |(_, one)| of(one)).map(|(name, _)| *name).collect::<Vec<&str>>()
+        schemas.iter().filter(move |(_, one)| of(one)).map(|(name, _)| name).collect::<Vec<_>>()
     };
     let mut notes = Vec::new();
     if let [(name, (from, to)), rest @ ..] = &respelt[..] {
+        let (from, to) = (short(from), short(to));
         let tools =
             if rest.is_empty() { String::new() } else { format!("; and in {} more tools", rest.len()) };
         notes.push(format!(

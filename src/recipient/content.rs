@@ -117,7 +117,10 @@ impl Recipient {
                 .iter()
                 .any(|part| matches!(self.unmarked_part(part), Cow::Owned(_))),
             name,
-            reasoning: message.reasonings().iter().any(|reasoning| !self.takes_back(reasoning, standing)),
+            reasoning: message
+                .reasonings()
+                .iter()
+                .any(|reasoning| !reasoning.is_empty() && !self.takes_back(reasoning, standing)),
             empty_result: empty && !accepts.empty_results,
             arguments: self.wants_objects()
                 && message.tool_calls().iter().any(|call| !is_object(&call.arguments)),

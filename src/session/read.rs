@@ -3,7 +3,7 @@
 use super::{Session, anthropic, bounded, compacted, logged::Logged, place::Place, tools::tools, wire};
 use crate::{
     conversation::{Conversation, Event},
-    error::{Error, Repr},
+    error::Error,
     item::{ItemId, PinnedItem, RagItem},
     message::{Framing, Message, Part, Role, ToolCall},
     plain,
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The id of a session, when its text is an object that has one.
 pub(super) fn id(text: &str) -> Option<String> {
     let only: wire::OnlyId = serde_json::from_str(text).ok()?;
-    only.id.map(wire::Name::into_text)
+    only.id.map(wire::Id::into_text)
 }
 
 /// The keys of a session that are read.
@@ -135,8 +135,8 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;
     bounded::check(log.messages(), &tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
     Ok(Session {
-        id: session.id.map(wire::Name::into_text),
-        model: session.model,
+        id: session.id.map(wire::Id::into_text),
+        model: session.model.filter(|name| !name.is_empty()),
         framing,
         limits: session.limits.unwrap_or_default(),
         log,
@@ -186,8 +186,11 @@ impl Reader<'_> {
         for note in notes {
             let id = ItemId::from(note.id.into_text());
             if self.log.has_note(&id) {
-                let (first, second) = ("a pinned note".into(), "another pinned note".into());
-                return Err(Error::new(Repr::DuplicateId { id, first, second }));
+                // As in a conversation, a note that is pinned again takes the place of the first (rule O5).
+                self.ignored.push(format!(
+                    "note `{}` is pinned twice: the last one holds",
+                    plain::short(id.as_str())
+                ));
             }
             let mut item = PinnedItem::new(&id, note.text).priority(note.priority.unwrap_or_default());
             item.ttl = note.ttl;
@@ -268,7 +271,7 @@ impl Reader<'_> {
         };
         // Positions are those of the file: results that stood in a message bear its number and one of their own.
         let shifted = !results.is_empty() || self.log.messages().len() != position;
-        let id = wire.id.map(wire::Name::into_text).or_else(|| shifted.then(|| format!("m{position}")));
+        let id = wire.id.map(wire::Id::into_text).or_else(|| shifted.then(|| format!("m{position}")));
         for (nth, result) in results.iter_mut().enumerate() {
             *result = result.clone().id(format!("m{position}.{nth}"));
         }
@@ -430,8 +433,8 @@ fn document(passage: wire::Passage) -> RagItem {
 
 /// Texts with their ids, or the given letter and a number.
 fn named(texts: Vec<wire::Text>, letter: &str) -> Vec<(ItemId, String)> {
-    let id = |at: usize, id: Option<wire::Name>| {
-        id.map_or_else(|| format!("{letter}{at}"), wire::Name::into_text).into()
+    let id = |at: usize, id: Option<wire::Id>| {
+        id.map_or_else(|| format!("{letter}{at}"), wire::Id::into_text).into()
     };
     texts.into_iter().enumerate().map(|(at, text)| (id(at, text.id), text.text)).collect()
 }

@@ -30,7 +30,7 @@ pub(super) struct Messages<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Session {
-    pub(super) id: Option<Name>,
+    pub(super) id: Option<Id>,
     pub(super) model: Option<String>,
     pub(super) limits: Option<RequestLimits>,
     pub(super) system: Option<System>,
@@ -84,6 +84,34 @@ impl fmt::Display for Name {
     }
 }
 
+/// The id of an item, which names it: an empty one would name nothing.
+#[derive(Deserialize)]
+#[serde(try_from = "Name")]
+pub(super) struct Id(Name);
+
+impl TryFrom<Name> for Id {
+    type Error = &'static str;
+
+    fn try_from(name: Name) -> Result<Self, &'static str> {
+        match name {
+            Name::Text(text) if text.is_empty() => Err("expected an id that is not empty, or none"),
+            name => Ok(Self(name)),
+        }
+    }
+}
+
+impl Id {
+    pub(super) fn into_text(self) -> String {
+        self.0.into_text()
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text, or a list of {\"id\", \"text\"}")]
 pub(super) enum System {
@@ -94,14 +122,14 @@ pub(super) enum System {
 #[derive(Deserialize)]
 #[serde(expecting = "an object with a text")]
 pub(super) struct Text {
-    pub(super) id: Option<Name>,
+    pub(super) id: Option<Id>,
     pub(super) text: String,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "a pinned note: an object with id and text")]
 pub(super) struct Note {
-    pub(super) id: Name,
+    pub(super) id: Id,
     pub(super) text: String,
     pub(super) priority: Option<Priority>,
     pub(super) ttl: Option<Ttl>,
@@ -111,7 +139,7 @@ pub(super) struct Note {
 #[derive(Deserialize)]
 #[serde(expecting = "a document: an object with id, text and score")]
 pub(super) struct Passage {
-    pub(super) id: Name,
+    pub(super) id: Id,
     pub(super) text: String,
     pub(super) score: f64,
     pub(super) source: Option<String>,
@@ -147,7 +175,7 @@ pub(super) struct Function {
 #[serde(expecting = "a message: an object with a role")]
 pub(super) struct Message {
     pub(super) role: Role,
-    pub(super) id: Option<Name>,
+    pub(super) id: Option<Id>,
     #[serde(default)]
     pub(super) content: Content,
     pub(super) name: Option<String>,
@@ -263,7 +291,7 @@ pub(super) struct PartType {
 /// Only a session's id, read without the rest.
 #[derive(Deserialize)]
 pub(super) struct OnlyId {
-    pub(super) id: Option<Name>,
+    pub(super) id: Option<Id>,
 }
 
 /// The keys of a session, whatever they hold.

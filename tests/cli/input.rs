@@ -2,7 +2,7 @@
 
 use super::{EXAMPLE, LINES, fails, file, inspect, out, packed};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::{io::Write as _, path::PathBuf};
 
 #[test]
 fn what_one_run_saves_the_next_one_continues() {
@@ -233,4 +233,170 @@ fn documents_come_from_a_retrievers_json() {
         error.contains("hits.json: no list of hits; looked for a list, found an object with result"),
         "{error}"
     );
+}
+
+/// A small file that unpacks to hundreds of millions of values, and one of more tiny messages than anybody says.
+#[test]
+fn what_holds_too_much_is_an_error_before_it_is_read() {
+    let many = |head: &str, one: &str, tail: &str| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(head.as_bytes()).unwrap();
+        let part = one.repeat(100_000);
+        for _ in 0..110 {
+            packer.write_all(part.as_bytes()).unwrap();
+        }
+        packer.write_all(tail.as_bytes()).unwrap();
+        packer.finish().unwrap()
+    };
+    let part = r#"[{"role":"user","content":[{"type":"x","x":[[]"#;
+    for (name, bytes, place) in [
+        ("values.json.gz", many(part, ",[]", "]}]}]"), ":1"),
+        (
+            "messages.json.gz",
+            many("[\n", r#"{"role":"user","content":"a"},"#, r#"{"role":"user","content":"a"}]"#),
+            ":2",
+        ),
+        ("sessions.jsonl.gz", many("", "1 ", ""), ":1"),
+    ] {
+        assert!(bytes.len() < 2_500_000, "{name}: {}", bytes.len());
+        let path = file(name, &bytes);
+        let error = fails(&[path.to_str().unwrap()]);
+        let expected = format!("{name}{place}: the session holds more than 10,000,000 JSON values");
+        assert!(error.contains(&expected), "{error}");
+    }
+    // A part, arguments or a schema of more than is looked into, which is less than a session may have.
+    let list = format!("[{}1]", "1,".repeat(1_000_000));
+    let arguments = serde_json::json!({"role": "assistant", "content": null, "tool_calls":
+        [{"id": "c", "type": "function", "function": {"name": "f", "arguments": format!("{{\"a\":{list}}}")}}]});
+    for (name, text, expected) in [
+        (
+            "part.json",
+            format!(r#"[{{"role":"user","content":[{{"type":"x","x":{list}}}]}}]"#),
+            "message 0: a part of an unknown type: it holds",
+        ),
+        ("arguments.json", format!("[{arguments}]"), "message 0: the arguments of a call: it holds"),
+        (
+            "schema.json",
+            format!(r#"{{"query":"q","tools":[{{"name":"f","parameters":{{"enum":{list}}}}}]}}"#),
+            "tools[0]: its JSON: it holds",
+        ),
+    ] {
+        let error = fails(&[file(name, text.as_bytes()).to_str().unwrap()]);
+        assert!(error.contains(expected) && error.contains("more than 1,000,000 JSON values"), "{error}");
+    }
+}
+
+/// Logs that were cut between the halves of a character are read, and say so.
+#[test]
+fn half_a_character_is_read_with_a_note() {
+    let text = r#"[{"role":"user","id":"a","content":"a \ud800 b \ud83d\ude00"},{"role":"user","content":"\\ud800 \udc00"}]"#;
+    let path = file("halves.json", text.as_bytes());
+    let assert = inspect(&[path.to_str().unwrap(), "--format", "messages"]).assert().success();
+    let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("2 halves of characters"), "{said}");
+    let body = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
+    assert!(
+        body.contains("a \u{fffd} b \u{1f600}")
+            && body.contains(r"\\ud800 \u{fffd}".replace("\\u{fffd}", "\u{fffd}").as_str()),
+        "{body}"
+    );
+}
+
+#[test]
+fn what_is_empty_and_should_not_be_is_an_error() {
+    let session = |text: &str| fails(&[file("empty-id.json", text.as_bytes()).to_str().unwrap()]);
+    for text in [
+        r#"[{"role":"user","id":"","content":"x"}]"#,
+        r#"{"id":"","query":"x"}"#,
+        r#"{"query":"x","pinned":[{"id":"","text":"n"}]}"#,
+        r#"{"query":"x","rag":[{"id":"","text":"n","score":1}]}"#,
+        r#"{"query":"x","state":[{"id":"","text":"n"}]}"#,
+    ] {
+        let error = session(text);
+        assert!(error.contains("expected an id that is not empty"), "{text}: {error}");
+    }
+    for args in [
+        &[EXAMPLE, "--model", ""][..],
+        &["diff", EXAMPLE, EXAMPLE, "--then-model", ""],
+        &[EXAMPLE, "--tokenizer", ""],
+    ] {
+        assert!(fails(args).contains("a value is required"), "{args:?}: {}", fails(args));
+    }
+    assert!(
+        fails(&[EXAMPLE, "--set", "compaction.summary.instruction="])
+            .contains("compaction.summary.instruction")
+    );
+    assert!(fails(&["replay", EXAMPLE, "--newest", "0"]).contains("expected a number from 1 up"));
+    // A tokenizer that nobody knows, with its key and the place that set it.
+    let options = file("wrong-tokenizer.toml", b"[model.default]\ntokenizer = \"gpt2\"\n");
+    let session = file("no-model.json", br#"{"query":"x"}"#);
+    let error = fails(&[session.to_str().unwrap(), "--config", options.to_str().unwrap()]);
+    assert!(
+        error.contains("wrong-tokenizer.toml:2: model.default.tokenizer: tokenizer `gpt2` is not known here"),
+        "{error}"
+    );
+}
+
+/// O5: as in a conversation, a note that is pinned again takes the place of the first.
+#[test]
+fn a_note_that_is_pinned_twice_is_the_last_one() {
+    let text = r#"{"query":"x","pinned":[{"id":"n","text":"one"},{"id":"o","text":"two"},{"id":"n","text":"three"}]}"#;
+    let path = file("twice.json", text.as_bytes());
+    let assert = inspect(&[path.to_str().unwrap(), "--format", "messages"]).assert().success();
+    let output = assert.get_output();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("note `n` is pinned twice: the last one holds"));
+    let body = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(body.contains("three") && !body.contains("one"), "{body}");
+}
+
+/// Ids of calls and names of tools may be a megabyte long; what is said of them is not.
+#[test]
+fn long_names_are_cut_where_people_read_them() {
+    let long = "c".repeat(1 << 20);
+    let call =
+        serde_json::json!({"id": long, "type": "function", "function": {"name": long, "arguments": "{}"}});
+    let text = serde_json::json!({"tools": [{"name": long}, {"type": long, "name": long}], "messages": [
+        {"role": "user", "content": "go"}, {"role": "assistant", "content": null, "tool_calls": [call, call]},
+    ]});
+    let path = file("long-names.json", text.to_string().as_bytes());
+    let path = path.to_str().unwrap();
+    for provider in ["openai", "openai-responses", "anthropic", "gemini"] {
+        for args in [&[path, "--provider", provider][..], &["explain", path, "--provider", provider]] {
+            let assert = inspect(args).assert().success();
+            let output = assert.get_output();
+            assert!(output.stdout.len() + output.stderr.len() < 20_000, "{args:?}: {}", output.stdout.len());
+        }
+        let assert = inspect(&[path, "--provider", provider, "--format", "messages"]).assert().success();
+        assert!(assert.get_output().stderr.len() < 5_000, "{provider}");
+    }
+    let error = fails(&[path, "--set", "conversation.repair=reject"]);
+    assert!(error.len() < 1_000, "{}", error.len());
+}
+
+/// What counts for nothing is not said to be left out.
+#[test]
+fn no_reasoning_is_none() {
+    let text = r#"[{"role":"user","content":"?"},{"role":"assistant","reasoning_content":"","content":"!"},{"role":"user","content":"?"}]"#;
+    let path = file("no-reasoning.json", text.as_bytes());
+    for model in ["gpt-4o", "claude-sonnet-5", "deepseek-chat"] {
+        let plan: serde_json::Value =
+            serde_json::from_str(&out(&[path.to_str().unwrap(), "--model", model, "--format", "json"]))
+                .unwrap();
+        let said = plan["notices"].to_string();
+        assert!(!said.contains("reasoning"), "{model}: {said}");
+    }
+}
+
+#[test]
+fn help_takes_the_flags_of_the_screen() {
+    let widest = |args: &[&str]| out(args).lines().map(|line| line.chars().count()).max().unwrap();
+    for args in [
+        &["help", "plan", "--width", "60"][..],
+        &["help", "--width=60", "plan"],
+        &["--width", "60", "help", "plan"],
+    ] {
+        assert!(widest(args) <= 60, "{args:?}: {}", widest(args));
+        assert!(out(args).contains("--budget"));
+    }
+    assert!(out(&["help", "plan", "--color", "always"]).contains('\u{1b}'));
 }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod compaction;
+mod files;
 mod inert;
 mod input;
 mod packaging;

@@ -2,7 +2,10 @@
 
 #![expect(clippy::doc_markdown, reason = "comments here are help texts")]
 
-use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    builder::NonEmptyStringValueParser,
+};
 use clap_complete::Shell;
 use std::{
     env,
@@ -13,10 +16,10 @@ use std::{
 
 mod flags;
 
-use flags::tokens;
 pub(crate) use flags::{
     CertaintyAsked, DataFormat, Documents, Format, Models, Options, Provider, Request, Screen, Terms,
 };
+use flags::{at_least_one, tokens};
 
 const USAGE: &str = "plan-inspect [plan] SESSION [OPTIONS]\n       plan-inspect COMMAND [ARGUMENTS]";
 
@@ -226,7 +229,7 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "ID")]
     pub(crate) then_id: Option<String>,
     /// The model of the second plan
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) then_model: Option<String>,
     /// The prompt budget of the second plan
     #[arg(long, value_name = "N", value_parser = tokens)]
@@ -293,7 +296,7 @@ pub(crate) struct Replay {
     #[arg(long)]
     pub(crate) id: Option<String>,
     /// Only the newest so many prompts of each session
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) newest: Option<usize>,
     #[command(flatten)]
     pub(crate) terms: Terms,

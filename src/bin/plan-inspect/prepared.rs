@@ -4,10 +4,10 @@ use crate::{
     args::{self, Documents, Provider, Terms},
     input, say,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
-    Anchor, ChatTemplate, ContextWindowManager, Framing, Model, PlanRequest, RagItem, RequestLimits, Session,
-    report,
+    Anchor, ChatTemplate, ContextWindowManager, ErrorKind, Framing, Model, PlanRequest, RagItem,
+    RequestLimits, Session, report,
 };
 use std::path::Path;
 
@@ -34,9 +34,14 @@ impl Prepared {
 
     /// A session as it is, for a model where one is named.
     pub(crate) fn new(session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
-        let config = terms.options.config()?.config;
+        let loaded = terms.options.config()?;
         let model = target(terms, model, &session)?;
-        let manager = ContextWindowManager::configured(model.clone(), config)?;
+        // Only here it is known whether the options' tokenizer is asked for at all.
+        let manager = ContextWindowManager::configured(model.clone(), loaded.config.clone());
+        let manager = manager.map_err(|error| match error.kind() {
+            ErrorKind::Config => anyhow!("{}: {error}", loaded.origin("model.default.tokenizer")),
+            _ => error.into(),
+        })?;
         let limits = terms.limits.over(session.limits);
         Ok(Self { model, manager, session, limits })
     }

@@ -3,7 +3,7 @@
 #![expect(clippy::doc_markdown, reason = "comments here are help texts")]
 
 use anyhow::Result;
-use clap::{Args, ColorChoice, ValueEnum};
+use clap::{Args, ColorChoice, ValueEnum, builder::NonEmptyStringValueParser};
 use context_window::{Config, ConfigLayers, FieldMap, LoadedConfig, Registry, RequestLimits};
 use std::{env, ffi::OsString, io, path::PathBuf};
 
@@ -169,13 +169,13 @@ fn pair(text: &str) -> Result<(String, String), String> {
 #[command(next_help_heading = "Target")]
 pub(crate) struct Target {
     /// Plan for this model, whatever the session names
-    #[arg(long)]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
     /// The wire form the plan is priced in and printed as, whatever the model's own is
     #[arg(long, value_enum)]
     pub(crate) provider: Option<Provider>,
     /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or its folder
-    #[arg(long, value_name = "NAME|PATH")]
+    #[arg(long, value_name = "NAME|PATH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) tokenizer: Option<String>,
 }
 
@@ -220,6 +220,11 @@ pub(super) fn tokens(text: &str) -> Result<u64, String> {
     let number: Result<u64, _> = digits.parse();
     let number = number.ok().and_then(|number| number.checked_mul(thousand));
     number.ok_or_else(|| format!("expected tokens from 0 to {}, as in 8000, 8,000 or 8k", u64::MAX))
+}
+
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    let number: Option<usize> = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected a number from 1 up".into())
 }
 
 fn columns(text: &str) -> Result<usize, String> {

@@ -10,7 +10,7 @@ use crate::{
     said, say,
 };
 use anyhow::{Result, bail};
-use context_window::{ContextPlan, ItemId, Model, PlanRequest, render, report};
+use context_window::{ContextPlan, Model, PlanRequest, render, report};
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
@@ -131,7 +131,7 @@ fn say_beside(plan: &ContextPlan) {
         say::note(&format!("over budget by {over} tokens; the text report says what would help"));
     }
     for notice in &plan.notices {
-        let ids: Vec<&str> = notice.ids.iter().map(ItemId::as_str).collect();
+        let ids: Vec<String> = notice.ids.iter().map(|id| report::brief(id.as_str())).collect();
         let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
         say::note(&format!("{} {at}{}", notice.rule, notice.text));
     }

@@ -1,0 +1,238 @@
+//! Files that are written: never one that is read, by whatever flag or variable; never two results in one; never a new file
+//! that another process has just made.
+
+use super::{EXAMPLE, fails, file, inspect, out, packed};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A folder of its own, with everything in it that a run can read.
+fn readable(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(folder.join("tokenizer")).unwrap();
+    fs::copy(EXAMPLE, folder.join("session.json")).unwrap();
+    for entry in fs::read_dir("tests/tokenizers/small").unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, folder.join("tokenizer").join(path.file_name().unwrap())).unwrap();
+    }
+    fs::write(folder.join("hits.json"), r#"[{"id": "d", "text": "t", "score": 1}]"#).unwrap();
+    fs::write(folder.join("config.toml"), "[rag]\nmax_items = 5\n").unwrap();
+    let tokenizer = folder.join("tokenizer/tokenizer.json");
+    fs::write(
+        folder.join("counted.toml"),
+        format!("[model.default]\ntokenizer = {:?}\n", tokenizer.display().to_string()),
+    )
+    .unwrap();
+    let models = out(&["models", "show", "gpt-4o", "--format", "json"]);
+    let mut model: Value = serde_json::from_str(&models).unwrap();
+    model["name"] = "mine".into();
+    model["tokenizer"] = tokenizer.display().to_string().into();
+    let toml = "[[model]]\nname = \"mine\"\nprovider = \"acme\"\ncontext_len = 9000\nsource = \"us\"\ndate = \"2026-11-23\"\ntokenizer = ";
+    fs::write(folder.join("models.toml"), format!("{toml}{:?}\n", tokenizer.display().to_string())).unwrap();
+    out(&[
+        folder.join("session.json").to_str().unwrap(),
+        "--save-anchor",
+        folder.join("anchor.json").to_str().unwrap(),
+    ]);
+    folder
+}
+
+fn bytes_of(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(bytes_of(&path))
+        } else {
+            all.push((path.clone(), fs::read(&path).unwrap()))
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Every way to read a file beside every way to write one.
+#[test]
+fn what_is_read_is_never_written_over() {
+    let folder = readable("read-and-written");
+    let at = |name: &str| folder.join(name).display().to_string();
+    let (session, tokenizer) = (at("session.json"), at("tokenizer/tokenizer.json"));
+    let [config, counted, models, hits, anchor, vocabulary] =
+        ["config.toml", "counted.toml", "models.toml", "hits.json", "anchor.json", "tokenizer"].map(at);
+    // What is read, by which flags, and the file that must not be written.
+    let reads: Vec<(Vec<&str>, &str)> = vec![
+        (vec![], &session),
+        (vec!["--config", &config], &config),
+        (vec!["--config", &counted], &counted),
+        (vec!["--config", &counted], &tokenizer),
+        (vec!["--models", &models, "--model", "mine"], &models),
+        (vec!["--models", &models, "--model", "mine"], &tokenizer),
+        (vec!["--tokenizer", &tokenizer], &tokenizer),
+        (vec!["--tokenizer", &vocabulary], &tokenizer),
+    ];
+    let of_a_plan: Vec<(Vec<&str>, &str)> =
+        vec![(vec!["--rag", &hits], &hits), (vec!["--previous", &anchor], &anchor)];
+    let before = bytes_of(&folder);
+    let mut tried = 0;
+    let mut refused = |args: &[&str]| {
+        let error = fails(args);
+        assert!(error.contains("what is read is never changed"), "{args:?}: {error}");
+        assert_eq!(bytes_of(&folder), before, "{args:?}");
+        tried += 1;
+    };
+    for (flags, written) in &reads {
+        refused(&[&["replay", &session, "-o", written], &flags[..]].concat());
+        refused(&[&["replay", &session, "--format", "html", "-o", written], &flags[..]].concat());
+    }
+    for (flags, written) in reads.iter().chain(&of_a_plan) {
+        for format in ["text", "json", "messages", "html"] {
+            refused(&[&[&*session, "--format", format, "-o", written], &flags[..]].concat());
+        }
+        // An anchor may take the place of the one before it, and of nothing else.
+        if flags.first() != Some(&"--previous") {
+            refused(&[&[&*session, "--save-anchor", written], &flags[..]].concat());
+        }
+    }
+    refused(&["models", "import", &hits, "-o", &hits]);
+    assert!(tried > 60, "{tried}");
+    // By the variable, too.
+    let output = inspect(&[&session, "-o", &config]).env("CONTEXT_WINDOW_CONFIG", &config).assert().code(2);
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("never changed"));
+    assert_eq!(bytes_of(&folder), before);
+    // The anchor anew, and a new file in the tokenizer's folder.
+    out(&[&session, "--previous", &anchor, "--save-anchor", &anchor]);
+    out(&[&session, "--tokenizer", &vocabulary, "-o", &at("tokenizer/plan.txt")]);
+}
+
+#[test]
+fn two_results_never_go_into_one_file() {
+    let folder = readable("two-results");
+    let [session, new] = ["session.json", "new.json"].map(|name| folder.join(name).display().to_string());
+    let dotted = folder.join("tokenizer/../new.json").display().to_string();
+    for other in [&new, &dotted] {
+        let error = fails(&[&session, "--save-anchor", &new, "-o", other, "--format", "json"]);
+        assert!(error.contains("--output and --save-anchor both name"), "{error}");
+        assert!(!Path::new(&new).exists());
+    }
+    fs::write(&new, "old").unwrap();
+    fails(&[&session, "--save-anchor", &new, "-o", &dotted]);
+    assert_eq!(fs::read_to_string(&new).unwrap(), "old");
+    // A device is nobody's file.
+    #[cfg(unix)]
+    out(&[&session, "--save-anchor", "/dev/null", "-o", "/dev/null"]);
+}
+
+/// Of several that write one new file at once, one says that it did, the others that it is there; its text is that one's.
+#[test]
+fn one_of_several_writers_makes_a_new_file() {
+    let folder = readable("writers");
+    let talk = fs::canonicalize("examples/long-talk.json").unwrap();
+    let gemini = folder.join("gemini.json");
+    let contents: Vec<Value> = (0..12)
+        .map(|at| serde_json::json!({"role": (["user", "model"][at % 2]), "parts": [{"text": format!("{at} {}", "word ".repeat(60))}]}))
+        .collect();
+    fs::write(&gemini, serde_json::json!({"contents": contents}).to_string()).unwrap();
+    for (session, round) in [(&talk, 0), (&talk, 1), (&talk, 2), (&gemini, 3), (&gemini, 4)] {
+        let new = folder.join(format!("new-{round}.json"));
+        let summaries: Vec<String> =
+            (0..4).map(|writer| format!("The summary of writer {writer}.")).collect();
+        let writers: Vec<_> = summaries
+            .iter()
+            .enumerate()
+            .map(|(writer, summary)| {
+                let from = folder.join(format!("summary-{writer}.txt"));
+                fs::write(&from, summary).unwrap();
+                let mut command = Command::new(assert_cmd::cargo::cargo_bin("plan-inspect"));
+                command.args([
+                    "compact".as_ref(),
+                    session.as_os_str(),
+                    "--summary".as_ref(),
+                    from.as_os_str(),
+                ]);
+                command.args(["--apply".as_ref(), new.as_os_str()]);
+                command
+                    .stdout(std::process::Stdio::null())
+                    .stderr(std::process::Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        let outputs: Vec<_> = writers.into_iter().map(|writer| writer.wait_with_output().unwrap()).collect();
+        let wrote: Vec<usize> = (0..4).filter(|writer| outputs[*writer].status.success()).collect();
+        let text = fs::read_to_string(&new).unwrap();
+        assert_eq!(wrote.len(), 1, "{round}: {wrote:?}");
+        assert!(text.contains(&summaries[wrote[0]]), "{round}");
+        for other in (0..4).filter(|writer| *writer != wrote[0]) {
+            assert_eq!(outputs[other].status.code(), Some(2));
+            assert!(String::from_utf8_lossy(&outputs[other].stderr).contains("exists; expected a new file"));
+        }
+        let left: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.iter().all(|path| path.extension().is_none_or(|end| end != "part")), "{left:?}");
+    }
+}
+
+/// A compaction is one entry more, and every other byte is as it was: marks, blanks, line breaks, the other sessions of a
+/// file, gzip.
+#[test]
+fn a_compaction_changes_no_other_byte() {
+    let talk: Value = serde_json::from_str(&fs::read_to_string("examples/long-talk.json").unwrap()).unwrap();
+    let messages: Vec<Value> = talk["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["content"].is_string())
+        .cloned()
+        .collect();
+    let compact = serde_json::to_string(&messages).unwrap();
+    let session = format!("{{\"id\":\"talk\",\"messages\":{compact},\"model\":\"gpt-4o\"}}");
+    let spread =
+        format!("{{\n  \"messages\": {} \n}}", compact.replace("},{", "},\n{").replace("}]", "}\n\t ]"));
+    let texts = [
+        ("bare.json", compact.clone(), None),
+        ("marked.json", format!("\u{feff}{session}"), None),
+        ("broken-off.json", session.clone(), None),
+        ("lines.json", format!("{session}\n\n"), None),
+        ("spread.json", spread + "  \n", None),
+        ("several.jsonl", format!("{{\"id\":\"a\",\"query\":\"?\"}}\n{session}\r\n[ ]\n"), Some("talk")),
+    ];
+    for (name, text, id) in texts {
+        for gz in [false, true] {
+            let bytes = if gz { packed(&text) } else { text.clone().into_bytes() };
+            let path = file(&format!("kept-{gz}-{name}"), &bytes);
+            let new = path.with_extension("new");
+            let _ = fs::remove_file(&new);
+            let (path, to) = (path.to_str().unwrap(), new.to_str().unwrap());
+            let id: Vec<&str> = id.iter().flat_map(|id| ["--id", *id]).collect();
+            out(&[&["compact", path, "--apply", to], &id[..]].concat());
+            let written = fs::read(&new).unwrap();
+            assert_eq!(written.starts_with(&[0x1f, 0x8b]), gz, "{name}");
+            let mut changed = String::new();
+            if gz {
+                std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&written[..]), &mut changed)
+                    .unwrap();
+            } else {
+                changed = String::from_utf8(written).unwrap();
+            }
+            // The old text is the new one without one piece, which is the entry.
+            let same = text.bytes().zip(changed.bytes()).take_while(|(old, new)| old == new).count();
+            let same = (0..=same).rev().find(|at| changed.is_char_boundary(*at)).unwrap();
+            let more = changed.len() - text.len();
+            let piece = (0..=same)
+                .rev()
+                .find(|at| changed[..*at] == text[..*at] && changed.get(at + more..) == text.get(*at..));
+            let piece = piece.unwrap_or_else(|| panic!("{name}: other bytes changed:\n{changed}"));
+            let entry = &changed[piece..piece + more];
+            assert!(entry.contains("context_compaction"), "{name}: {entry}");
+            assert_eq!(
+                entry.contains('\n'),
+                text.trim_end().contains('\n') && name == "spread.json",
+                "{name}: {entry:?}"
+            );
+            assert!(out(&[&["history", to], &id[..]].concat()).contains("Context compacted #1"), "{name}");
+        }
+    }
+}
