@@ -457,10 +457,10 @@ impl<'a> Pool<'a> {
         &self.documents
     }
 
-    /// Whether a unit comes in by the walk of rule S4 alone, once all that is newer is in: where nothing else takes what is
-    /// left over, or gives it back.
+    /// Whether a unit comes in by the walk of rules S4 and S5 alone, once all that is newer is in: where nothing else takes
+    /// what is left over, or gives it back.
     pub(crate) fn is_a_goal(&self, unit: Unit) -> bool {
-        let walked = matches!(unit, Unit::Head(_) | Unit::Exchange(_)) && self.window_start.is_none();
+        let walked = matches!(unit, Unit::Head(_) | Unit::Exchange(_));
         let alone =
             self.competing.is_empty() && self.state.is_empty() && self.pins.iter().all(|pin| pin.undroppable);
         let required = self.minimum().into_iter().any(|(one, ..)| one == unit);

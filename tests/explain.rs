@@ -224,6 +224,24 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(generate::cases(300, 20_000))]
+
+    /// Where one message of a long conversation is asked about, and most decisions are none of its matter.
+    #[test]
+    fn every_counterfactual_of_a_talk_is_what_every_budget_shows(session in generate::talk()) {
+        let mut session = session;
+        session.budget = session.budget.min(MOST);
+        let manager = ContextWindowManager::new(model(0), generate::bytes(), session.config.clone()).unwrap();
+        let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
+        let log = session.log();
+        let request = session.request(&log).limits(limits);
+        if let Err(difference) = every_answer_agrees(&manager, &session, &request, limits) {
+            prop_assert!(false, "{}", difference);
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(generate::cases(150, 10_000))]
 
     #[test]

@@ -12,7 +12,7 @@
 
 mod support;
 
-use context_window::{ContextWindowManager, Interval, Model, RequestLimits, Session, Source};
+use context_window::{ContextWindowManager, Interval, Model, Session, Source};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, process::Command, sync::Mutex, time::Instant};
 use support::data;
@@ -106,7 +106,8 @@ fn sessions() -> Vec<Value> {
 /// What is in at each budget from 1 on: ids, documents marked as such.
 fn by_force(manager: &ContextWindowManager, session: &Session) -> Vec<BTreeSet<(bool, String)>> {
     let plan = |budget: u64| {
-        let limits = RequestLimits { prompt_budget: Some(budget), ..session.limits };
+        let mut limits = session.limits;
+        limits.prompt_budget = Some(budget);
         let plan = manager.build_plan(&session.request().limits(limits)).unwrap();
         plan.included.iter().map(|row| (row.source == Source::Rag, row.id.to_string())).collect()
     };

@@ -4,6 +4,7 @@
 use super::included::source_of;
 use crate::{
     candidates::{Pool, Unit},
+    conversation::Note,
     error::Error,
     item::{ItemId, Priority, RagItem, Section, Source},
     message::Message,
@@ -29,9 +30,13 @@ pub(super) fn rows(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Result
             document.out.is_some() || chosen.passed_over.contains_key(&Unit::Document(*rank))
         });
         let mut documents = documents.map(|(_, rank)| pool.document(rank));
+        // Rows of notes come in the order of the notes.
+        let mut notes = pool.log().notes().iter();
         for row in &mut rows {
             let document = if row.section == Section::Rag { documents.next() } else { None };
-            row.tokens = exactly(row, document, pool, meter)?;
+            let is_note = row.source == Some(Source::Pinned);
+            let note = if is_note { notes.find(|note| note.item.id == row.id) } else { None };
+            row.tokens = exactly(row, document, note, pool, meter)?;
         }
     }
     Ok(rows)
@@ -41,6 +46,7 @@ pub(super) fn rows(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Result
 fn exactly(
     row: &ExcludedItem,
     document: Option<&RagItem>,
+    note: Option<&Note>,
     pool: &Pool<'_>,
     meter: &Meter,
 ) -> Result<TokenCount, Error> {
@@ -48,7 +54,6 @@ fn exactly(
         return Ok(meter.counted(meter.document(item, u64::MAX)?.in_full()));
     }
     let log = pool.log();
-    let note = log.notes().iter().find(|note| row.source == Some(Source::Pinned) && note.item.id == row.id);
     let first = log.position_of(&row.id);
     let as_it_is = |position: u32| match pool.as_text_of_the_user(position) {
         Some(text) => Cow::Owned(text),

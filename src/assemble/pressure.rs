@@ -4,6 +4,7 @@ use super::Frame;
 use crate::{
     anchor::Target,
     candidates::Pool,
+    conversation::Note,
     item::{Section, Source},
     meter::{self, Meter},
     plan::{ExcludedItem, LedgerLine, PlannedItem},
@@ -33,7 +34,9 @@ pub(super) fn of(frame: &Frame<'_>, pool: &Pool<'_>, meter: &Meter, sent: &Sent<
     let apart = sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.tokens.n).sum::<u64>();
     let block = sent.overhead.iter().filter(|line| line.what == "rag_block").map(|line| line.tokens).sum();
     let apart = apart.saturating_add_signed(block);
-    let left_out = ratio.tokens(sent.excluded.iter().map(|row| bytes_left_out(row, pool)).sum());
+    let mut notes = pool.log().notes().iter();
+    let left_out = sent.excluded.iter().map(|row| bytes_left_out(row, pool, &mut notes)).sum();
+    let left_out = ratio.tokens(left_out);
     let head = head(pool, sent);
     let reported = reported(frame, pool, meter, sent, &ratio, head);
     let estimate = sent.total.n.saturating_sub(apart).saturating_add(left_out);
@@ -105,14 +108,19 @@ fn is_apart(row: &PlannedItem) -> bool {
     row.section == Section::Rag || row.source == Source::State
 }
 
-/// Bytes of what a row left out for want of room.
-fn bytes_left_out(row: &ExcludedItem, pool: &Pool<'_>) -> u64 {
+/// Bytes of what a row left out for want of room. Rows of notes come in the order of the notes, so that each is looked for
+/// behind the one before it.
+fn bytes_left_out<'n>(
+    row: &ExcludedItem,
+    pool: &Pool<'_>,
+    notes: &mut impl Iterator<Item = &'n Note>,
+) -> u64 {
     if row.section == Section::Rag || !matches!(row.reason, ExcludedReason::Budget { .. }) {
         return 0;
     }
     let log = pool.log();
-    if let Some(note) = log.notes().iter().find(|note| note.item.id == row.id) {
-        return meter::bytes(&note.message);
+    if row.source == Some(Source::Pinned) {
+        return notes.find(|note| note.item.id == row.id).map_or(0, |note| meter::bytes(&note.message));
     }
     let (Some(first), last) = (log.position_of(&row.id), row.last_id.as_ref().unwrap_or(&row.id)) else {
         return 0;

@@ -93,31 +93,45 @@ impl Scale<'_> {
         Ok(Some(known.get_or_init(|| Shelf::new(&sizes))))
     }
 
-    /// The turn of the one unit that is asked about.
-    pub(crate) fn goal(&self) -> Option<u32> {
+    /// The one unit that is asked about, and its turn.
+    pub(crate) fn goal(&self) -> Option<(u32, Unit)> {
         let traced = self.traced.as_ref()?;
-        traced.scope.goal.map(|unit| self.turn_of(unit))
+        traced.scope.goal.map(|unit| (self.turn_of(unit), unit))
     }
 
-    /// What the goal and everything of these turns costs, as far as it lives and is not in; none where some of it fits no
-    /// budget at all.
+    /// What a unit costs, no further than to the largest budget that is asked about; none where it is more.
+    pub(crate) fn most_of(&self, unit: Unit) -> Result<Option<u64>, Error> {
+        let most = self.traced.as_ref().map_or(u64::MAX, |traced| traced.scope.most);
+        Ok(match self.weigh(unit, most)? {
+            Weight::Exactly(n) => Some(n),
+            Weight::Over => None,
+        })
+    }
+
+    /// What everything of these turns costs, as far as it lives and is not in; none where some of it fits no budget at all.
     pub(crate) fn missing(
         &self,
         turns: Range<u32>,
         is_in: impl Fn(Unit) -> bool,
     ) -> Result<Option<u64>, Error> {
-        let Some(Traced { scope, .. }) = &self.traced else { return Ok(None) };
         let units = turns
             .flat_map(|turn| self.head(turn).into_iter().chain(self.exchanges(turn).map(Unit::Exchange)));
+        self.missing_of(units, is_in)
+    }
+
+    /// The same of these units.
+    pub(crate) fn missing_of(
+        &self,
+        units: impl Iterator<Item = Unit>,
+        is_in: impl Fn(Unit) -> bool,
+    ) -> Result<Option<u64>, Error> {
         let mut sum = 0u64;
-        for unit in units.chain(scope.goal) {
+        for unit in units {
             if is_in(unit) || self.dead(unit)?.is_some() {
                 continue;
             }
-            match self.weigh(unit, scope.most)? {
-                Weight::Exactly(n) => sum = sum.saturating_add(n),
-                Weight::Over => return Ok(None),
-            }
+            let Some(n) = self.most_of(unit)? else { return Ok(None) };
+            sum = sum.saturating_add(n);
         }
         Ok(Some(sum))
     }

@@ -12,7 +12,7 @@ use crate::{
     reason::{ExcludedReason, HeldBy, IncludedReason},
     tokens::Weight,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How far the walk came in one turn.
 enum Step {
@@ -68,7 +68,7 @@ pub(super) fn resume(
     pins: Pins,
     chosen: &mut Selection,
 ) -> Result<bool, Error> {
-    let (mut new, mut awaited, mut left) = (Vec::new(), Vec::new(), room);
+    let (mut new, mut awaited, mut too_much, mut left) = (Vec::new(), Vec::new(), Vec::new(), room);
     let basis = Basis::of(Quantity::Conversation);
     let first = scale.turn_of(start);
     for turn in (first..scale.turns()).rev() {
@@ -89,14 +89,25 @@ pub(super) fn resume(
                 awaited.push(unit);
                 continue;
             }
-            match scale.offer(unit, left, basis)? {
+            match scale.weigh(unit, left)? {
                 Weight::Exactly(tokens) => {
                     left -= tokens;
                     new.push((unit, tokens));
                 }
+                Weight::Over if scale.is_traced() => too_much.push(unit),
                 Weight::Over => return Ok(false),
             }
         }
+    }
+    if !too_much.is_empty() {
+        // It is steady again where all of it fits, and not before.
+        if let Some(missing) = scale.missing_of(too_much.into_iter(), |_| false)? {
+            scale.trace(|trace| trace.over(basis, missing.saturating_sub(left).max(1)));
+        }
+        return Ok(false);
+    }
+    if !new.is_empty() {
+        scale.trace(|trace| trace.fits(basis, left));
     }
     chosen.keep_all(new, Section::Conversation, IncludedReason::Recent);
     chosen.awaited = awaited;
@@ -209,31 +220,88 @@ struct Walk<'a, 'b> {
 }
 
 impl Walk<'_, '_> {
-    /// Whether decisions about a turn are no matter to what is asked about: older, it needs all of them, and newer none.
-    fn is_beside_the_goal(&self, turn: u32) -> bool {
-        self.floor.is_none() && self.scale.goal().is_some_and(|goal| goal != turn)
-    }
-
-    /// Where the walk stopped before the goal, everything up to it has to fit before it comes in.
+    /// Where the walk stopped before the turn of the goal, everything up to it has to fit before it comes in.
     fn reach_for_the_goal(&self, stopped: u32) -> Result<(), Error> {
-        let Some(goal) = self.scale.goal().filter(|goal| *goal < stopped) else { return Ok(()) };
+        let Some((turn, goal)) = self.scale.goal().filter(|(turn, _)| *turn < stopped) else { return Ok(()) };
+        if self.is_before_the_floor(turn, goal) {
+            return Ok(());
+        }
         // What came in of the turn that was trimmed came in last.
         let trimmed = self.new.iter().rev().map(|(unit, _)| *unit);
-        let trimmed: Vec<Unit> = trimmed.take_while(|unit| self.scale.turn_of(*unit) == stopped).collect();
+        let trimmed: BTreeSet<Unit> =
+            trimmed.take_while(|unit| self.scale.turn_of(*unit) == stopped).collect();
         let is_in = |unit: Unit| self.chosen.has(unit) || trimmed.contains(&unit);
-        if let Some(missing) = self.scale.missing(goal + 1..stopped + 1, is_in)? {
-            let by = missing.saturating_sub(self.left).max(1);
-            self.scale.trace(|trace| trace.over(self.basis, by));
+        let up_to_it = self.scale.missing(turn + 1..stopped + 1, is_in)?;
+        if let (Some(missing), Some(own)) = (up_to_it, self.needed_of_its_turn(turn, goal)?) {
+            self.over(missing.saturating_add(own), self.left);
         }
         Ok(())
     }
 
-    fn weigh(&self, unit: Unit, left: u64, turn: u32) -> Result<Weight, Error> {
-        if self.is_beside_the_goal(turn) {
-            self.scale.weigh(unit, left)
-        } else {
-            self.scale.offer(unit, left, self.basis)
+    /// Whether nothing that this walk does lets the goal in.
+    fn is_before_the_floor(&self, turn: u32, goal: Unit) -> bool {
+        let before = |floor: Unit| match (goal, floor) {
+            (Unit::Exchange(goal), Unit::Exchange(floor)) => goal < floor,
+            _ => turn < self.scale.turn_of(floor),
+        };
+        self.floor.is_some_and(before)
+    }
+
+    /// What of the goal's own turn has to fit for it to come in, as far as it lives and is not in: the user message, and of
+    /// the exchanges the goal and what is newer; of a turn that is kept whole or not at all, everything; with a user message
+    /// that is the goal itself, the newest exchange. None where some of it fits no budget.
+    fn needed_of_its_turn(&self, turn: u32, goal: Unit) -> Result<Option<u64>, Error> {
+        let (head, exchanges) = (self.scale.head(turn), self.scale.exchanges(turn));
+        let is_in = |unit: Unit| self.chosen.has(unit);
+        let newest = |from: u32| (from..exchanges.end).rev().map(Unit::Exchange);
+        match goal {
+            Unit::Exchange(at) => {
+                let whole = head.is_none() && !self.only_headless;
+                let from = if whole { exchanges.start } else { at };
+                self.scale.missing_of(head.into_iter().chain(newest(from)), is_in)
+            }
+            _ => {
+                let mut newest = newest(exchanges.start);
+                let lives = |unit: &Unit| Ok(!is_in(*unit) && self.scale.dead(*unit)?.is_none());
+                let first =
+                    newest.find_map(|unit| lives(&unit).map(|lives| lives.then_some(unit)).transpose());
+                let first = first.transpose()?;
+                self.scale.missing_of(head.into_iter().chain(first), is_in)
+            }
         }
+    }
+
+    /// So much would have to fit where there is less.
+    fn over(&self, needed: u64, left: u64) {
+        let by = needed.saturating_sub(left).max(1);
+        self.scale.trace(|trace| trace.over(self.basis, by));
+    }
+
+    /// What a unit costs, if it fits. Where one unit is asked about, only what decides about that is noted: see
+    /// [`Walk::note_the_goal`].
+    fn weigh(&self, unit: Unit, left: u64) -> Result<Weight, Error> {
+        match self.scale.goal() {
+            Some(_) => self.scale.weigh(unit, left),
+            None => self.scale.offer(unit, left, self.basis),
+        }
+    }
+
+    /// Whether the goal is in is a matter of one sum, of what is newer and of its own turn up to it: how far that is from
+    /// what is left is how far the decision bears. Whatever else comes in or not is none of its matter.
+    fn note_the_goal(&self, turn: u32) -> Result<(), Error> {
+        let Some((_, goal)) = self.scale.goal().filter(|(of, _)| *of == turn) else { return Ok(()) };
+        let known = self.chosen.has(goal) || self.is_before_the_floor(turn, goal);
+        if known || self.scale.dead(goal)?.is_some() {
+            return Ok(());
+        }
+        match self.needed_of_its_turn(turn, goal)? {
+            Some(needed) if needed <= self.left => {
+                self.scale.trace(|trace| trace.fits(self.basis, self.left - needed));
+            }
+            Some(needed) => self.over(needed, self.left),
+            None => {}
+        }
+        Ok(())
     }
 
     fn turn(&mut self, turn: u32) -> Result<Step, Error> {
@@ -246,8 +314,9 @@ impl Walk<'_, '_> {
         if head_is_dead(self.scale, turn, self.chosen)? {
             return Ok(Step::Whole);
         }
+        self.note_the_goal(turn)?;
         if let Some(head) = head.filter(|head| !self.chosen.has(*head)) {
-            match self.weigh(head, left, turn)? {
+            match self.weigh(head, left)? {
                 Weight::Exactly(tokens) => {
                     left -= tokens;
                     new_head = Some((head, tokens));
@@ -276,7 +345,7 @@ impl Walk<'_, '_> {
                 continue;
             }
             let before_the_floor = matches!(self.floor, Some(Unit::Exchange(floor)) if at < floor);
-            match self.weigh(unit, suffix.left, turn)? {
+            match self.weigh(unit, suffix.left)? {
                 Weight::Exactly(tokens) if !before_the_floor => {
                     suffix.left -= tokens;
                     suffix.new.push((unit, tokens));

@@ -9,6 +9,7 @@ use crate::{
 };
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
+use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Deserialize)]
 #[serde(expecting = "a content: an object with parts")]
@@ -118,8 +119,7 @@ pub(super) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usiz
     let contents: Vec<Content> =
         serde_json::from_str(contents.get()).map_err(|error| (None, plain::without_place(&error)))?;
     let mut messages = Vec::new();
-    // Calls without a result yet: name and id.
-    let mut open: Vec<(String, String)> = Vec::new();
+    let mut open = OpenCalls::default();
     for (at, content) in contents.into_iter().enumerate() {
         let role = match content.role.as_deref() {
             Some("model") => Role::Assistant,
@@ -136,6 +136,39 @@ pub(super) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usiz
     Ok(messages)
 }
 
+/// Calls without a result yet, each list the oldest first. A call is in two lists, and what was answered by the one is
+/// passed over in the other.
+#[derive(Default)]
+struct OpenCalls {
+    by_name: BTreeMap<String, VecDeque<usize>>,
+    by_id: BTreeMap<String, VecDeque<usize>>,
+    /// Of every call its id, until it is answered.
+    calls: Vec<Option<String>>,
+}
+
+impl OpenCalls {
+    fn push(&mut self, name: &str, id: &str) {
+        let nth = self.calls.len();
+        self.by_name.entry(name.to_owned()).or_default().push_back(nth);
+        self.by_id.entry(id.to_owned()).or_default().push_back(nth);
+        self.calls.push(Some(id.to_owned()));
+    }
+
+    /// The id of the call that a result answers: the oldest one of its id, or of its name where it has no id.
+    fn answered(&mut self, name: &str, id: Option<&str>) -> Option<String> {
+        let open = match id {
+            Some(id) => self.by_id.get_mut(id),
+            None => self.by_name.get_mut(name),
+        }?;
+        loop {
+            let nth = open.pop_front()?;
+            if let Some(id) = self.calls[nth].take() {
+                return Some(id);
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 struct Said {
     parts: Vec<Part>,
@@ -145,7 +178,7 @@ struct Said {
 }
 
 impl Said {
-    fn part(&mut self, json: &str, at: usize, open: &mut Vec<(String, String)>) -> Result<(), String> {
+    fn part(&mut self, json: &str, at: usize, open: &mut OpenCalls) -> Result<(), String> {
         let part: WirePart = serde_json::from_str(json).map_err(|error| plain::without_place(&error))?;
         match part {
             WirePart { text: Some(text), thought: Some(true), .. } => {
@@ -166,7 +199,7 @@ impl Said {
             WirePart { function_call: Some(Call { id, name, args }), thought_signature, .. } => {
                 let made_up = || format!("call_{at}_{}", self.calls.len());
                 let id = id.map_or_else(made_up, Name::into_text);
-                open.push((name.clone(), id.clone()));
+                open.push(&name, &id);
                 let arguments = args.map_or_else(|| "{}".into(), |args| compact_json(args.get()));
                 let mut call = ToolCall::new(id, name, arguments);
                 call.signature = thought_signature;
@@ -174,9 +207,7 @@ impl Said {
             }
             WirePart { function_response: Some(Response { id, name, value }), .. } => {
                 let id = id.map(Name::into_text);
-                let is =
-                    |(called, call): &(String, String)| id.as_ref().map_or(*called == name, |id| id == call);
-                let answered = open.iter().position(is).map(|at| open.remove(at).1);
+                let answered = open.answered(&name, id.as_deref());
                 let id = id.or(answered).unwrap_or_else(|| format!("call_of_{name}"));
                 self.results.push(Message::tool(id, output(value.as_deref())));
             }

@@ -345,6 +345,26 @@ pub fn crowded() -> impl Strategy<Value = Session> {
     )
 }
 
+/// Conversations and nothing else that takes what is left over: where one message is asked about, all that matters is the
+/// sum of what is newer. With a last prompt or without, with one user message, many or none.
+pub fn talk() -> impl Strategy<Value = Session> {
+    (session(), 0u8..4).prop_map(|(mut session, who)| {
+        (session.states, session.rag) = (Vec::new(), Vec::new());
+        session.notes.iter_mut().for_each(|note| note.2 = Some(Ttl::Unlimited));
+        for (at, line) in session.lines.iter_mut().enumerate() {
+            if line.life.pin.is_some() {
+                line.life.ttl = Some(Ttl::Unlimited);
+            }
+            // Half of them are one long turn: of a user who speaks once, or not at all.
+            let asks = line.role == Role::User && (who > 1 || who == 1 && at == 0);
+            if line.role == Role::User && !asks {
+                line.role = Role::Assistant;
+            }
+        }
+        session
+    })
+}
+
 fn before() -> impl Strategy<Value = Before> {
     let set = prop::sample::subsequence(&["d1", "d2", "d3", "d4", "d5", "d6", "d7"][..], 0..5).prop_shuffle();
     (0usize..15, set, any::<bool>(), prop::option::of(0usize..15))
