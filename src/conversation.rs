@@ -48,6 +48,8 @@ pub struct Conversation {
     sent: Vec<usize>,
     /// The events that are compactions.
     compactions: Vec<usize>,
+    /// The largest number that a compaction was given: none is given twice.
+    last_number: u32,
     /// The newest compaction or rewind among the events, and how many of both there are.
     archived_at: Option<usize>,
     archive_events: usize,

@@ -95,7 +95,7 @@ impl Conversation {
         let range = from.unwrap_or(self.turns.leading())..first_active.unwrap_or(self.len());
         let archived = self.runs(&range, head);
         let id = |position: Option<u32>| position.map(|position| self.message_id(position));
-        let mut number = self.compactions().map(|record| record.number).max().unwrap_or(0).saturating_add(1);
+        let mut number = self.last_number.saturating_add(1);
         while self.position_of(&Compaction::summary_id(number)).is_some() {
             number = number.saturating_add(1);
         }
@@ -145,22 +145,17 @@ impl Conversation {
 
     /// The active messages of a range, `head` apart, in runs.
     fn runs(&self, range: &Range<u32>, head: Option<u32>) -> Vec<Run> {
-        let mut runs: Vec<Range<u32>> = Vec::new();
-        for position in range.clone() {
-            if self.view.archived(position).is_some() || head == Some(position) {
-                continue;
-            }
-            match runs.last_mut() {
-                Some(run) if run.end == position => run.end += 1,
-                _ => runs.push(position..position + 1),
-            }
-        }
+        let around = |run: Range<u32>| match head.filter(|head| run.contains(head)) {
+            Some(head) => [run.start..head, head + 1..run.end],
+            None => [run.clone(), run.end..run.end],
+        };
         let run = |run: Range<u32>| Run {
             id: self.message_id(run.start),
             last_id: self.message_id(run.end - 1),
             count: u64::from(run.end - run.start),
         };
-        runs.into_iter().map(run).collect()
+        let runs = self.view.active_in(range.clone()).into_iter().flat_map(around);
+        runs.filter(|run| !run.is_empty()).map(run).collect()
     }
 
     /// A record by positions; none where it names what is not there, or archives nothing: then the messages stay.
@@ -202,6 +197,18 @@ impl Conversation {
             self.turns.without(&self.messages, is_archived, |position| kept.contains(&position), said);
     }
 
+    /// The same after a compaction, at the cost of what is active and what it archived.
+    pub(super) fn reshape_by_a_compaction(&mut self) {
+        if !self.kept_by_pins().is_empty() {
+            return self.reshape();
+        }
+        let view = &self.view;
+        let said = |position: u32| matches!(view.archived(position), Some(ArchivedBy::Compaction(_)));
+        let is_archived = |position: u32| view.archived(position).is_some();
+        let turns = std::mem::take(&mut self.turns);
+        self.turns = turns.compacted(&self.messages, is_archived, said);
+    }
+
     /// The same, where a pin on this message changes what is left out.
     pub(super) fn reshape_for(&mut self, position: u32) {
         if self.view.archived(position).is_some() {
@@ -231,5 +238,86 @@ impl Conversation {
             }
         }
         kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        item::Priority,
+        message::{Message, ToolCall},
+    };
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Say(u8, u8),
+        Compact(u32, u32, Option<u32>),
+        Rewind(u32),
+        Pin(u32),
+        Fresh,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            12 => (0u8..6, 0u8..3).prop_map(|(kind, id)| Step::Say(kind, id)),
+            4 => (0u32..3, 0u32..20, prop::option::weighted(0.3, 0u32..20))
+                .prop_map(|(from, to, head)| Step::Compact(from, to, head)),
+            1 => (0u32..30).prop_map(Step::Rewind),
+            1 => (0u32..30).prop_map(Step::Pin),
+            1 => Just(Step::Fresh),
+        ]
+    }
+
+    fn message(kind: u8, id: u8) -> Message {
+        let id = ["a", "b", "c"][usize::from(id)];
+        match kind {
+            0 => Message::system("s"),
+            1 => Message::user("u").calls([ToolCall::new(id, "f", "{}")]),
+            2 => Message::assistant("").calls([ToolCall::new(id, "f", "{}"), ToolCall::new("d", "f", "{}")]),
+            3 => Message::tool(id, "r"),
+            4 => Message::user("u"),
+            _ => Message::assistant("x"),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+        /// What a compaction makes of the turns is what filing all messages again makes of them, and what comes after it is
+        /// filed alike.
+        #[test]
+        fn a_compaction_files_what_is_active(steps in prop::collection::vec(step(), 1..40)) {
+            let mut log = Conversation::new();
+            for step in steps {
+                match step {
+                    Step::Say(kind, id) => drop(log.push(message(kind, id))),
+                    Step::Compact(from, to, head) => {
+                        let of = |position: u32| Some(position).filter(|at| *at < log.len());
+                        let (from, to) = (of(from).filter(|from| *from > 0), of(to));
+                        let mut record = log.record_of(CompactionKind::Summary, head.and_then(of), from, to);
+                        record.summary = Some("s".into());
+                        if log.would_archive(&record) {
+                            log.record(Event::Compacted(Box::new(record)));
+                        }
+                    }
+                    Step::Rewind(to) => drop(log.rewind_before(format!("m{to}"))),
+                    Step::Pin(at) => drop(log.pin_message(format!("m{at}"), Priority::Normal)),
+                    Step::Fresh => log.start_fresh(),
+                }
+                let mut again = log.clone();
+                again.reshape();
+                // A result whose call is gone may have been filed before it was: only what is filed anew is alike.
+                let mut once = log.clone();
+                once.reshape_by_a_compaction();
+                prop_assert_eq!(once.turns.shape(), again.turns.shape());
+                for next in [message(3, 0), message(2, 1), message(3, 1), message(4, 0)] {
+                    once.push(next.clone());
+                    again.push(next);
+                }
+                prop_assert_eq!(once.turns.shape(), again.turns.shape());
+            }
+        }
     }
 }

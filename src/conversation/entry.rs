@@ -196,9 +196,10 @@ impl Conversation {
                     self.failures = 0;
                 }
                 self.compactions.push(self.events.len());
+                self.last_number = self.last_number.max(record.number);
                 if let Some(placed) = self.placed(record) {
                     self.view.compact(placed);
-                    self.reshape();
+                    self.reshape_by_a_compaction();
                 }
             }
             Event::Rewound { before: id } => {

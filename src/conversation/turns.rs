@@ -25,6 +25,10 @@ pub(crate) struct Turns {
     open: BTreeMap<SmolStr, Vec<(Place, VecDeque<u32>)>>,
     /// Ids that a result answered.
     answered: BTreeSet<SmolStr>,
+    /// Up to here nothing but leading messages is part of the conversation: it is archived, and no pin keeps any of it.
+    gone: u32,
+    /// Ids that were answered there.
+    answered_there: BTreeSet<SmolStr>,
     /// Results of the newest turn that came before any call with their id, by id.
     waiting: BTreeMap<SmolStr, VecDeque<u32>>,
     /// The system messages before everything else.
@@ -111,8 +115,45 @@ impl Turns {
         kept: impl Fn(u32) -> bool,
         said: impl Fn(u32) -> bool,
     ) -> Self {
-        let mut turns = Self { sizes: self.sizes.clone(), ..Self::default() };
-        for (message, position) in messages.iter().zip(0..) {
+        let turns = Self { sizes: self.sizes.clone(), ..Self::default() };
+        turns.file_from(0, messages, is_archived, kept, said)
+    }
+
+    /// The same where nothing but a compaction came since, and no pin keeps anything that is archived: what was archived
+    /// before it is not looked at again.
+    pub(super) fn compacted(
+        self,
+        messages: &[Message],
+        is_archived: impl Fn(u32) -> bool,
+        said: impl Fn(u32) -> bool,
+    ) -> Self {
+        let Self { sizes, mut places, leading, gone, answered_there, .. } = self;
+        let mut turns = Self { sizes, leading, gone: gone.max(leading), answered_there, ..Self::default() };
+        while (turns.gone as usize) < messages.len() && is_archived(turns.gone) {
+            let position = turns.gone;
+            if let Some(id) = messages[position as usize].answers().filter(|_| said(position)) {
+                turns.answered_there.insert(id.into());
+            }
+            places[position as usize] = Place::Archived;
+            turns.gone += 1;
+        }
+        turns.begun = turns.gone > leading;
+        places.truncate(turns.gone as usize);
+        turns.places = places;
+        let from = turns.gone as usize;
+        turns.file_from(from, messages, is_archived, |_| false, said)
+    }
+
+    fn file_from(
+        mut self,
+        first: usize,
+        messages: &[Message],
+        is_archived: impl Fn(u32) -> bool,
+        kept: impl Fn(u32) -> bool,
+        said: impl Fn(u32) -> bool,
+    ) -> Self {
+        let turns = &mut self;
+        for (message, position) in messages.iter().zip(0..).skip(first) {
             let archived = is_archived(position);
             if archived && !kept(position) {
                 turns.begun = true;
@@ -128,7 +169,7 @@ impl Turns {
             let newest = turns.count().checked_sub(1).and_then(|newest| turns.first_of(newest));
             turns.closed |= archived && newest.is_some_and(&is_archived);
         }
-        turns
+        self
     }
 
     fn file(&mut self, message: &Message, position: u32) {
@@ -206,7 +247,7 @@ impl Turns {
 
     /// A result that no call waits for: the second one for its call, or one that a later call of this turn may claim.
     fn unpaired(&mut self, id: &str, exchange: u32) -> Fault {
-        if self.answered.contains(id) {
+        if self.answered.contains(id) || self.answered_there.contains(id) {
             return Fault::Second;
         }
         self.waiting.entry(id.into()).or_default().push_back(exchange);
@@ -242,6 +283,17 @@ impl Turns {
             self.waiting.remove(id);
         }
         Some(first)
+    }
+
+    /// Everything that later messages are filed by, as text.
+    #[cfg(test)]
+    pub(super) fn shape(&self) -> String {
+        let answered: BTreeSet<&SmolStr> = self.answered.union(&self.answered_there).collect();
+        let Self { list, exchanges, places, of_heads, open, waiting, leading, begun, closed, .. } = self;
+        format!(
+            "{:#?}",
+            (list, exchanges, places, of_heads, open, (waiting, leading, begun, closed, answered))
+        )
     }
 
     /// How many turns there are.

@@ -13,6 +13,10 @@ pub(crate) struct View {
     rewound: Vec<Range<u32>>,
     /// What is archived, in order, each range with what archived it.
     gone: Vec<(Range<u32>, ArchivedBy)>,
+    /// The same, whatever archived it: neighbours are one.
+    all: Vec<Range<u32>>,
+    /// The records that no later one folds, by their places.
+    unfolded: Vec<usize>,
 }
 
 /// Why a message is no longer sent.
@@ -45,14 +49,12 @@ pub(crate) struct Placed {
     pub(crate) head: Option<u32>,
     /// Whether something stands for it in the prompt.
     pub(crate) has_summary: bool,
-    /// Whether a later one covers its place.
-    folded: bool,
 }
 
 impl Placed {
     pub(crate) fn new(record: &Compaction, before: u32, range: Range<u32>, head: Option<u32>) -> Self {
         let has_summary = record.summary.is_some() || !record.state.is_empty();
-        Self { number: record.number, before, range, head, has_summary, folded: false }
+        Self { number: record.number, before, range, head, has_summary }
     }
 }
 
@@ -72,6 +74,8 @@ impl View {
     /// The ranges, from the records: what is gone already stays with what archived it first.
     fn fold(&mut self) {
         self.gone.clear();
+        self.all.clear();
+        self.unfolded.clear();
         for range in self.rewound.clone() {
             self.fill(range, ArchivedBy::Rewind);
         }
@@ -87,31 +91,46 @@ impl View {
         let head = head.filter(|head| range.contains(head));
         self.fill(range.start..head.unwrap_or(range.end), by);
         self.fill(head.map_or(range.end, |head| head + 1)..range.end, by);
-        let (earlier, this) = self.records.split_at_mut(at);
-        this[0].folded = false;
-        for one in earlier {
-            one.folded |= range.start < one.range.end && one.range.end <= range.end;
-        }
+        let records = &self.records;
+        let stays = |one: &usize| {
+            let one = &records[*one].range;
+            !(range.start < one.end && one.end <= range.end)
+        };
+        self.unfolded.retain(stays);
+        self.unfolded.push(at);
     }
 
     /// Archives what of a range is not archived yet.
     fn fill(&mut self, range: Range<u32>, by: ArchivedBy) {
-        let mut at = range.start;
-        let mut new = Vec::new();
-        for (known, _) in &self.gone {
-            if known.end <= at || known.start >= range.end {
-                continue;
-            }
+        if range.is_empty() {
+            return;
+        }
+        for new in self.active_in(range.clone()) {
+            let place = self.gone.partition_point(|(known, _)| known.start < new.start);
+            self.gone.insert(place, (new, by));
+        }
+        // Neighbours too, which become one with it.
+        let first = self.all.partition_point(|known| known.end < range.start);
+        let last = self.all.partition_point(|known| known.start <= range.end);
+        let start = self.all[first..last].first().map_or(range.start, |known| known.start.min(range.start));
+        let end = self.all[first..last].last().map_or(range.end, |known| known.end.max(range.end));
+        self.all.splice(first..last, std::iter::once(start..end));
+    }
+
+    /// What of a range is not archived, in order.
+    pub(crate) fn active_in(&self, range: Range<u32>) -> Vec<Range<u32>> {
+        let first = self.all.partition_point(|known| known.end <= range.start);
+        let (mut active, mut at) = (Vec::new(), range.start);
+        for known in self.all[first..].iter().take_while(|known| known.start < range.end) {
             if at < known.start {
-                new.push((at..known.start, by));
+                active.push(at..known.start);
             }
             at = known.end;
         }
         if at < range.end {
-            new.push((at..range.end, by));
+            active.push(at..range.end);
         }
-        self.gone.extend(new);
-        self.gone.sort_by_key(|(range, _)| range.start);
+        active
     }
 
     /// What archived the message at a position, if it is archived.
@@ -131,8 +150,8 @@ impl View {
 
     /// The compactions whose summaries are sent, in the order of their places.
     pub(crate) fn summaries(&self) -> impl Iterator<Item = &Placed> {
-        let mut active: Vec<&Placed> =
-            self.records.iter().filter(|record| record.has_summary && !record.folded).collect();
+        let unfolded = self.unfolded.iter().map(|at| &self.records[*at]);
+        let mut active: Vec<&Placed> = unfolded.filter(|record| record.has_summary).collect();
         active.sort_by_key(|record| (record.range.end, record.number));
         active.into_iter()
     }
@@ -159,9 +178,10 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn placed(number: u32, before: u32, range: Range<u32>, head: Option<u32>) -> Placed {
-        Placed { number, before, range, head, has_summary: true, folded: false }
+        Placed { number, before, range, head, has_summary: true }
     }
 
     fn numbers(view: &View) -> Vec<u32> {
@@ -184,7 +204,30 @@ mod tests {
             let rewound = Some(ArchivedBy::Rewind);
             [None, None, rewound, rewound, None]
         });
-        assert_eq!(View { rewound: Vec::new(), gone: once.gone.clone(), ..view }, once);
+        let all = once.all.clone();
+        assert_eq!(View { rewound: Vec::new(), gone: once.gone.clone(), all, ..view }, once);
+    }
+
+    proptest! {
+        /// Any ranges one after the other: each message is archived by the first that took it, and neighbours are one.
+        #[test]
+        fn what_is_archived_stays_with_what_archived_it(
+            ranges in prop::collection::vec((0u32..30, 0u32..30), 1..12),
+        ) {
+            let (mut view, mut by) = (View::default(), [None; 40]);
+            for ((from, length), number) in ranges.into_iter().zip(1..) {
+                view.compact(placed(number, 40, from..from + length, None));
+                for one in by.iter_mut().take((from + length).min(40) as usize).skip(from as usize) {
+                    one.get_or_insert(ArchivedBy::Compaction(number));
+                }
+                let found: Vec<_> = (0..40).map(|at| view.archived(at)).collect();
+                prop_assert_eq!(found, by.to_vec());
+                let active: Vec<u32> = view.active_in(0..40).into_iter().flatten().collect();
+                let expected: Vec<u32> = (0..40).filter(|at| by[*at as usize].is_none()).collect();
+                prop_assert_eq!(active, expected);
+                prop_assert!(view.all.windows(2).all(|two| two[0].end < two[1].start), "{:?}", view.all);
+            }
+        }
     }
 
     #[test]
