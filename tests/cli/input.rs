@@ -186,7 +186,7 @@ fn a_line_of_many_is_chosen_by_its_id_or_number() {
 fn bad_input_is_exit_code_2_and_one_message() {
     insta::assert_snapshot!(fails(&["nowhere.json"]), @"plan-inspect: nowhere.json cannot be read: No such file or directory (os error 2)");
     let broken = file("broken.gz", &[0x1f, 0x8b, 8, 0, 1]);
-    assert!(fails(&[broken.to_str().unwrap()]).contains("is no whole gzip file"));
+    assert!(fails(&[broken.to_str().unwrap()]).contains("cannot be read: no whole gzip file"));
     let binary = file("binary.json", b"{\"messages\":\n[\xff]}");
     insta::assert_snapshot!(fails(&[binary.to_str().unwrap()]).replace(binary.to_str().unwrap(), "binary.json"), @"plan-inspect: binary.json:2: byte 14 is not UTF-8; expected JSON in UTF-8");
     let empty = file("empty.json", b"");

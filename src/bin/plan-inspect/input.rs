@@ -73,6 +73,6 @@ impl<R: BufRead> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0
             .read(buffer)
-            .map_err(|error| io::Error::new(error.kind(), format!("is no whole gzip file: {error}")))
+            .map_err(|error| io::Error::new(error.kind(), format!("no whole gzip file, {error}")))
     }
 }
