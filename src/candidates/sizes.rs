@@ -23,7 +23,7 @@ impl Sizes<'_, '_> {
     pub(crate) fn len(&self) -> u32 {
         match self {
             Self::Weighed(scale, list) => scale.len(*list),
-            Self::LaidOut(shelf) => shelf.len(),
+            Self::LaidOut(sizes) => sizes.len(),
         }
     }
 
@@ -31,7 +31,7 @@ impl Sizes<'_, '_> {
     /// to.
     pub(crate) fn run(&self, from: u32, end: u32, room: u64) -> Result<(u32, u64), Error> {
         match self {
-            Self::LaidOut(shelf) => Ok(shelf.run(from, end, room)),
+            Self::LaidOut(sizes) => Ok(sizes.run(from, end, room)),
             Self::Weighed(scale, list) => {
                 let mut tokens = 0;
                 for place in from..end {
@@ -49,8 +49,8 @@ impl Sizes<'_, '_> {
     /// the room, where sizes are laid out.
     pub(crate) fn next(&self, from: u32, room: u64) -> Result<(Option<u32>, Option<u64>), Error> {
         match self {
-            Self::LaidOut(shelf) => {
-                let (next, least) = shelf.next(from, room);
+            Self::LaidOut(sizes) => {
+                let (next, least) = sizes.next(from, room);
                 Ok((next, over(least, room)))
             }
             Self::Weighed(scale, list) => {
@@ -67,7 +67,7 @@ impl Sizes<'_, '_> {
     /// By how much the size at a place is larger than a room, where sizes are laid out.
     pub(crate) fn over(&self, place: u32, room: u64) -> Option<u64> {
         match self {
-            Self::LaidOut(shelf) => over(shelf.size(place), room),
+            Self::LaidOut(sizes) => over(sizes.size(place), room),
             Self::Weighed(..) => None,
         }
     }
@@ -82,7 +82,7 @@ impl Scale<'_> {
     /// The sizes of a list: laid out where its decisions are traced.
     pub(crate) fn sizes(&self, list: List) -> Result<Sizes<'_, '_>, Error> {
         Ok(match self.laid_out(list)? {
-            Some(shelf) => Sizes::LaidOut(shelf),
+            Some(sizes) => Sizes::LaidOut(sizes),
             None => Sizes::Weighed(self, list),
         })
     }

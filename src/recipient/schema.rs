@@ -314,12 +314,10 @@ mod tests {
             kinds in prop::collection::vec(prop::sample::select(&["dict", "any", "string", "Float", "x", "object"][..]), 1..6),
             top in prop::sample::select(&["object", "dict", "string", "any", "STRING"][..]),
         ) {
-            let properties: String = kinds
-                .iter()
-                .enumerate()
-                .map(|(at, kind)| format!(r#""p{at}": {{ "type":"{kind}", "minimum": 1.50 }}, "#))
-                .collect();
-            let text = format!(r#"{{ "type": "{top}", "properties": {{ {}}} }}"#, properties.trim_end_matches(", "));
+            let property =
+                |(at, kind): (usize, &&str)| format!(r#""p{at}": {{ "type":"{kind}", "minimum": 1.50 }}"#);
+            let properties: Vec<String> = kinds.iter().enumerate().map(property).collect();
+            let text = format!(r#"{{ "type": "{top}", "properties": {{ {} }} }}"#, properties.join(", "));
             let recipient = Recipient::unknown(Framing::Anthropic);
             let once = recipient.schema(&text);
             let twice = recipient.schema(&once.text);
