@@ -207,37 +207,29 @@ fn every_answer_agrees(
     Ok(())
 }
 
+/// A session as it is, for a target that demands nothing.
+fn agrees_as_it_is(mut session: Session) -> Result<(), TestCaseError> {
+    session.budget = session.budget.min(MOST);
+    let manager = ContextWindowManager::new(model(0), generate::bytes(), session.config.clone()).unwrap();
+    let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
+    let log = session.log();
+    let request = session.request(&log).limits(limits);
+    every_answer_agrees(&manager, &session, &request, limits).map_err(TestCaseError::fail)
+}
+
 proptest! {
     #![proptest_config(generate::cases(300, 20_000))]
 
     /// Where several pins or documents compete for little room.
     #[test]
     fn every_counterfactual_of_a_crowded_prompt_is_what_every_budget_shows(session in generate::crowded()) {
-        let manager = ContextWindowManager::new(model(0), generate::bytes(), session.config.clone()).unwrap();
-        let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
-        let log = session.log();
-        let request = session.request(&log).limits(limits);
-        if let Err(difference) = every_answer_agrees(&manager, &session, &request, limits) {
-            prop_assert!(false, "{}", difference);
-        }
+        agrees_as_it_is(session)?;
     }
-}
-
-proptest! {
-    #![proptest_config(generate::cases(300, 20_000))]
 
     /// Where one message of a long conversation is asked about, and most decisions are none of its matter.
     #[test]
     fn every_counterfactual_of_a_talk_is_what_every_budget_shows(session in generate::talk()) {
-        let mut session = session;
-        session.budget = session.budget.min(MOST);
-        let manager = ContextWindowManager::new(model(0), generate::bytes(), session.config.clone()).unwrap();
-        let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
-        let log = session.log();
-        let request = session.request(&log).limits(limits);
-        if let Err(difference) = every_answer_agrees(&manager, &session, &request, limits) {
-            prop_assert!(false, "{}", difference);
-        }
+        agrees_as_it_is(session)?;
     }
 }
 

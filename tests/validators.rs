@@ -247,12 +247,19 @@ fn openai_chat_shapes() {
     let no_calls = list(&[&json!({"role": "assistant", "content": "Yes.", "tool_calls": []})]);
     misshapen(&target, Value::clone, &[json!({}), json!({"messages": []}), no_calls]);
     let tools = |tools: &Value| json!({"messages": [says("user", "Tea?")], "tools": tools});
-    passes(&target, &tools(&json!([{"type": "function", "function": {"name": "boil", "parameters": {}}}])));
+    passes(
+        &target,
+        &tools(
+            &json!([{"type": "function", "function": {"name": "boil", "parameters": {"type": "object"}}}]),
+        ),
+    );
     let wrong = [
         json!([]),
         json!([{"name": "boil"}]),
         json!([{"type": "function", "function": {"name": ""}}]),
         json!([{"type": "function", "function": {"name": "boil", "parameters": "{}"}}]),
+        json!([{"type": "function", "function": {"name": "boil", "parameters": {"type": "dict"}}}]),
+        json!([{"type": "function", "function": {"name": "boil", "parameters": {"type": "object", "properties": {"a": {"items": {"type": "any"}}}}}}]),
     ];
     misshapen(&target, tools, &wrong);
 }
@@ -366,7 +373,9 @@ fn openai_responses_shapes() {
         |tools: &Value| json!({"input": [says("user", "Tea?")], "instructions": "Be brief.", "tools": tools});
     passes(
         &target,
-        &tools(&json!([{"type": "function", "name": "boil", "parameters": {}}, {"type": "web_search"}])),
+        &tools(
+            &json!([{"type": "function", "name": "boil", "parameters": {"type": "object"}}, {"type": "web_search"}]),
+        ),
     );
     misshapen(
         &target,
@@ -375,7 +384,7 @@ fn openai_responses_shapes() {
             json!({}),
             json!([{"type": "function", "function": {"name": "boil"}}]),
             json!([{"type": "function", "name": "boil", "parameters": 7}]),
-            json!([{"type": "function", "name": "boil", "parameters": 7}]),
+            json!([{"type": "function", "name": "boil", "parameters": {"type": "dict", "properties": {}}}]),
         ],
     );
     misshapen(&target, Value::clone, &[json!({"input": []}), json!({"input": "Tea?"})]);
