@@ -196,6 +196,7 @@ impl Kept {
     pub(super) fn archives_anything(&self, log: &Conversation) -> bool {
         let from = self.from.unwrap_or_else(|| log.turns().leading());
         let first = self.first.unwrap_or_else(|| log.turns().messages());
-        (from..first).any(|position| self.head != Some(position) && log.view().archived(position).is_none())
+        let apart = log.apart(self.head);
+        (from..first).any(|position| !apart.contains(&position) && log.view().archived(position).is_none())
     }
 }

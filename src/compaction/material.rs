@@ -50,6 +50,7 @@ impl Material {
             notes: log.notes().iter().map(|note| note.message.clone()).collect(),
             pieces: Vec::new(),
         };
+        let apart = log.apart(kept.head);
         for part in log.active() {
             let piece = match part {
                 Active::Summary(record) => {
@@ -70,7 +71,7 @@ impl Material {
                     if !(inside || archived && kept.from.is_none()) {
                         continue;
                     }
-                    let stays = archived || kept.head == Some(position);
+                    let stays = archived || apart.contains(&position);
                     let dead = match pool.unit_of(position).filter(|_| !stays) {
                         Some(unit) => matches!(pool.fate(unit)?, Fate::Out(_)),
                         None => false,
@@ -78,7 +79,8 @@ impl Material {
                     if dead {
                         continue;
                     }
-                    Piece { message: message.clone(), is: if stays { Kind::Stays } else { Kind::Archived } }
+                    let message = pool.as_text_of_the_user(position).unwrap_or_else(|| message.clone());
+                    Piece { message, is: if stays { Kind::Stays } else { Kind::Archived } }
                 }
             };
             material.pieces.push(piece);

@@ -143,11 +143,23 @@ impl Conversation {
         }
     }
 
+    /// A question that stays before a summary, and the results of its calls (rule H9), in order.
+    pub(crate) fn apart(&self, head: Option<u32>) -> Vec<u32> {
+        let Some(head) = head else { return Vec::new() };
+        match self.turns.place_of(head) {
+            Place::Head(turn) => self.turns.head_members(turn),
+            _ => vec![head],
+        }
+    }
+
     /// The active messages of a range, `head` apart, in runs.
     fn runs(&self, range: &Range<u32>, head: Option<u32>) -> Vec<Run> {
-        let around = |run: Range<u32>| match head.filter(|head| run.contains(head)) {
-            Some(head) => [run.start..head, head + 1..run.end],
-            None => [run.clone(), run.end..run.end],
+        let apart = self.apart(head);
+        let around = |run: Range<u32>| {
+            let stays = apart.iter().copied().filter(|position| run.contains(position)).collect::<Vec<u32>>();
+            let starts = std::iter::once(run.start).chain(stays.iter().map(|position| position + 1));
+            let ends = stays.iter().copied().chain([run.end]);
+            starts.zip(ends).map(|(start, end)| start..end).collect::<Vec<_>>()
         };
         let run = |run: Range<u32>| Run {
             id: self.message_id(run.start),
@@ -175,11 +187,12 @@ impl Conversation {
         // What stays before a summary is a question, and no exchange is parted from its results.
         let asks = |head: u32| range.contains(&head) && self.message(head).role() == Role::User;
         let parted = |span: Range<u32>| {
-            let parts = |at: u32| span.start < at && at < span.end;
+            // What stays is no part of the range, and so is not parted by it.
+            let parts = |at: u32| span.start < at && at < span.end && head != Some(span.start);
             record.kind != CompactionKind::Fresh && (parts(range.start) || parts(range.end))
         };
         let sound = head.is_none_or(asks) && !self.active_spans().any(parted);
-        (whole && sound).then(|| Placed::new(record, self.len(), range, head))
+        (whole && sound).then(|| Placed::new(record, self.len(), range, head, self.apart(head)))
     }
 
     /// Whether a record would archive anything here, and soundly.

@@ -47,14 +47,22 @@ pub(crate) struct Placed {
     /// What it archives, its head apart.
     pub(crate) range: Range<u32>,
     pub(crate) head: Option<u32>,
+    /// The head, and the results of its calls (rule H9), in order: they stay.
+    apart: Vec<u32>,
     /// Whether something stands for it in the prompt.
     pub(crate) has_summary: bool,
 }
 
 impl Placed {
-    pub(crate) fn new(record: &Compaction, before: u32, range: Range<u32>, head: Option<u32>) -> Self {
+    pub(crate) fn new(
+        record: &Compaction,
+        before: u32,
+        range: Range<u32>,
+        head: Option<u32>,
+        apart: Vec<u32>,
+    ) -> Self {
         let has_summary = record.summary.is_some() || !record.state.is_empty();
-        Self { number: record.number, before, range, head, has_summary }
+        Self { number: record.number, before, range, head, apart, has_summary }
     }
 }
 
@@ -86,11 +94,14 @@ impl View {
 
     /// Archives what a record says, and folds the summaries that stand in its range.
     fn take(&mut self, at: usize) {
-        let Placed { number, range, head, .. } = self.records[at].clone();
+        let Placed { number, range, apart, .. } = self.records[at].clone();
         let by = ArchivedBy::Compaction(number);
-        let head = head.filter(|head| range.contains(head));
-        self.fill(range.start..head.unwrap_or(range.end), by);
-        self.fill(head.map_or(range.end, |head| head + 1)..range.end, by);
+        let mut from = range.start;
+        for stays in apart.into_iter().filter(|position| range.contains(position)) {
+            self.fill(from..stays, by);
+            from = stays + 1;
+        }
+        self.fill(from..range.end, by);
         let records = &self.records;
         let stays = |one: &usize| {
             let one = &records[*one].range;
@@ -181,7 +192,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn placed(number: u32, before: u32, range: Range<u32>, head: Option<u32>) -> Placed {
-        Placed { number, before, range, head, has_summary: true }
+        let apart = head.into_iter().collect();
+        Placed { number, before, range, head, apart, has_summary: true }
     }
 
     fn numbers(view: &View) -> Vec<u32> {

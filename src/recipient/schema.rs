@@ -3,8 +3,11 @@
 use super::Recipient;
 use crate::{message::Framing, size};
 use indexmap::IndexMap;
-use serde_json::value::{RawValue, to_raw_value};
-use std::borrow::Cow;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+use std::{borrow::Cow, collections::BTreeSet};
 
 /// Names of types in other languages, and JSON Schema's (BFCL's tools have those of Python).
 const TYPES: [(&str, &str); 14] = [
@@ -75,10 +78,12 @@ impl Recipient {
             let text = if self.framing == Framing::OpenAiChat { "" } else { NO_PARAMETERS };
             return Declared { text: text.into(), ..as_it_is };
         }
-        let Some(object) = size::tree::<Object>(text).filter(|object| !object.is_empty()) else {
-            let dropped = size::tree::<Object>(text).is_none();
-            return Declared { text: NO_PARAMETERS.into(), dropped, ..as_it_is };
-        };
+        // A value is read no deeper than 128 levels; each level is looked into by itself below.
+        let is_object = size::tree::<Value>(text).is_some_and(|value| value.is_object());
+        let object: Object = serde_json::from_str(text).ok().filter(|_| is_object).unwrap_or_default();
+        if object.is_empty() {
+            return Declared { text: NO_PARAMETERS.into(), dropped: !is_object, ..as_it_is };
+        }
         let mut respelt = None;
         let object = spelt(&object, &mut respelt);
         let text = object.as_deref().map_or(Cow::Borrowed(text), |raw| Cow::Owned(raw.get().to_owned()));
@@ -88,7 +93,7 @@ impl Recipient {
             Kind::None if text.trim_start_matches('{').trim_start().starts_with('}') => {
                 Declared { text: NO_PARAMETERS.into(), respelt, ..as_it_is }
             }
-            Kind::None => {
+            Kind::None if is_of_objects(&text) => {
                 let rest = text.strip_prefix('{').unwrap_or(&text);
                 Declared { text: format!("{{{OF_AN_OBJECT},{rest}").into(), respelt, ..as_it_is }
             }
@@ -97,7 +102,7 @@ impl Recipient {
                 let respelt = respelt.or(Some((name, "object".into())));
                 Declared { text: with_type_of_an_object(&text).into(), respelt, ..as_it_is }
             }
-            Kind::Other | Kind::Unknown(_) => {
+            Kind::None | Kind::Other | Kind::Unknown(_) => {
                 let text =
                     format!(r#"{{{OF_AN_OBJECT},"properties":{{"value":{text}}},"required":["value"]}}"#);
                 Declared { text: text.into(), respelt, wrapped: true, ..as_it_is }
@@ -122,12 +127,47 @@ enum Kind {
 fn kind_of(schema: &str) -> Kind {
     let object: Object = serde_json::from_str(schema).unwrap_or_default();
     let Some(kind) = object.get("type") else { return Kind::None };
-    let names: Vec<String> = names(kind).unwrap_or_default();
+    let Some(names) = names(kind) else { return Kind::Unknown(kind.get().to_owned()) };
     if names.iter().any(|name| name == "object") {
         return Kind::Object;
     }
     let unknown = names.into_iter().find(|name| !OWN.contains(&name.as_str()));
     unknown.map_or(Kind::Other, Kind::Unknown)
+}
+
+/// Whether a schema that names no type may be that of an object: it says so by its keys, or all of its choices are.
+fn is_of_objects(schema: &str) -> bool {
+    const OF_OBJECTS: [&str; 6] =
+        ["properties", "patternProperties", "additionalProperties", "required", "$ref", "allOf"];
+    const OF_OTHERS: [&str; 12] = [
+        "enum",
+        "const",
+        "items",
+        "prefixItems",
+        "contains",
+        "pattern",
+        "format",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "multipleOf",
+    ];
+    let object: Object = serde_json::from_str(schema).unwrap_or_default();
+    let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
+    if has(&OF_OBJECTS) {
+        return true;
+    }
+    let choices = ["anyOf", "oneOf"].iter().filter_map(|key| object.get(*key));
+    let of_objects = |raw: &RawValue| {
+        let choices: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+        choices.into_iter().all(|choice| match kind_of(choice.get()) {
+            Kind::Object => true,
+            Kind::None => is_of_objects(choice.get()),
+            Kind::Other | Kind::Unknown(_) => false,
+        })
+    };
+    !has(&OF_OTHERS) && choices.into_iter().all(|raw| of_objects(raw))
 }
 
 fn object_has(schema: &str, key: &str) -> bool {
@@ -234,7 +274,8 @@ fn spelt_type(raw: &RawValue, respelt: &mut Option<(String, String)>) -> Type {
     if own == names {
         return Type::AsItIs;
     }
-    own.dedup();
+    let mut seen = BTreeSet::new();
+    own.retain(|name| seen.insert(name.clone()));
     let raw = if raw.get().starts_with('[') { to_raw_value(&own) } else { to_raw_value(&own[0]) };
     raw.map_or(Type::AsItIs, Type::Other)
 }
@@ -243,7 +284,7 @@ fn spelt_type(raw: &RawValue, respelt: &mut Option<(String, String)>) -> Type {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn declared(framing: Framing, schema: &str) -> (Value, Declared<'_>) {
         let declared = Recipient::unknown(framing).schema(schema);
@@ -301,6 +342,34 @@ mod tests {
                 let (value, one) = declared(framing, text);
                 assert_eq!(value, json!({"type": "object", "properties": {}}), "{text}");
                 assert!(one.dropped, "{text}");
+            }
+            // However deep it is, nothing is looked into for ever.
+            for one in [r#"{"items":"#, r#"{"type":"object","items":"#, r#"{"anyOf":["#] {
+                let close = if one.ends_with('[') { "]}" } else { "}" };
+                let text = format!("{}{{\"type\":\"dict\"}}{}", one.repeat(20_000), close.repeat(20_000));
+                assert!(declared(framing, &text).1.dropped);
+            }
+            for (schema, inner) in [
+                (r#"{"type":"any","enum":["a"]}"#, json!({"enum": ["a"]})),
+                (
+                    r#"{"anyOf":[{"type":"str"},{"type":"object"}]}"#,
+                    json!({"anyOf": [{"type": "string"}, {"type": "object"}]}),
+                ),
+            ] {
+                let (value, one) = declared(framing, schema);
+                assert_eq!((&value["properties"]["value"], one.wrapped), (&inner, true), "{schema}");
+            }
+            for (schema, expected) in [
+                (r#"{"type":["dict","string","object"]}"#, json!({"type": ["object", "string"]})),
+                (r#"{"type":null,"properties":{}}"#, json!({"type": "object", "properties": {}})),
+                (r#"{"type":{"type":"dict"},"properties":{}}"#, json!({"type": "object", "properties": {}})),
+                (
+                    r#"{"anyOf":[{"type":"dict"},{"required":["a"]}]}"#,
+                    json!({"type": "object", "anyOf": [{"type": "object"}, {"required": ["a"]}]}),
+                ),
+            ] {
+                let (value, one) = declared(framing, schema);
+                assert_eq!((value, one.wrapped), (expected, false), "{schema}");
             }
             assert!(!declared(framing, "").1.dropped && !declared(framing, "{}").1.dropped);
         }

@@ -76,6 +76,7 @@ fn what_is_read_is_never_written_over() {
     ];
     let of_a_plan: Vec<(Vec<&str>, &str)> =
         vec![(vec!["--rag", &hits], &hits), (vec!["--previous", &anchor], &anchor)];
+    let template = at("tokenizer/tokenizer_config.json");
     let before = bytes_of(&folder);
     let mut tried = 0;
     let mut refused = |args: &[&str]| {
@@ -98,6 +99,8 @@ fn what_is_read_is_never_written_over() {
         }
     }
     refused(&["models", "import", &hits, "-o", &hits]);
+    // What stands beside a tokenizer holds the model's template.
+    refused(&[&session, "--tokenizer", &tokenizer, "--provider", "chat-template", "-o", &template]);
     assert!(tried > 60, "{tried}");
     // By the variable, too.
     let output = inspect(&[&session, "-o", &config]).env("CONTEXT_WINDOW_CONFIG", &config).assert().code(2);
@@ -106,6 +109,39 @@ fn what_is_read_is_never_written_over() {
     // The anchor anew, and a new file in the tokenizer's folder.
     out(&[&session, "--previous", &anchor, "--save-anchor", &anchor]);
     out(&[&session, "--tokenizer", &vocabulary, "-o", &at("tokenizer/plan.txt")]);
+}
+
+/// What comes through a pipe has its text only once, and is read only once.
+#[cfg(unix)]
+#[test]
+fn options_and_models_may_come_through_pipes() {
+    let folder = readable("piped");
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let session = folder.join("session.json");
+    let run = |flag: &str, from: &str, more: &[&str]| {
+        let (from, to) = (folder.join(from), pipe.clone());
+        let writer = std::thread::spawn(move || fs::write(to, fs::read(from).unwrap()).unwrap());
+        let output = folder.join("plan.json");
+        let args = [session.to_str().unwrap(), flag, pipe.to_str().unwrap(), "--format", "json"];
+        let to = ["-o", output.to_str().unwrap()];
+        inspect(&[&args[..], more, &to[..]].concat())
+            .timeout(std::time::Duration::from_secs(60))
+            .assert()
+            .success();
+        writer.join().unwrap();
+        serde_json::from_str::<Value>(&fs::read_to_string(&output).unwrap()).unwrap()
+    };
+    let options = run("--config", "config.toml", &[]);
+    assert_ne!(options["config"], "default");
+    assert_eq!(run("--models", "models.toml", &["--model", "mine"])["model_context_len"], 9_000);
+    // A session, too: what is written is a log then, because its text cannot be read again.
+    let (talk, to) = (fs::read("examples/long-talk.json").unwrap(), pipe.clone());
+    let writer = std::thread::spawn(move || fs::write(to, talk).unwrap());
+    let new = folder.join("new.log");
+    out(&["compact", pipe.to_str().unwrap(), "--apply", new.to_str().unwrap()]);
+    writer.join().unwrap();
+    assert!(out(&["history", new.to_str().unwrap()]).contains("Context compacted"));
 }
 
 #[test]

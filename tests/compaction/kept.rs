@@ -303,3 +303,36 @@ fn the_open_exchange_is_never_archived() {
         assert!(active.contains(&"m4".into()), "retain {messages}: {active:?}");
     }
 }
+
+/// H9: what a user's call gave back stays with the question that a compaction inside of its turn keeps, and the request for the
+/// summary holds no call that is not the model's.
+#[test]
+fn a_question_with_calls_keeps_their_results() {
+    let user = |id: &str| Message::user("I run it.").calls([ToolCall::new(id, "speed", "{}")]);
+    let steps =
+        (0..20).flat_map(|at| [call(&format!("c{at}")), Message::tool(format!("c{at}"), "x".repeat(200))]);
+    let mut log = Conversation::from([user("u"), Message::assistant("I wait."), Message::tool("u", "slow")]);
+    log.extend(steps);
+    log.push(Message::assistant("So it is slow."));
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    let request = asking(|log| PlanRequest::new(log).limits(RequestLimits::budget(1_000)));
+    for round in 1..4 {
+        let job = manager.compaction_now(request(&log)).unwrap().unwrap();
+        let sent = job.messages();
+        let calls = sent.iter().filter(|message| message.role() == Role::User);
+        assert!(calls.clone().all(|message| message.tool_calls().is_empty()), "{round}");
+        let record = manager.apply_compaction(&mut log, &job, "They measured.").unwrap();
+        let archived: u64 = record.archived.iter().map(|run| run.count).sum();
+        assert_eq!(archived, record.messages_archived);
+        let active = ids(&log);
+        assert_eq!(active[..2], ["m0", "m2"], "{round}: {active:?}");
+        let plan = manager.build_plan(&request(&log)).unwrap();
+        let included: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(included[..2], ["m0", "m2"], "{round}: {included:?}");
+        assert!(plan.notices.iter().any(|notice| notice.rule == "H9" && notice.ids.len() == 2));
+        for at in 0..20 {
+            log.push(call(&format!("d{round}.{at}")));
+            log.push(Message::tool(format!("d{round}.{at}"), "y".repeat(200)));
+        }
+    }
+}

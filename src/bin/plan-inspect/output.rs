@@ -112,6 +112,8 @@ fn create_by(path: &Path, write: impl Fn(&Path) -> Result<()>) -> Result<()> {
         path.file_name().with_context(|| format!("{} is no file", path.display()))?.into();
     name.push(format!(".{}.part", std::process::id()));
     let beside = path.with_file_name(name);
+    // Another machine that shares the folder may have given its process this number: its part is not ours to remove.
+    ensure!(!beside.exists(), "{} exists; expected nobody else to write it", beside.display());
     let cannot = || format!("{} cannot be written", path.display());
     if let Err(error) = write(&beside) {
         // It holds nothing that was confirmed; where it cannot even be removed, the error says enough.

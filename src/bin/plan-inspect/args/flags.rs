@@ -5,7 +5,7 @@
 use anyhow::Result;
 use clap::{Args, ColorChoice, ValueEnum, builder::NonEmptyStringValueParser};
 use context_window::{Config, ConfigLayers, FieldMap, LoadedConfig, Registry, RequestLimits};
-use std::{env, ffi::OsString, io, path::PathBuf};
+use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
 
 /// A session, and what its next prompt is planned for and with.
 #[derive(Debug, Clone, Args)]
@@ -47,12 +47,20 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// The files that are read for them: options, models, and the tokenizers that any of these name.
+    /// The files that are read for them: options, models, and what stands beside the tokenizers that any of these name.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
-        let tokenizers =
-            [Some(self.options.config()?.config.model.default.tokenizer), self.target.tokenizer.clone()];
-        let tokenizers = tokenizers.into_iter().flatten().chain(self.models.tokenizers()?).map(PathBuf::from);
-        Ok(self.options.file().into_iter().chain(self.models.models.clone()).chain(tokenizers).collect())
+        const BESIDE: [&str; 3] = ["tokenizer.json", "chat_template.jinja", "tokenizer_config.json"];
+        let of_options = &self.options.config()?.config.model.default.tokenizer;
+        let named = self.target.tokenizer.iter().chain([of_options]).chain(self.models.tokenizers()?);
+        let tokenizers = named.flat_map(|name| {
+            let path = PathBuf::from(name);
+            let beside = BESIDE.map(|name| path.with_file_name(name));
+            // A name of a tokenizer that is built in has nothing beside it.
+            let beside = beside.into_iter().filter(|_| path.is_file()).collect::<Vec<_>>();
+            [path].into_iter().chain(beside)
+        });
+        let named = self.options.file().into_iter().chain(self.models.models.clone());
+        Ok(named.chain(tokenizers).collect())
     }
 }
 
@@ -111,6 +119,9 @@ pub(crate) struct Options {
     /// Set one option, over everything else: --set rag.max_items=5
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     settings: Vec<(String, String)>,
+    /// Read once: a pipe has its text only once.
+    #[arg(skip)]
+    loaded: OnceLock<LoadedConfig>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -118,6 +129,9 @@ pub(crate) struct Models {
     /// Models of your own, over the built-in ones; see `plan-inspect models import`
     #[arg(long, value_name = "FILE")]
     models: Option<PathBuf>,
+    /// Read once: the registry, and the tokenizers that models of one's own name.
+    #[arg(skip)]
+    known: OnceLock<(Registry, Vec<String>)>,
 }
 
 impl Options {
@@ -127,7 +141,10 @@ impl Options {
     }
 
     /// Defaults ← preset ← file ← environment ← flags.
-    pub(crate) fn config(&self) -> Result<LoadedConfig> {
+    pub(crate) fn config(&self) -> Result<&LoadedConfig> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(loaded);
+        }
         let mut layers = ConfigLayers::new();
         if let Some(path) = self.file() {
             layers = layers.file(&path)?;
@@ -137,26 +154,35 @@ impl Options {
         layers = layers.environment(env::vars_os().filter_map(text));
         layers = layers.pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
         layers = layers.pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
-        Ok(layers.load()?)
+        let loaded = layers.load()?;
+        Ok(self.loaded.get_or_init(|| loaded))
     }
 }
 
 impl Models {
-    pub(crate) fn registry(&self) -> Result<Registry> {
-        let built_in = Registry::built_in()?;
-        Ok(match &self.models {
-            Some(path) => Registry::from_file(path)?.over(built_in),
-            None => built_in.clone(),
-        })
+    pub(crate) fn registry(&self) -> Result<&Registry> {
+        Ok(&self.known()?.0)
     }
-}
 
-impl Models {
     /// The tokenizers that models of one's own name.
-    fn tokenizers(&self) -> Result<Vec<String>> {
-        let Some(path) = &self.models else { return Ok(Vec::new()) };
-        let own = Registry::from_file(path)?;
-        Ok(own.entries().iter().filter_map(|entry| entry.tokenizer.clone()).collect())
+    fn tokenizers(&self) -> Result<&[String]> {
+        Ok(&self.known()?.1)
+    }
+
+    fn known(&self) -> Result<&(Registry, Vec<String>)> {
+        if let Some(known) = self.known.get() {
+            return Ok(known);
+        }
+        let built_in = Registry::built_in()?;
+        let known = match &self.models {
+            Some(path) => {
+                let own = Registry::from_file(path)?;
+                let tokenizers = own.entries().iter().filter_map(|entry| entry.tokenizer.clone()).collect();
+                (own.over(built_in), tokenizers)
+            }
+            None => (built_in.clone(), Vec::new()),
+        };
+        Ok(self.known.get_or_init(|| known))
     }
 }
 

@@ -87,9 +87,9 @@ fn write(path: &Path, args: &Compact, log: &Conversation, record: &Compaction) -
     if path.exists() {
         return Err(output::exists(path));
     }
-    // Standard input is read once.
-    let from_input = args.request.session.as_os_str() == "-";
-    let text = if from_input {
+    // Standard input and other pipes are read once.
+    let is_pipe = !args.request.session.is_file();
+    let text = if is_pipe {
         None
     } else {
         input::sessions(&args.request.session)?.with_compaction(args.request.id.as_deref(), record)?

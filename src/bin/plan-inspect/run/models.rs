@@ -14,8 +14,8 @@ use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
 pub(crate) fn run(command: &ModelsCommand, screen: &Screen) -> Result<ExitCode> {
     match command {
-        ModelsCommand::List { words, models, format } => list(words, &models.registry()?, *format, screen),
-        ModelsCommand::Show { name, models, format } => show(name, &models.registry()?, *format, screen),
+        ModelsCommand::List { words, models, format } => list(words, models.registry()?, *format, screen),
+        ModelsCommand::Show { name, models, format } => show(name, models.registry()?, *format, screen),
         ModelsCommand::Import { file, date, output } => import(file, date, output.as_deref()),
     }
     .map(|()| ExitCode::SUCCESS)

@@ -47,7 +47,7 @@ impl Subject {
             bail!("--follow: standard input is read once; expected a file that grows");
         }
         let prepared = Prepared::read(&args.request)?;
-        let config = args.request.terms.options.config()?;
+        let config = args.request.terms.options.config()?.clone();
         let against = match &args.against {
             Some(path) => {
                 let session = input::sessions(path)?
