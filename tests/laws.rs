@@ -437,3 +437,21 @@ fn plain_framing_prices_texts_alone() {
     assert_eq!(plan.total.n, 3 + (10 + 3) + (2 + 2) + 4 + 1 + state);
     assert!(plan.overhead.is_empty(), "{:?}", plan.overhead);
 }
+
+proptest! {
+    #![proptest_config(generate::cases(500, 20_000))]
+
+    /// N4: what is said of what was not counted is never less than counting it says.
+    #[test]
+    fn a_bound_is_never_less_than_the_count(session in generate::session()) {
+        let log = session.log();
+        let manager = session.manager();
+        let plan = manager.build_plan(&session.request(&log)).unwrap();
+        let counted = manager.build_plan(&session.request(&log).count_excluded()).unwrap();
+        for (bound, exact) in plan.excluded.iter().zip(&counted.excluded) {
+            prop_assert_eq!((&bound.id, bound.count), (&exact.id, exact.count));
+            let is_bound = bound.tokens.certainty == context_window::Certainty::UpperBound;
+            prop_assert!(!is_bound || bound.tokens.n >= exact.tokens.n, "{bound:?} {exact:?}");
+        }
+    }
+}
