@@ -326,3 +326,29 @@ fn a_message_inside_of_two_runs_is_named() {
     let expired = |id| (id, "out: budget", "out: ttl_expired");
     assert_eq!(changed, [("u0", "out: budget", "in: recent"), expired("a1"), expired("a2"), expired("a3")]);
 }
+
+/// Two logs that go apart inside of a run: what only one of them has is named, and what both have is not.
+#[test]
+fn messages_behind_the_point_where_two_logs_part_are_named() {
+    let log = |other: &str| {
+        let message = |at: usize| {
+            let id = if at < 4 { format!("a{at}") } else { format!("{other}{at}") };
+            let text = "words that have no room at all".to_owned();
+            if at % 2 == 0 {
+                context_window::Message::user(text)
+            } else {
+                context_window::Message::assistant(text)
+            }
+            .id(id)
+        };
+        Conversation::from((0..9).map(message).chain([context_window::Message::user("?").id("q")]))
+    };
+    let manager =
+        ContextWindowManager::new(Model::custom("m"), generate::bytes(), Default::default()).unwrap();
+    let (old, new) = (log("b"), log("c"));
+    let request = |log| PlanRequest::new(log).limits(RequestLimits::budget(20));
+    let diff = Diff::between((&manager, &request(&old)), (&manager, &request(&new))).unwrap();
+    let mut changed: Vec<&str> = diff.changes.iter().map(|change| change.id.as_str()).collect();
+    changed.sort_unstable();
+    assert_eq!(changed, ["b4", "b5", "b6", "b7", "b8", "c4", "c5", "c6", "c7", "c8"]);
+}
