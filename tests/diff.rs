@@ -334,7 +334,7 @@ fn messages_behind_the_point_where_two_logs_part_are_named() {
         let message = |at: usize| {
             let id = if at < 4 { format!("a{at}") } else { format!("{other}{at}") };
             let text = "words that have no room at all".to_owned();
-            if at % 2 == 0 {
+            if at.is_multiple_of(2) {
                 context_window::Message::user(text)
             } else {
                 context_window::Message::assistant(text)

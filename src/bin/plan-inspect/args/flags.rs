@@ -121,7 +121,7 @@ pub(crate) struct Options {
     settings: Vec<(String, String)>,
     /// Read once: a pipe has its text only once.
     #[arg(skip)]
-    loaded: OnceLock<LoadedConfig>,
+    loaded: OnceLock<Box<LoadedConfig>>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -131,7 +131,7 @@ pub(crate) struct Models {
     models: Option<PathBuf>,
     /// Read once: the registry, and the tokenizers that models of one's own name.
     #[arg(skip)]
-    known: OnceLock<(Registry, Vec<String>)>,
+    known: OnceLock<Box<(Registry, Vec<String>)>>,
 }
 
 impl Options {
@@ -155,7 +155,7 @@ impl Options {
         layers = layers.pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
         layers = layers.pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
         let loaded = layers.load()?;
-        Ok(self.loaded.get_or_init(|| loaded))
+        Ok(self.loaded.get_or_init(|| Box::new(loaded)))
     }
 }
 
@@ -182,7 +182,7 @@ impl Models {
             }
             None => (built_in.clone(), Vec::new()),
         };
-        Ok(self.known.get_or_init(|| known))
+        Ok(self.known.get_or_init(|| Box::new(known)))
     }
 }
 

@@ -21,8 +21,8 @@ fn show(options: &Options, origin: bool, format: DataFormat) -> Result<ExitCode>
     let loaded = options.config()?;
     let settings = loaded.config.settings();
     print(&match format {
-        DataFormat::Text => as_toml(&loaded, &settings, origin)?,
-        DataFormat::Json => as_json(&loaded, &settings)?,
+        DataFormat::Text => as_toml(loaded, &settings, origin)?,
+        DataFormat::Json => as_json(loaded, &settings)?,
     })?;
     Ok(ExitCode::SUCCESS)
 }
