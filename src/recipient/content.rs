@@ -27,6 +27,8 @@ pub(crate) struct Changes {
     pub(crate) name: bool,
     /// Reasoning is left out (rule H7).
     pub(crate) reasoning: bool,
+    /// Reasoning with nothing in it is left out: nothing is lost with it.
+    no_reasoning: bool,
     /// An empty result says so (rule H3).
     empty_result: bool,
     /// Arguments that are no JSON object are put into one (rule H6).
@@ -103,6 +105,12 @@ impl Recipient {
         let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
         let empty =
             role == Role::Tool && blank(message.text()) && message.content_parts().iter().all(blank_part);
+        let left_out = |which: fn(&Reasoning) -> bool| {
+            message
+                .reasonings()
+                .iter()
+                .any(|reasoning| which(reasoning) && !self.takes_back(reasoning, standing))
+        };
         Changes {
             fenced,
             renamed_role: role == Role::Developer && !accepts.developer && !fenced,
@@ -117,10 +125,8 @@ impl Recipient {
                 .iter()
                 .any(|part| matches!(self.unmarked_part(part), Cow::Owned(_))),
             name,
-            reasoning: message
-                .reasonings()
-                .iter()
-                .any(|reasoning| !reasoning.is_empty() && !self.takes_back(reasoning, standing)),
+            reasoning: left_out(|reasoning| !reasoning.is_empty()),
+            no_reasoning: left_out(Reasoning::is_empty),
             empty_result: empty && !accepts.empty_results,
             arguments: self.wants_objects()
                 && message.tool_calls().iter().any(|call| !is_object(&call.arguments)),
