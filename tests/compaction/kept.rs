@@ -306,6 +306,7 @@ fn the_open_exchange_is_never_archived() {
 
 /// H9: what a user's call gave back stays with the question that a compaction inside of its turn keeps, and the request for the
 /// summary holds no call that is not the model's.
+#[cfg(feature = "openai")]
 #[test]
 fn a_question_with_calls_keeps_their_results() {
     let user = |id: &str| Message::user("I run it.").calls([ToolCall::new(id, "speed", "{}")]);
