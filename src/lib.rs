@@ -107,41 +107,19 @@
 
 mod item;
 mod error;
-mod plain;
-mod size;
-mod file;
+mod text;
 mod message;
-mod config;
-mod wording;
 mod tokens;
-mod model;
-mod anchor;
-mod recipient;
-pub mod render;
-mod meter;
+mod config;
+mod provider;
 mod usage;
-mod reason;
 mod plan;
-mod prefix;
 mod conversation;
-mod request;
-mod repair;
-mod expiry;
-mod candidates;
-mod budget;
-mod select;
-mod assemble;
-mod planning;
-mod telemetry;
-mod manager;
-mod explain;
-mod diff;
+mod planner;
 mod compaction;
-mod replay;
+mod analysis;
+mod io;
 pub mod report;
-mod journal;
-mod session;
-mod retrieval;
 #[cfg(feature = "widgets")]
 pub mod widgets;
 
@@ -155,7 +133,10 @@ struct Readme;
 #[doc = include_str!("../docs/compaction.md")]
 struct CompactionPage;
 
-pub use anchor::{Anchor, PromptPiece, Target};
+pub use analysis::diff::{Cause, Change, Diff, Shown};
+pub use analysis::explain::{Explanation, Interval};
+pub use analysis::prefix::{Prefix, PrefixCause};
+pub use analysis::replay::{Replay, Step};
 #[cfg(feature = "genai")]
 pub use compaction::Summariser;
 pub use compaction::{CompactionRequest, CompactionState, ContextCall, Gate, Trigger};
@@ -168,29 +149,27 @@ pub use config::{
 pub use conversation::{
     Active, ArchivedBy, Compaction, CompactionKind, Conversation, Entry, Event, Row, Run,
 };
-pub use diff::{Cause, Change, Diff, Shown};
 pub use error::{Error, ErrorKind};
-pub use explain::{Explanation, Interval};
+pub use io::journal::{Journal, Torn, save_whole};
+pub use io::retrieval::FieldMap;
+pub use io::session::{Session, SessionFile};
 pub use item::{ItemId, PinnedItem, Priority, RagItem, Section, Source, Ttl};
-pub use journal::{Journal, Torn, save_whole};
-pub use manager::ContextWindowManager;
 pub use message::{Framing, Message, Part, Prompt, Reasoning, Role, Tool, ToolCall};
-#[cfg(feature = "chat-template")]
-pub use model::ChatTemplate;
-pub use model::{
-    CacheKind, CacheRule, CallIds, Counts, Demands, KeptReasoning, Limits, LimitsSource, Model, ModelEntry,
-    Price, Registry, RequestLimits, SystemPlace,
-};
+pub use plan::anchor::{Anchor, PromptPiece, Target};
+pub use plan::reason::{ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
 pub use plan::{
     BudgetSource, ContextPlan, Decision, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
     SectionUse,
 };
-pub use prefix::{Prefix, PrefixCause};
-pub use reason::{ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
-pub use replay::{Replay, Step};
-pub use request::PlanRequest;
-pub use retrieval::FieldMap;
-pub use session::{Session, SessionFile};
+pub use planner::manager::ContextWindowManager;
+pub use planner::request::PlanRequest;
+#[cfg(feature = "chat-template")]
+pub use provider::model::ChatTemplate;
+pub use provider::model::{
+    CacheKind, CacheRule, CallIds, Counts, Demands, KeptReasoning, Limits, LimitsSource, Model, ModelEntry,
+    Price, Registry, RequestLimits, SystemPlace,
+};
+pub use provider::render;
 pub use tokens::{Certainty, TokenCount, TokenCounter};
 pub use usage::{
     ContextEvent, ContextStats, ContextUsage, Level, Margin, Report, StopReason, Usage, is_context_overflow,

@@ -4,7 +4,7 @@
 use crate::{
     error::Error,
     message::{Message, Role},
-    size,
+    text::size,
     tokens::TokenCounter,
 };
 use indexmap::IndexMap;

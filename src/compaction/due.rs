@@ -5,9 +5,8 @@ use crate::{
     config::CompactionOptions,
     conversation::Conversation,
     error::{Error, ErrorKind},
-    manager::ContextWindowManager,
     message::Role,
-    request::PlanRequest,
+    planner::{manager::ContextWindowManager, request::PlanRequest},
     usage::reaches,
 };
 use serde::Serialize;

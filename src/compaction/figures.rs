@@ -1,11 +1,10 @@
 //! How full the window is, of everything that could be sent but documents and state (rules U2, U4).
 
 use crate::{
-    anchor::Steady,
     error::Error,
-    manager::ContextWindowManager,
-    model::Limits,
-    request::PlanRequest,
+    plan::anchor::Steady,
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+    provider::model::Limits,
     usage::{ContextStats, ContextUsage},
 };
 

@@ -5,7 +5,8 @@ use super::{
     weights::{Turn, Weights},
 };
 use crate::{
-    config::CompactionOptions, conversation::Conversation, error::Error, item::ItemId, reason::ExcludedReason,
+    config::CompactionOptions, conversation::Conversation, error::Error, item::ItemId,
+    plan::reason::ExcludedReason,
 };
 use std::ops::Range;
 

@@ -2,8 +2,12 @@
 
 use super::{digest, kept::Kept};
 use crate::{
-    anchor::Steady, conversation::Active, error::Error, expiry::Fate, manager::ContextWindowManager,
-    message::Message, request::PlanRequest, wording,
+    conversation::Active,
+    error::Error,
+    message::Message,
+    plan::anchor::Steady,
+    planner::{expiry::Fate, manager::ContextWindowManager, request::PlanRequest},
+    provider::wording,
 };
 
 /// What the request is made of, in the order of the prompt.

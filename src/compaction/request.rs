@@ -10,13 +10,11 @@ use crate::{
     conversation::{CompactionKind, Conversation},
     error::{Error, Repr},
     item::{ItemId, PinnedItem, Ttl},
-    manager::ContextWindowManager,
     message::{Message, Prompt, Role, Tool},
-    model::RequestLimits,
-    request::PlanRequest,
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+    provider::{model::RequestLimits, wording},
     tokens::TokenCount,
     usage::ContextEvent,
-    wording,
 };
 /// How often a request that does not fit is made smaller (rule C8).
 const TRIES: u8 = 5;

@@ -5,7 +5,10 @@ use super::{
     kept::Kept,
     weights::{Turn, Weights},
 };
-use crate::{error::Error, manager::ContextWindowManager, request::PlanRequest};
+use crate::{
+    error::Error,
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+};
 
 /// Where the window begins once enough is dropped: turns, the oldest first, then exchanges of the oldest kept turn, until no
 /// trigger fires or nothing more can go. The first message that is kept is a user message; none where nothing can go.

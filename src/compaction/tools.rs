@@ -4,11 +4,10 @@ use super::CompactionState;
 use crate::{
     conversation::Conversation,
     error::Error,
-    manager::ContextWindowManager,
     message::{Message, Tool, ToolCall},
-    model::RequestLimits,
-    request::PlanRequest,
-    size,
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+    provider::model::RequestLimits,
+    text::size,
 };
 use serde_json::{Value, json};
 

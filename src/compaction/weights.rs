@@ -1,14 +1,15 @@
 //! What every part of the active conversation costs, counted in full: what is kept and what is freed is reckoned with it.
 
 use crate::{
-    anchor::Steady,
-    candidates::{Results, Scale, Unit},
     conversation::Conversation,
     error::Error,
-    manager::ContextWindowManager,
-    model::Limits,
-    plan::BudgetSource,
-    request::PlanRequest,
+    plan::{BudgetSource, anchor::Steady},
+    planner::{
+        candidates::{Results, Scale, Unit},
+        manager::ContextWindowManager,
+        request::PlanRequest,
+    },
+    provider::model::Limits,
 };
 
 /// The active conversation, weighed.

@@ -3,7 +3,7 @@
 use super::{Config, presets, validate::Fault};
 use crate::{
     error::{Error, Repr, Snippet},
-    file, plain,
+    text::{file, plain},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, ops::Range, path::Path, sync::LazyLock};

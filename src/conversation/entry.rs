@@ -3,9 +3,9 @@
 
 use super::{Compaction, Conversation, Note, ids::Owner};
 use crate::{
-    anchor::Anchor,
     item::{ItemId, PinnedItem, Priority, Ttl},
     message::Message,
+    plan::anchor::Anchor,
     usage::{Level, Usage},
 };
 use serde::{Deserialize, Serialize};

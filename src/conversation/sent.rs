@@ -2,7 +2,7 @@
 
 use super::{Conversation, Event};
 use crate::{
-    anchor::{Anchor, Target},
+    plan::anchor::{Anchor, Target},
     usage::Report,
 };
 

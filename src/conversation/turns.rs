@@ -2,7 +2,7 @@
 
 use crate::{
     message::{Message, Role},
-    meter,
+    provider::meter,
 };
 use smol_str::SmolStr;
 use std::{

@@ -1,7 +1,7 @@
 //! What is active and what is archived: a fold over the log's compactions and rewinds (rule C1).
 
 use super::Compaction;
-use crate::reason::ExcludedReason;
+use crate::plan::reason::ExcludedReason;
 use std::ops::Range;
 
 /// Which messages are no longer sent, and where summaries stand for them.

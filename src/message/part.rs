@@ -31,7 +31,7 @@ impl Part {
     /// The JSON of a part of an unknown type.
     pub(crate) fn opaque(&self) -> Option<serde_json::Value> {
         match self {
-            Self::Opaque { json, .. } => crate::size::tree(json),
+            Self::Opaque { json, .. } => crate::text::size::tree(json),
             Self::Text(_) | Self::Image { .. } => None,
         }
     }

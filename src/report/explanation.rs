@@ -2,9 +2,9 @@
 
 use super::{brief, printable, row};
 use crate::{
-    explain::{Explanation, Interval},
+    analysis::explain::{Explanation, Interval},
     item::ItemId,
-    plain::grouped,
+    text::plain::grouped,
     tokens::TokenCount,
 };
 use std::fmt::{self, Write};

@@ -1,15 +1,15 @@
 //! The plan's JSON: serialise-only types, `version` is the contract.
 
 use crate::{
+    analysis::prefix::Prefix,
     item::{ItemId, Priority, Section, Source, Ttl},
     message::{Framing, Role},
-    model::LimitsSource,
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
         SectionUse,
+        reason::{IncludedReason, Numbers},
     },
-    prefix::Prefix,
-    reason::{IncludedReason, Numbers},
+    provider::model::LimitsSource,
     tokens::Certainty,
     usage::{ContextUsage, Level, Margin},
 };

@@ -2,11 +2,13 @@
 
 use super::{columns, grouped, printable};
 use crate::{
+    analysis::prefix::{Prefix, PrefixCause},
     item::{Priority, Section, Source, Ttl},
     message::Role,
-    plan::{ContextPlan, Decision, ExcludedItem, PlannedItem},
-    prefix::{Prefix, PrefixCause},
-    reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
+    plan::{
+        ContextPlan, Decision, ExcludedItem, PlannedItem,
+        reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
+    },
     tokens::{Certainty, TokenCount},
 };
 use std::fmt::Write as _;

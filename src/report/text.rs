@@ -7,8 +7,8 @@ use super::{
     words::{self, signed, tenths},
 };
 use crate::{
-    plain::per_cent,
     plan::{ContextPlan, Decision, SectionUse},
+    text::plain::per_cent,
     usage::Level,
 };
 use std::fmt;

@@ -1,7 +1,9 @@
 //! How full the window is: two figures, never one (rule U2), and what an application is told about it (rule C10).
 
 use super::{Level, Usage};
-use crate::{config::UsageOptions, item::ItemId, model::Limits, plain::per_cent, tokens::TokenCount};
+use crate::{
+    config::UsageOptions, item::ItemId, provider::model::Limits, text::plain::per_cent, tokens::TokenCount,
+};
 use serde::Serialize;
 
 /// What fills the window. *Pressure* is what the conversation would take if all of it were sent: system texts, tools, pins

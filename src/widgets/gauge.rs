@@ -2,8 +2,8 @@
 
 use super::{Theme, draw_bar};
 use crate::{
-    plain::{grouped, per_cent},
     plan::SectionUse,
+    text::plain::{grouped, per_cent},
 };
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 

@@ -3,8 +3,8 @@
 use super::{Theme, draw_lines};
 use crate::{
     conversation::Compaction,
-    plain::grouped,
     report::{self, fitted, wrapped},
+    text::plain::grouped,
 };
 use ratatui_core::{buffer::Buffer, layout::Rect, text::Line, widgets::Widget};
 use unicode_width::UnicodeWidthStr;

@@ -3,10 +3,9 @@
 use super::Theme;
 use crate::{
     item::Source,
-    plain::grouped,
-    plan::{ContextPlan, Decision},
-    reason::IncludedReason,
+    plan::{ContextPlan, Decision, reason::IncludedReason},
     report::{self, RowText, fitted, fitted_id},
+    text::plain::grouped,
 };
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::StatefulWidget};
 use unicode_width::UnicodeWidthStr;

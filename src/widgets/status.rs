@@ -2,8 +2,8 @@
 
 use super::{Theme, draw_lines};
 use crate::{
-    plain::{grouped, per_cent},
     report,
+    text::plain::{grouped, per_cent},
     usage::{ContextUsage, Level},
 };
 use ratatui_core::{

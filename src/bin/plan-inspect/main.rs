@@ -1,21 +1,22 @@
 //! Shows what a planner makes of a session: what goes into the prompt, what does not, and why.
 
-mod args;
 mod body;
 mod change;
-mod fold;
-mod input;
+mod wrap;
 mod interrupt;
 mod json;
 mod output;
-mod prepared;
 mod progress;
+mod input;
 mod prompt;
-mod run;
-mod said;
-mod say;
+mod message_text;
+mod stdout;
+mod stderr;
 mod table;
+mod args;
+mod prepared;
 mod tui;
+mod run;
 
 use anyhow::{Context, Error};
 use std::{
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            say::error(&error);
+            stderr::error(&error);
             ExitCode::from(2)
         }
     }

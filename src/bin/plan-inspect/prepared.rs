@@ -2,7 +2,7 @@
 
 use crate::{
     args::{self, Documents, Provider, Terms},
-    input, say,
+    input, stderr,
 };
 use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
@@ -67,14 +67,16 @@ impl Prepared {
             let name = report::brief(&self.model.name);
             let near = self.model.near.as_ref().map(|near| format!("; did you mean `{near}`?"));
             let near = near.unwrap_or_default();
-            say::note(&format!("model `{name}` is not in the registry: its limits are the defaults{near}"));
+            stderr::note(&format!(
+                "model `{name}` is not in the registry: its limits are the defaults{near}"
+            ));
         }
     }
 
     /// Keys of the session that are not read, where one that is may have been meant.
     pub(crate) fn hint(&self) {
         for (key, meant) in self.session.unread_keys() {
-            say::note(&format!("the session's key `{key}` is not read; did you mean `{meant}`?"));
+            stderr::note(&format!("the session's key `{key}` is not read; did you mean `{meant}`?"));
         }
         say_ignored(&self.session);
     }
@@ -82,7 +84,7 @@ impl Prepared {
 
 /// What of a session is not used.
 pub(crate) fn say_ignored(session: &Session) {
-    session.ignored().iter().for_each(|what| say::note(what));
+    session.ignored().iter().for_each(|what| stderr::note(what));
 }
 
 /// What a retriever answered.

@@ -4,8 +4,7 @@
 use super::{CompactionRequest, Provider};
 use crate::{
     message::{Message, Role, Tool, ToolCall},
-    recipient::conformed,
-    wording,
+    provider::{conform::conformed, wording},
 };
 use genai::chat::{
     self, ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ToolChoice, ToolResponse,

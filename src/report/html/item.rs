@@ -5,13 +5,12 @@ use super::{
     shown::{Piece, Texts, visible},
 };
 use crate::{
-    explain::Explanation,
+    analysis::explain::Explanation,
     item::{ItemId, Priority, Section, Source, Ttl},
-    plain::grouped,
-    plan::{Decision, ExcludedItem, PlannedItem},
-    reason::ExcludedReason,
+    plan::{Decision, ExcludedItem, PlannedItem, reason::ExcludedReason},
+    planner::request::PlanRequest,
     report::{self, row},
-    request::PlanRequest,
+    text::plain::grouped,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};

@@ -3,7 +3,7 @@
 
 use crate::{
     message::{Message, Part},
-    plain::grouped,
+    text::plain::grouped,
 };
 use serde::Serialize;
 use std::fmt::Write as _;

@@ -4,7 +4,7 @@ use super::{
     Html,
     bar::{Bar, percent},
 };
-use crate::{plain::grouped, plan::ContextPlan, report::row::number};
+use crate::{plan::ContextPlan, report::row::number, text::plain::grouped};
 use serde::Serialize;
 
 /// Prompts that are shown, the newest ones.

@@ -9,13 +9,13 @@ use super::{
 };
 use crate::{
     item::Section,
-    plain::grouped,
     plan::{ContextPlan, Notice, Overflow},
     report::{
         remedy,
         row::{number, repeats, short},
         words::{self, signed, tenths},
     },
+    text::plain::grouped,
     usage::Level,
 };
 use serde::Serialize;

@@ -1,13 +1,13 @@
 //! `plan-inspect compact`: what a compaction would archive, keep and ask for, and the same done in a new file.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{Compact, DataFormat, Screen},
     body::{body, messages},
-    fold::folded,
     input, json, output,
     prepared::Prepared,
-    say,
+    stderr,
+    wrap::folded,
 };
 use anyhow::{Result, bail};
 use context_window::{
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     };
     if let Some(path) = &args.apply {
         write(path, args, &log, &record)?;
-        say::note(&format!("written to {}", path.display()));
+        stderr::note(&format!("written to {}", path.display()));
     }
     print(&text)?;
     prepared.hint();

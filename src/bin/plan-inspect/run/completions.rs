@@ -1,8 +1,8 @@
 //! `plan-inspect completions`: what a shell needs to complete our command lines. `plan` may be left out, which the scripts
 //! of clap do not know: where no command stands, bash, zsh and fish are told that `plan` is meant.
 
-use super::print;
 use crate::args::Cli;
+use crate::stdout::print;
 use anyhow::Result;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;

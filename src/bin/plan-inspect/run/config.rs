@@ -1,6 +1,6 @@
 //! `plan-inspect config show`: the options in force, and where each came from.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{ConfigCommand, DataFormat, Options},
     json,

@@ -1,6 +1,6 @@
 //! `plan-inspect diff`: two plans, and why they differ.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{DataFormat, Diff, Screen},
     change, input, json,

@@ -1,13 +1,13 @@
 //! `plan-inspect explain`: why an item is in or out, and which budgets would change that.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{DataFormat, Explain, Screen},
-    fold::folded,
     json,
     prepared::Prepared,
     progress::Progress,
     table::{Align, Table},
+    wrap::folded,
 };
 use anyhow::Result;
 use context_window::{ContextPlan, Explanation, Remedy, report};

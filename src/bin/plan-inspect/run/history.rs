@@ -1,11 +1,11 @@
 //! `plan-inspect history`: everything that was said, with a marker wherever messages were archived.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{History, HistoryFormat, Screen},
     input, json,
+    message_text::{lines, shown},
     prepared::say_ignored,
-    said::{lines, shown},
 };
 use anyhow::Result;
 use context_window::{ArchivedBy, Conversation, Row, report};

@@ -1,6 +1,6 @@
 //! `plan-inspect man`: the manual, a page a command.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{Cli, Man},
     output::save,

@@ -1,12 +1,12 @@
 //! `plan-inspect models`: the registry, one entry of it, and a registry from a public catalogue.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{DataFormat, ModelsCommand, Screen},
-    fold::folded,
     input, json,
     output::Outputs,
     table::{Align, Table},
+    wrap::folded,
 };
 use anyhow::{Result, bail};
 use context_window::{ModelEntry, Registry, report};

@@ -1,13 +1,13 @@
 //! `plan-inspect [plan]`: read, plan, print.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{CertaintyAsked, Format, Plan, Screen},
     body::body,
-    input, json,
+    input, json, message_text,
     output::Outputs,
     prepared::Prepared,
-    said, say,
+    stderr,
 };
 use anyhow::{Result, bail};
 use context_window::{ContextPlan, Model, PlanRequest, render, report};
@@ -72,7 +72,7 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
     let small = session.log.messages().len() + session.rag.len() <= EXPLAINED;
     let explanations = if small { prepared.manager.explain_all(request)? } else { Vec::new() };
     if !small {
-        say::note(&format!(
+        stderr::note(&format!(
             "more than {} messages and documents: the page explains no rows, `plan-inspect explain` does",
             report::grouped(EXPLAINED as u64)
         ));
@@ -93,8 +93,8 @@ fn is_text_for_a_model(args: &Plan, model: &Model) -> bool {
 fn shown(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| match line.strip_suffix('\n') {
-            Some(line) => said::shown(line) + "\n",
-            None => said::shown(line),
+            Some(line) => message_text::shown(line) + "\n",
+            None => message_text::shown(line),
         })
         .collect()
 }
@@ -121,18 +121,18 @@ fn say_breakpoints(format: Format, marks: usize) {
         (Format::Messages, marks) => format!("{marks} marked"),
         _ => "they show in the messages; expected --format messages".into(),
     };
-    say::note(&format!("breakpoints: {said}"));
+    stderr::note(&format!("breakpoints: {said}"));
 }
 
 /// What a request body cannot say, on standard error.
 fn say_beside(plan: &ContextPlan) {
     if let Some(overflow) = &plan.overflow {
         let over = report::grouped(overflow.tokens);
-        say::note(&format!("over budget by {over} tokens; the text report says what would help"));
+        stderr::note(&format!("over budget by {over} tokens; the text report says what would help"));
     }
     for notice in &plan.notices {
         let ids: Vec<String> = notice.ids.iter().map(|id| report::brief(id.as_str())).collect();
         let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
-        say::note(&format!("{} {at}{}", notice.rule, notice.text));
+        stderr::note(&format!("{} {at}{}", notice.rule, notice.text));
     }
 }

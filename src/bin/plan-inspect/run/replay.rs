@@ -1,6 +1,6 @@
 //! `plan-inspect replay`: every prompt of a session, one after another, and what they come to.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{Replay, ReplayFormat, Screen},
     input, json,

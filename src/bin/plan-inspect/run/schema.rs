@@ -1,7 +1,7 @@
 //! `plan-inspect schema`: what plans, sessions and option files are made of, as JSON Schema.
 
-use super::print;
 use crate::args::SchemaOf;
+use crate::stdout::print;
 use anyhow::Result;
 use std::process::ExitCode;
 

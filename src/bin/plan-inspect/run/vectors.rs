@@ -1,6 +1,6 @@
 //! `plan-inspect vectors`: sessions of given sizes, planned and compared with what they expect. See tests/vectors/README.md.
 
-use super::print;
+use crate::stdout::print;
 use crate::{
     args::{DataFormat, Vectors},
     json,

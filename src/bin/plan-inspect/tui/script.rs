@@ -133,14 +133,6 @@ fn key(name: &str) -> Option<KeyEvent> {
     }))
 }
 
-/// Columns and lines, as in 120x40.
-pub(crate) fn size(text: &str) -> Result<(u16, u16), String> {
-    let sides =
-        text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
-    let sides = sides.filter(|(width, height)| (1..=1_000).contains(width) && (1..=1_000).contains(height));
-    sides.ok_or_else(|| "expected columns and lines up to 1000, as in 120x40".into())
-}
-
 /// Draws once, after these keys, and hands the picture over as text.
 pub(crate) fn print(app: App, keys: &str) -> Result<String> {
     let mut script = Script::open(app);

@@ -3,7 +3,7 @@
 use super::{
     ask::{At, Mark, Past, Planned, Question},
     filter::{self, Filter},
-    sought::Sought,
+    search::Search,
     subject::Subject,
     what_if::{Saved, WhatIf},
 };
@@ -190,7 +190,7 @@ pub(crate) struct App {
     /// Compactions that are expanded in the log.
     pub(crate) open: BTreeSet<u32>,
     /// What is looked for in the log.
-    pub(crate) sought: Sought,
+    pub(crate) sought: Search,
     /// Where in the log the search began.
     pub(crate) sought_from: usize,
     pub(crate) follow: Follow,
@@ -240,7 +240,7 @@ impl App {
             config: Cursor::default(),
             log: Cursor { selected: usize::MAX, offset: 0 },
             open: BTreeSet::new(),
-            sought: Sought::default(),
+            sought: Search::default(),
             sought_from: 0,
             follow: Follow::No,
             unread: false,

@@ -3,8 +3,8 @@
 use crate::{
     args::Tui,
     input,
+    message_text::{call, lines},
     prepared::Prepared,
-    said::{call, lines},
 };
 use anyhow::{Result, bail};
 use context_window::{Conversation, Decision, ItemId, LoadedConfig, Message, Part, Row, Session};

@@ -2,7 +2,7 @@
 
 use super::super::{
     filter::Filter,
-    sought::Sought,
+    search::Search,
     state::{App, Show, View},
 };
 use super::moves::step;
@@ -10,7 +10,7 @@ use super::moves::step;
 /// Filters the plan's rows, or looks for a text in the log.
 pub(super) fn search(app: &mut App, text: &str) {
     if app.view == View::Log {
-        app.sought = Sought::new(text);
+        app.sought = Search::new(text);
         app.note.clear();
         // Every letter that is typed looks again from where it began.
         app.log.selected = app.sought_from.min(app.subject.rows.len().saturating_sub(1));

@@ -64,7 +64,7 @@ fn text(app: &App) -> Text<'static> {
         if let Some(LogRow::Message { position, .. }) = app.subject.rows.get(app.log.selected) {
             let message = &app.subject.session().log.messages()[*position];
             lines.push(Line::styled(message.role().name(), app.theme.heading));
-            lines.extend(body(&crate::said::lines(message, true).join("\n")));
+            lines.extend(body(&crate::message_text::lines(message, true).join("\n")));
         }
         return Text::from(lines);
     }
@@ -122,7 +122,7 @@ fn body(text: &str) -> Vec<Line<'static>> {
     let shown = text.char_indices().nth(SHOWN).map_or(text, |(at, _)| &text[..at]);
     let mut lines: Vec<Line<'static>> = Vec::new();
     for line in shown.lines() {
-        lines.push(Line::raw(crate::said::shown(line)));
+        lines.push(Line::raw(crate::message_text::shown(line)));
     }
     if shown.len() < text.len() {
         let rest = report::grouped((text.len() - shown.len()) as u64);

@@ -1,0 +1,287 @@
+//! What differs between two plans, and the one input that each difference comes from.
+
+use crate::{
+    error::Error,
+    item::{ItemId, Source},
+    plan::{ContextPlan, Decision},
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+mod states;
+mod world;
+
+use states::{States, shared};
+use world::{Input, Worlds};
+
+/// Every change between two plans.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Diff {
+    /// In the order of the second plan: what is in, what is out, then what is no longer there.
+    pub changes: Vec<Change>,
+}
+
+/// One item that another thing became of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Change {
+    /// Its id.
+    pub id: ItemId,
+    /// Whether it is a document: their ids are a namespace of their own.
+    pub document: bool,
+    /// What became of it before: `in: REASON`, `out: REASON` or `absent`.
+    pub from: String,
+    /// What becomes of it now; with `, another text` where only what is sent for it differs.
+    pub to: String,
+    /// The input that this comes from.
+    pub cause: Cause,
+    /// What planning again has shown of that.
+    pub shown: Shown,
+}
+
+/// The input that a change comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// The item came; or others that came, went or have another text make or take room.
+    NewItem,
+    /// The item went.
+    RemovedItem,
+    /// The item has another text.
+    ChangedItem,
+    /// A TTL fell, or was set.
+    Expiry,
+    /// Limits or margin.
+    Budget,
+    /// Something was pinned or unpinned.
+    Pin,
+    /// The priority of a pin.
+    Priority,
+    /// The score or origin of a document.
+    Score,
+    /// A broken history was mended in another way: a made-up result came or went.
+    Repair,
+    /// The model, its wire form or the tokenizer.
+    Model,
+    /// Messages were archived, or a rewind took them away or brought them back.
+    Compaction,
+    /// The options of the planner.
+    Config,
+    /// What the last prompt was: where its window started, which documents it held (rule S5).
+    LastPrompt,
+}
+
+/// What planning again with only one input changed has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Shown {
+    /// From the first request, this input alone makes the change.
+    Alone,
+    /// In the second request, without this input's change it is not made.
+    Needed,
+    /// Neither: it takes several inputs, and when they change one after the other this is the last one it takes.
+    Last,
+}
+
+impl Cause {
+    /// Its name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NewItem => "new_item",
+            Self::RemovedItem => "removed_item",
+            Self::ChangedItem => "changed_item",
+            Self::Expiry => "expiry",
+            Self::Budget => "budget",
+            Self::Pin => "pin",
+            Self::Priority => "priority",
+            Self::Score => "score",
+            Self::Repair => "repair",
+            Self::Model => "model",
+            Self::Compaction => "compaction",
+            Self::Config => "config",
+            Self::LastPrompt => "last_prompt",
+        }
+    }
+}
+
+impl Diff {
+    /// Compares two plans by their inputs. Every item of which something else has become is a change of its own, those inside
+    /// of a run of messages that are out for one reason too.
+    ///
+    /// # Errors
+    ///
+    /// Whatever planning the two requests runs into; mixtures of them that make no plan only show nothing.
+    pub fn between(
+        before: (&ContextWindowManager, &PlanRequest<'_>),
+        after: (&ContextWindowManager, &PlanRequest<'_>),
+    ) -> Result<Self, Error> {
+        let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
+        let worlds = Worlds { before, after };
+        let states = (States::of(&plans.0, before.1), States::of(&plans.1, after.1));
+        let shared = shared(before.1.log, after.1.log);
+        let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
+        let mut seen = BTreeSet::new();
+        let mut changed: Vec<(Item, State, State)> = Vec::new();
+        for item in items {
+            if !seen.insert(item.clone()) {
+                continue;
+            }
+            let (from, to) = (State::of(states.0.row(&item)), State::of(states.1.row(&item)));
+            if from != to {
+                changed.push((item, from, to));
+            }
+        }
+        if changed.is_empty() {
+            return Ok(Self { changes: Vec::new() });
+        }
+        let trials = Trials::run(&worlds);
+        let trials = trials.indexed(&worlds);
+        let change = |(item, from, to): (Item, State, State)| {
+            let (input, shown) = trials.cause_of(&item, &from, &to);
+            let cause = cause(input, &from, &to);
+            let with = if from.words == to.words { ", another text" } else { "" };
+            let to = format!("{}{with}", to.words);
+            Change { id: item.id, document: item.document, from: from.words, to, cause, shown }
+        };
+        Ok(Self { changes: changed.into_iter().map(change).collect() })
+    }
+}
+
+/// An item by its namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Item {
+    id: ItemId,
+    document: bool,
+}
+
+/// What became of an item.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    /// In the words of a change.
+    words: String,
+    /// A hash of what is sent for it.
+    sent: Option<String>,
+    /// Whether nobody wrote it.
+    made_up: bool,
+}
+
+impl State {
+    fn of(row: Option<Decision<'_>>) -> Self {
+        match row {
+            Some(Decision::Included(row)) => Self {
+                words: format!("in: {}", row.reason.name()),
+                sent: Some(row.hash()),
+                made_up: row.source == Source::Synthetic,
+            },
+            Some(Decision::Excluded(row)) => {
+                Self { words: format!("out: {}", row.reason.name()), sent: None, made_up: false }
+            }
+            None => Self { words: ABSENT.into(), sent: None, made_up: false },
+        }
+    }
+}
+
+/// The word for an item that a plan knows nothing of.
+const ABSENT: &str = "absent";
+
+fn cause(input: Input, from: &State, to: &State) -> Cause {
+    match input {
+        Input::Items if from.made_up || to.made_up => Cause::Repair,
+        Input::Items if to.words == ABSENT => Cause::RemovedItem,
+        Input::Items if from.words == to.words => Cause::ChangedItem,
+        Input::Items => Cause::NewItem,
+        Input::Model => Cause::Model,
+        Input::Config => Cause::Config,
+        Input::Budget => Cause::Budget,
+        Input::Pins => Cause::Pin,
+        Input::Priorities => Cause::Priority,
+        Input::Lifetimes => Cause::Expiry,
+        Input::Scores => Cause::Score,
+        Input::Archived => Cause::Compaction,
+        Input::LastPrompt => Cause::LastPrompt,
+    }
+}
+
+/// Plans of mixtures of two requests.
+struct Trials {
+    inputs: Vec<Input>,
+    /// With only this input changed.
+    alone: Vec<Trial>,
+    /// With everything but this input changed.
+    without: Vec<Trial>,
+    /// With this input and those before it changed.
+    steps: Vec<Trial>,
+}
+
+/// One mixture: its plan, if it makes one, and whether its items are those of the second request.
+struct Trial {
+    plan: Option<ContextPlan>,
+    later_items: bool,
+}
+
+impl Trials {
+    fn run(worlds: &Worlds<'_>) -> Self {
+        let inputs = worlds.differing();
+        let trial =
+            |after: &[Input]| Trial { plan: worlds.plan(after), later_items: after.contains(&Input::Items) };
+        let others =
+            |input: &Input| inputs.iter().copied().filter(|other| other != input).collect::<Vec<Input>>();
+        Self {
+            alone: inputs.iter().map(|input| trial(&[*input])).collect(),
+            without: inputs.iter().map(|input| trial(&others(input))).collect(),
+            steps: (0..=inputs.len()).map(|n| trial(&inputs[..n])).collect(),
+            inputs,
+        }
+    }
+
+    /// The same, ready to be asked about many items.
+    fn indexed<'t>(&'t self, worlds: &Worlds<'t>) -> Indexed<'t> {
+        let states = |trials: &'t [Trial]| {
+            let of = |trial: &'t Trial| {
+                let request = if trial.later_items { worlds.after.1 } else { worlds.before.1 };
+                trial.plan.as_ref().map(|plan| States::of(plan, request))
+            };
+            trials.iter().map(of).collect()
+        };
+        Indexed {
+            inputs: &self.inputs,
+            alone: states(&self.alone),
+            without: states(&self.without),
+            steps: states(&self.steps),
+        }
+    }
+}
+
+/// What became of every item in each mixture; none of one that makes no plan.
+struct Indexed<'t> {
+    inputs: &'t [Input],
+    alone: Vec<Option<States<'t>>>,
+    without: Vec<Option<States<'t>>>,
+    steps: Vec<Option<States<'t>>>,
+}
+
+impl Indexed<'_> {
+    /// The one input that a change comes from: one that makes it alone, else one without which it is not made, else the
+    /// last one it takes.
+    fn cause_of(&self, item: &Item, from: &State, to: &State) -> (Input, Shown) {
+        let is = |states: &Option<States<'_>>, wanted: &State| {
+            states.as_ref().is_some_and(|states| State::of(states.row(item)) == *wanted)
+        };
+        let alone = self.alone.iter().position(|trial| is(trial, to));
+        let needed = || self.without.iter().position(|trial| is(trial, from));
+        let last = || {
+            let comes = |at: &usize| !is(&self.steps[*at], to) && is(&self.steps[at + 1], to);
+            (0..self.inputs.len()).rev().find(comes)
+        };
+        let found = alone.map(|at| (at, Shown::Alone));
+        let found = found.or_else(|| needed().map(|at| (at, Shown::Needed)));
+        let found = found.or_else(|| last().map(|at| (at, Shown::Last)));
+        // Two requests without a difference make one plan.
+        found.map_or((Input::Items, Shown::Last), |(at, shown)| (self.inputs[at], shown))
+    }
+}

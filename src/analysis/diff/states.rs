@@ -1,0 +1,107 @@
+//! What became of every item of one plan: of those that rows name, and of those that stand inside of runs.
+
+use super::Item;
+use crate::{
+    conversation::Conversation,
+    item::{ItemId, Section},
+    plan::{ContextPlan, Decision, ExcludedItem},
+    planner::request::PlanRequest,
+};
+use std::{collections::BTreeMap, ops::Range};
+
+/// A plan by its items. The rows of a plan name the first and the last message of a run; those between are found by their
+/// places in the log.
+pub(super) struct States<'a> {
+    plan: &'a ContextPlan,
+    log: &'a Conversation,
+    rows: BTreeMap<(bool, &'a ItemId), Decision<'a>>,
+    /// In the order of their places.
+    runs: Vec<(Range<u32>, &'a ExcludedItem)>,
+}
+
+impl<'a> States<'a> {
+    pub(super) fn of(plan: &'a ContextPlan, request: &'a PlanRequest<'_>) -> Self {
+        let log = request.log;
+        let mut rows = BTreeMap::new();
+        // Of two rows of one id the first counts: what is in before what is out.
+        for row in &plan.included {
+            rows.entry((row.section == Section::Rag, &row.id)).or_insert(Decision::Included(row));
+        }
+        for row in &plan.excluded {
+            for id in [Some(&row.id), row.last_id.as_ref()].into_iter().flatten() {
+                rows.entry((row.section == Section::Rag, id)).or_insert(Decision::Excluded(row));
+            }
+        }
+        let run = |row: &'a ExcludedItem| {
+            let (from, to) = (log.position_of(&row.id)?, log.position_of(row.last_id.as_ref()?)?);
+            (row.section != Section::Rag).then_some((from..to + 1, row))
+        };
+        let mut runs: Vec<(Range<u32>, &ExcludedItem)> = plan.excluded.iter().filter_map(run).collect();
+        runs.sort_unstable_by_key(|(range, _)| range.start);
+        Self { plan, log, rows, runs }
+    }
+
+    /// What became of an item; none where the plan knows nothing of it.
+    pub(super) fn row(&self, item: &Item) -> Option<Decision<'a>> {
+        let named = self.rows.get(&(item.document, &item.id)).copied();
+        named.or_else(|| {
+            let position = self.log.position_of(&item.id).filter(|_| !item.document)?;
+            self.run_at(position).map(|(_, row)| Decision::Excluded(row))
+        })
+    }
+
+    /// The run that a message stands in.
+    fn run_at(&self, position: u32) -> Option<&(Range<u32>, &'a ExcludedItem)> {
+        let at = self.runs.partition_point(|(range, _)| range.end <= position);
+        self.runs.get(at).filter(|(range, _)| range.contains(&position))
+    }
+
+    /// The items that the plan names, in its order, and of the messages inside of its runs those of which something else may
+    /// have become in the other plan. The logs have the same messages up to `shared`.
+    pub(super) fn items(&self, other: &States<'_>, shared: u32) -> Vec<Item> {
+        let item = |id: &ItemId, section| Item { id: id.clone(), document: section == Section::Rag };
+        let mut items: Vec<Item> = self.plan.included.iter().map(|row| item(&row.id, row.section)).collect();
+        for row in &self.plan.excluded {
+            items.push(item(&row.id, row.section));
+            let Some(last) = &row.last_id else { continue };
+            let range = self.log.position_of(&row.id).and_then(|first| self.run_at(first));
+            if let Some((range, _)) = range {
+                self.inside(range.start + 1..range.end - 1, row, other, shared, &mut items);
+            }
+            items.push(item(last, row.section));
+        }
+        items
+    }
+
+    /// Messages inside of a run; where the other plan has them in a run of the same reason, nothing has become of them.
+    fn inside(
+        &self,
+        range: Range<u32>,
+        row: &ExcludedItem,
+        other: &States<'_>,
+        shared: u32,
+        items: &mut Vec<Item>,
+    ) {
+        let mut position = range.start;
+        while position < range.end {
+            if position < shared
+                && let Some((same, there)) = other.run_at(position)
+                && there.reason.name() == row.reason.name()
+            {
+                position = same.end.min(shared);
+                continue;
+            }
+            items.push(Item { id: self.log.message_id(position), document: false });
+            position += 1;
+        }
+    }
+}
+
+/// How many messages two logs begin with alike, by their ids.
+pub(super) fn shared(one: &Conversation, other: &Conversation) -> u32 {
+    if std::ptr::eq(one, other) {
+        return one.turns().messages();
+    }
+    let messages = one.messages().iter().zip(other.messages());
+    messages.take_while(|(one, other)| one.given_id() == other.given_id()).count() as u32
+}

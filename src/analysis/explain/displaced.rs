@@ -1,0 +1,46 @@
+//! Which items hold the place of one that is out.
+
+use crate::{
+    item::{ItemId, Section},
+    plan::{
+        ContextPlan, ExcludedItem, PlannedItem,
+        reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
+    },
+};
+
+/// The items that hold the place of a row that is out: see [`super::Explanation::displaced_by`]. `tokens` is what it costs.
+pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
+    let room = match &row.reason {
+        ExcludedReason::Duplicate { of } => return vec![of.clone()],
+        ExcludedReason::Budget { held_by: HeldBy::Overflow, .. } => {
+            return plan.overflow.iter().flat_map(|overflow| overflow.conflict.iter().cloned()).collect();
+        }
+        ExcludedReason::Budget { room, .. } => *room,
+        ExcludedReason::Policy(PolicyRule::MaxItems { .. }) => {
+            return last_in(plan, row.section).take(1).map(|row| row.id.clone()).collect();
+        }
+        _ => return Vec::new(),
+    };
+    let mut missing = tokens.map_or(u64::MAX, |tokens| tokens.saturating_sub(room));
+    let others = Section::ALL.into_iter().rev().filter(|section| *section != row.section);
+    let mut holding = Vec::new();
+    for row in last_in(plan, row.section).chain(others.flat_map(|section| last_in(plan, section))) {
+        if missing == 0 {
+            break;
+        }
+        missing = missing.saturating_sub(row.tokens.n);
+        holding.push(row.id.clone());
+    }
+    holding
+}
+
+/// What is in and could be out, of one section, the last to come in first: the document of the lowest rank, the oldest
+/// message, the last note.
+fn last_in(plan: &ContextPlan, section: Section) -> impl Iterator<Item = &PlannedItem> {
+    let mut rows: Vec<&PlannedItem> = plan.included.iter().filter(|row| row.section == section).collect();
+    rows.retain(|row| row.reason != IncludedReason::Required && !row.is_demanded());
+    if section != Section::Conversation {
+        rows.reverse();
+    }
+    rows.into_iter()
+}

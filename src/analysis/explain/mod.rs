@@ -1,0 +1,277 @@
+//! Why something is in or out, and which budget would change that: answers that another plan confirms.
+
+use crate::{
+    error::Error,
+    item::{ItemId, Section},
+    plan::{
+        ContextPlan, Decision, ExcludedItem,
+        reason::{ExcludedReason, HeldBy, Never, Reason},
+    },
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+    text::plain::grouped,
+    tokens::Certainty,
+};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+mod displaced;
+mod relief;
+mod found;
+mod piece;
+mod pools;
+mod subject;
+mod sweep;
+
+use found::{Found, Track};
+use pools::Pools;
+use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
+use sweep::{Hypothesis, Key};
+
+/// How many intervals of budgets are listed.
+const LISTED: usize = 16;
+
+/// Prompt budgets at which an item is in, both ends included; tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Interval {
+    /// The smallest of them.
+    pub from: u64,
+    /// The largest; none where that is the largest budget of the model.
+    pub to: Option<u64>,
+}
+
+/// Why one item is in or out, and which other prompt budgets would change that.
+///
+/// Budgets run from 1 to the largest one of the model: its context length or input limit, less the safety buffer, with
+/// nothing kept for the completion. They are tried as if the last prompt had been made under them (rule S5). Where
+/// results of the open exchange would have to be clipped (rule S7), nothing but the minimum is taken to be in.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The item's id.
+    pub id: ItemId,
+    /// Where it stands for a run of messages whose last one it is: the id of the first.
+    pub first_id: Option<ItemId>,
+    /// How many messages it stands for.
+    pub count: u64,
+    /// Whether it is a document: their ids are a namespace of their own.
+    pub document: bool,
+    /// Whether it is in at the present budget.
+    pub included: bool,
+    /// Why, by the rules, with their numbers.
+    pub reason: String,
+    /// The same as data: a code that stays, and its numbers.
+    pub reason_code: Reason,
+    /// The present budget, in tokens.
+    pub prompt_budget: u64,
+    /// What it costs, in tokens: a message that is out together with the rest of its exchange. None where no count is
+    /// needed.
+    pub tokens: Option<u64>,
+    /// How sure that is.
+    pub certainty: Certainty,
+    /// The items that hold its place: the last ones that came in, as many as it takes to make room for it, those of its
+    /// own section first. Of a duplicate, the item that stands for it.
+    pub displaced_by: Vec<ItemId>,
+    /// The smallest budget, from the present one up, at which it is in.
+    pub enters_at: Option<u64>,
+    /// The budget from which on it stays in.
+    pub stays_from: Option<u64>,
+    /// The first budgets, from the present one up, at which it is in.
+    pub intervals: Vec<Interval>,
+    /// How many more intervals there are.
+    pub more: u64,
+    /// The items of the present plan that are not in it any longer at `enters_at`; messages that the target demands (rule
+    /// H5) are none.
+    pub leaves_then: Vec<ItemId>,
+    /// Of an item that is in, the largest smaller budget at which it is not.
+    pub leaves_at: Option<u64>,
+    /// Why no budget of this model lets it in, or none makes it leave.
+    pub never: Option<String>,
+    /// The same as data.
+    pub never_code: Option<Never>,
+}
+
+impl ContextPlan {
+    /// Why an item is in or out, in words; none where this plan knows nothing of it. No planning is needed, and no more is
+    /// known than the plan holds: of a run of messages, its first and its last.
+    #[must_use]
+    pub fn reason(&self, id: &str) -> Option<String> {
+        self.find(id).map(words)
+    }
+}
+
+impl ContextWindowManager {
+    /// Why this item is in or out, and which other budgets would change that.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` for an id that is nowhere in the request, and whatever planning runs into.
+    pub fn explain(&self, request: &PlanRequest<'_>, id: &str) -> Result<Explanation, Error> {
+        let plan = self.plan(request)?;
+        let (row, id) = row_of(&plan, request, id).ok_or_else(|| Error::nowhere(id, near(&plan, id)))?;
+        Ok(self.explain_some(request, &plan, vec![(row, id)])?.remove(0))
+    }
+
+    /// The same for every row of the plan, in its order: what is in first. Of a run of messages its last one, the first to
+    /// come in, is asked about.
+    ///
+    /// # Errors
+    ///
+    /// Whatever planning runs into.
+    pub fn explain_all(&self, request: &PlanRequest<'_>) -> Result<Vec<Explanation>, Error> {
+        let plan = self.plan(request)?;
+        let included = plan.included.iter().map(|row| (Decision::Included(row), row.id.clone()));
+        let excluded = plan
+            .excluded
+            .iter()
+            .map(|row| (Decision::Excluded(row), row.last_id.as_ref().unwrap_or(&row.id).clone()));
+        self.explain_some(request, &plan, included.chain(excluded).collect())
+    }
+
+    fn explain_some(
+        &self,
+        request: &PlanRequest<'_>,
+        plan: &ContextPlan,
+        rows: Vec<(Decision<'_>, ItemId)>,
+    ) -> Result<Vec<Explanation>, Error> {
+        let frame = self.frame(request)?;
+        let pools = Pools::gather(self, request, &frame)?;
+        let demanded = plan.included.iter().filter(|row| row.is_demanded()).map(|row| row.id.clone());
+        let demanded: Vec<ItemId> = demanded.collect();
+        let ids = Subjects::of(request, &pools, &demanded);
+        let subjects: Vec<Subject<'_>> = rows.into_iter().map(|(row, id)| ids.subject(row, id)).collect();
+        let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
+        let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
+        let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
+        let hypothesis = Hypothesis::new(self, &frame, &pools, &asked, demanded.clone())?;
+        let found = Found::search(&hypothesis, plan.prompt_budget, &asked, &present)?;
+        subjects.iter().map(|subject| answer(plan, &hypothesis, &found, subject)).collect()
+    }
+}
+
+fn answer(
+    plan: &ContextPlan,
+    hypothesis: &Hypothesis<'_>,
+    found: &Found,
+    subject: &Subject<'_>,
+) -> Result<Explanation, Error> {
+    let nothing = Track::default();
+    let track = subject.asked.and_then(|key| found.of(key)).unwrap_or(&nothing);
+    let explanation = Explanation {
+        id: subject.id.clone(),
+        first_id: None,
+        count: 1,
+        document: is_document(subject.row),
+        included: subject.is_in(),
+        reason: words(subject.row),
+        reason_code: match subject.row {
+            Decision::Included(row) => Reason::Included(row.reason),
+            Decision::Excluded(row) => Reason::Excluded(row.reason.clone()),
+        },
+        prompt_budget: plan.prompt_budget,
+        tokens: None,
+        certainty: plan.total.certainty,
+        displaced_by: Vec::new(),
+        enters_at: track.enters_at(),
+        stays_from: track.stays_from,
+        intervals: track.intervals.clone(),
+        more: track.more,
+        leaves_then: track
+            .leaves_then
+            .iter()
+            .filter(|key| matches!(key, Key::Item(_)))
+            .flat_map(|key| hypothesis.ids(*key))
+            .collect(),
+        leaves_at: track.leaves_at,
+        never: None,
+        never_code: None,
+    };
+    Ok(match subject.row {
+        Decision::Included(row) => {
+            let (tokens, certainty) = (Some(row.tokens.n), row.tokens.certainty);
+            let always = match subject.key {
+                None => true,
+                // What a target demands may go at larger budgets too.
+                Some(Key::Demanded(_)) => {
+                    track.leaves_at.is_none() && track.stays_from == Some(plan.prompt_budget)
+                }
+                Some(key) => hypothesis.minimum().contains(&key),
+            };
+            if !always {
+                return Ok(Explanation { tokens, certainty, ..explanation });
+            }
+            let from = plan.prompt_budget;
+            Explanation {
+                tokens,
+                certainty,
+                enters_at: Some(from),
+                stays_from: Some(from),
+                intervals: vec![Interval { from, to: None }],
+                never: Some("every plan of this request holds it".into()),
+                never_code: Some(Never::AlwaysIn),
+                ..explanation
+            }
+        }
+        Decision::Excluded(row) => {
+            let count = subject.key.map(|key| hypothesis.tokens(key)).transpose()?.flatten();
+            let tokens = count.map(|count| count.n);
+            let (never, never_code) = match explanation.enters_at {
+                Some(_) => (None, None),
+                None => {
+                    let (words, code) = never(subject, row, hypothesis)?;
+                    (Some(words), Some(code))
+                }
+            };
+            let is_run = row.last_id.as_ref() == Some(&subject.id);
+            Explanation {
+                first_id: is_run.then(|| row.id.clone()),
+                count: if is_run { row.count } else { 1 },
+                tokens,
+                certainty: count.map_or(explanation.certainty, |count| count.certainty),
+                displaced_by: displaced::by(plan, row, tokens),
+                never,
+                never_code,
+                ..explanation
+            }
+        }
+    })
+}
+
+/// Why nothing brings it in, in words and as data.
+fn never(
+    subject: &Subject<'_>,
+    row: &ExcludedItem,
+    hypothesis: &Hypothesis<'_>,
+) -> Result<(String, Never), Error> {
+    if !is_for_want_of_room(&row.reason) {
+        return Ok((row.reason.to_string(), Never::Reason(row.reason.clone())));
+    }
+    // What no walk examined may turn out to be nothing that could be sent.
+    if let Some(reason) = subject.key.map(|key| hypothesis.dead(key)).transpose()?.flatten() {
+        return Ok((reason.to_string(), Never::Reason(reason)));
+    }
+    let held = match row.reason {
+        ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out at every",
+        ExcludedReason::Budget { held_by: HeldBy::Steady, .. } => "the steady window keeps it out at every",
+        ExcludedReason::Budget { held_by: HeldBy::SteadySet, .. } => {
+            "the documents that stay while the question does keep it out at every"
+        }
+        ExcludedReason::Policy(_) => "the policy keeps it out at every",
+        _ => "there is no room for it in any",
+    };
+    let words = format!("{held} budget of this model, up to {}", grouped(hypothesis.most));
+    Ok((words, Never::UpTo(row.reason.clone(), hypothesis.most)))
+}
+
+fn is_document(row: Decision<'_>) -> bool {
+    match row {
+        Decision::Included(row) => row.section == Section::Rag,
+        Decision::Excluded(row) => row.section == Section::Rag,
+    }
+}
+
+fn words(row: Decision<'_>) -> String {
+    match row {
+        Decision::Included(row) => row.reason.name().to_owned(),
+        Decision::Excluded(row) => row.reason.to_string(),
+    }
+}

@@ -1,0 +1,86 @@
+//! What an overflowing request becomes by one of the changes that are proposed (rule S6), planned again.
+
+use crate::{
+    error::Error,
+    item::ItemId,
+    plan::{ContextPlan, Remedy},
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+};
+
+/// How many tokens more than proposed a text may lose where pieces join with what stands around it (rule N3).
+const JOINS: u64 = 8;
+
+impl ContextWindowManager {
+    /// The changes that would make an overflowing request fit, each confirmed by planning with that change and nothing
+    /// else, with the plan it leads to. Nothing where the request fits.
+    ///
+    /// # Errors
+    ///
+    /// Whatever planning runs into.
+    pub fn remedies(&self, request: &PlanRequest<'_>) -> Result<Vec<(Remedy, ContextPlan)>, Error> {
+        let Some(overflow) = self.plan(request)?.overflow else { return Ok(Vec::new()) };
+        let mut confirmed = Vec::new();
+        for remedy in overflow.remedies {
+            let plan = self.with_remedy(request, &remedy)?;
+            confirmed.extend(plan.filter(|plan| plan.overflow.is_none()).map(|plan| (remedy, plan)));
+        }
+        Ok(confirmed)
+    }
+
+    /// The plan with one change made; none where it cannot be.
+    fn with_remedy(&self, request: &PlanRequest<'_>, remedy: &Remedy) -> Result<Option<ContextPlan>, Error> {
+        let mut changed = request.clone();
+        match remedy {
+            Remedy::RaiseBudget { to } => changed.limits.prompt_budget = Some(*to),
+            Remedy::LowerCompletion { to } => changed.limits.max_completion = Some(*to),
+            Remedy::Unpin { id } => {
+                let mut log = request.log.clone();
+                log.unpin(id.clone());
+                return self.plan(&PlanRequest { log: &log, ..changed }).map(Some);
+            }
+            Remedy::Shorten { id, by } => return self.with_less(request, id, *by),
+        }
+        // As if the last prompt had been made under the changed limits (rule S5).
+        let steady = self.steady(request, &self.frame(request)?);
+        self.plan_from(&changed, &self.frame(&changed)?, steady).map(Some)
+    }
+
+    /// The plan with an item's text cut at its end.
+    fn with_less(
+        &self,
+        request: &PlanRequest<'_>,
+        id: &ItemId,
+        by: u64,
+    ) -> Result<Option<ContextPlan>, Error> {
+        let state = request.state.iter().position(|(name, _)| name == id);
+        let is_focus = id.as_str() == "focus" && request.focus.is_some();
+        let text = match state {
+            Some(at) => request.state[at].1.clone(),
+            None if is_focus => request.focus.clone().unwrap_or_default(),
+            None => match request.log.text_of(id) {
+                Some(text) => text.to_owned(),
+                None => return Ok(None),
+            },
+        };
+        let tokens = self.counter().count(&text)?.n;
+        let mut plan = None;
+        for more in 0..=JOINS {
+            let Some(left) = tokens.checked_sub(by.saturating_add(more)) else { break };
+            let (cut, _) = self.counter().prefix_within(&text, left)?;
+            let mut changed = request.clone();
+            let mut log = request.log.clone();
+            match state {
+                Some(at) => cut.clone_into(&mut changed.state[at].1),
+                None if is_focus => changed.focus = Some(cut.to_owned()),
+                None => log.say(id, cut),
+            }
+            let tried = self.plan(&PlanRequest { log: &log, ..changed })?;
+            let fits = tried.overflow.is_none();
+            plan = Some(tried);
+            if fits {
+                break;
+            }
+        }
+        Ok(plan)
+    }
+}

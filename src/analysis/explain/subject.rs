@@ -1,0 +1,137 @@
+//! What is asked about: rows of a plan, by ids as people give them, and what they stand for in the rules.
+
+use super::{pools::Pools, sweep::Key};
+use crate::{
+    conversation::Conversation,
+    item::{ItemId, Section, Source},
+    plan::{
+        ContextPlan, Decision, ExcludedItem,
+        reason::{ExcludedReason, PolicyRule},
+    },
+    planner::{candidates::Unit, request::PlanRequest},
+    text::plain,
+};
+use std::collections::BTreeMap;
+
+/// A row of the plan.
+pub(super) struct Subject<'a> {
+    pub(super) id: ItemId,
+    pub(super) row: Decision<'a>,
+    /// What it stands for; nothing for what is no candidate.
+    pub(super) key: Option<Key>,
+    /// The same, where the budget decides about it at all.
+    pub(super) asked: Option<Key>,
+}
+
+impl Subject<'_> {
+    /// Whether it is in at the present budget.
+    pub(super) fn is_in(&self) -> bool {
+        matches!(self.row, Decision::Included(_))
+    }
+}
+
+/// What the ids of a request stand for.
+pub(super) struct Subjects<'a> {
+    log: &'a Conversation,
+    documents: BTreeMap<&'a ItemId, Key>,
+    notes: BTreeMap<&'a ItemId, u32>,
+    /// Messages that the target demands, in the order of the present plan.
+    demanded: BTreeMap<&'a ItemId, u32>,
+    may_give_up: bool,
+}
+
+impl<'a> Subjects<'a> {
+    pub(super) fn of(request: &'a PlanRequest<'_>, pools: &'a Pools<'_>, demanded: &'a [ItemId]) -> Self {
+        let notes = request.log.notes().iter().map(|note| &note.item.id).zip(0..).collect();
+        let (documents, may_give_up) = (pools.documents(), pools.may_give_up());
+        Self { log: request.log, documents, notes, demanded: demanded.iter().zip(0..).collect(), may_give_up }
+    }
+
+    pub(super) fn subject<'p>(&self, row: Decision<'p>, id: ItemId) -> Subject<'p> {
+        let key = self.key(row, &id);
+        Subject { key, asked: key.filter(|_| self.moves(row)), id, row }
+    }
+
+    /// Whether the budget decides about a row. What is archived comes in where a pin brings it, and then there is a key.
+    /// Where the documents of the last prompt may have to be given up, other ones
+    /// come first then, and repeat nothing.
+    fn moves(&self, row: Decision<'_>) -> bool {
+        let Decision::Excluded(row) = row else { return true };
+        is_for_want_of_room(&row.reason)
+            || matches!(row.reason, ExcludedReason::Archived { .. })
+            || self.may_give_up && matches!(row.reason, ExcludedReason::Duplicate { .. })
+    }
+
+    /// What a row stands for in the rules; nothing for what is no candidate.
+    fn key(&self, row: Decision<'_>, id: &ItemId) -> Option<Key> {
+        let (section, source) = match row {
+            Decision::Included(row) => (row.section, Some(row.source)),
+            Decision::Excluded(row) => (row.section, row.source),
+        };
+        if section == Section::Rag {
+            // One that repeats another's id is not what goes by that id.
+            let repeats = matches!(row, Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { of }, .. }) if of == id);
+            return self.documents.get(id).copied().filter(|_| !repeats);
+        }
+        if let (Some(Source::Pinned), Some(at)) = (source, self.notes.get(id)) {
+            return Some(Key::Item(Unit::Note(*at)));
+        }
+        if matches!(row, Decision::Included(row) if row.is_demanded()) {
+            return self.demanded.get(id).map(|nth| Key::Demanded(*nth));
+        }
+        // A made-up result belongs to the message whose call it answers.
+        let made_up = id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic));
+        let of = made_up.and_then(|rest| {
+            let mut ends = rest.rmatch_indices(':').map(|(at, _)| &rest[..at]);
+            ends.find_map(|message| self.log.position_of(&message.into()))
+        });
+        let position = self.log.position_of(id).or(of)?;
+        Unit::of(self.log.turns().place_of(position)).map(Key::Item)
+    }
+}
+
+/// Whether something is out for want of room, or of places that a policy counts: another budget may change that.
+pub(super) fn is_for_want_of_room(reason: &ExcludedReason) -> bool {
+    use PolicyRule::{MaxItems, MaxSourceTokens};
+    matches!(
+        reason,
+        ExcludedReason::Budget { .. } | ExcludedReason::Policy(MaxItems { .. } | MaxSourceTokens { .. })
+    )
+}
+
+/// The row of an id, qualified or not (rule O5), and the id itself; messages inside a run are found by the log.
+pub(super) fn row_of<'a>(
+    plan: &'a ContextPlan,
+    request: &PlanRequest<'_>,
+    id: &str,
+) -> Option<(Decision<'a>, ItemId)> {
+    let whole = plan.find(id).or_else(|| inside(plan, request, &id.into()));
+    let bare = id.strip_prefix("item:").or_else(|| id.strip_prefix("rag:"));
+    let row = whole.or_else(|| inside(plan, request, &bare.filter(|_| !id.starts_with("rag:"))?.into()))?;
+    // Where an item of just that name is meant, the row or the log knows it.
+    let ends = match row {
+        Decision::Included(row) => [Some(&row.id), None],
+        Decision::Excluded(row) => [Some(&row.id), row.last_id.as_ref()],
+    };
+    let known = ends.iter().flatten().any(|end| end.as_str() == id);
+    let named = known || request.log.position_of(&id.into()).is_some();
+    Some((row, ItemId::from(if named { id } else { bare.unwrap_or(id) })))
+}
+
+/// The run that a message stands in.
+fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> Option<Decision<'a>> {
+    let position = request.log.position_of(id)?;
+    let holds = |row: &&ExcludedItem| {
+        let ends = row.last_id.as_ref().and_then(|last| request.log.position_of(last));
+        row.section != Section::Rag
+            && request.log.position_of(&row.id).is_some_and(|from| from <= position)
+            && ends.is_some_and(|to| position <= to)
+    };
+    plan.excluded.iter().find(holds).map(Decision::Excluded)
+}
+
+/// An id that may have been meant.
+pub(super) fn near(plan: &ContextPlan, id: &str) -> Option<ItemId> {
+    let ids = plan.included.iter().map(|row| &row.id).chain(plan.excluded.iter().map(|row| &row.id));
+    plain::nearest(id, ids.map(ItemId::as_str)).map(ItemId::from)
+}

@@ -1,0 +1,136 @@
+//! What two prompts share from their beginning: the part that a provider's cache can serve again.
+
+use crate::{
+    item::ItemId,
+    plan::{
+        ContextPlan, Decision, LastPrompt, TOOLS,
+        anchor::{Anchor, PromptPiece, Target},
+        reason::ExcludedReason,
+    },
+};
+use serde::Serialize;
+
+/// How much of the previous prompt a plan repeats, byte for byte, before the first item that differs.
+///
+/// Whole items count, tool definitions as the first of them (id `tools`); what a differing item has in common with the one
+/// before it does not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Prefix {
+    /// Tokens of the previous prompt that are repeated.
+    pub tokens: u64,
+    /// Items that are repeated.
+    pub items: u64,
+    /// Tokens of the previous prompt's items in all.
+    pub of: u64,
+    /// The item that stands where the prompts part; none where this one ends there, or only goes on.
+    pub differs_at: Option<ItemId>,
+    /// The item that stood there before; none where everything is repeated.
+    pub instead_of: Option<ItemId>,
+    /// Why they part; none where everything is repeated.
+    pub cause: Option<PrefixCause>,
+}
+
+/// Why a prompt does not begin as the previous one did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PrefixCause {
+    /// It was made for another model or wire form: nothing of a cache holds.
+    Target,
+    /// The item is sent with another text: it changed, was cleared or clipped, or what it is merged with did.
+    Changed,
+    /// An item stands before it that did not.
+    Inserted,
+    /// The item is out for want of room.
+    Budget,
+    /// Its TTL is used up.
+    Expired,
+    /// A policy or a repair leaves it out, or another item stands for it.
+    LeftOut,
+    /// It is archived: a compaction, or a rewind.
+    Archived,
+    /// The request holds it no longer.
+    Removed,
+}
+
+impl PrefixCause {
+    /// What happened, in words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Target => "made for another model or wire form",
+            Self::Changed => "sent with another text",
+            Self::Inserted => "something stands before it that did not",
+            Self::Budget => "out for want of room",
+            Self::Expired => "its TTL is used up",
+            Self::LeftOut => "left out by a policy or repair",
+            Self::Archived => "archived",
+            Self::Removed => "no longer in the request",
+        }
+    }
+}
+
+impl ContextPlan {
+    /// What this prompt repeats of the one that `previous` is the anchor of ([`ContextPlan::anchor`]); none where that
+    /// does not hold its prompt.
+    #[must_use]
+    pub fn prefix(&self, previous: &Anchor) -> Option<Prefix> {
+        self.repeats(previous, None)
+    }
+
+    /// The same for the prompt before this one, where the request or the conversation remembers it.
+    #[must_use]
+    pub fn repeated(&self) -> Option<Prefix> {
+        let LastPrompt { anchor, parts_at_a_message } = self.before.as_ref()?;
+        self.repeats(anchor, Some(*parts_at_a_message))
+    }
+
+    fn repeats(&self, previous: &Anchor, parts_at_a_message: Option<bool>) -> Option<Prefix> {
+        let before = previous.prompt.as_deref()?;
+        let own = Target::new(&self.model, &self.provider).in_form(self.framing);
+        let same_target = previous.target.as_ref().is_none_or(|target| target.is(&own));
+        let now = self.pieces();
+        // Without a log only documents and tools are known to be no messages.
+        let may_be_one = |was: &ItemId| {
+            let documents = previous.rag.iter().flatten();
+            parts_at_a_message
+                .unwrap_or_else(|| was.as_str() != TOOLS && !documents.into_iter().any(|id| id == was))
+        };
+        let same = before.iter().zip(&now).take_while(|(was, is)| was.0 == is.0 && was.1 == is.1);
+        let items = if same_target { same.count() } else { 0 };
+        let instead_of = before.get(items).map(|piece| piece.0.clone());
+        let cause = instead_of.as_ref().map(|was| {
+            if same_target { self.cause(was, &now[items..], may_be_one(was)) } else { PrefixCause::Target }
+        });
+        Some(Prefix {
+            tokens: before[..items].iter().map(|piece| piece.2).sum(),
+            items: items as u64,
+            of: before.iter().map(|piece| piece.2).sum(),
+            differs_at: now.get(items).map(|piece| piece.0.clone()).filter(|_| instead_of.is_some()),
+            instead_of,
+            cause,
+        })
+    }
+
+    /// Why `was` does not stand where it did, before everything that does now.
+    fn cause(&self, was: &ItemId, now: &[PromptPiece], may_be_a_message: bool) -> PrefixCause {
+        if now.first().is_some_and(|piece| piece.0 == *was) {
+            return PrefixCause::Changed;
+        }
+        if now.iter().any(|piece| piece.0 == *was) {
+            return PrefixCause::Inserted;
+        }
+        match self.find(was.as_str()) {
+            Some(Decision::Excluded(row)) => match row.reason {
+                ExcludedReason::Budget { .. } => PrefixCause::Budget,
+                ExcludedReason::TtlExpired { .. } => PrefixCause::Expired,
+                ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
+                ExcludedReason::Archived { .. } => PrefixCause::Archived,
+            },
+            // Inside a run of messages only its ends are known by name, and the only long ones are out for room.
+            _ if may_be_a_message && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
+            _ => PrefixCause::Removed,
+        }
+    }
+}

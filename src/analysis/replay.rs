@@ -1,0 +1,136 @@
+//! A conversation's prompts, one after another, as an application that uses this planner would have planned them (rule V1).
+
+use crate::{
+    conversation::{Conversation, Entry, Event},
+    error::Error,
+    message::Role,
+    plan::ContextPlan,
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+    usage::Usage,
+};
+
+/// Plans every prompt of a conversation, oldest first (rule V1); made by [`ContextWindowManager::replay`].
+pub struct Replay<'a> {
+    manager: &'a ContextWindowManager,
+    request: PlanRequest<'a>,
+    entries: Box<dyn Iterator<Item = Entry<'a>> + 'a>,
+    past: Conversation,
+    reported: Option<Usage>,
+    prompts: usize,
+    /// Prompts that are not planned.
+    skipped: usize,
+    turns: usize,
+    ended: bool,
+}
+
+/// One prompt of a replay.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Step {
+    /// Which prompt, from 1.
+    pub prompt: usize,
+    /// Which turn it belongs to, from 1; 0 before the first user message.
+    pub turn: usize,
+    /// How many messages the conversation had.
+    pub messages: usize,
+    /// How often it had been compacted.
+    pub compactions: usize,
+    /// Its plan; [`ContextPlan::repeated`] says what it repeats of the prompt before it.
+    pub plan: ContextPlan,
+}
+
+impl ContextWindowManager {
+    /// Plans the request's conversation again from its beginning: one prompt before every assistant message, and the
+    /// request itself as the last one. Each reply is committed ([`Conversation::push_reply`]), so every prompt goes on from
+    /// the one before it.
+    ///
+    /// Tools and limits are the request's throughout; documents, state and focus hint belong to the last prompt only.
+    /// Pins, compactions and rewinds happen where the log has them; TTL is as the log has it and does not fall by itself.
+    #[must_use]
+    pub fn replay<'a>(&'a self, request: &PlanRequest<'a>) -> Replay<'a> {
+        Replay {
+            manager: self,
+            request: request.clone(),
+            entries: Box::new(request.log.entries()),
+            past: Conversation::new(),
+            reported: None,
+            prompts: 0,
+            skipped: 0,
+            turns: 0,
+            ended: false,
+        }
+    }
+}
+
+impl Replay<'_> {
+    /// Only the newest so many prompts: the first of them is planned as if nothing was known of the one before.
+    #[must_use]
+    pub fn newest(mut self, count: usize) -> Self {
+        self.skipped = self.prompts().saturating_sub(count);
+        self
+    }
+
+    /// How many prompts the conversation has in all, the request's own as the last.
+    #[must_use]
+    pub fn prompts(&self) -> usize {
+        let messages = self.request.log.messages().iter().skip(1);
+        messages.filter(|message| message.role() == Role::Assistant).count() + 1
+    }
+
+    /// Plans the prompt that is due now.
+    fn plan(&mut self, last: bool) -> Result<Step, Error> {
+        let mut request = PlanRequest { log: &self.past, previous: None, ..self.request.clone() };
+        if !last {
+            (request.rag, request.focus, request.state) = (Vec::new(), None, Vec::new());
+        }
+        let plan = self.manager.plan(&request)?;
+        self.prompts += 1;
+        Ok(Step {
+            prompt: self.prompts,
+            turn: self.turns,
+            messages: self.past.messages().len(),
+            compactions: self.past.compactions().count(),
+            plan,
+        })
+    }
+}
+
+impl Iterator for Replay<'_> {
+    type Item = Result<Step, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(entry) = self.entries.next() {
+            match entry {
+                // What was sent then is planned anew; what the provider reported is kept.
+                Entry::Event(Event::Sent { usage, .. }) => self.reported = *usage,
+                Entry::Event(event) => self.past.record(event.clone()),
+                Entry::Message(message) => {
+                    let reported = self.reported.take();
+                    if message.role() != Role::Assistant || self.past.messages().is_empty() {
+                        self.turns += usize::from(message.role() == Role::User && !message.is_empty());
+                        self.past.push(message.clone());
+                        continue;
+                    }
+                    if self.prompts < self.skipped {
+                        self.prompts += 1;
+                        self.past.push(message.clone());
+                        continue;
+                    }
+                    let step = self.plan(false);
+                    match &step {
+                        Ok(step) => drop(self.past.push_reply(&step.plan, message.clone(), reported)),
+                        Err(_) => drop(self.past.push(message.clone())),
+                    }
+                    return Some(step);
+                }
+            }
+        }
+        (!std::mem::replace(&mut self.ended, true)).then(|| self.plan(true))
+    }
+}
+
+impl std::fmt::Debug for Replay<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replay").field("prompts", &self.prompts).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,436 @@
+//! The command line.
+
+#![expect(clippy::doc_markdown, reason = "comments here are help texts")]
+
+use clap::{
+    Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    builder::NonEmptyStringValueParser,
+};
+use clap_complete::Shell;
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+};
+
+mod flags;
+
+pub(crate) use flags::{
+    CertaintyAsked, DataFormat, Documents, Format, Models, Options, Provider, Request, Screen, Terms,
+};
+use flags::{at_least_one, tokens};
+
+const USAGE: &str = "plan-inspect [plan] SESSION [OPTIONS]\n       plan-inspect COMMAND [ARGUMENTS]";
+
+const EXAMPLES: &str = "Examples:
+  plan-inspect chat.json --budget 8k                 what of this session fits into 8,000 tokens
+  plan-inspect logs.jsonl --list                     the sessions of a file
+  plan-inspect logs.jsonl --id 17 --model gpt-5      one of them, for another model
+  plan-inspect chat.json --format messages           the request body itself
+  plan-inspect chat.json --format html -o plan.html  the plan as a web page, with texts and explanations
+  plan-inspect explain chat.json m12 --budget 8k     why m12 is in or out, and what would change that
+  plan-inspect diff monday.json tuesday.json         what differs, and the cause of each difference
+  plan-inspect compact chat.json                     what a compaction would archive, keep and ask for
+  plan-inspect history chat.json                     everything that was said, archived or not
+  plan-inspect chat.json --preset agent --set rag.max_items=5
+  plan-inspect plan --help                           all options of a plan";
+
+/// See what goes into a prompt, what does not, and why.
+///
+/// `plan-inspect SESSION` is short for `plan-inspect plan SESSION`.
+#[derive(Debug, Parser)]
+#[command(name = "plan-inspect", version, arg_required_else_help = true, override_usage = USAGE, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) screen: Screen,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Plan the session's next prompt and show the plan (what a bare SESSION does)
+    Plan(Box<Plan>),
+    /// Why an item is in or out, and which budgets would change that
+    Explain(Box<Explain>),
+    /// What differs between the plans of two sessions, and the one input that each difference comes from
+    Diff(Box<Diff>),
+    /// What a compaction would archive, keep and ask for; with --apply, do it in a new file
+    Compact(Box<Compact>),
+    /// Everything that was said, with a marker wherever messages were archived
+    History(History),
+    /// Plan every prompt of a session again, from its first one on, and say what they repeat and come to
+    Replay(Box<Replay>),
+    /// The plan on a screen: filter it, move its budget, look at earlier prompts
+    Tui(Box<Tui>),
+    /// Plan test vectors and compare with what they expect
+    Vectors(Vectors),
+    /// Show the options in force
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// List, show and import models
+    #[command(subcommand)]
+    Models(ModelsCommand),
+    /// Print the JSON Schema of plans, sessions or option files, for editors and checks
+    Schema {
+        /// What it describes
+        #[arg(value_enum)]
+        of: SchemaOf,
+    },
+    /// Print a script that completes command lines: plan-inspect completions bash > FOLDER/plan-inspect
+    Completions {
+        /// The shell it is for
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual page of the tool, or of one command
+    Man(Man),
+}
+
+impl Cli {
+    /// Reads the arguments of the process; `plan` is put in where no subcommand stands.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them, or the help or version that they ask for, to be printed in the colours they ask for.
+    pub(crate) fn from_process() -> Result<Self, clap::Error> {
+        let mut arguments: Vec<OsString> = env::args_os().collect();
+        let at = first_word(&arguments);
+        let bare = arguments.get(at).is_some_and(|first| {
+            let name = first.to_string_lossy();
+            let of_the_tool = ["help", "-h", "--help", "-V", "--version"].contains(&&*name);
+            // A word that is neither a file nor looks like one is a misspelt command, and clap knows the right one.
+            let word = name.chars().all(|c| c.is_ascii_alphabetic()) && !Path::new(first).exists();
+            !of_the_tool && !word && !Command::has_subcommand(&name)
+        });
+        if bare {
+            arguments.insert(at, "plan".into());
+        } else if arguments.len() == at && !io::stdin().is_terminal() {
+            arguments.extend(["plan".into(), "-".into()]);
+        }
+        if arguments.get(at).is_some_and(|first| first == "help") {
+            // `help` is clap's own, and takes the names of commands only.
+            arguments = flags_first(arguments);
+        }
+        let mut command = Self::command().color(colour_asked(&arguments));
+        if let Some(columns) = value_of("--width", &arguments).and_then(|width| width.parse().ok()) {
+            command = command.term_width(columns);
+        }
+        let matches = command.try_get_matches_from_mut(arguments)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+}
+
+/// Where the first argument stands that is none of the flags which every command takes.
+fn first_word(arguments: &[OsString]) -> usize {
+    let mut at = 1;
+    while let Some(flag) = arguments.get(at).and_then(|argument| argument.to_str()) {
+        at += match flag {
+            "--color" | "--width" if at + 1 < arguments.len() => 2,
+            _ if flag.starts_with("--color=") || flag.starts_with("--width=") => 1,
+            _ => break,
+        };
+    }
+    at
+}
+
+/// The flags that every command takes, then all other arguments.
+fn flags_first(arguments: Vec<OsString>) -> Vec<OsString> {
+    let (mut first, mut then) = (Vec::new(), Vec::new());
+    let mut arguments = arguments.into_iter();
+    first.extend(arguments.next());
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_string_lossy().into_owned();
+        let joined =
+            EVERYWHERE.iter().any(|flag| text.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
+        if EVERYWHERE.contains(&&*text) {
+            first.push(argument);
+            first.extend(arguments.next());
+        } else if joined {
+            first.push(argument);
+        } else {
+            then.push(argument);
+        }
+    }
+    first.into_iter().chain(then).collect()
+}
+
+/// Flags with a value that every command takes.
+const EVERYWHERE: [&str; 2] = ["--color", "--width"];
+
+/// What `--color` says, for help and for errors about arguments, which are printed before any argument has been read.
+fn colour_asked(arguments: &[OsString]) -> ColorChoice {
+    value_of("--color", arguments).and_then(|value| value.parse().ok()).unwrap_or_default()
+}
+
+/// The last value of a flag among arguments that nobody has read.
+fn value_of<'a>(flag: &str, arguments: &'a [OsString]) -> Option<&'a str> {
+    let texts = || arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
+    let apart = texts().zip(texts().skip(1)).filter(|(name, _)| *name == flag).map(|(_, value)| value);
+    let joined = texts().filter_map(|argument| argument.strip_prefix(flag)?.strip_prefix('='));
+    apart.chain(joined).last()
+}
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// List the ids of the file's sessions instead
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
+    pub(crate) format: Format,
+    /// Write that to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// In the page (--format html), a hash and a size in place of every text; ids stay
+    #[arg(long, help_heading = "Output")]
+    pub(crate) redact: bool,
+    /// Write what the next prompt needs to begin as this one does; may be the file of --previous
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) save_anchor: Option<PathBuf>,
+    /// Mark cache breakpoints in the messages (--format messages), where the provider knows them
+    #[arg(long, help_heading = "Output")]
+    pub(crate) breakpoints: bool,
+    /// How sure the numbers of what is left out are: bounds cost nothing, exact ones are counted in full
+    #[arg(long, value_enum, default_value_t = CertaintyAsked::Bounds, value_name = "HOW", help_heading = "Output")]
+    pub(crate) certainty: CertaintyAsked,
+    /// Exit with 1 when the plan is over its budget
+    #[arg(long, help_heading = "Output")]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// The item: a message, note, document or system text by its id; item:ID and rag:ID where both are called so. Without
+    /// it, everything
+    #[arg(value_name = "ID")]
+    pub(crate) item: Option<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// The session before
+    pub(crate) before: PathBuf,
+    /// The session after; the same file where only --then-... differ
+    pub(crate) after: PathBuf,
+    /// The session to take from the first file, and from the second unless --then-id says otherwise
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// The session to take from the second file
+    #[arg(long, value_name = "ID")]
+    pub(crate) then_id: Option<String>,
+    /// The model of the second plan
+    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) then_model: Option<String>,
+    /// The prompt budget of the second plan
+    #[arg(long, value_name = "N", value_parser = tokens)]
+    pub(crate) then_budget: Option<u64>,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compact {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// The first message to archive, in place of what the options choose; without --to, up to the last
+    #[arg(long, value_name = "ID")]
+    pub(crate) from: Option<String>,
+    /// The last message to archive; without --from, from the first
+    #[arg(long, value_name = "ID")]
+    pub(crate) to: Option<String>,
+    /// The summary, made elsewhere or edited: a text file, or - for standard input [default: the digest]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) summary: Option<PathBuf>,
+    /// Write the compacted session there; the session itself is left as it is
+    #[arg(long, value_name = "NEW FILE")]
+    pub(crate) apply: Option<PathBuf>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Session file, or a log on disk
+    pub(crate) session: PathBuf,
+    /// The session to take from a file of several
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Show summaries under their markers, and messages whole
+    #[arg(long)]
+    pub(crate) expand: bool,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = HistoryFormat::Text, help_heading = "Output")]
+    pub(crate) format: HistoryFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HistoryFormat {
+    /// One line a message, archived ones dimmed
+    Text,
+    /// Everything, for reading or keeping
+    Markdown,
+    /// One JSON object
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// Session files, or logs on disk; every session in them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only the session of this id, in each file
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Only the newest so many prompts of each session
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) newest: Option<usize>,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = ReplayFormat::Text, help_heading = "Output")]
+    pub(crate) format: ReplayFormat,
+    /// Write that to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// In the page (--format html), a hash and a size in place of every text
+    #[arg(long, help_heading = "Output")]
+    pub(crate) redact: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplayFormat {
+    /// A line a prompt; of several sessions a line each
+    Text,
+    /// JSON lines: one object a prompt, then the totals
+    Json,
+    /// The last prompt as a web page, with a timeline of those before it
+    Html,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Tui {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// Read the session again whenever its file grows
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Compare with the plan of this session, in place of the prompt before
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<PathBuf>,
+    /// The session to take from that file
+    #[arg(long, value_name = "ID", requires = "against")]
+    pub(crate) against_id: Option<String>,
+    /// Begin with what is tried in this file, as the key `w` writes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) what_if: Option<PathBuf>,
+    /// Draw one picture of this size as text, and end: for a snapshot, a page, a pipe
+    #[arg(long, value_name = "COLUMNSxLINES", value_parser = picture_size, conflicts_with = "follow")]
+    pub(crate) print: Option<(u16, u16)>,
+    // No comment: the names of keys would be tags of a page of documentation.
+    #[arg(
+        long,
+        requires = "print",
+        help = "Press these keys before the picture: characters as they are, others as <Enter>, <Tab>, <C-d>, <lt>"
+    )]
+    pub(crate) keys: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Vectors {
+    /// Files of vectors, or folders of them
+    #[arg(required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// Option files: TOML, read as JSON
+    Config,
+    /// Plans, as --format json prints them
+    Plan,
+    /// Session files
+    Session,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The command, as in `config show` [default: the tool]
+    pub(crate) command: Vec<String>,
+    /// Write all pages into this folder instead
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub(crate) output_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every option with its value
+    Show {
+        #[command(flatten)]
+        options: Options,
+        /// Say where each value came from
+        #[arg(long)]
+        origin: bool,
+        /// What to print
+        #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+        format: DataFormat,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// List the models that are known, or those with these words in name or provider
+    List {
+        #[arg(value_name = "WORD")]
+        words: Vec<String>,
+        #[command(flatten)]
+        models: Models,
+        /// What to print
+        #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+        format: DataFormat,
+    },
+    /// Show what is known of one model, and where it comes from
+    Show {
+        name: String,
+        #[command(flatten)]
+        models: Models,
+        /// What to print
+        #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+        format: DataFormat,
+    },
+    /// Turn a public catalogue (LiteLLM's price file, or models.dev's api.json) into a file for --models
+    Import {
+        /// The catalogue, or - for standard input
+        file: PathBuf,
+        /// When the catalogue was fetched, for the entries' `date`
+        #[arg(long, default_value = "unknown")]
+        date: String,
+        /// Write to this file instead of standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// Columns and lines, as in 120x40.
+fn picture_size(text: &str) -> Result<(u16, u16), String> {
+    let sides =
+        text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    let sides = sides.filter(|(width, height)| (1..=1_000).contains(width) && (1..=1_000).contains(height));
+    sides.ok_or_else(|| "expected columns and lines up to 1000, as in 120x40".into())
+}

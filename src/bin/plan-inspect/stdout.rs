@@ -1,0 +1,11 @@
+//! The result, on standard output.
+
+use anyhow::{Context, Result};
+use std::io::{self, Write};
+
+/// Writes a whole result at once.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.context("standard output cannot be written")
+}

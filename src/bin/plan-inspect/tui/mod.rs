@@ -1,0 +1,117 @@
+//! `plan-inspect tui`: a plan on a screen, to move in and to try things on.
+//!
+//! State, update and drawing stand apart: [`update`] turns a message into a new state and into questions, [`ask`] answers
+//! them on threads of its own, [`view`] draws a state and changes nothing.
+
+mod keys;
+mod layout;
+mod search;
+mod subject;
+mod filter;
+mod what_if;
+mod ask;
+mod state;
+mod view;
+mod terminal;
+mod update;
+mod script;
+#[cfg(test)]
+mod tests;
+
+use crate::args::{self, Tui};
+use anyhow::Result;
+use ask::{Answer, Asker};
+use context_window::widgets::Theme;
+use ratatui::layout::Rect;
+use state::App;
+use std::{
+    process::ExitCode,
+    sync::{Arc, mpsc},
+};
+use subject::Subject;
+use terminal::Screen;
+use what_if::Saved;
+
+/// What happens: somebody types, a question is answered, the process is told to end.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    Input(ratatui::crossterm::event::Event),
+    Answer(Answer),
+    /// A signal, by its number.
+    Signal(i32),
+    /// A thread of ours broke down.
+    Broken,
+}
+
+pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
+    if let Some((width, height)) = args.print {
+        let app = app(args, Theme::plain(), Rect::new(0, 0, width, height))?;
+        crate::stdout::print(&script::print(app, args.keys.as_deref().unwrap_or_default())?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    terminal::expect_one()?;
+    let theme = if colours.colour() { Theme::colours() } else { Theme::plain() };
+    let mut app = app(args, theme, Rect::default())?;
+    let (happenings, queue) = mpsc::channel();
+    let mut screen = Screen::open()?;
+    terminal::listen(&happenings)?;
+    let asker = Asker::start(&happenings, args.follow.then(|| args.clone()));
+    app.size = screen.size()?;
+    app.follow = if args.follow { state::Follow::Yes } else { state::Follow::No };
+    let first = app.start();
+    let ended = serve(&mut app, &mut screen, &asker, &queue, first);
+    screen.close()?;
+    Ok(match ended? {
+        None => ExitCode::SUCCESS,
+        // What a shell says of a process that a signal ended.
+        Some(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(2)),
+    })
+}
+
+/// The session, and what is to be tried with it from the beginning.
+fn app(args: &Tui, theme: Theme, size: Rect) -> Result<App> {
+    let subject = Subject::read(args)?;
+    let saved = args.what_if.as_deref().map(|path| Saved::read(path, &subject)).transpose()?;
+    let mut app = App::new(Arc::new(subject), theme, size);
+    if let Some(saved) = saved {
+        app.begin_with(saved);
+    }
+    Ok(app)
+}
+
+/// Draws, waits for what happens, and goes on until somebody quits; the signal that ended it, if one did.
+fn serve(
+    app: &mut App,
+    screen: &mut Screen,
+    asker: &Asker,
+    queue: &mpsc::Receiver<Happening>,
+    first: Vec<ask::Question>,
+) -> Result<Option<i32>> {
+    let mut questions = first;
+    loop {
+        for question in questions.drain(..) {
+            asker.ask(&app.subject, question);
+        }
+        screen.draw(app)?;
+        let mut happening = queue.recv()?;
+        // Everything that has happened by now is dealt with before the next picture.
+        loop {
+            match happening {
+                Happening::Signal(signal) => return Ok(Some(signal)),
+                Happening::Broken => anyhow::bail!("a part of the program broke down; see above"),
+                Happening::Input(event) => questions.extend(update::input(app, &event)),
+                Happening::Answer(answer) => questions.extend(update::answer(app, answer)),
+            }
+            for order in app.orders.drain(..) {
+                match screen.carry_out(&order)? {
+                    Some(said) => app.note = said,
+                    None => return Ok(None),
+                }
+            }
+            match queue.try_recv() {
+                Ok(next) => happening = next,
+                Err(_) => break,
+            }
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! What happens → another state, and what has to be asked because of it.
+
+mod moves;
+mod prompts;
+mod search;
+mod tries;
+mod mouse;
+
+use super::{
+    ask::{Answer, At, Question},
+    filter::Filter,
+    keys::{self, Action},
+    layout::{Places, inside},
+    search::Search,
+    state::{App, Column, Cursor, Follow, Known, Order, Pane, Popup, Show, View},
+    subject::{LogRow, Subject},
+};
+use context_window::{LoadedConfig, Section};
+use moves::{page, scrolls, sideways, step, turn_pane};
+use prompts::{compare, comparison, to_compaction, to_number, to_prompt};
+use ratatui::{
+    crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+    layout::Rect,
+};
+use search::{choose, hit, list_anew, search};
+use std::{mem, sync::Arc};
+use tries::{expire, pin, save, slide, try_out, undo};
+use tui_input::{Input, InputRequest};
+
+/// Something was typed, clicked or resized.
+pub(crate) fn input(app: &mut App, event: &Event) -> Vec<Question> {
+    let mut questions = match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => key_pressed(app, *key),
+        Event::Mouse(mouse) => mouse::clicked(app, *mouse),
+        Event::Resize(width, height) => {
+            app.size = Rect::new(0, 0, *width, *height);
+            Vec::new()
+        }
+        Event::Paste(text) if app.input.is_some() => {
+            text.chars().for_each(|c| edit(app, InputRequest::InsertChar(c)));
+            Vec::new()
+        }
+        _ => Vec::new(),
+    };
+    settle(app);
+    questions.extend(explanation(app));
+    questions
+}
+
+/// A question was answered.
+pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
+    let mut questions = Vec::new();
+    match answer {
+        Answer::Planned { ticket, answer } if ticket == app.ticket => {
+            let selected = app.row_id().map(|(id, document)| (id.to_owned(), document));
+            match answer {
+                Ok(planned) => app.planned = Known::Answered(planned),
+                Err(error) => app.planned = Known::Failed(error),
+            }
+            app.list_anew(selected.as_ref());
+            app.explained = (String::new(), Known::Nothing);
+            if app.view == View::Diff {
+                questions.extend(comparison(app));
+            }
+        }
+        Answer::Explained { ticket, id, answer } if ticket == app.ticket && id == app.explained.0 => {
+            app.explained.1 = answer.map_or_else(Known::Failed, Known::Answered);
+        }
+        Answer::Compared { ticket, answer } if ticket == app.ticket => {
+            app.diff = answer.map_or_else(Known::Failed, Known::Answered);
+        }
+        Answer::Step { epoch, mark } if epoch == app.epoch => {
+            // Who looks at the newest prompt goes on looking at the newest one.
+            let at_end = app.prompt.selected + 1 >= app.marks.len();
+            app.marks.push(*mark);
+            if at_end && app.at == At::Now {
+                app.prompt.selected = app.marks.len() - 1;
+            }
+        }
+        Answer::Replayed { epoch, failed } if epoch == app.epoch => {
+            app.replayed = failed.map_or(Known::Answered(()), Known::Failed);
+            if let Some(number) = app.goes_to.take() {
+                questions.extend(to_number(app, number));
+            }
+            if app.view == View::Diff && matches!(app.diff, Known::Nothing) {
+                questions.extend(comparison(app));
+            }
+        }
+        Answer::Reloaded(answer) => questions.extend(reloaded(app, answer)),
+        // An answer to what nobody asks any more.
+        _ => {}
+    }
+    settle(app);
+    questions.extend(explanation(app));
+    questions
+}
+
+fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question> {
+    match answer {
+        Ok(subject) => {
+            if let Follow::Paused(waiting) = &mut app.follow {
+                *waiting = Some(subject);
+                app.note = "paused: the session has grown".into();
+                return Vec::new();
+            }
+            let at_end = app.log.selected + 1 >= app.subject.rows.len();
+            app.subject = subject;
+            if at_end {
+                app.log.selected = usize::MAX;
+            }
+            app.note.clear();
+            app.unread = false;
+            app.start()
+        }
+        Err(error) => {
+            app.unread = true;
+            app.note = format!("not read again: {error}");
+            Vec::new()
+        }
+    }
+}
+
+/// Brings everything into sight that has to be.
+fn settle(app: &mut App) {
+    let places = Places::of(app.size);
+    let height = |area: Rect, used: u16| usize::from(inside(area).height.saturating_sub(used));
+    let len = app.list.rows.len();
+    let mut cursor = Cursor { selected: app.list.place.selected, offset: app.list.place.offset };
+    cursor.settle(len, height(places.items, 1));
+    (app.list.place.selected, app.list.place.offset) = (cursor.selected, cursor.offset);
+    let body = height(places.body, 0);
+    app.log.settle(app.subject.rows.len(), body);
+    app.config.settle(LoadedConfig::keys().count(), body.saturating_sub(1));
+    app.prompt.settle(app.marks.len(), height(super::view::prompts_area(places.body), 1));
+    let changes = match &app.diff {
+        Known::Answered(diff) => diff.changes.len(),
+        _ => 0,
+    };
+    app.differences.settle(changes, body.saturating_sub(2));
+    app.section = app.section.min(Section::ALL.len() - 1);
+}
+
+/// What is asked about the selected row, where that is not known.
+fn explanation(app: &mut App) -> Option<Question> {
+    let (id, document) = app.row_id()?;
+    let name = format!("{}:{id}", if document { "rag" } else { "item" });
+    if app.explained.0 == name && !matches!(app.explained.1, Known::Nothing) {
+        return None;
+    }
+    app.scrolled = 0;
+    app.explained = (name.clone(), Known::Asked);
+    Some(Question::Explain { ticket: app.ticket, at: app.at.clone(), what_if: app.what_if.clone(), id: name })
+}
+
+fn key_pressed(app: &mut App, key: KeyEvent) -> Vec<Question> {
+    let quits = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+    if quits {
+        app.orders.push(Order::Quit);
+        return Vec::new();
+    }
+    if app.input.is_some() {
+        typed(app, key);
+        return Vec::new();
+    }
+    app.note.clear();
+    keys::action(key).map(|action| act(app, action)).unwrap_or_default()
+}
+
+/// A key while a filter is being typed.
+fn typed(app: &mut App, key: KeyEvent) {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Enter => {
+            app.input = None;
+        }
+        KeyCode::Esc => {
+            app.input = None;
+            search(app, "");
+        }
+        KeyCode::Char('u') if control => edit(app, InputRequest::DeleteLine),
+        KeyCode::Char('w') if control => edit(app, InputRequest::DeletePrevWord),
+        KeyCode::Char(c) if !control => edit(app, InputRequest::InsertChar(c)),
+        KeyCode::Backspace => edit(app, InputRequest::DeletePrevChar),
+        KeyCode::Delete => edit(app, InputRequest::DeleteNextChar),
+        KeyCode::Left => edit(app, InputRequest::GoToPrevChar),
+        KeyCode::Right => edit(app, InputRequest::GoToNextChar),
+        KeyCode::Home => edit(app, InputRequest::GoToStart),
+        KeyCode::End => edit(app, InputRequest::GoToEnd),
+        _ => {}
+    }
+}
+
+fn edit(app: &mut App, request: InputRequest) {
+    let Some(input) = &mut app.input else { return };
+    input.handle(request);
+    let text = input.value().to_owned();
+    search(app, &text);
+}
+
+fn act(app: &mut App, action: Action) -> Vec<Question> {
+    if app.popup == Some(Popup::Help) && !scrolls(action) && action != Action::Suspend {
+        app.popup = None;
+        return Vec::new();
+    }
+    match action {
+        Action::Quit => app.orders.push(Order::Quit),
+        Action::Suspend => app.orders.push(Order::Suspend),
+        Action::Help => {
+            app.scrolled = 0;
+            app.popup = Some(Popup::Help);
+        }
+        Action::Notices => {
+            app.scrolled = 0;
+            app.popup = Some(Popup::Notices);
+        }
+        Action::Back => back(app),
+        Action::View(number) => return show(app, View::ALL[usize::from(number)]),
+        Action::NextPane => turn_pane(app, true),
+        Action::PreviousPane => turn_pane(app, false),
+        Action::Down => step(app, 1),
+        Action::Up => step(app, -1),
+        Action::Left => sideways(app, false),
+        Action::Right => sideways(app, true),
+        Action::PageDown => step(app, page(app)),
+        Action::PageUp => step(app, -page(app)),
+        Action::HalfDown => step(app, page(app) / 2),
+        Action::HalfUp => step(app, -(page(app) / 2)),
+        Action::Top => step(app, isize::MIN),
+        Action::Bottom => step(app, isize::MAX),
+        Action::Open => return open(app),
+        Action::Filter => {
+            if app.view != View::Log {
+                app.view = View::Plan;
+            }
+            app.sought_from = app.log.selected;
+            let text = if app.view == View::Log { app.sought.text() } else { &app.list.typed };
+            let text = text.to_owned();
+            app.input = Some(Input::new(text));
+        }
+        Action::NextHit | Action::PreviousHit => hit(app, action == Action::NextHit),
+        Action::ShowAll => choose(app, Show::All),
+        Action::ShowIn => choose(app, Show::In),
+        Action::ShowOut => choose(app, Show::Out),
+        Action::Sort => {
+            let at = Column::ALL.iter().position(|column| *column == app.list.column).unwrap_or_default();
+            app.list.column = Column::ALL[(at + 1) % Column::ALL.len()];
+            list_anew(app);
+        }
+        Action::Reverse => {
+            app.list.reversed = !app.list.reversed;
+            list_anew(app);
+        }
+        Action::PreviousPrompt => return to_prompt(app, |place, _| place.checked_sub(1)),
+        Action::NextPrompt => return to_prompt(app, |place, marks| (place + 1 < marks).then_some(place + 1)),
+        Action::PreviousCompaction => return to_compaction(app, false),
+        Action::NextCompaction => return to_compaction(app, true),
+        Action::BudgetDown => return slide(app, false),
+        Action::BudgetUp => return slide(app, true),
+        Action::LargerSteps => app.step = (app.step * 10).min(100),
+        Action::SmallerSteps => app.step = (app.step / 10).max(1),
+        Action::ResetBudget => return try_out(app, |what_if| what_if.budget = None),
+        Action::Pin => return pin(app),
+        Action::Expire => return expire(app),
+        Action::Undo => return undo(app),
+        Action::Diff => {
+            compare(app);
+            return show(app, View::Diff);
+        }
+        Action::Copy => match app.row_id() {
+            Some((id, _)) => {
+                let id = id.to_owned();
+                app.orders.push(Order::Copy(id));
+            }
+            None => app.note = "there is nothing to copy".into(),
+        },
+        Action::Save => save(app),
+        Action::Pause => return pause(app),
+    }
+    Vec::new()
+}
+
+fn back(app: &mut App) {
+    if app.popup.take().is_some() {
+        return;
+    }
+    if app.view == View::Log && !app.sought.is_empty() {
+        app.sought = Search::default();
+    } else if !app.list.typed.is_empty() {
+        app.list.typed.clear();
+        app.list.filter = Filter::default();
+        list_anew(app);
+    } else if app.list.show != Show::All {
+        choose(app, Show::All);
+    } else {
+        app.view = View::Plan;
+        app.pane = Pane::Items;
+    }
+}
+
+fn show(app: &mut App, view: View) -> Vec<Question> {
+    app.view = view;
+    app.popup = None;
+    if view == View::Timeline
+        && let Some(place) = app.place_of_prompt()
+    {
+        app.prompt.selected = place;
+    }
+    if view == View::Diff { comparison(app).into_iter().collect() } else { Vec::new() }
+}
+
+fn open(app: &mut App) -> Vec<Question> {
+    if app.popup.take().is_some() {
+        return Vec::new();
+    }
+    match app.view {
+        View::Plan if app.pane == Pane::Sections => {
+            let section = Section::ALL[app.section].name();
+            search(app, &format!("section:{section}"));
+            app.pane = Pane::Items;
+        }
+        View::Plan if app.row().is_some() => app.popup = Some(Popup::Detail),
+        View::Timeline => {
+            let place = app.prompt.selected;
+            app.view = View::Plan;
+            return to_prompt(app, |_, marks| (place < marks).then_some(place));
+        }
+        View::Log => {
+            if let Some(LogRow::Compaction(number)) = app.subject.rows.get(app.log.selected) {
+                if !app.open.remove(number) {
+                    app.open.insert(*number);
+                }
+            } else if app.subject.rows.get(app.log.selected).is_some() {
+                app.scrolled = 0;
+                app.popup = Some(Popup::Detail);
+            }
+        }
+        View::Diff => {
+            let Known::Answered(diff) = &app.diff else { return Vec::new() };
+            let Some(change) = diff.changes.get(app.differences.selected) else { return Vec::new() };
+            let name = (change.id.as_str().to_owned(), change.document);
+            (app.view, app.pane, app.list.show) = (View::Plan, Pane::Items, Show::All);
+            (app.list.typed, app.list.filter) = (String::new(), Filter::default());
+            app.list_anew(Some(&name));
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn pause(app: &mut App) -> Vec<Question> {
+    match mem::replace(&mut app.follow, Follow::Yes) {
+        Follow::No => {
+            app.follow = Follow::No;
+            app.note = "nothing is followed; start with --follow".into();
+            Vec::new()
+        }
+        Follow::Yes => {
+            app.follow = Follow::Paused(None);
+            Vec::new()
+        }
+        Follow::Paused(None) => Vec::new(),
+        Follow::Paused(Some(subject)) => reloaded(app, Ok(subject)),
+    }
+}

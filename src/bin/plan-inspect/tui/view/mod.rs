@@ -1,0 +1,83 @@
+//! A state → a picture. Nothing here changes anything.
+
+mod config;
+mod diff;
+mod head;
+mod help;
+mod log;
+mod notices;
+mod detail;
+pub(super) mod slider;
+mod timeline;
+mod plan;
+
+use super::{
+    layout::{Places, SMALLEST},
+    state::{App, Popup, View},
+};
+pub(super) use detail::last_line;
+pub(super) use head::tab_at;
+pub(super) use log::row_at as log_row_at;
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::{Block, Paragraph},
+};
+pub(super) use timeline::{prompt_at, prompts_area};
+
+pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
+    let area = frame.area();
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let said = format!(
+            "terminal too small: {}x{}, expected {}x{}",
+            area.width, area.height, SMALLEST.0, SMALLEST.1
+        );
+        frame.render_widget(Line::raw(said), Rect { height: area.height.min(1), ..area });
+        return;
+    }
+    let places = Places::of(area);
+    head::draw(frame, app, &places);
+    match app.view {
+        View::Plan => plan::draw(frame, app, &places),
+        View::Timeline => timeline::draw(frame, app, places.body),
+        View::Diff => diff::draw(frame, app, places.body),
+        View::Config => config::draw(frame, app, places.body),
+        View::Log => log::draw(frame, app, places.body),
+    }
+    slider::draw(frame, app, places.what_if);
+    head::foot(frame, app, places.keys);
+    match app.popup {
+        Some(Popup::Help) => help::draw(frame, app, Places::help(area)),
+        Some(Popup::Notices) => notices::draw(frame, app, Places::popup(area)),
+        Some(Popup::Detail) => detail::popup(frame, app, Places::popup(area)),
+        None => {}
+    }
+}
+
+/// A frame round a pane; the one with the focus says so in its title, not by colour alone.
+fn pane(app: &App, title: &str, focused: bool) -> Block<'static> {
+    let title = if focused { format!("[{title}]") } else { format!(" {title} ") };
+    let style = if focused { app.theme.heading } else { app.theme.faint };
+    Block::bordered().title(title).border_style(style).title_style(app.theme.heading)
+}
+
+/// Draws as many of these, from the first on, as have room in a line as a whole.
+fn render_whole(frame: &mut Frame<'_>, spans: Vec<Span<'_>>, area: Rect) {
+    let mut room = usize::from(area.width);
+    let whole = spans.into_iter().enumerate().take_while(|(at, span)| {
+        let fits = span.width() <= room || *at == 0;
+        room = room.saturating_sub(span.width());
+        fits
+    });
+    frame.render_widget(whole.map(|(_, span)| span).collect::<Line<'_>>(), area);
+}
+
+/// A message in the middle of nothing.
+fn say(frame: &mut Frame<'_>, area: Rect, text: impl Into<String>, style: Style) {
+    frame.render_widget(
+        Paragraph::new(text.into()).style(style).wrap(ratatui::widgets::Wrap { trim: true }),
+        area,
+    );
+}

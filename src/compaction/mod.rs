@@ -1,0 +1,266 @@
+//! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed out, and a
+//! summary taken back. Who wants that done too has `driver`, behind the feature `genai`.
+
+use crate::{
+    config::{CompactionOptions, Strategy},
+    conversation::{Compaction, CompactionKind, Conversation, Event},
+    error::{Error, Repr},
+    item::ItemId,
+    message::Tool,
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+    provider::model::RequestLimits,
+};
+
+mod digest;
+mod figures;
+mod due;
+mod instruction;
+mod tools;
+mod weights;
+mod kept;
+mod material;
+mod request;
+#[cfg(feature = "genai")]
+mod driver;
+mod slide;
+
+#[cfg(feature = "genai")]
+pub use driver::Summariser;
+use due::Wish;
+pub use due::{CompactionState, Gate, Trigger};
+use kept::Kept;
+pub use request::CompactionRequest;
+pub use tools::ContextCall;
+use weights::Weights;
+
+impl ContextWindowManager {
+    /// Whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state of the request are no
+    /// part of the question.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`], but for limits that leave no room: those are unknown limits.
+    pub fn compaction_state<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<CompactionState, Error> {
+        self.state_of(&of.into(), Wish::Automatic)
+    }
+
+    /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model answers to
+    /// [`ContextWindowManager::apply_compaction`], or have it done without one by [`ContextWindowManager::fall_back`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn compaction_due<'a>(
+        &self,
+        of: impl Into<PlanRequest<'a>>,
+    ) -> Result<Option<CompactionRequest>, Error> {
+        self.job(&of.into(), None, Wish::Automatic)
+    }
+
+    /// The same because somebody asks for it: how much there is does not matter, everything else of rule C2 does.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn compaction_now<'a>(
+        &self,
+        of: impl Into<PlanRequest<'a>>,
+    ) -> Result<Option<CompactionRequest>, Error> {
+        self.job(&of.into(), None, Wish::Asked)
+    }
+
+    /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
+    /// where they are, before the summary. None where something stands in the way that somebody's wish does not pass by
+    /// ([`ContextWindowManager::compaction_state`] says what).
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` for ids that are not in the conversation, or archived; otherwise as
+    /// [`ContextWindowManager::build_plan`].
+    pub fn compaction_of<'a>(
+        &self,
+        of: impl Into<PlanRequest<'a>>,
+        from: Option<&ItemId>,
+        to: Option<&ItemId>,
+    ) -> Result<Option<CompactionRequest>, Error> {
+        let request = of.into();
+        let kept = Kept::by_hand(request.log, from, to)?;
+        self.job(&request, Some(kept), Wish::Asked)
+    }
+
+    /// The job, where nothing stands in its way; without a range, by the options.
+    fn job(
+        &self,
+        request: &PlanRequest<'_>,
+        kept: Option<Kept>,
+        wish: Wish,
+    ) -> Result<Option<CompactionRequest>, Error> {
+        if !matches!(self.state_of(request, wish)?, CompactionState::Due(_)) {
+            return Ok(None);
+        }
+        let bare = bare(request);
+        let kept = match kept {
+            Some(kept) => kept,
+            None => {
+                let weights = Weights::of(self, &bare)?;
+                let Some(kept) = Kept::by_options(&weights, &self.compaction_options(), wish) else {
+                    return Ok(None);
+                };
+                kept
+            }
+        };
+        if !kept.archives_anything(request.log) {
+            return Ok(None);
+        }
+        CompactionRequest::new(self, &bare, kept).map(Some)
+    }
+
+    /// Takes a summary back, edited if the user wishes, and compacts: what it stands for is archived, and stays in the log.
+    /// Messages that came meanwhile are kept.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Compaction` where the summary is empty or no summary, the conversation was compacted or rewound
+    /// meanwhile, or the context would not be smaller (rule C5): nothing changes then.
+    pub fn apply_compaction(
+        &self,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+        summary: &str,
+    ) -> Result<Compaction, Error> {
+        let applied = summary_text(summary)
+            .and_then(|summary| self.apply(log, job, CompactionKind::Summary, Some(summary.to_owned())));
+        noted(log, applied)
+    }
+
+    /// Compacts without a model (rules C2, C6, C7): by the strategy in use, from a digest on; where that makes nothing
+    /// smaller, by a sliding window.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Compaction` where nothing makes the context smaller, or the conversation was compacted or rewound
+    /// meanwhile: nothing changes then.
+    pub fn fall_back(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
+        let applied = match self.config().compaction.strategy {
+            Strategy::Summary | Strategy::Digest => {
+                let digest = job.digest()?;
+                match self.apply(log, job, CompactionKind::Digest, Some(digest)) {
+                    Err(error) if error.is_not_smaller() => self.slide(log, job),
+                    applied => applied,
+                }
+            }
+            Strategy::SlidingWindow => self.slide(log, job),
+            Strategy::Fresh => self.start_fresh(log, job),
+        };
+        noted(log, applied)
+    }
+
+    /// What is due, done without a model: nothing where nothing is due. Tools and limits are those of the prompts.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::fall_back`] and [`ContextWindowManager::build_plan`].
+    pub fn compact_without_model(
+        &self,
+        log: &mut Conversation,
+        tools: &[Tool],
+        limits: RequestLimits,
+    ) -> Result<Option<Compaction>, Error> {
+        match self.compaction_due(PlanRequest::new(log).tools(tools).limits(limits))? {
+            Some(job) => self.fall_back(log, &job).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Everything is archived (rule U4) but a question that waits for its answer, and what came meanwhile.
+    fn start_fresh(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
+        job.check(log)?;
+        self.archive(log, job, &job.kept_by_starting_fresh(log), CompactionKind::Fresh, None)
+    }
+
+    /// The sliding window (rule C7): the boundary is found anew, from the thresholds alone.
+    fn slide(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
+        job.check(log)?;
+        let request = job.request(log);
+        let kept = slide::boundary(self, &request)?.filter(|kept| kept.archives_anything(log));
+        let kept = kept.ok_or_else(|| Error::new(Repr::NothingToCompact))?;
+        self.archive(log, job, &kept, CompactionKind::SlidingWindow, None)
+    }
+
+    fn apply(
+        &self,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+        kind: CompactionKind,
+        summary: Option<String>,
+    ) -> Result<Compaction, Error> {
+        job.check(log)?;
+        let kept = job.kept(log)?;
+        self.archive(log, job, &kept, kind, summary)
+    }
+
+    /// Archives everything but what is kept, unless that makes nothing smaller.
+    fn archive(
+        &self,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+        kept: &Kept,
+        kind: CompactionKind,
+        summary: Option<String>,
+    ) -> Result<Compaction, Error> {
+        let mut record = log.record_of(kind, kept.head, kept.from, kept.first);
+        record.summary = summary;
+        record.state.clone_from(&job.state);
+        record.timestamp.clone_from(&job.timestamp);
+        record.tokens_before = Weights::of(self, &job.request(log))?.total();
+        let mut next = log.clone();
+        next.record(Event::Compacted(Box::new(record.clone())));
+        record.tokens_after = Weights::of(self, &job.request(&next))?.total();
+        if record.tokens_after >= record.tokens_before {
+            let (before, after) = (record.tokens_before, record.tokens_after);
+            return Err(Error::new(Repr::NotSmaller { before, after }));
+        }
+        let figures = self.figures(&job.request(&next))?;
+        record.progress = self.trigger(&figures).is_none();
+        log.record(Event::Compacted(Box::new(record.clone())));
+        Ok(record)
+    }
+
+    /// The options of rule C2 for this model.
+    fn compaction_options(&self) -> CompactionOptions {
+        self.config().compaction.of_model(self.model_name())
+    }
+}
+
+/// A failure counts: after a few of them nothing more is asked for (rule C5).
+fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<Compaction, Error> {
+    if applied.as_ref().is_err_and(|error| !error.came_too_late()) {
+        log.compaction_failed();
+    }
+    applied
+}
+
+/// A request without what is no part of pressure.
+fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
+    PlanRequest { rag: Vec::new(), state: Vec::new(), previous: None, ..request.clone() }
+}
+
+/// What of an answer is a summary: without the thoughts that some models send along.
+fn summary_text(answer: &str) -> Result<&str, Error> {
+    let mut text = answer.trim();
+    for (open, close) in
+        [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<analysis>", "</analysis>")]
+    {
+        if text.starts_with(open) {
+            text = text.split_once(close).map_or("", |(_, rest)| rest.trim());
+        }
+    }
+    let calls = ["<tool_call>", "<function_calls>", "<invoke", "[TOOL_CALLS]", "<|tool"];
+    let ends = text.ends_with(['>', ']', '}']);
+    let is_call = ends && calls.iter().any(|call| text.starts_with(call));
+    if text.is_empty() || is_call {
+        let found = if text.is_empty() { "nothing" } else { "a tool call" };
+        return Err(Error::new(Repr::NoSummary { found }));
+    }
+    Ok(text)
+}

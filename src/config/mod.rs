@@ -1,0 +1,408 @@
+//! Every option of the planner as plain data. `config/default.toml` documents the keys.
+
+use crate::{error::Error, item::Section};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, path::Path};
+
+mod compaction;
+mod presets;
+mod validate;
+mod load;
+
+pub use compaction::{
+    CompactionOptions, DigestOptions, RequestForm, RetainOptions, Strategy, SummaryOptions, TriggerOptions,
+};
+pub use load::{ConfigLayers, LoadedConfig};
+use validate::Fault;
+
+/// All options. [`Config::default`] is `config/default.toml`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Config {
+    /// The preset these options started from (one of [`Config::presets`]); reading it is all that it is for here, the
+    /// loader has put its values in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Limits and tokenizer of a model that nothing else describes.
+    pub model: ModelOptions,
+    /// How the prompt budget is shared.
+    pub sections: Sections,
+    /// How the conversation is treated.
+    pub conversation: ConversationOptions,
+    /// How retrieved documents are chosen.
+    pub rag: RagOptions,
+    /// What happens when a TTL is used up.
+    pub ttl: TtlOptions,
+    /// How tokens are counted.
+    pub tokens: TokenOptions,
+    /// When an application is warned.
+    pub usage: UsageOptions,
+    /// When a conversation is compacted.
+    pub compaction: CompactionOptions,
+}
+
+impl Config {
+    /// Reads options from TOML text; what the text leaves out keeps its default. `origin` names the text in errors.
+    /// [`ConfigLayers`] puts several texts, variables and flags together.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` with line, key, caret and what is allowed: for TOML that cannot be read, unknown keys and
+    /// presets, wrong types and values out of range.
+    pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
+        Ok(ConfigLayers::new().text(origin, text).load()?.config)
+    }
+
+    /// Reads options from a TOML file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::from_toml`], and when the file cannot be read.
+    pub fn from_file(path: &Path) -> Result<Self, Error> {
+        Ok(ConfigLayers::new().file(path)?.load()?.config)
+    }
+
+    /// The names of the presets.
+    pub fn presets() -> impl Iterator<Item = &'static str> {
+        presets::names()
+    }
+
+    /// The options of a preset.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` when no preset has this name.
+    pub fn preset(name: &str) -> Result<Self, Error> {
+        Ok(ConfigLayers::new().pairs("preset", [("preset", name)]).load()?.config)
+    }
+
+    /// Checks what types cannot say: shares that sum to 1000, percentages up to 100, a target below its trigger.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config`, naming the key, what was found and what is expected.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.check().map_err(|fault| Error::config(fault.keys.join(", "), fault.found, fault.expected))
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        validate::check(self)
+    }
+
+    /// Every key that has a value, dotted, with its value as TOML and JSON alike write it.
+    #[must_use]
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = BTreeMap::new();
+        let mut open = vec![(String::new(), serde_json::to_value(self).unwrap_or_default())];
+        while let Some((key, value)) = open.pop() {
+            match value {
+                serde_json::Value::Object(table) => {
+                    let dot = if key.is_empty() { "" } else { "." };
+                    open.extend(table.into_iter().map(|(name, value)| (format!("{key}{dot}{name}"), value)));
+                }
+                serde_json::Value::Null => {}
+                value => drop(settings.insert(key, value.to_string())),
+            }
+        }
+        settings
+    }
+}
+
+/// The table `[model]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ModelOptions {
+    /// What holds where neither request nor registry says otherwise.
+    pub default: DefaultModel,
+}
+
+/// The table `[model.default]` (rule B2). Lengths are in tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct DefaultModel {
+    /// Prompt and completion together (default: 128,000).
+    pub context_len: u64,
+    /// Kept free for the reply (default: 4,096, and at most a quarter of the context length).
+    pub max_completion: u64,
+    /// Kept free for what cannot be foreseen (default: min(1,024, context length / 50)).
+    pub safety_buffer: Option<u64>,
+    /// Name of the tokenizer (default: `o200k_base`).
+    pub tokenizer: String,
+}
+
+impl Default for DefaultModel {
+    fn default() -> Self {
+        Self {
+            context_len: 128_000,
+            max_completion: 4_096,
+            safety_buffer: None,
+            tokenizer: "o200k_base".into(),
+        }
+    }
+}
+
+/// The tables `[sections.*]` (rules B4, B5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "SectionsForm")]
+#[non_exhaustive]
+pub struct Sections {
+    /// System texts and pins (default share: 150).
+    pub system_pinned: SectionOptions,
+    /// The conversation (default share: 550).
+    pub conversation: SectionOptions,
+    /// Retrieved documents (default share: 300).
+    pub rag: SectionOptions,
+}
+
+impl Default for Sections {
+    fn default() -> Self {
+        Self::shares(150, 550, 300)
+    }
+}
+
+impl Sections {
+    /// Shares in per mille, without caps. They have to sum to 1000; `validate` says so if they do not.
+    #[must_use]
+    pub fn shares(system_pinned: u16, conversation: u16, rag: u16) -> Self {
+        let section = |share| SectionOptions { share, cap: None };
+        Self { system_pinned: section(system_pinned), conversation: section(conversation), rag: section(rag) }
+    }
+
+    /// The options of one section.
+    #[must_use]
+    pub fn of(&self, section: Section) -> SectionOptions {
+        match section {
+            Section::SystemPinned => self.system_pinned,
+            Section::Conversation => self.conversation,
+            Section::Rag => self.rag,
+        }
+    }
+}
+
+/// One section's part of the budget.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SectionOptions {
+    /// Share of the budget, per mille.
+    pub share: u16,
+    /// Hard limit in tokens; required items and undroppable pins may still exceed it.
+    pub cap: Option<u64>,
+}
+
+/// The TOML form of [`Sections`]: a table may name a cap and keep the default share.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SectionsForm {
+    system_pinned: SectionForm,
+    conversation: SectionForm,
+    rag: SectionForm,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SectionForm {
+    share: Option<u16>,
+    cap: Option<u64>,
+}
+
+impl From<SectionsForm> for Sections {
+    fn from(form: SectionsForm) -> Self {
+        let section = |form: SectionForm, default: SectionOptions| SectionOptions {
+            share: form.share.unwrap_or(default.share),
+            cap: form.cap.or(default.cap),
+        };
+        let default = Self::default();
+        Self {
+            system_pinned: section(form.system_pinned, default.system_pinned),
+            conversation: section(form.conversation, default.conversation),
+            rag: section(form.rag, default.rag),
+        }
+    }
+}
+
+/// The table `[conversation]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ConversationOptions {
+    /// How much of its budget a window keeps that no longer fits, per mille (rule S5; default: 600). At 1000 the window
+    /// moves on with almost every turn.
+    pub low_mark: u16,
+    /// What to do about a tool call without a result.
+    pub repair: Repair,
+    /// How tool results are sent (rule S7).
+    pub tool_results: ToolResults,
+    /// How many of the newest results `clear` leaves whole (default: 3).
+    pub keep_results: u64,
+    /// Tokens that clearing has to free inside the window before it is done (default: 2,000).
+    pub clear_at_least: u64,
+}
+
+impl Default for ConversationOptions {
+    fn default() -> Self {
+        Self {
+            low_mark: 600,
+            repair: Repair::default(),
+            tool_results: ToolResults::default(),
+            keep_results: 3,
+            clear_at_least: 2_000,
+        }
+    }
+}
+
+/// How tool results are sent (rule S7).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolResults {
+    /// As they are (default).
+    #[default]
+    Keep,
+    /// Old ones as stubs, once the steady window no longer fits.
+    Clear,
+    /// As they are, but those of the open exchange keep only head and tail where the minimum would not fit otherwise.
+    Clip,
+}
+
+/// What to do about a tool call without a result (rule H2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repair {
+    /// Answer it with a text derived from the call (default).
+    #[default]
+    Synthesize,
+    /// Leave the exchange out.
+    Drop,
+    /// Refuse to plan.
+    Reject,
+}
+
+/// The table `[rag]` (rules S8, S9).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RagOptions {
+    /// What happens after an item that does not fit.
+    pub fill: Fill,
+    /// Where the block stands.
+    pub placement: Placement,
+    /// What the line before each document says of it.
+    pub header: Header,
+    /// The smallest score that is kept.
+    pub min_score: Option<f64>,
+    /// The largest number of items.
+    pub max_items: Option<u64>,
+    /// The largest item, in tokens.
+    pub max_item_tokens: Option<u64>,
+    /// The most tokens of one source.
+    pub max_source_tokens: Option<u64>,
+}
+
+/// What happens after a document that does not fit (rule S8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fill {
+    /// Pass it over and try smaller ones (default). A larger budget may then lose an item that a smaller one kept.
+    #[default]
+    Backfill,
+    /// Stop there: a larger RAG budget never loses an item.
+    Prefix,
+}
+
+/// Where the documents stand (rule O1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Directly before the live question (default): the history before it stays byte-identical.
+    #[default]
+    BeforeQuestion,
+    /// Before the first turn.
+    BeforeConversation,
+}
+
+/// What the line before each document says of it, beside its text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Header {
+    /// Its id.
+    Id,
+    /// Its id, and its source where it has one (default).
+    #[default]
+    IdSource,
+    /// Its id, source and score.
+    IdSourceScore,
+}
+
+/// The table `[ttl]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TtlOptions {
+    /// What happens when a TTL is used up.
+    pub policy: TtlPolicy,
+}
+
+/// What happens to an item with nothing left (rule T2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TtlPolicy {
+    /// It is left out (default).
+    #[default]
+    Automatic,
+    /// It stays exactly one more turn, with a notice.
+    Ask,
+    /// It stays.
+    Unlimited,
+}
+
+/// The table `[tokens]` (rules N5, N6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TokenOptions {
+    /// Whether what providers report teaches the margin of counters that estimate (default: true).
+    pub calibrate: bool,
+    /// Tokens of the provider's for 1000 that such a counter counts, until a report teaches better (default: 1000).
+    pub margin: u32,
+    /// Bytes of texts that recur from request to request whose counts are remembered (default: 8,388,608); 0 remembers
+    /// none. It changes speed, never a plan.
+    pub cache_bytes: u64,
+}
+
+impl Default for TokenOptions {
+    fn default() -> Self {
+        Self { calibrate: true, margin: 1_000, cache_bytes: 8 << 20 }
+    }
+}
+
+/// The table `[usage]` (rules U2, U3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct UsageOptions {
+    /// From so many per cent on the level is "approaching" (default: 75).
+    pub approaching: u16,
+    /// From so many per cent on the level is "at limit" (default: 100).
+    pub at_limit: u16,
+    /// What the percentage is of.
+    pub base: UsageBase,
+}
+
+impl Default for UsageOptions {
+    fn default() -> Self {
+        Self { approaching: 75, at_limit: 100, base: UsageBase::default() }
+    }
+}
+
+/// What a percentage of use is of (rule U3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageBase {
+    /// What the input may take: context length less completion, and no more than the input limit (default).
+    #[default]
+    Capacity,
+    /// The context length.
+    Context,
+}

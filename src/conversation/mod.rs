@@ -1,0 +1,442 @@
+//! The log: an append-only sequence of messages and events that owns what lives across turns.
+
+use crate::{
+    error::{Error, Repr},
+    item::{ItemId, PinnedItem, Priority, Section, Ttl},
+    message::{Message, Role, ToolCall},
+    plan::ContextPlan,
+    usage::{Level, Usage},
+};
+use std::collections::BTreeMap;
+
+mod compaction;
+mod ids;
+mod entry;
+mod blend;
+mod sent;
+mod status;
+mod turns;
+mod view;
+mod archive;
+mod display;
+
+pub(crate) use blend::Blend;
+pub use compaction::{Compaction, CompactionKind, Run};
+pub use display::{Active, Row};
+pub use entry::{Entry, Event};
+use ids::Ids;
+pub(crate) use turns::{Exchange, Fault, Place, Turns};
+pub use view::ArchivedBy;
+pub(crate) use view::{Placed, View};
+
+/// A conversation: system texts, messages, pinned notes, pins and TTL by id, and what was sent last.
+///
+/// It only ever grows; planning reads it and never writes. Turns and exchanges are kept ready as messages are pushed,
+/// and no message is counted until a plan examines it (rule N5).
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    messages: Vec<Message>,
+    /// Each with the number of messages that stand before it.
+    events: Vec<(u32, Event)>,
+    turns: Turns,
+    ids: Ids,
+    system: Vec<Message>,
+    notes: Vec<Note>,
+    pins: BTreeMap<u32, Priority>,
+    lifetimes: BTreeMap<ItemId, Lifetime>,
+    /// The events that say what was sent.
+    sent: Vec<usize>,
+    /// The events that are compactions.
+    compactions: Vec<usize>,
+    /// The largest number that a compaction was given: none is given twice.
+    last_number: u32,
+    /// The newest compaction or rewind among the events, and how many of both there are.
+    archived_at: Option<usize>,
+    archive_events: usize,
+    /// The newest user message with anything in it, archived or not.
+    last_asked: Option<u32>,
+    /// What is archived.
+    view: View,
+    /// What every reply together was billed for.
+    billed: Usage,
+    /// The level that was told last.
+    level: Level,
+    /// Summaries that failed since the last one that did not, or the last user message. Not part of the log.
+    failures: u32,
+    /// A reply is being received. Not part of the log.
+    responding: bool,
+    /// The log is being played back. Not part of the log.
+    playback: bool,
+}
+
+/// A pinned note and its place in the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Note {
+    /// The number of messages before it.
+    pub(crate) before: u32,
+    pub(crate) item: PinnedItem,
+    /// What is sent for it.
+    pub(crate) message: Message,
+}
+
+/// What is left of an item's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lifetime {
+    pub(crate) left: Ttl,
+    /// Whether the policy `ask` already gave it one more turn.
+    pub(crate) asked: bool,
+}
+
+impl Conversation {
+    /// An empty conversation.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a message and returns its id: the one it was given, or `m` and its position.
+    ///
+    /// An id that is taken is found by `build_plan`, which names both items (rule O5); nothing is lost here.
+    pub fn push(&mut self, message: Message) -> ItemId {
+        let id = self.ids.claim_message(message.given_id(), &self.messages);
+        if message.role() == Role::User && !message.is_empty() {
+            self.failures = 0;
+            self.last_asked = Some(self.len());
+        }
+        self.turns.push(&message, &self.messages);
+        self.messages.push(message);
+        id
+    }
+
+    /// Adds a system text to the head of the prompt.
+    pub fn push_system(&mut self, id: impl Into<ItemId>, text: impl Into<String>) {
+        self.record(Event::SystemText { id: id.into(), text: text.into() });
+    }
+
+    /// Pins a note. A note of the same id is replaced: that is how an item is kept when its TTL is used up.
+    pub fn pin(&mut self, item: PinnedItem) {
+        self.record(Event::Pinned(item));
+    }
+
+    /// Pins the exchange that this message belongs to (rule S3). A TTL that is used up is forgotten: that is how a
+    /// message is kept when a plan asks about it (rule T2). A message that a compaction archived is sent again, after the
+    /// summary.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` when no message has this id.
+    pub fn pin_message(&mut self, id: impl Into<ItemId>, priority: Priority) -> Result<(), Error> {
+        let id = id.into();
+        self.position(&id)?;
+        self.record(Event::MessagePinned { id, priority });
+        Ok(())
+    }
+
+    /// Unpins a message, or drops a note, whose id is free then; says whether it was pinned.
+    pub fn unpin(&mut self, id: impl Into<ItemId>) -> bool {
+        let id = id.into();
+        let pinned = |position| self.pins.contains_key(&position);
+        let was_pinned = self.has_note(&id) || self.position_of(&id).is_some_and(pinned);
+        if was_pinned {
+            self.record(Event::Unpinned(id));
+        }
+        was_pinned
+    }
+
+    /// Whether this is the id of a pinned note, or of a pinned message.
+    #[must_use]
+    pub fn is_pinned(&self, id: &str) -> bool {
+        let id = ItemId::from(id);
+        self.has_note(&id) || self.position_of(&id).is_some_and(|position| self.pins.contains_key(&position))
+    }
+
+    /// Sets how long a note or message lives.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` when no note or message has this id.
+    pub fn set_ttl(&mut self, id: impl Into<ItemId>, ttl: Ttl) -> Result<(), Error> {
+        self.restore_ttl(id.into(), ttl, false)
+    }
+
+    pub(crate) fn restore_ttl(&mut self, id: ItemId, ttl: Ttl, asked: bool) -> Result<(), Error> {
+        if !self.has_note(&id) {
+            self.position(&id)?;
+        }
+        self.record(Event::TtlSet { id, ttl, asked });
+        Ok(())
+    }
+
+    /// Commits what was sent: the reply joins the log, and beside it what the plan counted, its anchor and what the
+    /// provider reported. The next plan starts its window where this one did (rule S5). Returns the reply's id.
+    pub fn push_reply(
+        &mut self,
+        plan: &ContextPlan,
+        reply: Message,
+        usage: impl Into<Option<Usage>>,
+    ) -> ItemId {
+        self.responding = false;
+        self.record(Event::Sent {
+            counted: plan.counted(),
+            apart: plan.usage.apart,
+            left_out: plan.usage.left_out,
+            head: plan.usage.head,
+            archives: plan.archives,
+            tokenizer: plan.tokenizer.clone(),
+            anchor: Box::new(plan.anchor()),
+            usage: usage.into(),
+        });
+        self.push(reply)
+    }
+
+    /// Ends a turn: TTL falls by one for what this plan included, and items it asked about are marked (rule T3).
+    pub fn complete_turn(&mut self, plan: &ContextPlan) {
+        let (mut fallen, mut asked) = (Vec::new(), Vec::new());
+        for item in plan.included.iter().filter(|item| item.section != Section::Rag) {
+            let Some(lifetime) = self.lifetimes.get(&item.id) else {
+                continue;
+            };
+            if plan.asked.contains(&item.id) {
+                asked.push(item.id.clone());
+            }
+            let left = lifetime.left.fallen();
+            if left != lifetime.left {
+                fallen.push((item.id.clone(), left));
+            }
+        }
+        self.record(Event::TurnCompleted { fallen, asked });
+    }
+
+    /// Goes on from before this message, and before the call that it answers: it and everything after it are archived, and
+    /// compactions made since are undone, so that what they archived is sent again. The log keeps all of it.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` when no message has this id, or an earlier rewind took it away.
+    pub fn rewind_before(&mut self, id: impl Into<ItemId>) -> Result<(), Error> {
+        let before = id.into();
+        let position = self.position(&before)?;
+        if self.view.archived(position) == Some(ArchivedBy::Rewind) {
+            let detail =
+                "was taken away by an earlier rewind; expected a message of the conversation as it is now";
+            return Err(Error::input(format!("message `{before}`"), detail));
+        }
+        let first = match self.turns.place_of(position) {
+            Place::Exchange(at) => self.turns.exchange(at).members().into_iter().min().unwrap_or(position),
+            Place::Head(turn) => self.turns.head(turn).unwrap_or(position).min(position),
+            _ => position,
+        };
+        let before = if first < position { self.message_id(first) } else { before };
+        self.record(Event::Rewound { before });
+        Ok(())
+    }
+
+    /// Archives everything without a summary (rule U4): the next prompt begins anew. System texts, pinned notes and pinned
+    /// messages stay. What that frees is not counted.
+    pub fn start_fresh(&mut self) {
+        let record = self.record_of(CompactionKind::Fresh, None, None, None);
+        self.record(Event::Compacted(Box::new(record)));
+    }
+
+    /// The messages, oldest first.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Calls of the newest exchange that still wait for their results: what an agent has to run now.
+    pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.open_exchange()
+            .map(|at| self.turns.exchange(at))
+            .into_iter()
+            .flat_map(|exchange| {
+                let calls = self.messages[exchange.at as usize].tool_calls();
+                calls.iter().zip(&exchange.answers)
+            })
+            .filter_map(|(call, answer)| answer.is_none().then_some(call))
+    }
+
+    /// How many messages there are. Positions are 32 bits wide: a log holds at most 4,294,967,294 messages.
+    fn len(&self) -> u32 {
+        u32::try_from(self.messages.len()).unwrap_or(u32::MAX)
+    }
+
+    fn live(&mut self, id: &ItemId, left: Ttl, asked: bool) {
+        self.lifetimes.insert(id.clone(), Lifetime { left, asked });
+    }
+
+    pub(crate) fn position_of(&self, id: &ItemId) -> Option<u32> {
+        self.ids.position(id, &self.messages)
+    }
+
+    /// The position of the latest user message with anything in it.
+    pub(crate) fn live_question(&self) -> Option<u32> {
+        self.turns.head(self.live_turn()?)
+    }
+
+    /// The live turn's last exchange with calls, while the assistant has not spoken since.
+    pub(crate) fn open_exchange(&self) -> Option<u32> {
+        self.live_turn()?;
+        let open = self.turns.open_exchange(&self.messages)?;
+        self.view.archived(self.turns.exchange(open).at).is_none().then_some(open)
+    }
+
+    /// The newest turn, unless it is archived and a pin keeps something of it.
+    pub(crate) fn live_turn(&self) -> Option<u32> {
+        let newest = self.turns.count().checked_sub(1)?;
+        let first = self.turns.first_of(newest)?;
+        self.view.archived(first).is_none().then_some(newest)
+    }
+
+    pub(crate) fn position(&self, id: &ItemId) -> Result<u32, Error> {
+        self.position_of(id).ok_or_else(|| {
+            Error::new(Repr::UnknownId {
+                id: id.clone(),
+                hint: "messages without an id of their own are called m0, m1, ... by position",
+            })
+        })
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    pub(crate) fn message(&self, position: u32) -> &Message {
+        &self.messages[position as usize]
+    }
+
+    pub(crate) fn message_id(&self, position: u32) -> ItemId {
+        let given = self.message(position).given_id();
+        given.cloned().unwrap_or_else(|| ItemId::of_message(position))
+    }
+
+    pub(crate) fn system(&self) -> &[Message] {
+        &self.system
+    }
+
+    pub(crate) fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    pub(crate) fn has_note(&self, id: &ItemId) -> bool {
+        self.ids.is_note(id)
+    }
+
+    pub(crate) fn pins(&self) -> &BTreeMap<u32, Priority> {
+        &self.pins
+    }
+
+    pub(crate) fn lifetime(&self, id: &ItemId) -> Option<Lifetime> {
+        self.lifetimes.get(id).copied()
+    }
+
+    /// The lifetime of a message, without making up its id where nothing has one.
+    pub(crate) fn message_lifetime(&self, position: u32) -> Option<Lifetime> {
+        if self.lifetimes.is_empty() {
+            return None;
+        }
+        self.lifetime(&self.message_id(position))
+    }
+
+    /// Fails on the first id that was used twice, and on one of `others` that is taken here (rule O5).
+    pub(crate) fn check_ids<'a>(
+        &self,
+        others: impl Iterator<Item = (&'a ItemId, &'static str)>,
+    ) -> Result<(), Error> {
+        self.ids.check(&self.messages, others)
+    }
+}
+
+impl<I: IntoIterator<Item = Message>> From<I> for Conversation {
+    fn from(messages: I) -> Self {
+        let mut log = Self::new();
+        log.extend(messages);
+        log
+    }
+}
+
+impl Extend<Message> for Conversation {
+    fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
+        for message in messages {
+            self.push(message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_the_whole_log_in_order() {
+        let mut log = Conversation::new();
+        log.push_system("s0", "Be brief.");
+        log.push(Message::user("a"));
+        log.pin(PinnedItem::new("n", "note"));
+        log.push(Message::assistant("b"));
+        assert!(log.unpin("n") && !log.unpin("n"));
+        let kinds: Vec<&str> = log
+            .entries()
+            .map(|entry| match entry {
+                Entry::Message(message) => message.text(),
+                Entry::Event(Event::SystemText { .. }) => "system",
+                Entry::Event(Event::Pinned(_)) => "pinned",
+                Entry::Event(Event::Unpinned(_)) => "unpinned",
+                Entry::Event(_) => "other",
+            })
+            .collect();
+        assert_eq!(kinds, ["system", "a", "pinned", "b", "unpinned"]);
+    }
+
+    #[test]
+    fn pinning_again_renews_what_was_used_up() {
+        let mut log = Conversation::from([Message::user("a")]);
+        log.set_ttl("m0", Ttl::NoneRemaining).unwrap();
+        log.pin_message("m0", Priority::Normal).unwrap();
+        assert_eq!(log.lifetime(&"m0".into()), None);
+        log.pin(PinnedItem::new("n", "note").ttl(Ttl::turns(0)));
+        log.pin(PinnedItem::new("n", "note").ttl(Ttl::turns(2)));
+        assert_eq!(log.lifetime(&"n".into()).unwrap().left, Ttl::turns(2));
+        assert_eq!(log.notes().len(), 1);
+    }
+
+    #[cfg(feature = "openai")]
+    #[test]
+    fn a_reply_commits_what_was_sent() {
+        let manager = crate::ContextWindowManager::for_model("gpt-4o").unwrap();
+        let mut log = Conversation::from([Message::user("How are you?")]);
+        let plan = manager.build_plan(&crate::PlanRequest::new(&log)).unwrap();
+        let usage = Usage::openai(11, 0, 3);
+        assert_eq!(log.push_reply(&plan, Message::assistant("Well."), usage), "m1".into());
+        let sent = log.entries().find_map(|entry| match entry {
+            Entry::Event(Event::Sent { counted, anchor, usage, .. }) => Some((*counted, &**anchor, *usage)),
+            _ => None,
+        });
+        assert_eq!(sent, Some((plan.total.n, &plan.anchor(), Some(usage))));
+        assert_eq!(log.anchor(), Some(&plan.anchor()));
+        assert_eq!(plan.anchor().window_start, Some("m0".into()));
+        assert_eq!(log.messages().len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_pinned_or_aged() {
+        let mut log = Conversation::from([Message::user("a").id("x")]);
+        for id in ["m0", "m1", "y"] {
+            assert_eq!(log.pin_message(id, Priority::High).unwrap_err().kind(), crate::ErrorKind::Input);
+            assert!(log.set_ttl(id, Ttl::Unlimited).is_err());
+        }
+        assert!(log.pin_message("x", Priority::High).is_ok());
+    }
+
+    #[test]
+    fn open_calls_are_what_an_agent_has_to_run() {
+        let call = |id: &str| ToolCall::new(id, "f", "{}");
+        let mut log = Conversation::from([Message::user("go")]);
+        assert_eq!(log.open_calls().count(), 0);
+        log.push(Message::assistant("").calls([call("a"), call("b")]));
+        log.push(Message::tool("a", "done"));
+        assert_eq!(log.open_calls().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["b"]);
+        log.push(Message::user("never mind"));
+        assert_eq!(log.open_calls().count(), 0);
+    }
+}

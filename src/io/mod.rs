@@ -1,0 +1,5 @@
+//! Files: the log on disk, session files of many forms, what a retriever answered.
+
+pub(crate) mod journal;
+pub(crate) mod session;
+pub(crate) mod retrieval;

@@ -1,0 +1,124 @@
+//! Compactions in session files: a content block of type `context_compaction` (rule C1), read and written.
+
+use super::wire;
+use crate::{
+    conversation::{Compaction, CompactionKind, Conversation},
+    item::ItemId,
+};
+use serde::{Deserialize, Serialize};
+
+/// The block's type: it is known by that, never by its text.
+const TYPE: &str = "context_compaction";
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Block {
+    #[serde(rename = "type", default)]
+    kind_of_part: String,
+    compaction_number: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_summary")]
+    kind: CompactionKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<ItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<ItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) first_active: Option<ItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    state: Vec<wire::StateText>,
+    messages_archived: Option<u64>,
+    context_size_before: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context_size_after: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timestamp: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]
+fn is_summary(kind: &CompactionKind) -> bool {
+    *kind == CompactionKind::Summary
+}
+
+/// The compaction that a message stands for, if it is one; what is wrong with it, where that cannot be read.
+pub(super) fn block(message: &wire::Message) -> Option<Result<Block, String>> {
+    let wire::Content::Parts(parts) = &message.content else { return None };
+    let is_one = |raw: &str| {
+        raw.contains(TYPE)
+            && serde_json::from_str::<wire::PartType>(raw)
+                .is_ok_and(|part| part.kind.as_deref() == Some(TYPE))
+    };
+    let raw = parts.iter().map(|part| part.get()).find(|raw| is_one(raw))?;
+    Some(serde_json::from_str(raw).map_err(|error| crate::text::plain::without_place(&error)))
+}
+
+impl Block {
+    /// The record, in a log of which nothing but what stands before the block is known; `next` is the id of the message that
+    /// follows it. None where it is incomplete, or names what is not there: then the original messages stay (rule C1).
+    pub(super) fn record(self, log: &Conversation, next: Option<&ItemId>) -> Result<Compaction, String> {
+        let makes_no_sense = || "it has no summary, and its kind says that it has one".to_owned();
+        if self.summary.is_none() && matches!(self.kind, CompactionKind::Summary | CompactionKind::Digest) {
+            return Err(makes_no_sense());
+        }
+        let position = |id: &Option<ItemId>| match id {
+            None => Ok(None),
+            Some(id) => log
+                .position_of(id)
+                .map(Some)
+                .ok_or_else(|| format!("it names `{id}`, which is not before it")),
+        };
+        let first = if self.first_active.as_ref() == next { None } else { position(&self.first_active)? };
+        let (head, from) = (position(&self.head)?, position(&self.from)?);
+        let made = log.record_of(self.kind, head, from, first);
+        let record = Compaction {
+            // Numbers are never given twice, and one that leaves none after it is no number.
+            number: self
+                .compaction_number
+                .filter(|number| *number < u32::MAX / 2)
+                .unwrap_or(made.number)
+                .max(made.number),
+            messages_archived: self.messages_archived.unwrap_or(made.messages_archived),
+            tokens_before: self.context_size_before.unwrap_or_default(),
+            tokens_after: self.context_size_after.unwrap_or_default(),
+            summary: self.summary,
+            state: self.state.into_iter().map(|state| (state.id, state.text)).collect(),
+            progress: true,
+            timestamp: self.timestamp,
+            ..made
+        };
+        if !log.would_archive(&record) {
+            return Err(
+                "it archives nothing, parts a call from its result, or its head is no question".into()
+            );
+        }
+        Ok(record)
+    }
+
+    fn of(record: &Compaction) -> Self {
+        Self {
+            kind_of_part: TYPE.into(),
+            compaction_number: Some(record.number),
+            kind: record.kind,
+            head: record.head.clone(),
+            from: record.from.clone(),
+            // The question of a session without one in its messages stands behind all of them.
+            first_active: record.first_active.clone().filter(|first| first.as_str() != "query"),
+            summary: record.summary.clone(),
+            state: record
+                .state
+                .iter()
+                .map(|(id, text)| wire::StateText { id: id.clone(), text: text.clone() })
+                .collect(),
+            messages_archived: Some(record.messages_archived),
+            context_size_before: Some(record.tokens_before),
+            context_size_after: Some(record.tokens_after),
+            timestamp: record.timestamp.clone(),
+        }
+    }
+}
+
+/// The message that stands for a compaction in a session file.
+pub(super) fn message(record: &Compaction) -> String {
+    let block = serde_json::to_string(&Block::of(record)).unwrap_or_default();
+    format!("{{\"role\":\"user\",\"content\":[{block}]}}")
+}

@@ -1,0 +1,36 @@
+//! Request bodies of providers that have no `messages`.
+
+use super::{gemini, place::Place, responses, wire};
+use crate::{
+    error::Error,
+    message::{Framing, Message},
+    text::plain,
+};
+use serde_json::value::RawValue;
+
+/// What a body of another provider holds where there are no `messages`.
+pub(super) struct Logged {
+    pub(super) framing: Framing,
+    pub(super) instructions: Vec<String>,
+    pub(super) messages: Vec<Message>,
+}
+
+impl Logged {
+    pub(super) fn read(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
+        let (key, framing, read) = match (&session.contents, &session.input) {
+            (Some(contents), _) => ("contents", Framing::Gemini, gemini::messages(contents)),
+            (None, Some(input)) => ("input", Framing::OpenAiResponses, responses::messages(input)),
+            (None, None) => return Ok(None),
+        };
+        let fault = |(at, detail): (Option<usize>, String)| {
+            let at = at.map(|at| format!("[{at}]")).unwrap_or_default();
+            place.fault(&format!("{key}{at}"), &plain::words(&detail))
+        };
+        let messages = read.map_err(fault)?;
+        let instruction = session.system_instruction.as_deref().map(gemini::texts);
+        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
+        let instructions = session.instructions.as_deref().and_then(text);
+        let instructions = instructions.into_iter().chain(instruction.into_iter().flatten()).collect();
+        Ok(Some(Self { framing, instructions, messages }))
+    }
+}

@@ -1,0 +1,29 @@
+//! Where a session's text stands, for errors.
+
+use crate::{error::Error, text::plain};
+use serde::de::DeserializeOwned;
+
+/// Where a session's text stands, for errors.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) name: &'a str,
+    pub(super) line: usize,
+}
+
+impl Place<'_> {
+    pub(super) fn parse<T: DeserializeOwned>(self, text: &str) -> Result<T, Error> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+            let path = error.path().to_string();
+            let inner = error.inner();
+            let line = self.line + inner.line().saturating_sub(1);
+            let place = format!("{}:{line}:{}", self.name, inner.column());
+            let key = if path == "." { String::new() } else { format!("{path}: ") };
+            Error::input(place, format!("{key}{}", plain::without_place(inner)))
+        })
+    }
+
+    pub(super) fn fault(self, key: &str, detail: &str) -> Error {
+        Error::input(format!("{}:{}", self.name, self.line), format!("{key}: {detail}"))
+    }
+}

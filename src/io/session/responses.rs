@@ -1,0 +1,203 @@
+//! The `input` of `OpenAI` Responses, as messages: calls and reasoning belong to what the assistant says.
+
+use super::wire::{Content, Name, arguments};
+use crate::{
+    message::{Framing, Message, Part, Reasoning, Role, ToolCall},
+    text::plain,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The types of the items that are read; others are carried as they are.
+const READ: [&str; 6] = [
+    "message",
+    "reasoning",
+    "function_call",
+    "custom_tool_call",
+    "function_call_output",
+    "custom_tool_call_output",
+];
+
+/// Only an item's type, to know whether it is read.
+#[derive(Deserialize)]
+struct Kind {
+    r#type: Option<String>,
+}
+
+/// Every field of every item that is read.
+#[derive(Deserialize)]
+struct Item {
+    r#type: Option<String>,
+    role: Option<Speaker>,
+    content: Option<Content>,
+    id: Option<String>,
+    summary: Option<Vec<Text>>,
+    encrypted_content: Option<String>,
+    call_id: Option<Name>,
+    name: Option<String>,
+    /// A custom tool takes a text, as its `input`.
+    #[serde(alias = "input")]
+    arguments: Option<Box<RawValue>>,
+    output: Option<Content>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Speaker {
+    System,
+    Developer,
+    User,
+    Assistant,
+}
+
+impl Speaker {
+    fn role(self) -> Role {
+        match self {
+            Self::System => Role::System,
+            Self::Developer => Role::Developer,
+            Self::User => Role::User,
+            Self::Assistant => Role::Assistant,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Text {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct WirePart {
+    r#type: Option<String>,
+    text: Option<String>,
+    image_url: Option<String>,
+    detail: Option<String>,
+    refusal: Option<String>,
+}
+
+/// The messages of the items; an error names the item and what was expected.
+pub(super) fn messages(input: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
+    let input: Content =
+        serde_json::from_str(input.get()).map_err(|error| (None, plain::without_place(&error)))?;
+    let items = match input {
+        Content::Null => return Ok(Vec::new()),
+        Content::Text(text) => return Ok(vec![Message::user(text)]),
+        Content::Parts(items) => items,
+    };
+    let mut log = Log::default();
+    for (at, raw) in items.iter().enumerate() {
+        let fault = |error: serde_json::Error| (Some(at), plain::without_place(&error));
+        let kind: Kind = serde_json::from_str(raw.get()).map_err(fault)?;
+        if kind.r#type.as_deref().is_none_or(|kind| READ.contains(&kind)) {
+            let item: Item = serde_json::from_str(raw.get()).map_err(fault)?;
+            log.item(item).map_err(|detail| (Some(at), detail))?;
+        } else {
+            log.carry(raw.get());
+        }
+    }
+    log.end();
+    Ok(log.messages)
+}
+
+#[derive(Default)]
+struct Log {
+    messages: Vec<Message>,
+    /// What the assistant is saying: reasoning, then content, then calls.
+    open: Option<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    reasonings: Vec<Reasoning>,
+    said: Option<Message>,
+    calls: Vec<ToolCall>,
+}
+
+impl Log {
+    fn item(&mut self, item: Item) -> Result<(), String> {
+        match (item.r#type.as_deref(), item.role.map(Speaker::role)) {
+            (Some("message") | None, Some(Role::Assistant)) => {
+                let said = message(Role::Assistant, item.content)?;
+                if self.open.as_ref().is_some_and(|open| open.said.is_some() || !open.calls.is_empty()) {
+                    self.end();
+                }
+                self.open.get_or_insert_default().said = Some(said);
+            }
+            (Some("message") | None, Some(role)) => {
+                self.end();
+                self.messages.push(message(role, item.content)?);
+            }
+            (Some("reasoning"), _) => {
+                if self.open.as_ref().is_some_and(|open| open.said.is_some() || !open.calls.is_empty()) {
+                    self.end();
+                }
+                let summary: Vec<String> = item.summary.into_iter().flatten().map(|part| part.text).collect();
+                let text = summary.join("\n\n");
+                let mut reasoning = match item.encrypted_content {
+                    Some(seal) => Reasoning::sealed(Framing::OpenAiResponses, text, seal),
+                    None => Reasoning::text(text),
+                };
+                reasoning.id = item.id;
+                self.open.get_or_insert_default().reasonings.push(reasoning);
+            }
+            (Some("function_call" | "custom_tool_call"), _) => {
+                let id = item
+                    .call_id
+                    .or(item.id.map(Name::Text))
+                    .map(Name::into_text)
+                    .ok_or("expected a call_id")?;
+                let name = item.name.ok_or("expected a name")?;
+                let call = ToolCall::new(id, name, arguments(item.arguments.as_deref()));
+                self.open.get_or_insert_default().calls.push(call);
+            }
+            (Some("function_call_output" | "custom_tool_call_output"), _) => {
+                self.end();
+                let id = item.call_id.ok_or("expected a call_id")?.into_text();
+                let said = message(Role::User, item.output)?;
+                let result = Message::tool(id, said.text());
+                let parts = said.content_parts();
+                self.messages.push(if parts.is_empty() { result } else { result.parts(parts.to_vec()) });
+            }
+            _ => return Err("expected an item: an object with a type or a role".into()),
+        }
+        Ok(())
+    }
+
+    /// An item of another type, as a part of what the assistant says.
+    fn carry(&mut self, json: &str) {
+        self.end();
+        let part = Part::Opaque { framing: Framing::OpenAiResponses, json: json.into() };
+        self.messages.push(Message::assistant("").parts([part]));
+    }
+
+    fn end(&mut self) {
+        let Some(Open { reasonings, said, calls }) = self.open.take() else { return };
+        let said = said.unwrap_or_else(|| Message::assistant(""));
+        let message = reasonings.into_iter().fold(said, Message::reasoning);
+        self.messages.push(if calls.is_empty() { message } else { message.calls(calls) });
+    }
+}
+
+fn message(role: Role, content: Option<Content>) -> Result<Message, String> {
+    let parts = match content {
+        None | Some(Content::Null) => return Ok(Message::new(role, "")),
+        Some(Content::Text(text)) => return Ok(Message::new(role, text)),
+        Some(Content::Parts(parts)) => parts,
+    };
+    let part = |raw: &RawValue| {
+        let part: WirePart = serde_json::from_str(raw.get()).map_err(|error| plain::without_place(&error))?;
+        let kind = part.r#type.as_deref().unwrap_or("text");
+        let is_text = kind.ends_with("text") || kind == "refusal";
+        Ok(match part {
+            WirePart { text: Some(text), .. } | WirePart { refusal: Some(text), .. } if is_text => {
+                Part::Text(text)
+            }
+            WirePart { image_url: Some(url), detail, .. } => {
+                Part::Image { url, detail: detail.filter(|detail| detail != "auto") }
+            }
+            _ => Part::Opaque { framing: Framing::OpenAiResponses, json: raw.get().into() },
+        })
+    };
+    let parts: Result<Vec<Part>, String> = parts.iter().map(|raw| part(raw)).collect();
+    Ok(Message::new(role, "").parts(parts?))
+}

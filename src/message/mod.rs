@@ -1,0 +1,399 @@
+//! Messages in neutral form, cheap to clone: what every provider's wire form is rendered from.
+
+use crate::item::ItemId;
+use std::{
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+mod call;
+mod framing;
+mod part;
+mod prompt;
+mod reasoning;
+mod role;
+mod altered;
+mod stored;
+
+pub use call::ToolCall;
+pub use framing::Framing;
+pub use part::Part;
+pub(crate) use prompt::{Mark, Wants};
+pub use prompt::{Prompt, Tool};
+pub use reasoning::Reasoning;
+pub use role::Role;
+
+/// One message: a role, text or parts, and what hangs on it. Cloning shares the text.
+#[derive(Clone)]
+pub struct Message(Arc<Inner>);
+
+struct Inner {
+    role: Role,
+    text: Arc<str>,
+    extra: Option<Box<Extra>>,
+    /// The last counter's exact count: its tag in the upper half, the tokens in the lower one; 0 is "not counted".
+    memo: AtomicU64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Extra {
+    id: Option<ItemId>,
+    name: Option<Box<str>>,
+    parts: Vec<Part>,
+    calls: Vec<ToolCall>,
+    answers: Option<Box<str>>,
+    failed: bool,
+    reasoning: Vec<Reasoning>,
+    stub: Stub,
+}
+
+/// What was sent last in place of a cleared result (rule S7), so that it is written and counted once. No part of what a
+/// message is: it may change speed, never a plan.
+#[derive(Default)]
+struct Stub(OnceLock<Box<(ItemId, Message)>>);
+
+impl fmt::Debug for Stub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stub")
+    }
+}
+
+impl Clone for Stub {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Stub {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// What a message says, who says it, and what it thought: all that a target may take in another form.
+pub(crate) struct Content {
+    pub(crate) text: Arc<str>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) name: Option<Box<str>>,
+    pub(crate) reasonings: Vec<Reasoning>,
+}
+
+impl Message {
+    /// A message of any role; see also the shorter [`Message::user`] and its siblings.
+    #[must_use]
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
+        let (text, memo) = (text.into().into(), AtomicU64::new(0));
+        Self(Arc::new(Inner { role, text, extra: None, memo }))
+    }
+
+    /// A system message.
+    #[must_use]
+    pub fn system(text: impl Into<String>) -> Self {
+        Self::new(Role::System, text)
+    }
+
+    /// A user message.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new(Role::User, text)
+    }
+
+    /// An assistant message.
+    #[must_use]
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::new(Role::Assistant, text)
+    }
+
+    /// The result of the tool call with this id.
+    #[must_use]
+    pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> Self {
+        let call_id = call_id.into().into_boxed_str();
+        Self::new(Role::Tool, text).edit(|extra| extra.answers = Some(call_id))
+    }
+
+    /// Says that the call which this result answers failed; where a provider has a field for that, it is told.
+    #[must_use]
+    pub fn failed(self) -> Self {
+        self.edit(|extra| extra.failed = true)
+    }
+
+    /// Sets the id; without one, a message is called `m` and its position in the log.
+    #[must_use]
+    pub fn id(self, id: impl Into<ItemId>) -> Self {
+        let id = id.into();
+        self.edit(|extra| extra.id = Some(id))
+    }
+
+    /// Sets the speaker's name.
+    #[must_use]
+    pub fn name(self, name: impl Into<String>) -> Self {
+        let name = name.into().into_boxed_str();
+        self.edit(|extra| extra.name = Some(name))
+    }
+
+    /// Sets the tool calls of an assistant message, or of a user message where the user has tools: those are sent as text
+    /// (rule H9).
+    #[must_use]
+    pub fn calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        let calls = calls.into_iter().collect();
+        self.edit(|extra| extra.calls = calls)
+    }
+
+    /// Makes the content a list of parts. Text given before becomes the first of them.
+    #[must_use]
+    pub fn parts(mut self, parts: impl IntoIterator<Item = Part>) -> Self {
+        let mut all = Vec::new();
+        let text = std::mem::replace(&mut self.inner_mut().text, "".into());
+        if !text.is_empty() {
+            all.push(Part::Text(text.as_ref().to_owned()));
+        }
+        all.extend(parts);
+        self.edit(|extra| extra.parts = all)
+    }
+
+    /// Adds reasoning that came with an assistant message: plain text, or what a provider sealed.
+    #[must_use]
+    pub fn reasoning(self, reasoning: impl Into<Reasoning>) -> Self {
+        let reasoning = reasoning.into();
+        self.edit(|extra| extra.reasoning.push(reasoning))
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.0.role
+    }
+
+    /// The text, where the content is plain text; empty where it is a list of parts.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The parts, where the content is a list; empty where it is plain text.
+    #[must_use]
+    pub fn content_parts(&self) -> &[Part] {
+        self.extra().map_or(&[], |extra| &extra.parts)
+    }
+
+    /// The tool calls: those of the assistant, and of a user who has tools of their own (rule H9).
+    #[must_use]
+    pub fn tool_calls(&self) -> &[ToolCall] {
+        match self.extra() {
+            Some(extra) if matches!(self.role(), Role::Assistant | Role::User) => &extra.calls,
+            _ => &[],
+        }
+    }
+
+    /// The id of the call that this result answers.
+    #[must_use]
+    pub fn answers(&self) -> Option<&str> {
+        self.extra().and_then(|extra| extra.answers.as_deref())
+    }
+
+    /// Whether the call which this result answers failed.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        self.extra().is_some_and(|extra| extra.failed)
+    }
+
+    /// The id that was given, if any.
+    #[must_use]
+    pub fn given_id(&self) -> Option<&ItemId> {
+        self.extra().and_then(|extra| extra.id.as_ref())
+    }
+
+    /// The speaker's name.
+    #[must_use]
+    pub fn speaker(&self) -> Option<&str> {
+        self.extra().and_then(|extra| extra.name.as_deref())
+    }
+
+    /// The reasoning that came with it; only the assistant has any.
+    #[must_use]
+    pub fn reasonings(&self) -> &[Reasoning] {
+        match self.extra() {
+            Some(extra) if self.role() == Role::Assistant => &extra.reasoning,
+            _ => &[],
+        }
+    }
+
+    /// Whether there is nothing in it: no text that is not blank, no call, image or other part. Reasoning alone is
+    /// nothing that any provider takes back; a tool result always counts as something.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let blank = |text: &str| text.trim().is_empty();
+        self.role() != Role::Tool
+            && blank(self.text())
+            && self.extra().is_none_or(|extra| {
+                self.tool_calls().is_empty()
+                    && extra.parts.iter().all(|part| matches!(part, Part::Text(text) if blank(text)))
+            })
+    }
+
+    /// Whether it is nothing but text: no parts, calls, reasoning or name.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.extra().is_none_or(|extra| {
+            extra.parts.is_empty()
+                && extra.calls.is_empty()
+                && extra.reasoning.is_empty()
+                && extra.name.is_none()
+        })
+    }
+
+    /// The texts of its parts, and what the others are.
+    pub(crate) fn as_texts(&self) -> impl Iterator<Item = &str> {
+        self.content_parts().iter().map(|part| match part {
+            Part::Text(text) => text.as_str(),
+            Part::Image { .. } => "[an image]",
+            Part::Opaque { .. } => "[a part that is no text]",
+        })
+    }
+
+    /// Every text of the message that is sent and counted, in a fixed order; images are not among them.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        let parts = self.content_parts().iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Opaque { json, .. } => Some(json.as_str()),
+            Part::Image { .. } => None,
+        });
+        let calls = self.tool_calls().iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]);
+        let reasonings = self.reasonings().iter().map(|reasoning| reasoning.text.as_str());
+        [self.text()].into_iter().chain(parts).chain(reasonings).chain(self.speaker()).chain(calls)
+    }
+
+    pub(crate) fn has_opaque_parts(&self) -> bool {
+        self.content_parts().iter().any(|part| matches!(part, Part::Opaque { .. }))
+    }
+
+    pub(crate) fn images(&self) -> impl Iterator<Item = Option<&str>> {
+        self.content_parts().iter().filter_map(|part| match part {
+            Part::Image { detail, .. } => Some(detail.as_deref()),
+            Part::Text(_) | Part::Opaque { .. } => None,
+        })
+    }
+
+    /// The text, or the parts that are text.
+    pub(crate) fn plain_texts(&self) -> impl Iterator<Item = &str> {
+        let parts = self.content_parts().iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Opaque { .. } | Part::Image { .. } => None,
+        });
+        Some(self.text()).filter(|text| !text.is_empty()).into_iter().chain(parts)
+    }
+
+    /// The exact count that the counter with this tag made before, if it was the last one to count here.
+    pub(crate) fn remembered(&self, tag: u32) -> Option<u64> {
+        let memo = self.0.memo.load(Ordering::Relaxed);
+        (memo >> 32 == u64::from(tag)).then_some(memo & u64::from(u32::MAX))
+    }
+
+    /// Remembers an exact count; it may change speed, never a plan (rule O3). Counts over 32 bits are not kept.
+    pub(crate) fn remember(&self, tag: u32, tokens: u64) {
+        if let Ok(tokens) = u32::try_from(tokens) {
+            let memo = u64::from(tag) << 32 | u64::from(tokens);
+            self.0.memo.store(memo, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes that stand for everything sent, length-prefixed, so that two messages share them only when equal.
+    pub(crate) fn canonical(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.text().len() + 32);
+        let mut field = |tag: u8, text: &str| {
+            bytes.push(tag);
+            bytes.extend((text.len() as u64).to_le_bytes());
+            bytes.extend(text.as_bytes());
+        };
+        field(0, self.role().name());
+        field(1, self.text());
+        for part in self.content_parts() {
+            match part {
+                Part::Text(text) => field(2, text),
+                Part::Image { url, detail } => {
+                    field(3, url);
+                    field(4, detail.as_deref().unwrap_or_default());
+                }
+                Part::Opaque { json, .. } => field(5, json),
+            }
+        }
+        for call in self.tool_calls() {
+            field(6, &call.id);
+            field(7, &call.name);
+            field(8, &call.arguments);
+            if let Some(signature) = &call.signature {
+                field(12, signature);
+            }
+        }
+        for reasoning in self.reasonings() {
+            field(10, &reasoning.text);
+            for text in [&reasoning.id, &reasoning.seal].into_iter().flatten() {
+                field(13, text);
+            }
+        }
+        if self.is_failed() {
+            field(14, "");
+        }
+        for (tag, text) in [(9, self.answers()), (11, self.speaker())] {
+            if let Some(text) = text {
+                field(tag, text);
+            }
+        }
+        bytes
+    }
+
+    fn extra(&self) -> Option<&Extra> {
+        self.0.extra.as_deref()
+    }
+
+    fn inner_mut(&mut self) -> &mut Inner {
+        let inner = Arc::make_mut(&mut self.0);
+        *inner.memo.get_mut() = 0;
+        inner
+    }
+
+    fn edit(mut self, change: impl FnOnce(&mut Extra)) -> Self {
+        change(self.inner_mut().extra.get_or_insert_default());
+        self
+    }
+}
+
+impl Clone for Inner {
+    fn clone(&self) -> Self {
+        Self { role: self.role, text: self.text.clone(), extra: self.extra.clone(), memo: AtomicU64::new(0) }
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        self.role() == other.role() && self.text() == other.text() && self.extra() == other.extra()
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("role", &self.role())
+            .field("text", &self.text())
+            .field("extra", &self.extra())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_two_conversations_has_a_stub_in_each() {
+        let result = Message::tool("c", "a long result");
+        let stub = |id: &str| result.stub(&id.into(), || format!("{id} was cleared"));
+        assert_eq!(stub("m1").text(), "m1 was cleared");
+        assert_eq!(stub("m2").text(), "m2 was cleared");
+        assert_eq!(stub("m1"), stub("m1"));
+        assert_eq!(stub("m1").answers(), Some("c"));
+        assert_eq!(result, result.clone(), "a stub is no part of what a message is");
+    }
+}

@@ -1,0 +1,140 @@
+//! What one prompt leaves behind for the next, so that the next can repeat its beginning (rules S5, S7).
+
+use crate::{
+    item::ItemId,
+    message::Framing,
+    provider::model::{Limits, Model, RequestLimits},
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Where the last prompt's window started, which documents it held, and what it was made for.
+///
+/// [`crate::Conversation::push_reply`] remembers it; a stateless caller keeps [`crate::ContextPlan::anchor`] and hands
+/// it back with [`crate::PlanRequest::previous`]. As JSON it is the `previous` of a session file. What is missing counts
+/// as unchanged.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, expecting = "an object, as --save-anchor writes it")]
+#[non_exhaustive]
+pub struct Anchor {
+    /// The model and provider it was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+    /// The limits it was made under, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<RequestLimits>,
+    /// The live question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<ItemId>,
+    /// The first message of the oldest exchange that was kept by recency.
+    pub window_start: Option<ItemId>,
+    /// The documents, in the order in which they were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rag: Option<Vec<ItemId>>,
+    /// Tool results before this message were sent as stubs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cleared_before: Option<ItemId>,
+    /// What was sent, in its order: how much of it the next prompt repeats is told by that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Arc<[PromptPiece]>>,
+}
+
+/// One item of a prompt: its id, a hash of what was sent for it, and its tokens. Tool definitions are the first one, with
+/// the id `tools`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptPiece(pub ItemId, pub String, pub u64);
+
+/// The model, provider and wire form a plan is made for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with model and provider")]
+#[non_exhaustive]
+pub struct Target {
+    /// The model's name.
+    pub model: String,
+    /// Who serves it.
+    pub provider: String,
+    /// The wire form it is spoken to in; none counts as the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub framing: Option<Framing>,
+}
+
+impl Target {
+    /// A model by its name, and who serves it.
+    #[must_use]
+    pub fn new(model: impl Into<String>, provider: impl Into<String>) -> Self {
+        Self { model: model.into(), provider: provider.into(), framing: None }
+    }
+
+    /// Sets the wire form.
+    #[must_use]
+    pub fn in_form(mut self, framing: Framing) -> Self {
+        self.framing = Some(framing);
+        self
+    }
+
+    pub(crate) fn of(model: &Model) -> Self {
+        Self::new(&model.name, &model.provider).in_form(model.framing)
+    }
+
+    /// Whether this is that one, as far as it is told.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let same_form = self.framing.is_none() || other.framing.is_none() || self.framing == other.framing;
+        self.model == other.model && self.provider == other.provider && same_form
+    }
+}
+
+/// What of an anchor still holds for the next prompt.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Steady<'a> {
+    pub(crate) window_start: Option<&'a ItemId>,
+    /// The documents that stay, while the live question is the same.
+    pub(crate) rag: &'a [ItemId],
+    pub(crate) cleared_before: Option<&'a ItemId>,
+    /// Why the window is not continued, where there was one.
+    pub(crate) lost: Option<&'static str>,
+}
+
+impl Anchor {
+    /// The window and the documents hold for the same target under the same limits; the boundary of cleared results
+    /// holds in any case.
+    pub(crate) fn steady(
+        &self,
+        model: &Model,
+        limits: Limits,
+        prompt_budget: u64,
+        live: Option<&ItemId>,
+    ) -> Steady<'_> {
+        let cleared_before = self.cleared_before.as_ref();
+        let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::of(model)));
+        let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
+        if !same_target || !same_limits {
+            let lost = if same_target {
+                "it was made under other limits"
+            } else {
+                "it was made for another model or wire form"
+            };
+            let lost = self.window_start.as_ref().map(|_| lost);
+            return Steady { cleared_before, lost, ..Steady::default() };
+        }
+        let rag = self
+            .rag
+            .as_deref()
+            .filter(|_| live.is_some() && (self.live.is_none() || self.live.as_ref() == live));
+        Steady {
+            window_start: self.window_start.as_ref(),
+            rag: rag.unwrap_or_default(),
+            cleared_before,
+            lost: None,
+        }
+    }
+}
+
+/// What was not written down counts as unchanged.
+fn same_limits(then: RequestLimits, now: Limits, prompt_budget: u64) -> bool {
+    let same = |then: Option<u64>, now: Option<u64>| then.is_none() || then == now;
+    same(then.context_len, Some(now.context_len))
+        && same(then.max_input, now.max_input)
+        && same(then.max_completion, Some(now.max_completion))
+        && same(then.safety_buffer, Some(now.safety_buffer))
+        && same(then.prompt_budget, Some(prompt_budget))
+}

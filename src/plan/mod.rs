@@ -1,0 +1,432 @@
+//! The result, as data: it needs no request, no log and no tokenizer to be read, rendered or compared.
+
+pub(crate) mod anchor;
+pub(crate) mod reason;
+
+use crate::{
+    item::{ItemId, Priority, Section, Source, Ttl},
+    message::{Framing, Message, Prompt, Role},
+    plan::{
+        anchor::{Anchor, PromptPiece, Target},
+        reason::{ExcludedReason, IncludedReason},
+    },
+    provider::model::{Limits, LimitsSource, RequestLimits},
+    tokens::{Certainty, TokenCount},
+    usage::{ContextEvent, ContextUsage, Margin},
+};
+use serde::Serialize;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// What goes into a prompt, what does not, why, and what each costs.
+///
+/// Every candidate is in exactly one of `included` and `excluded` (rule O2); the tokens of `included` and `overhead`
+/// sum to `total` (rule N3).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ContextPlan {
+    /// The model the plan is made for.
+    pub model: String,
+    /// Who serves it.
+    pub provider: String,
+    /// The wire form that it is priced in, and that its messages are made for.
+    pub framing: Framing,
+    /// The counter's name.
+    pub tokenizer: String,
+    /// `default`, or a hash of the options in use (rule O4).
+    pub config: String,
+    /// The limits in use.
+    pub limits: Limits,
+    /// Where the context length came from.
+    pub limits_source: LimitsSource,
+    /// What the prompt budget came from.
+    pub budget_source: BudgetSource,
+    /// How the provider's count follows from ours, where that was learnt or set (rule N6).
+    pub margin: Option<Margin>,
+    /// Tokens that the prompt may take.
+    pub prompt_budget: u64,
+    /// What is sent beside the items.
+    pub overhead: Vec<LedgerLine>,
+    /// The sections, in the order of [`Section::ALL`].
+    pub sections: [SectionUse; 3],
+    /// What is in, in prompt order.
+    pub included: Vec<PlannedItem>,
+    /// What is out: system and pins, then the conversation in log order, then documents in the order of rule S8.
+    pub excluded: Vec<ExcludedItem>,
+    /// What the prompt costs.
+    pub total: TokenCount,
+    /// By how much the minimum is over the budget, if it is.
+    pub overflow: Option<Overflow>,
+    /// The first message of the oldest exchange that is kept.
+    pub window_start: Option<ItemId>,
+    /// Repairs and questions that touch what is kept.
+    pub notices: Vec<Notice>,
+    /// Tool results before this message are sent as stubs (rule S7).
+    pub cleared_before: Option<ItemId>,
+    /// How full the window is (rule U2).
+    pub usage: ContextUsage,
+    pub(crate) prompt: Prompt,
+    /// The live question.
+    pub(crate) live: Option<ItemId>,
+    /// Where the next prompt's window is to start: where this one does, and where that holds nothing by recency (a cut left
+    /// the bare question, or it is in by pins alone), at the question or where it started before.
+    pub(crate) anchored: Option<ItemId>,
+    /// The prompt before this one, and what it was made for, where that is remembered.
+    pub(crate) before: Option<LastPrompt>,
+    /// Items of the conversation that the plan asks about (rule T2).
+    pub(crate) asked: BTreeSet<ItemId>,
+    /// How often the conversation had been compacted or rewound.
+    pub(crate) archives: usize,
+}
+
+/// What the prompt budget came from (rule B1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BudgetSource {
+    /// The context length less completion and safety buffer.
+    ContextLen,
+    /// The model's own input limit less the safety buffer: the smaller of the two.
+    MaxInput,
+    /// The request set it.
+    Request,
+}
+
+/// A number beside the items: tool definitions, framing, merges, joins. It may be negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LedgerLine {
+    /// `tools`, `template` (what a chat template puts before the first message), `reply_priming`, `rag_block`, `merged`,
+    /// `joins` (what pieces counted by themselves and the prompt as a whole differ by) or `margin` (what the provider is
+    /// expected to count beside that).
+    pub what: &'static str,
+    /// Tokens.
+    pub tokens: i64,
+    /// How sure.
+    pub certainty: Certainty,
+}
+
+/// What tool definitions go by in a remembered prompt.
+pub(crate) const TOOLS: &str = "tools";
+
+/// The prompt before a plan's, as it is remembered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LastPrompt {
+    pub(crate) anchor: Arc<Anchor>,
+    /// Whether the first item of it that does not stand where it did is a message of the log.
+    pub(crate) parts_at_a_message: bool,
+}
+
+/// One section of the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SectionUse {
+    /// Which one.
+    pub section: Section,
+    /// Its share, per mille.
+    pub share: u16,
+    /// Its hard limit in tokens.
+    pub cap: Option<u64>,
+    /// What rule B5 gave it.
+    pub budget: u64,
+    /// What its items cost; more than `budget` where another section left room (rule B6).
+    pub used: u64,
+    /// How many items are in.
+    pub included: u64,
+    /// How many are out.
+    pub excluded: u64,
+}
+
+/// One item of the prompt.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedItem {
+    /// Its id.
+    pub id: ItemId,
+    /// What it is.
+    pub source: Source,
+    /// Who pays for it.
+    pub section: Section,
+    /// The role it is sent in; none for a document, which is part of the block.
+    pub role: Option<Role>,
+    /// Its priority among pins.
+    pub priority: Priority,
+    /// How long it lives; none where nobody said.
+    pub ttl: Option<Ttl>,
+    /// Why it is in.
+    pub reason: IncludedReason,
+    /// What it costs.
+    pub tokens: TokenCount,
+    pub(crate) body: Message,
+}
+
+impl PlannedItem {
+    /// Whether it is there because the target demands it (rule H5).
+    pub(crate) fn is_demanded(&self) -> bool {
+        let id = self.id.as_str();
+        self.source == Source::Synthetic
+            && (["synth:lead", "synth:continue"].contains(&id) || id.starts_with("synth:bridge:"))
+    }
+
+    /// A hash of what is sent for this item (blake3, 32 hexadecimal digits), computed when asked for.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let hash = blake3::hash(&self.body.canonical()).to_hex();
+        hash[..32].into()
+    }
+}
+
+/// One item that is not in the prompt, or a run of neighbouring messages that are not for the same reason.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ExcludedItem {
+    /// Its id, or the first one of the run.
+    pub id: ItemId,
+    /// The last id of a run.
+    pub last_id: Option<ItemId>,
+    /// How many messages the row stands for.
+    pub count: u64,
+    /// What it is; none where that differs or was not looked at.
+    pub source: Option<Source>,
+    /// Who would have paid.
+    pub section: Section,
+    /// Its priority among pins; none where that differs or was not looked at.
+    pub priority: Option<Priority>,
+    /// How long it lives; none where nobody said, or that differs or was not looked at.
+    pub ttl: Option<Ttl>,
+    /// Why it is out.
+    pub reason: ExcludedReason,
+    /// What it costs, as far as that was looked at.
+    pub tokens: TokenCount,
+}
+
+/// The minimum does not fit (rule S6).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Overflow {
+    /// By how many tokens.
+    pub tokens: u64,
+    /// What the minimum is made of.
+    pub minimum: Vec<ItemId>,
+    /// The fewest items that together are too much, in the prompt's order: without any one of them the others fit. Empty
+    /// where what is sent beside the items (tools, priming) is too much by itself.
+    pub conflict: Vec<ItemId>,
+    /// Single changes that make it fit, the cheapest first.
+    pub remedies: Vec<Remedy>,
+}
+
+/// One change that makes an overflowing plan fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Raise the prompt budget to this number of tokens.
+    RaiseBudget {
+        /// The smallest budget that fits.
+        to: u64,
+    },
+    /// Keep fewer tokens free for the reply.
+    LowerCompletion {
+        /// The most that may be kept free.
+        to: u64,
+    },
+    /// Unpin a note or message that is never dropped.
+    Unpin {
+        /// Which one.
+        id: ItemId,
+    },
+    /// Shorten one item.
+    Shorten {
+        /// Which one.
+        id: ItemId,
+        /// By how many tokens.
+        by: u64,
+    },
+}
+
+/// Something the reader of a plan should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Notice {
+    /// The rule it comes from.
+    pub rule: &'static str,
+    /// The items it is about.
+    pub ids: Vec<ItemId>,
+    /// What happened, in a sentence.
+    pub text: String,
+}
+
+/// What became of one candidate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Decision<'a> {
+    /// It is in.
+    Included(&'a PlannedItem),
+    /// It is out.
+    Excluded(&'a ExcludedItem),
+}
+
+impl<'a> Decision<'a> {
+    /// Its id; of a run of messages that of its last one, which questions about it are asked by.
+    #[must_use]
+    pub fn id(self) -> &'a ItemId {
+        match self {
+            Self::Included(item) => &item.id,
+            Self::Excluded(item) => item.last_id.as_ref().unwrap_or(&item.id),
+        }
+    }
+
+    /// Who pays for it, or would have.
+    #[must_use]
+    pub fn section(self) -> Section {
+        match self {
+            Self::Included(item) => item.section,
+            Self::Excluded(item) => item.section,
+        }
+    }
+
+    /// What it costs, or is known to cost.
+    #[must_use]
+    pub fn tokens(self) -> TokenCount {
+        match self {
+            Self::Included(item) => item.tokens,
+            Self::Excluded(item) => item.tokens,
+        }
+    }
+
+    /// Whether it is a document: their ids are a namespace of their own (rule O5).
+    #[must_use]
+    pub fn is_document(self) -> bool {
+        self.section() == Section::Rag
+    }
+}
+
+impl ContextPlan {
+    /// What is sent: the messages and the tools.
+    #[must_use]
+    pub fn prompt(&self) -> &Prompt {
+        &self.prompt
+    }
+
+    /// The messages, in the order in which they are sent.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.prompt.messages
+    }
+
+    /// How many rows there are, in and out.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.included.len() + self.excluded.len()
+    }
+
+    /// A row by its number: what is in, in prompt order, and after it what is out.
+    #[must_use]
+    pub fn row_at(&self, at: usize) -> Option<Decision<'_>> {
+        let out = || self.excluded.get(at - self.included.len()).map(Decision::Excluded);
+        self.included.get(at).map(Decision::Included).or_else(out)
+    }
+
+    /// The row of this id. Where a document and another item share an id, `rag:ID` and `item:ID` decide (rule O5).
+    /// A message inside a run is found by the run's first and last id only.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<Decision<'_>> {
+        let qualified = match id.split_once(':') {
+            Some(("rag", id)) => self.row(id, Some(true)),
+            Some(("item", id)) => self.row(id, Some(false)),
+            _ => None,
+        };
+        self.row(id, None).or(qualified)
+    }
+
+    /// The row of an id as it is; among the documents only, among everything else only, or anywhere.
+    fn row(&self, id: &str, rag: Option<bool>) -> Option<Decision<'_>> {
+        let fits = |section: Section| rag.is_none_or(|rag| rag == (section == Section::Rag));
+        let included = |item: &&PlannedItem| fits(item.section) && item.id.as_str() == id;
+        let excluded = |item: &&ExcludedItem| {
+            let last = item.last_id.as_ref();
+            fits(item.section) && (item.id.as_str() == id || last.is_some_and(|last| last.as_str() == id))
+        };
+        let included = self.included.iter().find(included).map(Decision::Included);
+        included.or_else(|| self.excluded.iter().find(excluded).map(Decision::Excluded))
+    }
+
+    /// What the next request needs so that its prompt can repeat the beginning of this one (rule S5).
+    #[must_use]
+    pub fn anchor(&self) -> Anchor {
+        let limits = RequestLimits {
+            context_len: Some(self.limits.context_len),
+            max_input: self.limits.max_input,
+            max_completion: Some(self.limits.max_completion),
+            safety_buffer: Some(self.limits.safety_buffer),
+            prompt_budget: Some(self.prompt_budget),
+        };
+        let documents = self.included.iter().filter(|item| item.source == Source::Rag);
+        // What did not fit was no window: the next one is found anew.
+        let fits = self.overflow.is_none();
+        Anchor {
+            target: Some(Target::new(&self.model, &self.provider).in_form(self.framing)),
+            limits: Some(limits),
+            live: self.live.clone(),
+            window_start: self.anchored.clone().filter(|_| fits),
+            rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
+            cleared_before: self.cleared_before.clone(),
+            prompt: Some(self.pieces().into()),
+        }
+    }
+
+    /// What is sent, item by item, tool definitions first.
+    pub(crate) fn pieces(&self) -> Vec<PromptPiece> {
+        let tools = self.overhead.iter().find(|line| line.what == "tools");
+        let tools = tools.filter(|_| !self.prompt.tools.is_empty()).map(|line| {
+            let mut hash = blake3::Hasher::new();
+            for tool in &self.prompt.tools {
+                for text in
+                    [&*tool.name, &*tool.description, &*tool.schema, tool.hosted_json().unwrap_or_default()]
+                {
+                    hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+                }
+            }
+            let tokens = u64::try_from(line.tokens).unwrap_or_default();
+            PromptPiece(TOOLS.into(), hash.finalize().to_hex()[..32].into(), tokens)
+        });
+        let rows = self.included.iter().map(|row| PromptPiece(row.id.clone(), row.hash(), row.tokens.n));
+        tools.into_iter().chain(rows).collect()
+    }
+
+    /// Whether some of the conversation is out for want of room (rule C2).
+    pub(crate) fn drops_conversation(&self) -> bool {
+        let dropped = |row: &ExcludedItem| {
+            row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
+        };
+        self.excluded.iter().any(dropped)
+    }
+
+    /// What a user interface is told of a plan (rules T2, C10): the items whose TTL is used up, to be pinned again or dropped.
+    pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
+        let asks = self.notices.iter().filter(|notice| notice.rule == "T2").flat_map(|notice| &notice.ids);
+        asks.map(|id| ContextEvent::TtlAsk { id: id.clone() })
+    }
+
+    /// What was counted: the total without the margin.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        let margin = self.overhead.iter().find(|line| line.what == "margin").map_or(0, |line| line.tokens);
+        self.total.n.saturating_sub_signed(margin)
+    }
+
+    /// Tokens by which the prompt is over its budget; 0 when it fits.
+    #[must_use]
+    pub fn overflow_tokens(&self) -> u64 {
+        self.total.n.saturating_sub(self.prompt_budget)
+    }
+
+    /// Tokens of the budget that are not used.
+    #[must_use]
+    pub fn left_over(&self) -> u64 {
+        self.prompt_budget.saturating_sub(self.total.n)
+    }
+}
+
+impl AsRef<Prompt> for ContextPlan {
+    fn as_ref(&self) -> &Prompt {
+        &self.prompt
+    }
+}

@@ -1,0 +1,217 @@
+//! Why an item is in, why it is out: facts with their numbers, and the wording beside them.
+
+mod code;
+
+use crate::{item::ItemId, text::plain::grouped};
+pub(crate) use code::Numbers;
+pub use code::{Never, Reason};
+use serde::Serialize;
+use std::fmt;
+
+/// Why an item is in the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum IncludedReason {
+    /// Every prompt needs it (rule S1).
+    Required,
+    /// It is pinned, or comes with a pinned exchange (rules S2, S3).
+    Pinned,
+    /// It is in the kept window (rule S4).
+    Recent,
+    /// Its score (rule S8).
+    Relevant,
+    /// It stands for archived messages.
+    Summary,
+}
+
+impl IncludedReason {
+    /// The name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Required => "required",
+            Self::Pinned => "pinned",
+            Self::Recent => "recent",
+            Self::Relevant => "relevant",
+            Self::Summary => "summary",
+        }
+    }
+}
+
+/// Why an item is not in the prompt, with the numbers that decided it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ExcludedReason {
+    /// There was no room (rules B5, B6).
+    Budget {
+        /// Tokens that the rules had left for it.
+        room: u64,
+        /// What else stands in its way.
+        held_by: HeldBy,
+    },
+    /// Its TTL is used up (rules T1, T2).
+    TtlExpired {
+        /// Whether it had its one more turn under the policy `ask`.
+        asked: bool,
+    },
+    /// The same id or text is in the list before it (rule S9).
+    Duplicate {
+        /// The item that stands for it.
+        of: ItemId,
+    },
+    /// A policy leaves it out (rules S9, H2, H3).
+    Policy(PolicyRule),
+    /// It is archived: still in the log, no longer sent (rule C1).
+    Archived {
+        /// The number of the compaction; none where the conversation was rewound to before it.
+        compaction: Option<u32>,
+    },
+}
+
+/// What keeps an item out although, or because, there is little room (rule B6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum HeldBy {
+    /// Nothing but its size: it is larger than what is left.
+    Size,
+    /// The window is contiguous and takes whole turns (rule S4): something newer did not fit.
+    Window,
+    /// The section's cap (rule B4).
+    Cap,
+    /// `fill = "prefix"`: an item before it did not fit (rule S8).
+    Prefix,
+    /// The window starts where the last one did, or was cut to its low mark (rule S5).
+    Steady,
+    /// The documents stay while the live question does (rule S5).
+    SteadySet,
+    /// The minimum alone does not fit (rule S6).
+    Overflow,
+}
+
+impl HeldBy {
+    /// The name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Size => "size",
+            Self::Window => "window",
+            Self::Cap => "cap",
+            Self::Prefix => "prefix",
+            Self::Steady => "steady",
+            Self::SteadySet => "steady_set",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+/// The policy that leaves an item out.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum PolicyRule {
+    /// `rag.min_score`.
+    MinScore {
+        /// The item's score.
+        score: f64,
+        /// The smallest that is kept.
+        limit: f64,
+    },
+    /// `rag.max_item_tokens`.
+    MaxItemTokens {
+        /// The largest that is kept.
+        limit: u64,
+    },
+    /// `rag.max_items`: so many are in already.
+    MaxItems {
+        /// How many.
+        limit: u64,
+    },
+    /// `rag.max_source_tokens`: the source's other items are in already.
+    MaxSourceTokens {
+        /// What they cost.
+        used: u64,
+        /// The most one source may cost.
+        limit: u64,
+    },
+    /// A tool result without a call (rule H3).
+    OrphanResult,
+    /// A second result for an answered call (rule H3).
+    SecondResult,
+    /// A message with nothing in it (rule H3).
+    EmptyMessage,
+    /// An exchange whose call has no result, under `repair = "drop"` (rule H2).
+    MissingResult,
+}
+
+impl PolicyRule {
+    /// The rule's name in JSON.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::MinScore { .. } => "min_score",
+            Self::MaxItemTokens { .. } => "max_item_tokens",
+            Self::MaxItems { .. } => "max_items",
+            Self::MaxSourceTokens { .. } => "max_source_tokens",
+            Self::OrphanResult => "orphan_result",
+            Self::SecondResult => "second_result",
+            Self::EmptyMessage => "empty_message",
+            Self::MissingResult => "missing_result",
+        }
+    }
+}
+
+impl ExcludedReason {
+    /// The name in JSON and reports.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Budget { .. } => "budget",
+            Self::TtlExpired { .. } => "ttl_expired",
+            Self::Duplicate { .. } => "duplicate",
+            Self::Policy(_) => "policy",
+            Self::Archived { .. } => "archived",
+        }
+    }
+}
+
+impl fmt::Display for ExcludedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget { room, held_by } => match held_by {
+                HeldBy::Size => write!(f, "larger than the {} left", grouped(*room)),
+                HeldBy::Window => write!(f, "older than what no longer fits the {} left", grouped(*room)),
+                HeldBy::Cap => write!(f, "larger than the {} left under the section's cap", grouped(*room)),
+                HeldBy::Prefix => write!(f, "after an item that did not fit, {} left", grouped(*room)),
+                HeldBy::Steady => write!(f, "before the steady window, {} left", grouped(*room)),
+                HeldBy::SteadySet => {
+                    write!(f, "the documents stay while the question does, {} left", grouped(*room))
+                }
+                HeldBy::Overflow => f.write_str("the minimum alone is over the budget"),
+            },
+            Self::TtlExpired { asked: false } => f.write_str("its TTL is used up"),
+            Self::TtlExpired { asked: true } => f.write_str("its TTL is used up, asked last turn"),
+            Self::Duplicate { of } => write!(f, "same as {of}"),
+            Self::Policy(rule) => rule.fmt(f),
+            Self::Archived { compaction: Some(number) } => write!(f, "archived by compaction #{number}"),
+            Self::Archived { compaction: None } => f.write_str("archived by a rewind"),
+        }
+    }
+}
+
+impl fmt::Display for PolicyRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MinScore { score, limit } => write!(f, "score {score} is below {limit}"),
+            Self::MaxItemTokens { limit } => write!(f, "larger than {} an item", grouped(*limit)),
+            Self::MaxItems { limit } => write!(f, "{} items are in already", grouped(*limit)),
+            Self::MaxSourceTokens { used, limit } => {
+                write!(f, "its source has {} of at most {} in already", grouped(*used), grouped(*limit))
+            }
+            Self::OrphanResult => f.write_str("a result without a call"),
+            Self::SecondResult => f.write_str("a second result for one call"),
+            Self::EmptyMessage => f.write_str("nothing in it"),
+            Self::MissingResult => f.write_str("a call without a result"),
+        }
+    }
+}

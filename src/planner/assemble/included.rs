@@ -1,0 +1,426 @@
+//! The rows of the prompt, in prompt order (rules O1, O2), and the messages they become.
+
+use crate::{
+    config::Placement,
+    error::Error,
+    item::{ItemId, Priority, Section, Source, Ttl},
+    message::{Mark, Message, Prompt, Role},
+    plan::{LedgerLine, Notice, PlannedItem, reason::IncludedReason},
+    planner::{
+        candidates::{Pool, Results, Scale, Shortened, Unit},
+        expiry::Fate,
+        repair::{self, Piece},
+        select::Selection,
+    },
+    provider::{conform::Standing, meter::Meter, wording},
+    tokens::Certainty,
+};
+use std::collections::BTreeSet;
+
+/// The included half of a plan.
+pub(super) struct Parts {
+    pub(super) rows: Vec<PlannedItem>,
+    pub(super) prompt: Prompt,
+    /// Block, merges and joins.
+    pub(super) overhead: Vec<LedgerLine>,
+    pub(super) notices: Vec<Notice>,
+    /// Items of the conversation that the notices ask about.
+    pub(super) asked: BTreeSet<ItemId>,
+    /// Results that are sent as stubs.
+    pub(super) cleared: Vec<ItemId>,
+    /// Results that are sent without their middle.
+    pub(super) clipped: Vec<ItemId>,
+    /// Ids that repairs made up.
+    pub(super) made_up: Vec<ItemId>,
+    /// For each message of the prompt, its first row.
+    pub(super) first_rows: Vec<usize>,
+    /// What the target takes otherwise than it is.
+    pub(super) changed: Changed,
+    /// The ends of what the next prompt begins with too: of the lasting head, of the earlier turns, of the live turn
+    /// without state. Places among the messages as they are before they are brought into the target's form.
+    pub(super) stable: Vec<Mark>,
+}
+
+/// Messages that are sent otherwise than they are, by what is different (rules H4, H6, H7).
+#[derive(Default)]
+pub(super) struct Changed {
+    pub(super) fenced: Vec<ItemId>,
+    pub(super) parts: Vec<ItemId>,
+    pub(super) arguments: Vec<ItemId>,
+    pub(super) functions: Vec<ItemId>,
+    pub(super) names: Vec<ItemId>,
+    pub(super) reasoning: Vec<ItemId>,
+}
+
+pub(super) fn rows(
+    pool: &Pool<'_>,
+    scale: &Scale<'_>,
+    meter: &Meter,
+    chosen: &Selection,
+    placement: Placement,
+    merged: bool,
+) -> Result<Parts, Error> {
+    let mut writer = Writer {
+        pool,
+        scale,
+        results: scale.results(),
+        meter,
+        chosen,
+        parts: Parts {
+            rows: Vec::new(),
+            prompt: Prompt { tools: pool.request().tools.to_vec(), ..Prompt::default() },
+            overhead: Vec::new(),
+            notices: Vec::new(),
+            asked: BTreeSet::new(),
+            cleared: Vec::new(),
+            clipped: Vec::new(),
+            made_up: Vec::new(),
+            first_rows: Vec::new(),
+            changed: Changed::default(),
+            stable: Vec::new(),
+        },
+    };
+    let question = super::question(pool);
+    writer.head()?;
+    if placement == Placement::BeforeConversation || question.is_none() {
+        writer.block()?;
+    }
+    for unit in writer.conversation() {
+        if question == Some(unit) {
+            writer.mark();
+        }
+        if question == Some(unit) && placement == Placement::BeforeQuestion {
+            writer.block()?;
+        }
+        if question == Some(unit) && !pool.state_comes_last {
+            writer.state()?;
+        }
+        writer.unit(unit)?;
+        if question == Some(unit) && merged {
+            writer.mark();
+            writer.merge_state()?;
+        }
+    }
+    if !merged {
+        writer.mark();
+    }
+    if !merged && (pool.state_comes_last || question.is_none()) {
+        writer.state()?;
+    }
+    Ok(writer.parts)
+}
+
+/// What a message of the log is, whoever pays for it.
+pub(super) fn source_of(role: Role) -> Source {
+    match role {
+        Role::System | Role::Developer => Source::System,
+        Role::Tool => Source::Tool,
+        Role::User | Role::Assistant => Source::Conversation,
+    }
+}
+
+struct Writer<'a, 'b> {
+    pool: &'a Pool<'b>,
+    scale: &'a Scale<'b>,
+    results: &'a Results,
+    meter: &'a Meter,
+    chosen: &'a Selection,
+    parts: Parts,
+}
+
+impl Writer<'_, '_> {
+    /// System texts, focus hint, then notes in their order, those whose days are counted last.
+    fn head(&mut self) -> Result<(), Error> {
+        let notes = 0..self.pool.log().notes().len() as u32;
+        let (fleeting, lasting): (Vec<u32>, Vec<u32>) = notes.partition(|at| {
+            let id = &self.pool.log().notes()[*at as usize].item.id;
+            matches!(self.pool.ttl_of(id), Some(Ttl::Limited(_) | Ttl::NoneRemaining))
+        });
+        let system = self.pool.required_system.iter().copied();
+        let units: Vec<Unit> = system
+            .filter(|unit| !matches!(unit, Unit::State(_)))
+            .chain(lasting.into_iter().chain(fleeting.iter().copied()).map(Unit::Note))
+            .filter(|unit| self.chosen.has(*unit))
+            .collect();
+        let fleeting = |unit: &Unit| matches!(unit, Unit::Note(at) if fleeting.contains(at));
+        let lasts = units.iter().take_while(|unit| !fleeting(unit)).count();
+        for (at, unit) in units.into_iter().enumerate() {
+            if at == lasts {
+                self.mark();
+            }
+            self.unit(unit)?;
+        }
+        if self.parts.stable.is_empty() {
+            self.mark();
+        }
+        Ok(())
+    }
+
+    /// The end of what was written last is one that the next prompt has too.
+    fn mark(&mut self) {
+        let messages = &self.parts.prompt.messages;
+        let end = messages.last().map(|last| Mark {
+            message: messages.len() - 1,
+            part: last.content_parts().len().saturating_sub(1),
+        });
+        self.parts.stable.extend(end.filter(|end| self.parts.stable.last() != Some(end)));
+    }
+
+    /// The kept messages of the conversation in log order, summaries among them.
+    fn conversation(&self) -> Vec<Unit> {
+        let kept = self.chosen.kept.keys().copied();
+        let mut units: Vec<Unit> = kept
+            .filter(|unit| matches!(unit, Unit::Summary(_) | Unit::Head(_) | Unit::Exchange(_)))
+            .collect();
+        units.sort_by_cached_key(|unit| self.pool.order_of(*unit));
+        units
+    }
+
+    fn unit(&mut self, unit: Unit) -> Result<(), Error> {
+        let pool = self.pool;
+        match unit {
+            Unit::System(at) => {
+                let (id, message) = pool.system(at).clone();
+                self.push(unit, id, Source::System, Priority::Normal, &message)
+            }
+            Unit::Focus => match pool.focus() {
+                Some((id, focus)) => self.push(unit, id, Source::System, Priority::Normal, focus),
+                None => Ok(()),
+            },
+            Unit::State(at) => {
+                let (id, message) = pool.state(at);
+                self.push(unit, id.clone(), Source::State, Priority::Normal, message)
+            }
+            Unit::Note(at) => {
+                let note = &pool.log().notes()[at as usize];
+                self.ask(unit)?;
+                let item = &note.item;
+                self.push(unit, item.id.clone(), Source::Pinned, item.priority, &note.message)
+            }
+            Unit::Summary(at) => {
+                let (id, message) = self.pool.summary(at);
+                self.push(unit, id.clone(), Source::Summary, Priority::Normal, message)
+            }
+            Unit::Document(_) => Ok(()),
+            Unit::Head(_) => {
+                self.ask(unit)?;
+                let members = pool.members(unit);
+                self.say_of_calls(&members);
+                members.into_iter().try_for_each(|position| self.message(unit, position))
+            }
+            Unit::Exchange(at) => self.exchange(unit, at),
+        }
+    }
+
+    fn message(&mut self, unit: Unit, position: u32) -> Result<(), Error> {
+        let log = self.pool.log();
+        let source = source_of(log.message(position).role());
+        let message = match self.pool.as_text_of_the_user(position) {
+            Some(text) => text,
+            None => log.message(position).clone(),
+        };
+        let priority = log.pins().get(&position).copied().unwrap_or_default();
+        self.push(unit, log.message_id(position), source, priority, &message)
+    }
+
+    /// Calls of the user and their results are sent as text (rule H9).
+    fn say_of_calls(&mut self, members: &[u32]) {
+        let log = self.pool.log();
+        if members.first().is_some_and(|head| !log.message(*head).tool_calls().is_empty()) {
+            self.parts.notices.push(Notice {
+                rule: "H9",
+                text: "calls of the user, and what they gave back, are sent as text of the user".into(),
+                ids: members.iter().map(|position| log.message_id(*position)).collect(),
+            });
+        }
+    }
+
+    /// The messages of an exchange as repaired, and what the repairs did.
+    fn exchange(&mut self, unit: Unit, at: u32) -> Result<(), Error> {
+        let log = self.pool.log();
+        let exchange = log.turns().exchange(at);
+        self.ask(unit)?;
+        if exchange.answers.is_empty() {
+            return self.message(unit, exchange.at);
+        }
+        let open = self.pool.open == Some(at);
+        self.parts.notices.extend(repair::notices(log, exchange, open));
+        for piece in repair::sound(log, exchange) {
+            let priority = piece.position.and_then(|position| log.pins().get(&position));
+            let priority = priority.copied().unwrap_or_default();
+            let source = match piece.position {
+                Some(_) => source_of(piece.message.role()),
+                None => {
+                    self.parts.made_up.push(piece.id.clone());
+                    Source::Synthetic
+                }
+            };
+            let message = self.as_sent(&piece);
+            self.push(unit, piece.id, source, priority, &message)?;
+        }
+        Ok(())
+    }
+
+    /// A piece of an exchange, shortened where it is a result that is not sent whole (rule S7).
+    fn as_sent(&mut self, piece: &Piece) -> Message {
+        let shortened = piece.position.filter(|_| piece.message.role() == Role::Tool);
+        let shortened = shortened.and_then(|at| Some((at, self.results.shortens(self.pool, at)?)));
+        let Some((position, how)) = shortened else { return piece.message.clone() };
+        match how {
+            Shortened::Cleared => self.parts.cleared.push(piece.id.clone()),
+            Shortened::Clipped => self.parts.clipped.push(piece.id.clone()),
+        }
+        let sent = self.results.as_sent(self.pool, position).into_owned();
+        match piece.message.answers() {
+            // One of two calls of one id goes by another name (rule H1).
+            Some(id) if sent.answers() != Some(id) => sent.answering(id),
+            _ => sent,
+        }
+    }
+
+    /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).
+    fn ask(&mut self, unit: Unit) -> Result<(), Error> {
+        if self.chosen.kept[&unit].reason == IncludedReason::Required {
+            return Ok(());
+        }
+        if let Fate::Asks(ids) = self.pool.fate(unit)? {
+            self.parts.asked.extend(ids.iter().cloned());
+            self.parts.notices.extend(ids.into_iter().map(ask_about));
+        }
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        unit: Unit,
+        id: ItemId,
+        source: Source,
+        priority: Priority,
+        message: &Message,
+    ) -> Result<(), Error> {
+        let kept = self.chosen.kept[&unit];
+        let standing = self.pool.standing(unit);
+        let tokens = self.meter.message(message, standing, u64::MAX)?.in_full();
+        let recipient = self.meter.recipient();
+        let differs = recipient.changes(message, standing);
+        let changed = &mut self.parts.changed;
+        for (list, is) in [
+            (&mut changed.fenced, differs.fenced),
+            (&mut changed.parts, differs.parts),
+            (&mut changed.arguments, differs.arguments),
+            (&mut changed.functions, differs.functions),
+            (&mut changed.names, differs.name),
+            (&mut changed.reasoning, differs.reasoning),
+        ] {
+            list.extend(is.then(|| id.clone()));
+        }
+        let message = recipient.message(message, standing).into_owned();
+        self.parts.first_rows.push(self.parts.rows.len());
+        self.parts.prompt.messages.push(message.clone());
+        self.parts.rows.push(PlannedItem {
+            ttl: self.pool.ttl_of(&id),
+            id,
+            source,
+            section: kept.section,
+            role: Some(message.role()),
+            priority,
+            reason: kept.reason,
+            tokens: self.meter.counted_message(&message, tokens),
+            body: message,
+        });
+        Ok(())
+    }
+
+    /// The documents, in one message of the user role: what comes from outside never gains the system role.
+    fn block(&mut self) -> Result<(), Error> {
+        if !self.chosen.has_documents() {
+            return Ok(());
+        }
+        self.parts.first_rows.push(self.parts.rows.len());
+        let mut text = String::from(wording::BLOCK_OPEN);
+        let mut pieces = self.meter.block();
+        for place in self.chosen.documents.iter() {
+            let rank = self.pool.rank_at(place);
+            let unit = Unit::Document(rank);
+            let item = self.pool.document(rank);
+            let fenced = self.meter.fenced(item);
+            let tokens = self.scale.whole(unit)?;
+            if let Fate::Asks(ids) = self.pool.fate(unit)? {
+                self.parts.notices.extend(ids.into_iter().map(ask_about));
+            }
+            pieces += tokens;
+            text.push_str(&fenced);
+            self.parts.rows.push(PlannedItem {
+                id: item.id.clone(),
+                source: Source::Rag,
+                section: Section::Rag,
+                role: None,
+                priority: Priority::Normal,
+                ttl: item.ttl,
+                reason: IncludedReason::Relevant,
+                tokens: self.meter.counted(tokens),
+                body: Message::user(fenced),
+            });
+        }
+        text.push_str(wording::BLOCK_CLOSE);
+        let block = Message::user(text);
+        self.line("rag_block", i128::from(self.meter.block()));
+        if !self.meter.block_adds_up() && !self.meter.is_rendered() {
+            let whole = i128::from(self.meter.message(&block, Standing::Live, u64::MAX)?.in_full());
+            self.line("joins", whole - i128::from(pieces));
+        }
+        self.parts.prompt.messages.push(block);
+        Ok(())
+    }
+
+    /// State as messages of its own, last of all.
+    fn state(&mut self) -> Result<(), Error> {
+        let states = (0..self.pool.states() as u32).map(Unit::State);
+        states.into_iter().try_for_each(|unit| self.unit(unit))
+    }
+
+    /// State as further parts of the live question, which was written last.
+    fn merge_state(&mut self) -> Result<(), Error> {
+        let Some(question) = self.parts.prompt.messages.pop() else {
+            return Ok(());
+        };
+        self.state()?; // rows and messages; the messages become parts
+        let rows = self.parts.rows.len() - self.pool.states() as usize;
+        let texts = self.parts.rows[rows..].iter().map(|row| row.body.text().to_owned());
+        let merged = question.with_texts(texts);
+        let messages = &mut self.parts.prompt.messages;
+        messages.truncate(messages.len() - self.pool.states() as usize);
+        messages.push(merged);
+        self.parts.first_rows.truncate(self.parts.prompt.messages.len());
+        let saved = self.meter.saved_by_merging(Role::User) * self.pool.states();
+        self.line("merged", -i128::from(saved));
+        Ok(())
+    }
+
+    fn line(&mut self, what: &'static str, tokens: i128) {
+        self.parts.line(self.meter, what, tokens);
+    }
+}
+
+impl Parts {
+    /// Adds to a line of the overhead.
+    pub(super) fn line(&mut self, meter: &Meter, what: &'static str, tokens: i128) {
+        let certainty = match meter.certainty() {
+            Certainty::Exact => Certainty::Exact,
+            _ => Certainty::Estimate,
+        };
+        let tokens = i64::try_from(tokens).unwrap_or(i64::MAX);
+        match self.overhead.iter_mut().find(|line| line.what == what) {
+            Some(line) => line.tokens = line.tokens.saturating_add(tokens),
+            None => self.overhead.push(LedgerLine { what, tokens, certainty }),
+        }
+    }
+}
+
+fn ask_about(id: ItemId) -> Notice {
+    Notice {
+        rule: "T2",
+        text: "its TTL is used up: pin it again or drop it; it is gone next turn".into(),
+        ids: vec![id],
+    }
+}

@@ -1,0 +1,148 @@
+//! What the conversation would take if all of it were sent, from what a plan has counted already (rule U2).
+
+use super::Frame;
+use crate::{
+    conversation::Note,
+    item::{Section, Source},
+    plan::{ExcludedItem, LedgerLine, PlannedItem, anchor::Target, reason::ExcludedReason},
+    planner::candidates::Pool,
+    provider::meter::{self, Meter},
+    tokens::{Certainty, TokenCount},
+    usage::ContextUsage,
+};
+use std::{collections::BTreeSet, ops::Range};
+
+/// Bytes a token, where the plan holds nothing to tell.
+const BYTES_A_TOKEN: u64 = 4;
+
+/// Fewer bytes than these tell nothing about how many of them make a token.
+const TELLING: u64 = 200;
+
+/// A plan's figures, and what they are measured against.
+pub(super) struct Sent<'a> {
+    pub(super) rows: &'a [PlannedItem],
+    pub(super) excluded: &'a [ExcludedItem],
+    pub(super) overhead: &'a [LedgerLine],
+    pub(super) total: TokenCount,
+}
+
+/// Pressure and fill. What the plan left out for want of room is reckoned from its bytes: nothing is counted for it.
+pub(super) fn of(frame: &Frame<'_>, pool: &Pool<'_>, meter: &Meter, sent: &Sent<'_>) -> ContextUsage {
+    let ratio = Ratio::of(sent.rows);
+    let apart = sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.tokens.n).sum::<u64>();
+    let block = sent.overhead.iter().filter(|line| line.what == "rag_block").map(|line| line.tokens).sum();
+    let apart = apart.saturating_add_signed(block);
+    let mut notes = pool.log().notes().iter();
+    let left_out = sent.excluded.iter().map(|row| bytes_left_out(row, pool, &mut notes)).sum();
+    let left_out = ratio.tokens(left_out);
+    let head = head(pool, sent);
+    let reported = reported(frame, pool, meter, sent, &ratio, head);
+    let estimate = sent.total.n.saturating_sub(apart).saturating_add(left_out);
+    let certainty =
+        if left_out > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
+    let pressure = TokenCount { n: reported.unwrap_or(estimate), certainty };
+    let usage = ContextUsage::new(pressure, reported.is_some(), &frame.limits, frame.usage);
+    let compactions = pool.log().compactions().count() as u64;
+    ContextUsage {
+        fill: sent.total.n,
+        budget: frame.prompt_budget,
+        apart,
+        left_out,
+        head,
+        compactions,
+        ..usage
+    }
+}
+
+/// From the newest report that is believed: what it says, without the documents and state of its prompt, with what its
+/// plan left out, and with what came after it.
+fn reported(
+    frame: &Frame<'_>,
+    pool: &Pool<'_>,
+    meter: &Meter,
+    sent: &Sent<'_>,
+    ratio: &Ratio,
+    head: u64,
+) -> Option<u64> {
+    let log = pool.log();
+    let target = Target::of(frame.model);
+    let report = log.last_report(&target, meter.counter().name(), frame.limits.context_len)?;
+    let after = report.replied_at.saturating_add(1)..log.turns().messages();
+    let (mut tokens, mut counted) = (0u64, BTreeSet::new());
+    for row in sent.rows.iter().filter(|row| row.section != Section::Rag && row.source != Source::State) {
+        if let Some(position) = log.position_of(&row.id).filter(|position| after.contains(position)) {
+            tokens = tokens.saturating_add(row.tokens.n);
+            counted.insert(position);
+        }
+    }
+    let rest =
+        after.filter(|position| !counted.contains(position) && log.view().archived(*position).is_none());
+    let bytes = rest.map(|position| log.turns().bytes(&(position..position + 1))).sum();
+    let tokens = tokens.saturating_add(ratio.tokens(bytes));
+    let tokens = frame.margin.map_or(tokens, |margin| margin.scaled(tokens));
+    let before = report.context_size.saturating_sub(report.apart).saturating_add(report.left_out);
+    // What stands at the head now, and did not then, or the other way round.
+    let before = before.saturating_add(head).saturating_sub(report.head);
+    Some(before.saturating_add(tokens))
+}
+
+/// What is sent beside the active conversation: it may change without a message. Messages that are pinned where they stand
+/// are part of the conversation.
+fn head(pool: &Pool<'_>, sent: &Sent<'_>) -> u64 {
+    let log = pool.log();
+    let leads = |position: u32| position < log.turns().leading() || log.view().archived(position).is_some();
+    let stands_apart = |row: &&PlannedItem| {
+        row.section == Section::SystemPinned
+            && row.source != Source::State
+            && log.position_of(&row.id).is_none_or(leads)
+    };
+    let rows: u64 = sent.rows.iter().filter(stands_apart).map(|row| row.tokens.n).sum();
+    let tools = sent.overhead.iter().filter(|line| line.what == "tools").map(|line| line.tokens).sum();
+    rows.saturating_add_signed(tools)
+}
+
+/// Documents and state are no part of pressure.
+fn is_apart(row: &PlannedItem) -> bool {
+    row.section == Section::Rag || row.source == Source::State
+}
+
+/// Bytes of what a row left out for want of room. Rows of notes come in the order of the notes, so that each is looked for
+/// behind the one before it.
+fn bytes_left_out<'n>(
+    row: &ExcludedItem,
+    pool: &Pool<'_>,
+    notes: &mut impl Iterator<Item = &'n Note>,
+) -> u64 {
+    if row.section == Section::Rag || !matches!(row.reason, ExcludedReason::Budget { .. }) {
+        return 0;
+    }
+    let log = pool.log();
+    if row.source == Some(Source::Pinned) {
+        return notes.find(|note| note.item.id == row.id).map_or(0, |note| meter::bytes(&note.message));
+    }
+    let (Some(first), last) = (log.position_of(&row.id), row.last_id.as_ref().unwrap_or(&row.id)) else {
+        return 0;
+    };
+    let run: Range<u32> = first..log.position_of(last).unwrap_or(first) + 1;
+    log.turns().bytes(&run)
+}
+
+/// How many tokens so many bytes are, by what the plan holds.
+struct Ratio {
+    tokens: u64,
+    bytes: u64,
+}
+
+impl Ratio {
+    fn of(rows: &[PlannedItem]) -> Self {
+        let rows = || rows.iter().filter(|row| !is_apart(row));
+        let bytes: u64 = rows().map(|row| meter::bytes(&row.body)).sum();
+        let tokens = rows().map(|row| row.tokens.n).sum();
+        if bytes < TELLING { Self { tokens: 1, bytes: BYTES_A_TOKEN } } else { Self { tokens, bytes } }
+    }
+
+    fn tokens(&self, bytes: u64) -> u64 {
+        let tokens = (u128::from(bytes) * u128::from(self.tokens)).div_ceil(u128::from(self.bytes));
+        u64::try_from(tokens).unwrap_or(u64::MAX)
+    }
+}

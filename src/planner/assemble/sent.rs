@@ -1,0 +1,165 @@
+//! The messages as the target takes them (rules H4 to H7), and what that adds or saves (rule N3).
+
+use super::{Frame, included::Parts, marks};
+use crate::{
+    error::Error,
+    item::{ItemId, Priority, Section, Source},
+    message::{Message, Role},
+    plan::{Notice, PlannedItem, reason::IncludedReason},
+    planner::candidates::Pool,
+    provider::{
+        conform::{Conformed, Lack, Standing, Supplied},
+        meter::{Meter, and_more},
+        render,
+    },
+    text::plain::short,
+};
+
+/// Brings the messages into the form that the target takes, with what it demands, and says what was done.
+///
+/// # Errors
+///
+/// A made-up id that is taken (rule O5), and counters that fail.
+pub(super) fn conform(
+    parts: &mut Parts,
+    pool: &Pool<'_>,
+    meter: &Meter,
+    frame: &Frame<'_>,
+) -> Result<(), Error> {
+    let stable = marks::long_enough(parts, frame);
+    let given = std::mem::take(&mut parts.prompt.messages);
+    let ends: Vec<usize> =
+        given.iter().map(|message| message.content_parts().len().saturating_sub(1)).collect();
+    let conformed = meter.recipient().sequence(given);
+    parts.prompt.marks = marks::placed(&stable, &ends, &conformed.places);
+    account(parts, meter, &conformed)?;
+    roles(parts, &conformed);
+    supplied(parts, meter, &conformed)?;
+    pool.check_ids(&parts.made_up)?;
+    parts.prompt.messages = conformed.messages;
+    tools(parts, meter)?;
+    parts.prompt.framing = Some(meter.recipient().framing());
+    parts.prompt.wants = meter.recipient().wants();
+    #[cfg(feature = "chat-template")]
+    meter.neutralise(&mut parts.prompt);
+    about_the_calls(parts, &conformed.respelt);
+    about_the_messages(parts);
+    Ok(())
+}
+
+/// What merging, joining and rewriting save or add (rule N3).
+fn account(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
+    for role in &conformed.merged {
+        parts.line(meter, "merged", -i128::from(meter.saved_by_merging(*role)));
+    }
+    if conformed.joined > 0
+        && let Some(joined) = conformed.messages.first()
+    {
+        let rows: u64 = parts.rows[..conformed.joined].iter().map(|row| row.tokens.n).sum();
+        let apart = rows.saturating_sub(meter.around_one_text(Role::System));
+        let tokens = meter.joins(joined.text(), std::iter::once(apart))?;
+        parts.line(meter, "joins", tokens);
+    }
+    for message in conformed.messages.iter().filter(|message| meter.recipient().joins_thoughts(message)) {
+        let texts: Vec<&str> = message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
+        let apart: Result<Vec<u64>, Error> =
+            texts.iter().map(|text| Ok(meter.counter().count(text)?.n)).collect();
+        let tokens = meter.joins(&texts.join("\n\n"), apart?.into_iter())?;
+        parts.line(meter, "joins", tokens);
+    }
+    for (before, after) in &conformed.rewritten {
+        let tokens = |message: &Message| meter.message(message, Standing::Live, u64::MAX);
+        let more = i128::from(tokens(after)?.in_full()) - i128::from(tokens(before)?.in_full());
+        parts.line(meter, "joins", more);
+    }
+    Ok(())
+}
+
+/// Instructions are rows of the role in which they are sent.
+fn roles(parts: &mut Parts, conformed: &Conformed) {
+    for (at, place) in conformed.places.iter().enumerate() {
+        let (row, role) = (&mut parts.rows[parts.first_rows[at]], conformed.messages[place.message].role());
+        if row.role.is_some_and(Role::instructs) {
+            row.role = Some(role);
+        }
+    }
+}
+
+/// Rows of the messages that nobody wrote, and notices of them (rule H5).
+fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
+    // As many rows as were supplied before it stand before each given one.
+    for (more, Supplied { why, before, message }) in conformed.supplied.iter().enumerate() {
+        let row = parts.first_rows.get(*before).map_or(parts.rows.len(), |first| first + more);
+        let (id, text) = match why {
+            Lack::Lead => (
+                "synth:lead".to_owned(),
+                "a message of the user is sent before it: the target begins with one",
+            ),
+            // Named after the result before it: a document may have the name of a message.
+            Lack::Bridge => (
+                format!("synth:bridge:{}", parts.rows[parts.first_rows[before - 1] + more].id),
+                "a message of the assistant is sent before it: the target takes no user right after results",
+            ),
+            Lack::Continue => (
+                "synth:continue".to_owned(),
+                "a message of the user is sent last: the target does not end with the assistant",
+            ),
+        };
+        let id = ItemId::from(id);
+        let tokens = meter.message(message, Standing::Live, u64::MAX)?.in_full();
+        parts.made_up.push(id.clone());
+        parts.notices.push(Notice { rule: "H5", ids: vec![id.clone()], text: text.into() });
+        let planned = PlannedItem {
+            id,
+            source: Source::Synthetic,
+            section: Section::Conversation,
+            role: Some(message.role()),
+            priority: Priority::Normal,
+            ttl: None,
+            reason: IncludedReason::Required,
+            tokens: meter.counted(tokens),
+            body: message.clone(),
+        };
+        parts.rows.insert(row, planned);
+    }
+    Ok(())
+}
+
+/// The tools as they are declared, and what has to be said of them.
+fn tools(parts: &mut Parts, meter: &Meter) -> Result<(), Error> {
+    let declared = meter.declared(&std::mem::take(&mut parts.prompt.tools))?;
+    parts.prompt.tools.clone_from(&declared.tools);
+    let notes = declared.notes.iter();
+    parts.notices.extend(notes.map(|(rule, text)| Notice { rule, ids: Vec::new(), text: text.clone() }));
+    Ok(())
+}
+
+/// Ids of calls that the target takes in other letters only, or once in a prompt, and calls without the signature it asks
+/// for.
+fn about_the_calls(parts: &mut Parts, respelt: &[(String, String)]) {
+    let mut say = |text: String| parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
+    if let [(from, to), rest @ ..] = respelt {
+        let more = and_more(rest.len());
+        let (from, to) = (short(from), short(to));
+        say(format!("ids of calls are sent as the target takes them: `{from}` as `{to}`{more}"));
+    }
+    if let Some(unsigned) = render::unsigned_calls(&parts.prompt) {
+        let calls = if unsigned == 1 { "a call".into() } else { format!("{unsigned} calls") };
+        say(format!("no signature on {calls} of the current turn: the target is told to pass over that"));
+    }
+}
+
+/// What is sent otherwise than it is.
+fn about_the_messages(parts: &mut Parts) {
+    let changed = &parts.changed;
+    let notices = [
+        ("H4", &changed.fenced, "sent as a note: the target has a place of its own for instructions"),
+        ("H6", &changed.parts, "a part that the target does not take here is named in its place"),
+        ("H6", &changed.arguments, "arguments that are no JSON object are sent in one"),
+        ("H6", &changed.functions, "functions are named in the letters that the target takes"),
+        ("H7", &changed.names, "its speaker's name is not sent as it is: the target does not take it"),
+        ("H7", &changed.reasoning, "its reasoning is not sent back: the target has no use for it here"),
+    ];
+    let said = notices.into_iter().filter(|(_, ids, _)| !ids.is_empty());
+    parts.notices.extend(said.map(|(rule, ids, text)| Notice { rule, ids: ids.clone(), text: text.into() }));
+}

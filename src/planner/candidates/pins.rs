@@ -1,0 +1,108 @@
+//! Pins in the order of rule S2.
+
+use super::{Pool, Unit};
+use crate::{
+    error::Error,
+    item::{ItemId, Priority, Ttl},
+    plan::reason::ExcludedReason,
+    planner::{expiry::Fate, repair},
+};
+use std::{cmp::Reverse, collections::BTreeMap};
+
+/// A pin that is alive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pin {
+    pub(crate) unit: Unit,
+    /// The user message that comes with it (rule S3).
+    pub(crate) brings: Option<Unit>,
+    pub(crate) priority: Priority,
+    /// Never dropped (rule S2).
+    pub(crate) undroppable: bool,
+    /// Its place in the log: the messages before it, whether it is a message itself, and among notes which one.
+    place: (u32, bool, u32),
+}
+
+impl Pool<'_> {
+    /// Notes and pinned exchanges in the order of rule S2: priority, then newest first.
+    pub(super) fn order_pins(&mut self) -> Result<(), Error> {
+        for (at, note) in self.log.notes().iter().enumerate() {
+            let unit = Unit::Note(at as u32);
+            if note.message.is_empty() {
+                self.dead_pins.insert(unit, Self::empty_message());
+                continue;
+            }
+            match self.expiry.note(&note.item.id) {
+                Fate::Out(reason) => drop(self.dead_pins.insert(unit, reason)),
+                Fate::Lives | Fate::Asks(_) => self.pins.push(Pin {
+                    unit,
+                    brings: None,
+                    priority: note.item.priority,
+                    undroppable: self.ttl_of(&note.item.id) == Some(Ttl::Unlimited),
+                    place: (note.before, false, at as u32),
+                }),
+            }
+        }
+        let mut pinned: BTreeMap<Unit, Priority> = BTreeMap::new();
+        for (position, priority) in self.log.pins() {
+            let Some(unit) = self.unit_of(*position) else { continue };
+            if !self.required_conversation.contains(&unit) {
+                let held = pinned.entry(unit).or_insert(*priority);
+                *held = (*held).min(*priority);
+            }
+        }
+        for (unit, priority) in pinned {
+            self.order_pinned_message(unit, priority)?;
+        }
+        self.pins_are_notes = self.pins.iter().all(|pin| matches!(pin.unit, Unit::Note(_)));
+        self.brought = self.pins.iter().map(|pin| (pin.unit, pin.brings)).collect();
+        self.pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
+        Ok(())
+    }
+
+    fn order_pinned_message(&mut self, unit: Unit, priority: Priority) -> Result<(), Error> {
+        let members = self.members(unit);
+        let refused = match unit {
+            Unit::Exchange(at) => {
+                let exchange = self.log.turns().exchange(at);
+                repair::refused(self.log, exchange, self.config.conversation.repair)?
+            }
+            _ => None,
+        };
+        let fate = match refused {
+            Some(rule) => Fate::Out(ExcludedReason::Policy(rule)),
+            None => self.expiry.messages(&members),
+        };
+        if let Fate::Out(reason) = fate {
+            self.dead_pins.insert(unit, reason);
+            return Ok(());
+        }
+        let undroppable = self.undroppable(&members).next().is_some();
+        let brings = match unit {
+            Unit::Exchange(at) => self.live_head(self.log.turns().turn_of(at)),
+            _ => None,
+        };
+        self.pins.push(Pin { unit, brings, priority, undroppable, place: (members[0], true, 0) });
+        Ok(())
+    }
+
+    /// The members of an exchange whose pins are never dropped.
+    fn undroppable<'m>(&'m self, members: &'m [u32]) -> impl Iterator<Item = u32> + 'm {
+        let unlimited = |position: u32| {
+            let lifetime = self.log.message_lifetime(position);
+            lifetime.is_some_and(|lifetime| lifetime.left == Ttl::Unlimited)
+        };
+        let pinned = |position: &u32| self.log.pins().contains_key(position);
+        members.iter().copied().filter(pinned).filter(move |position| unlimited(*position))
+    }
+
+    /// The note or message whose pin alone makes a unit undroppable: unpinning it lets the unit fall.
+    pub(crate) fn held_by_one_pin(&self, unit: Unit) -> Option<ItemId> {
+        if let Unit::Note(at) = unit {
+            return Some(self.log.notes()[at as usize].item.id.clone());
+        }
+        let members = self.members(unit);
+        let mut pins = self.undroppable(&members);
+        let only = pins.next().filter(|_| pins.next().is_none());
+        only.map(|position| self.log.message_id(position))
+    }
+}

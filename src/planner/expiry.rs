@@ -1,0 +1,75 @@
+//! TTL and policy → in, ask or out (rules T1, T2). One item at a time, decided before it is weighed.
+
+use crate::{
+    config::TtlPolicy,
+    conversation::{Conversation, Lifetime},
+    item::{ItemId, Ttl},
+    plan::reason::ExcludedReason,
+};
+
+/// What becomes of an item.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fate {
+    /// It competes for a place.
+    Lives,
+    /// So it does, once more: if it is kept, the plan asks about these.
+    Asks(Vec<ItemId>),
+    /// It is out.
+    Out(ExcludedReason),
+}
+
+/// Applies one policy to the lifetimes of one conversation.
+pub(crate) struct Expiry<'a> {
+    log: &'a Conversation,
+    policy: TtlPolicy,
+}
+
+impl<'a> Expiry<'a> {
+    pub(crate) fn new(log: &'a Conversation, policy: TtlPolicy) -> Self {
+        Self { log, policy }
+    }
+
+    /// A pinned note.
+    pub(crate) fn note(&self, id: &ItemId) -> Fate {
+        let lifetime = self.log.lifetime(id);
+        lifetime.map_or(Fate::Lives, |lifetime| self.fate([(id.clone(), lifetime)]))
+    }
+
+    /// A document, whose TTL is the caller's.
+    pub(crate) fn document(&self, id: &ItemId, ttl: Option<Ttl>) -> Fate {
+        ttl.map_or(Fate::Lives, |left| {
+            let asked = false;
+            self.fate([(id.clone(), Lifetime { left, asked })])
+        })
+    }
+
+    /// Messages that live and leave together: as long as the longest-lived member that carries a TTL, and a pinned
+    /// member without one lives for ever.
+    pub(crate) fn messages(&self, members: &[u32]) -> Fate {
+        let mut votes = Vec::new();
+        for position in members {
+            match self.log.message_lifetime(*position) {
+                Some(lifetime) => votes.push((self.log.message_id(*position), lifetime)),
+                None if self.log.pins().contains_key(position) => return Fate::Lives,
+                None => {}
+            }
+        }
+        self.fate(votes)
+    }
+
+    fn fate(&self, votes: impl IntoIterator<Item = (ItemId, Lifetime)>) -> Fate {
+        let votes: Vec<(ItemId, Lifetime)> = votes.into_iter().collect();
+        let alive = |lifetime: &Lifetime| lifetime.left != Ttl::NoneRemaining;
+        if votes.is_empty() || votes.iter().any(|(_, lifetime)| alive(lifetime)) {
+            return Fate::Lives;
+        }
+        let unasked = votes.iter().filter(|(_, lifetime)| !lifetime.asked);
+        let unasked: Vec<ItemId> = unasked.map(|(id, _)| id.clone()).collect();
+        match self.policy {
+            TtlPolicy::Unlimited => Fate::Lives,
+            TtlPolicy::Automatic => Fate::Out(ExcludedReason::TtlExpired { asked: false }),
+            TtlPolicy::Ask if unasked.is_empty() => Fate::Out(ExcludedReason::TtlExpired { asked: true }),
+            TtlPolicy::Ask => Fate::Asks(unasked),
+        }
+    }
+}

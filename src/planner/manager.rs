@@ -1,0 +1,253 @@
+//! `build_plan`: one line a stage.
+
+use crate::{
+    config::Config,
+    error::Error,
+    message::{Message, Tool},
+    plan::{
+        ContextPlan, LedgerLine,
+        anchor::{Anchor, Steady, Target},
+    },
+    planner::{assemble::Frame, budget, candidates::Pool, request::PlanRequest, solve::Planning, telemetry},
+    provider::{conform::Standing, meter::Meter, model::Model},
+    tokens::{Certainty, TokenCount, TokenCounter},
+    usage::{Lesson, Margin},
+};
+
+/// Plans prompts for one model with one counter and one configuration.
+///
+/// Immutable, cheap to clone and `Send + Sync`. Another model is another manager over the same conversation.
+#[derive(Debug, Clone)]
+pub struct ContextWindowManager {
+    model: Model,
+    meter: Meter,
+    config: Config,
+    config_name: String,
+}
+
+impl ContextWindowManager {
+    /// A manager for a model by name, with the default configuration.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` when the model's tokenizer is not part of this build.
+    pub fn for_model(name: &str) -> Result<Self, Error> {
+        Self::configured(Model::named(name)?, Config::default())
+    }
+
+    /// A manager for a model with the model's own tokenizer.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` for options out of range, the default tokenizer among them, `ErrorKind::Count` when the model's
+    /// own is not part of this build.
+    pub fn configured(model: Model, config: Config) -> Result<Self, Error> {
+        let counter = match &model.tokenizer {
+            Some(name) => TokenCounter::named(name)?,
+            None => {
+                TokenCounter::named(&config.model.default.tokenizer).map_err(Error::of_default_tokenizer)?
+            }
+        };
+        let counter = if model.estimated { counter.as_estimate() } else { counter };
+        Self::new(model, counter, config)
+    }
+
+    /// A manager from its parts.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` for options out of range, `ErrorKind::Count` when the counter fails.
+    pub fn new(model: Model, counter: TokenCounter, config: Config) -> Result<Self, Error> {
+        config.validate()?;
+        let counter = match config.tokens.cache_bytes {
+            bytes if bytes > 0 && !counter.remembers() => counter.remembering(bytes),
+            _ => counter,
+        };
+        let meter = Meter::new(counter, &model, config.rag.header)?;
+        let config_name = name_of(&config);
+        Ok(Self { model, meter, config, config_name })
+    }
+
+    /// Decides what goes into the prompt of this request, within its budget, and says why.
+    ///
+    /// Reads and never writes: the same request gives the same plan, byte for byte.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Budget` when the limits leave no room (rule B1), `ErrorKind::Input` for ids used twice (O5), scores
+    /// that are no numbers (S8) and calls without results that are to be rejected (H2), `ErrorKind::Count` when the
+    /// counter fails. A minimum that does not fit is no error but a plan with an overflow (S6).
+    pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
+        let plan = self.plan(request)?;
+        telemetry::record(&plan);
+        Ok(plan)
+    }
+
+    /// A smaller plan of the same request, after a provider said that a plan does not fit its window
+    /// ([`crate::is_context_overflow`]): its budget is three quarters of what was sent. What the plan then leaves out makes
+    /// the next compaction due. Where even the minimum is more, the plan overflows and says what would help (rule S6).
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn plan_after_overflow(
+        &self,
+        request: &PlanRequest<'_>,
+        refused: &ContextPlan,
+    ) -> Result<ContextPlan, Error> {
+        let sent = refused.total.n.min(refused.prompt_budget);
+        let mut smaller = request.clone();
+        smaller.limits.prompt_budget = Some((sent / 4 * 3).max(1));
+        self.build_plan(&smaller)
+    }
+
+    /// The same, for one who asks what would be: nothing is told to telemetry.
+    pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
+        let frame = self.frame(request)?; // B1-B3
+        let steady = self.steady(request, &frame); // S5: what of the last prompt still holds
+        self.plan_from(request, &frame, steady)
+    }
+
+    /// The plan of a request, going on from what holds of the last prompt.
+    pub(crate) fn plan_from(
+        &self,
+        request: &PlanRequest<'_>,
+        frame: &Frame<'_>,
+        steady: Steady<'_>,
+    ) -> Result<ContextPlan, Error> {
+        let pool = self.pool(request, steady)?;
+        let attempt = self.planning(&pool).plan(frame)?;
+        if attempt.decided.chosen.gave_up_the_set {
+            let pool = self.pool(request, Steady { rag: &[], ..steady })?; // S5, S8: documents anew
+            return Ok(self.planning(&pool).plan(frame)?.plan);
+        }
+        Ok(attempt.plan)
+    }
+
+    pub(crate) fn counter(&self) -> &TokenCounter {
+        self.meter.counter()
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    pub(crate) fn model_name(&self) -> &str {
+        &self.model.name
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The same manager with other options.
+    pub(crate) fn with_config(&self, config: Config) -> Result<Self, Error> {
+        Self::new(self.model.clone(), self.meter.counter().clone(), config)
+    }
+
+    /// Whether another manager plans for the same model and counts as this one does.
+    pub(crate) fn is_for_the_target_of(&self, other: &Self) -> bool {
+        let (own, its) = (self.meter.counter(), other.meter.counter());
+        self.model == other.model && own.name() == its.name() && own.certainty() == its.certainty()
+    }
+
+    /// By how many tokens a prompt can come out larger than its parts, at the most: what the target may demand (rule H5).
+    /// None where that cannot be said: where it depends on the messages, or pieces are counted as a whole (N3), as
+    /// documents are by most counters.
+    pub(crate) fn most_added(&self, documents: bool) -> Result<Option<u64>, Error> {
+        let joins = self.meter.is_rendered() || documents && !self.meter.block_adds_up();
+        let demanded = self.meter.recipient().may_demand().filter(|_| !joins);
+        let Some(demanded) = demanded else { return Ok(None) };
+        let cost = |message: &Message| Ok(self.meter.message(message, Standing::Live, u64::MAX)?.in_full());
+        demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)
+    }
+
+    /// The candidates of a request (S1, S2, S8, S9, T1, T2, O5).
+    pub(crate) fn pool<'r>(
+        &'r self,
+        request: &'r PlanRequest<'r>,
+        steady: Steady<'_>,
+    ) -> Result<Pool<'r>, Error> {
+        Pool::gather(request, &self.config, &self.meter, steady)
+    }
+
+    pub(crate) fn planning<'p>(&'p self, pool: &'p Pool<'p>) -> Planning<'p> {
+        Planning::new(pool, &self.meter, &self.config)
+    }
+
+    /// What is known before anything is chosen: limits, budget, and what is sent in any case.
+    pub(crate) fn frame(&self, request: &PlanRequest<'_>) -> Result<Frame<'_>, Error> {
+        let asked = request.limits;
+        let (limits, limits_source) = self.model.limits(asked, &self.config);
+        let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
+        let lesson = self.lesson(request, limits.context_len); // N6
+        Ok(Frame {
+            model: &self.model,
+            config: self.config_name.clone(),
+            limits,
+            limits_source,
+            prompt_budget,
+            budget_source,
+            overhead: self.overhead(request.tools)?,
+            margin: self.margin(request, lesson),
+            doubted: lesson.doubted,
+            placement: self.config.rag.placement,
+            usage: self.config.usage,
+        })
+    }
+
+    /// What the provider's reports on earlier prompts teach.
+    fn lesson(&self, request: &PlanRequest<'_>, window: u64) -> Lesson {
+        let target = Target::of(&self.model);
+        Lesson::learn(&request.log.reports(&target, self.meter.counter().name(), Lesson::REPORTS), window)
+    }
+
+    /// How the provider's count follows from ours: only for a counter that estimates is that a question.
+    fn margin(&self, request: &PlanRequest<'_>, lesson: Lesson) -> Option<Margin> {
+        let options = self.config.tokens;
+        let learnt = lesson.margin.filter(|_| options.calibrate);
+        let set = Some(Margin::per_mille(options.margin)).filter(|_| options.margin != 1_000);
+        let estimates = self.meter.counter().certainty() == Certainty::Estimate;
+        request.margin.or(learnt).or(set).filter(|_| estimates)
+    }
+
+    pub(crate) fn steady<'r>(&self, request: &'r PlanRequest<'_>, frame: &Frame<'_>) -> Steady<'r> {
+        let anchor = request.previous.as_ref().or(request.log.anchor());
+        let live = request.log.live_question().map(|position| request.log.message_id(position));
+        let steady =
+            |anchor: &'r Anchor| anchor.steady(&self.model, frame.limits, frame.prompt_budget, live.as_ref());
+        anchor.map(steady).unwrap_or_default()
+    }
+
+    /// What is sent beside the items in any case.
+    fn overhead(&self, tools: &[Tool]) -> Result<Vec<LedgerLine>, Error> {
+        let line = |what, count: TokenCount| LedgerLine {
+            what,
+            tokens: i64::try_from(count.n).unwrap_or(i64::MAX),
+            certainty: count.certainty,
+        };
+        let certainty = if self.meter.is_rendered() { Certainty::Estimate } else { Certainty::Exact };
+        let framing = |n| TokenCount { n, certainty };
+        Ok(vec![
+            line("tools", self.meter.declared(tools)?.count),
+            line("template", framing(self.meter.start())),
+            line("reply_priming", framing(self.meter.priming())),
+        ])
+    }
+}
+
+/// Keys that change no plan: which preset the values came from, and how much is remembered.
+const WITHOUT_EFFECT: [&str; 2] = ["preset", "tokens.cache_bytes"];
+
+/// `default`, or the first 16 digits of a hash over the options that differ from their defaults, as lines of TOML in the
+/// order of their keys (rule O4): a key that a later version adds changes no name.
+fn name_of(config: &Config) -> String {
+    let default = Config::default().settings();
+    let mut own = config.settings();
+    own.retain(|key, value| !WITHOUT_EFFECT.contains(&key.as_str()) && default.get(key) != Some(value));
+    if own.is_empty() {
+        return "default".into();
+    }
+    let lines: Vec<String> = own.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    blake3::hash(lines.concat().as_bytes()).to_hex()[..16].into()
+}

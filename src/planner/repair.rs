@@ -1,0 +1,183 @@
+//! One broken exchange → a sound one (rules H1, H2). Pure, and done only where the plan looks.
+
+use crate::{
+    config::Repair,
+    conversation::{Conversation, Exchange, Fault},
+    error::{Error, Repr},
+    item::ItemId,
+    message::{Message, ToolCall},
+    plan::{Notice, reason::PolicyRule},
+    provider::wording,
+    text::plain::short,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A message of an exchange as it is sent.
+pub(crate) struct Piece {
+    pub(crate) id: ItemId,
+    pub(crate) message: Message,
+    /// Its position in the log; none for a message that the repair made up.
+    pub(crate) position: Option<u32>,
+}
+
+/// The policy that leaves an exchange out of every prompt, if one does.
+///
+/// # Errors
+///
+/// A call without a result, where the policy is to refuse it.
+pub(crate) fn refused(
+    log: &Conversation,
+    exchange: &Exchange,
+    repair: Repair,
+) -> Result<Option<PolicyRule>, Error> {
+    if let Some(fault) = exchange.fault {
+        return Ok(Some(match fault {
+            Fault::Second => PolicyRule::SecondResult,
+            Fault::Empty => PolicyRule::EmptyMessage,
+            Fault::Orphan | Fault::Moved => PolicyRule::OrphanResult,
+        }));
+    }
+    let Some(missing) = exchange.answers.iter().position(Option::is_none) else {
+        return Ok(None);
+    };
+    match repair {
+        Repair::Synthesize => Ok(None),
+        Repair::Drop => Ok(Some(PolicyRule::MissingResult)),
+        Repair::Reject => Err(Error::new(Repr::MissingResult {
+            message: log.message_id(exchange.at),
+            call: short(&log.message(exchange.at).tool_calls()[missing].id).into_owned(),
+        })),
+    }
+}
+
+/// The results that a repair makes up: what they cost has to be known before they are sent.
+pub(crate) fn synthetic_results(log: &Conversation, exchange: &Exchange) -> Vec<Message> {
+    let calls = log.message(exchange.at).tool_calls();
+    let missing = calls.iter().zip(&exchange.answers);
+    missing.filter(|(_, answer)| answer.is_none()).map(|(call, _)| wording::missing_result(call)).collect()
+}
+
+/// The messages of an exchange as they are sent: the call, its results in log order, then those made up.
+pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
+    let calls = log.message(exchange.at).tool_calls();
+    let sent_ids = distinct_ids(calls);
+    let renamed = |call: usize| sent_ids[call] != calls[call].id;
+    let head = log.message(exchange.at);
+    let mut pieces = vec![Piece {
+        id: log.message_id(exchange.at),
+        message: if (0..calls.len()).any(renamed) {
+            head.with_call_ids(sent_ids.clone())
+        } else {
+            head.clone()
+        },
+        position: Some(exchange.at),
+    }];
+    let mut results: Vec<(u32, usize)> = exchange
+        .answers
+        .iter()
+        .enumerate()
+        .filter_map(|(call, position)| position.map(|position| (position, call)))
+        .collect();
+    results.sort_unstable();
+    pieces.extend(results.into_iter().map(|(position, call)| {
+        let message = log.message(position);
+        Piece {
+            id: log.message_id(position),
+            message: if renamed(call) { message.answering(&sent_ids[call]) } else { message.clone() },
+            position: Some(position),
+        }
+    }));
+    let missing = (0..calls.len()).filter(|call| exchange.answers[*call].is_none());
+    pieces.extend(missing.map(|call| {
+        let id = &sent_ids[call];
+        Piece {
+            id: format!("synth:{}:{id}", log.message_id(exchange.at)).into(),
+            message: wording::missing_result(&calls[call]).answering(id),
+            position: None,
+        }
+    }));
+    pieces
+}
+
+/// What the repairs of a kept exchange did, one notice a rule.
+pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Vec<Notice> {
+    let calls = log.message(exchange.at).tool_calls();
+    let mut notices = Vec::new();
+    let sent_ids = distinct_ids(calls);
+    let mut renamed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (call, sent) in calls.iter().zip(&sent_ids).filter(|(call, sent)| call.id != **sent) {
+        renamed.entry(&call.id).or_default().push(sent);
+    }
+    for (id, sent) in renamed {
+        let (id, sent) = (short(id), sent.into_iter().map(short).collect::<Vec<_>>());
+        let text = match sent.as_slice() {
+            [first, .., last] => {
+                format!(
+                    "call id `{id}` is there {} times: the others are sent as `{first}` to `{last}`",
+                    sent.len() + 1
+                )
+            }
+            other => format!("call id `{id}` is there twice: one is sent as `{}`", other.concat()),
+        };
+        notices.push(Notice { rule: "H1", ids: vec![log.message_id(exchange.at)], text });
+    }
+    let members = exchange.members();
+    let apart = members
+        .iter()
+        .zip(exchange.at..)
+        .filter(|(position, in_place)| *position != in_place)
+        .map(|(position, _)| log.message_id(*position));
+    let apart: Vec<ItemId> = apart.collect();
+    if !apart.is_empty() {
+        notices.push(Notice {
+            rule: "H1",
+            text: format!("sent right after the call, {}", log.message_id(exchange.at)),
+            ids: apart,
+        });
+    }
+    let pieces = sound(log, exchange);
+    let made_up: Vec<&Piece> = pieces.iter().filter(|piece| piece.position.is_none()).collect();
+    let what = match made_up.as_slice() {
+        [] => return notices,
+        [one] => format!(
+            "call `{}` has no result, a made-up one is sent",
+            short(one.message.answers().unwrap_or_default())
+        ),
+        more => format!("{} calls have no result, made-up ones are sent", more.len()),
+    };
+    let pending = if open { "pending_call: " } else { "" };
+    let ids = made_up.iter().map(|piece| piece.id.clone()).collect();
+    notices.push(Notice { rule: "H2", ids, text: format!("{pending}{what}") });
+    notices
+}
+
+/// The ids of one message's calls, the second of a kind as `x#2`, the third as `x#3`.
+fn distinct_ids(calls: &[ToolCall]) -> Vec<String> {
+    let mut taken: BTreeSet<String> = calls.iter().map(|call| call.id.clone()).collect();
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut distinct = |call: &ToolCall, seen: &mut u32| {
+        *seen += 1;
+        if *seen == 1 {
+            return call.id.clone();
+        }
+        loop {
+            let id = format!("{}#{seen}", call.id);
+            if taken.insert(id.clone()) {
+                return id;
+            }
+            *seen += 1;
+        }
+    };
+    calls.iter().map(|call| distinct(call, seen.entry(&call.id).or_default())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_call_ids_become_distinct() {
+        let calls = ["x", "x", "y", "x", "x#2"].map(|id| ToolCall::new(id, "f", "{}"));
+        assert_eq!(distinct_ids(&calls), ["x", "x#3", "y", "x#4", "x#2"]);
+    }
+}

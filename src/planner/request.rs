@@ -1,0 +1,111 @@
+//! What belongs to one prompt; what lives across turns is in the conversation.
+
+use crate::{
+    conversation::Conversation,
+    item::{ItemId, RagItem},
+    message::Tool,
+    plan::anchor::Anchor,
+    provider::model::RequestLimits,
+    usage::Margin,
+};
+
+/// One question to the planner: the conversation, and what this prompt brings with it.
+///
+/// An empty request is valid and gives an empty plan.
+#[derive(Debug, Clone)]
+pub struct PlanRequest<'a> {
+    pub(crate) log: &'a Conversation,
+    pub(crate) tools: &'a [Tool],
+    pub(crate) rag: Vec<RagItem>,
+    pub(crate) focus: Option<String>,
+    pub(crate) state: Vec<(ItemId, String)>,
+    pub(crate) limits: RequestLimits,
+    pub(crate) previous: Option<Anchor>,
+    pub(crate) margin: Option<Margin>,
+    pub(crate) counts_excluded: bool,
+}
+
+impl<'a> PlanRequest<'a> {
+    /// A request for this conversation and nothing else.
+    #[must_use]
+    pub fn new(log: &'a Conversation) -> Self {
+        Self {
+            log,
+            tools: &[],
+            rag: Vec::new(),
+            focus: None,
+            state: Vec::new(),
+            limits: RequestLimits::new(),
+            previous: None,
+            margin: None,
+            counts_excluded: false,
+        }
+    }
+
+    /// The tools declared beside the messages.
+    #[must_use]
+    pub fn tools(mut self, tools: &'a [Tool]) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The retrieved documents, in any order.
+    #[must_use]
+    pub fn rag<I>(mut self, items: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<RagItem>,
+    {
+        self.rag = items.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// A hint at what this prompt is about; required, paid by `system_pinned` (rule S1).
+    #[must_use]
+    pub fn focus(mut self, hint: impl Into<String>) -> Self {
+        self.focus = Some(hint.into());
+        self
+    }
+
+    /// Adds a piece of volatile state (clock, open files); required, paid by `system_pinned`, sent last (rule O1).
+    #[must_use]
+    pub fn state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
+        self.state.push((id.into(), text.into()));
+        self
+    }
+
+    /// What the last prompt left behind, in place of what the conversation remembers (rule S5): for callers that keep
+    /// [`crate::ContextPlan::anchor`] themselves.
+    #[must_use]
+    pub fn previous(mut self, anchor: Anchor) -> Self {
+        self.previous = Some(anchor);
+        self
+    }
+
+    /// The margin of a counter that estimates, in place of what the conversation's reports teach (rule N6).
+    #[must_use]
+    pub fn margin(mut self, margin: Margin) -> Self {
+        self.margin = Some(margin);
+        self
+    }
+
+    /// Counts what is left out in full too, whatever it costs; otherwise such rows carry bounds (rules N4, N5).
+    #[must_use]
+    pub fn count_excluded(mut self) -> Self {
+        self.counts_excluded = true;
+        self
+    }
+
+    /// Limits of this request; what they leave unset comes from the model (rule B2).
+    #[must_use]
+    pub fn limits(mut self, limits: RequestLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+impl<'a> From<&'a Conversation> for PlanRequest<'a> {
+    fn from(log: &'a Conversation) -> Self {
+        Self::new(log)
+    }
+}

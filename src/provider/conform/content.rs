@@ -1,0 +1,299 @@
+//! One message as a target takes it: its role, content, speaker and reasoning.
+
+use super::{Recipient, Standing, has_one_place};
+use crate::{
+    message::{Content, Framing, Message, Part, Reasoning, Role, ToolCall},
+    provider::{model::KeptReasoning, wording},
+    text::size,
+};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// What is sent otherwise than it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
+pub(crate) struct Changes {
+    /// A later system message became a note (rule H4).
+    pub(crate) fenced: bool,
+    /// The developer role became the system role.
+    renamed_role: bool,
+    /// Parts are left out or stand for others (rule H6).
+    pub(crate) parts: bool,
+    /// Blank text beside something else is left out.
+    blanks: bool,
+    /// Cache marks that came with a part are left out.
+    marks: bool,
+    /// Who speaks is not said, or said in other letters (rule H7).
+    pub(crate) name: bool,
+    /// Reasoning is left out (rule H7).
+    pub(crate) reasoning: bool,
+    /// Reasoning with nothing in it is left out: nothing is lost with it.
+    no_reasoning: bool,
+    /// An empty result says so (rule H3).
+    empty_result: bool,
+    /// Arguments that are no JSON object are put into one (rule H6).
+    pub(crate) arguments: bool,
+    /// Functions have names in the letters that the target takes (rule H6).
+    pub(crate) functions: bool,
+    /// Thoughts are one text where the wire form has one field for them.
+    thoughts: bool,
+    /// Texts are one text where the wire form has no list for them.
+    joined: bool,
+}
+
+impl Recipient {
+    /// The message as this target takes it, itself where that is as it is.
+    pub(crate) fn message<'m>(&self, message: &'m Message, standing: Standing) -> Cow<'m, Message> {
+        let changes = self.changes(message, standing);
+        if changes == Changes::default() {
+            return Cow::Borrowed(message);
+        }
+        let (text, parts) = if changes.fenced {
+            (wording::system_note(&self.one_text(message)).into(), Vec::new())
+        } else if changes.empty_result {
+            (wording::EMPTY_RESULT.into(), Vec::new())
+        } else if changes.joined {
+            (self.one_text(message).into(), Vec::new())
+        } else if changes.parts || changes.blanks || changes.marks {
+            (text_of(message), self.parts_of(message))
+        } else {
+            (message.shared_text(), message.content_parts().to_vec())
+        };
+        let name = message.speaker().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
+        let reasonings = message.reasonings().iter().filter(|reasoning| self.takes_back(reasoning, standing));
+        let mut reasonings: Vec<Reasoning> = reasonings.cloned().collect();
+        if changes.thoughts && reasonings.len() > 1 {
+            let texts: Vec<&str> = reasonings.iter().map(|reasoning| reasoning.text.as_str()).collect();
+            reasonings = vec![Reasoning::text(texts.join("\n\n"))];
+        }
+        let mut sent = message.with_content(Content { text, parts, name, reasonings });
+        if changes.arguments || changes.functions {
+            let call = |call: &ToolCall| ToolCall {
+                name: self.function(&call.name).into_owned(),
+                arguments: if changes.arguments {
+                    in_object(&call.arguments)
+                } else {
+                    call.arguments.clone()
+                },
+                ..call.clone()
+            };
+            sent = sent.calls(message.tool_calls().iter().map(call));
+        }
+        Cow::Owned(match self.role_of(message, changes) {
+            role if role == message.role() => sent,
+            role => sent.in_role(role),
+        })
+    }
+
+    /// What of a message this target takes otherwise than it is.
+    pub(crate) fn changes(&self, message: &Message, standing: Standing) -> Changes {
+        let role = message.role();
+        // Most messages are text, and every target takes that as it is.
+        let text_alone =
+            || !role.instructs() && message.is_plain() && !message.text().trim_start().is_empty();
+        if self.framing == Framing::Plain || text_alone() {
+            return Changes::default();
+        }
+        let accepts = &self.accepts;
+        let mut texts = message.plain_texts();
+        let only = |_: &&str| message.content_parts().iter().all(|part| matches!(part, Part::Text(_)));
+        let only_text = texts.next().filter(|_| texts.next().is_none()).filter(only);
+        let noted = || accepts.inner_system && only_text.is_some_and(wording::is_system_note);
+        let fenced = role.instructs() && standing != Standing::Head && has_one_place(accepts) && !noted();
+        let name = message.speaker().is_some_and(|name| self.name_of(role, name).as_deref() != Some(name));
+        let blank = |text: &str| text.trim().is_empty();
+        let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
+        let empty =
+            role == Role::Tool && blank(message.text()) && message.content_parts().iter().all(blank_part);
+        let left_out = |which: fn(&Reasoning) -> bool| {
+            message
+                .reasonings()
+                .iter()
+                .any(|reasoning| which(reasoning) && !self.takes_back(reasoning, standing))
+        };
+        Changes {
+            fenced,
+            renamed_role: role == Role::Developer && !accepts.developer && !fenced,
+            parts: !fenced
+                && message.content_parts().iter().any(|part| self.instead(role, part, message).is_some()),
+            blanks: !empty && self.leaves_out_blanks() && {
+                let text = message.text();
+                (!text.is_empty() && blank(text)) || message.content_parts().iter().any(blank_part)
+            },
+            marks: message
+                .content_parts()
+                .iter()
+                .any(|part| matches!(self.unmarked_part(part), Cow::Owned(_))),
+            name,
+            reasoning: left_out(|reasoning| !reasoning.is_empty()),
+            no_reasoning: left_out(Reasoning::is_empty),
+            empty_result: empty && !accepts.empty_results,
+            arguments: self.wants_objects()
+                && message.tool_calls().iter().any(|call| !is_object(&call.arguments)),
+            functions: message.tool_calls().iter().any(|call| *self.function(&call.name) != *call.name),
+            thoughts: self.joins_thoughts(message),
+            joined: self.joins_texts(role)
+                && !message.content_parts().is_empty()
+                && !message.content_parts().iter().any(|part| self.is_carried(role, part, message)),
+        }
+    }
+
+    fn role_of(&self, message: &Message, changes: Changes) -> Role {
+        match message.role() {
+            // Whether it may stand as a system message there is known only among its neighbours.
+            _ if changes.fenced && self.accepts.inner_system => Role::System,
+            _ if changes.fenced => Role::User,
+            Role::Developer if changes.renamed_role => Role::System,
+            role => role,
+        }
+    }
+
+    /// Whether a message bears several thoughts where the wire form has one field for them.
+    pub(crate) fn joins_thoughts(&self, message: &Message) -> bool {
+        message.reasonings().len() > 1 && matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate)
+    }
+
+    /// The content as one text, with what stands for parts that are none.
+    fn one_text(&self, message: &Message) -> String {
+        let parts = self.parts_of(message);
+        let texts = parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Image { .. } | Part::Opaque { .. } => None,
+        });
+        let own = Some(message.text()).filter(|text| !text.is_empty());
+        own.into_iter().chain(texts).collect::<Vec<&str>>().join("\n\n")
+    }
+
+    /// Whether the arguments of a call are JSON objects on the wire, not texts.
+    fn wants_objects(&self) -> bool {
+        matches!(self.framing, Framing::Anthropic | Framing::Gemini)
+    }
+
+    /// Whether content of this role is one text: what the assistant said in a body of Responses, a result of Gemini.
+    fn joins_texts(&self, role: Role) -> bool {
+        matches!(
+            (self.framing, role),
+            (Framing::OpenAiResponses, Role::Assistant) | (Framing::Gemini, Role::Tool)
+        )
+    }
+
+    /// Whether blank text beside something else is refused, or no use.
+    fn leaves_out_blanks(&self) -> bool {
+        !matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate)
+    }
+
+    fn parts_of(&self, message: &Message) -> Vec<Part> {
+        let blank = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+        let keeps = |part: &&Part| !(self.leaves_out_blanks() && blank(part));
+        let sent = |part: &Part| match self.instead(message.role(), part, message) {
+            Some(part) => part,
+            None => self.unmarked_part(part).into_owned(),
+        };
+        message.content_parts().iter().filter(keeps).map(sent).collect()
+    }
+
+    /// Whether reasoning goes back: in the form it came in, while the target has use for it.
+    fn takes_back(&self, reasoning: &Reasoning, standing: Standing) -> bool {
+        let now = match self.accepts.reasoning {
+            KeptReasoning::Never => false,
+            KeptReasoning::Live => standing == Standing::Live,
+            KeptReasoning::Always => true,
+        };
+        let sealed = reasoning.seal.is_some() && reasoning.framing == Some(self.framing);
+        let something = !reasoning.text.trim().is_empty();
+        now && match self.framing {
+            // A piece without its seal is refused, and so is an item without its id.
+            Framing::Anthropic => sealed,
+            Framing::OpenAiResponses => sealed && reasoning.id.is_some(),
+            Framing::Gemini => false,
+            _ => something && reasoning.seal.is_none(),
+        }
+    }
+
+    /// What stands for a part that this target does not take in a message of this role.
+    fn instead(&self, role: Role, part: &Part, message: &Message) -> Option<Part> {
+        let text = |text: String| Some(Part::Text(text));
+        match part {
+            Part::Text(_) => None,
+            Part::Image { url, .. } if self.takes_image(role, url) => None,
+            Part::Image { .. } => text(wording::LEFT_OUT_IMAGE.into()),
+            Part::Opaque { framing, json } => {
+                let value: Value = size::tree(json).unwrap_or_default();
+                let taken = *framing == self.framing && value.is_object();
+                if taken && self.takes_opaque(role, &value, message) {
+                    return None;
+                }
+                let field = |key: &str| value.get(key).and_then(Value::as_str);
+                if let Some(refusal) = field("refusal").filter(|said| !said.trim().is_empty()) {
+                    return text(refusal.into());
+                }
+                let kind = field("type").unwrap_or("unknown");
+                text(wording::left_out_part(kind))
+            }
+        }
+    }
+
+    /// A part without cache marks of its own.
+    fn unmarked_part<'p>(&self, part: &'p Part) -> Cow<'p, Part> {
+        match part {
+            Part::Opaque { framing, json } => match self.unmarked(json) {
+                Cow::Borrowed(_) => Cow::Borrowed(part),
+                Cow::Owned(json) => Cow::Owned(Part::Opaque { framing: *framing, json }),
+            },
+            Part::Text(_) | Part::Image { .. } => Cow::Borrowed(part),
+        }
+    }
+
+    /// Whether a part is of an unknown type and goes back as it came.
+    fn is_carried(&self, role: Role, part: &Part, message: &Message) -> bool {
+        matches!(part, Part::Opaque { .. }) && self.instead(role, part, message).is_none()
+    }
+
+    fn takes_image(&self, role: Role, url: &str) -> bool {
+        let here = match self.framing {
+            Framing::Plain => true,
+            Framing::Anthropic | Framing::OpenAiResponses => matches!(role, Role::User | Role::Tool),
+            _ => role == Role::User,
+        };
+        here && match self.framing {
+            Framing::Plain => true,
+            _ if url.starts_with("data:") => inline_image(url).is_some(),
+            _ => ["https://", "http://"].iter().any(|scheme| url.starts_with(scheme)),
+        }
+    }
+}
+
+/// The plain text, without what is blank.
+fn text_of(message: &Message) -> std::sync::Arc<str> {
+    if message.text().trim().is_empty() { "".into() } else { message.shared_text() }
+}
+
+/// Whether a text is a JSON object.
+pub(crate) fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && size::tree::<Value>(text).is_some()
+}
+
+/// Arguments as a JSON object: nothing as an empty one, what is none as the text in one.
+fn in_object(text: &str) -> String {
+    if is_object(text) {
+        return text.into();
+    }
+    let text = Some(text).filter(|text| !text.trim().is_empty());
+    let pairs = text.map(|text| format!("\"text\":{}", Value::from(text)));
+    format!("{{{}}}", pairs.unwrap_or_default())
+}
+
+/// Media type and base64 data of an image in a data URL, where both are what providers take.
+pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
+    const KINDS: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    let kind = match head.strip_suffix(";base64")? {
+        "image/jpg" => "image/jpeg",
+        kind => kind,
+    };
+    let body = data.trim_end_matches('=');
+    let padded = data.len().is_multiple_of(4) && data.len() - body.len() <= 2;
+    let sound =
+        !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
+    (KINDS.contains(&kind) && padded && sound).then_some((kind, data))
+}

@@ -1,0 +1,164 @@
+//! Who a prompt is for: what one target takes, and messages made so that it takes them (rules H3 to H7). Sound messages
+//! come back as they are.
+
+use crate::{
+    message::{Framing, Message, Prompt, Role, Tool, Wants},
+    provider::model::{Accepts, Form, Model, SystemPlace},
+};
+use std::borrow::Cow;
+
+mod content;
+mod letters;
+mod call_ids;
+mod opaque;
+mod schema;
+mod sequence;
+
+pub(crate) use content::{inline_image, is_object};
+pub(crate) use schema::Declared;
+pub(crate) use sequence::{Conformed, Lack, Supplied};
+
+/// One target: its wire form, and what it accepts in it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recipient {
+    framing: Framing,
+    accepts: Accepts,
+}
+
+/// Where a message stands: what a target takes of it depends on that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// In the prompt's head: system texts, focus hint, notes.
+    Head,
+    /// In an earlier turn.
+    Past,
+    /// In the live turn.
+    Live,
+}
+
+impl Recipient {
+    pub(crate) fn of(model: &Model) -> Self {
+        Self { framing: model.framing, accepts: model.accepts() }
+    }
+
+    /// A target of this wire form of which nothing else is known.
+    pub(crate) fn unknown(framing: Framing) -> Self {
+        let form = Form::of(framing);
+        Self { framing, accepts: form.demands.decided() }
+    }
+
+    pub(crate) fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Whether a tool is declared to this target: one that a provider runs itself is its own only.
+    pub(crate) fn takes_tool(&self, tool: &Tool) -> bool {
+        tool.hosted.as_ref().is_none_or(|(framing, _)| *framing == self.framing)
+    }
+
+    /// A tool as it is declared.
+    pub(crate) fn tool<'t>(&self, tool: &'t Tool) -> Cow<'t, Tool> {
+        let name = self.function(&tool.name);
+        let hosted = tool.hosted.as_ref().map(|(framing, json)| (*framing, self.unmarked(json)));
+        let schema = match hosted {
+            Some(_) => Cow::Borrowed(tool.schema.as_str()),
+            None => self.schema(&tool.schema).text,
+        };
+        let same = matches!((&name, &hosted), (Cow::Borrowed(_), None | Some((_, Cow::Borrowed(_)))));
+        if same && *schema == tool.schema {
+            return Cow::Borrowed(tool);
+        }
+        Cow::Owned(Tool {
+            name: name.into_owned(),
+            description: tool.description.clone(),
+            schema: schema.into_owned(),
+            hosted: hosted.map(|(framing, json)| (framing, json.into_owned())),
+        })
+    }
+
+    /// The tools that this target takes, as they are declared.
+    pub(crate) fn tools<'t>(&self, tools: &'t [Tool]) -> Cow<'t, [Tool]> {
+        if tools.iter().all(|tool| self.takes_tool(tool) && matches!(self.tool(tool), Cow::Borrowed(_))) {
+            return tools.into();
+        }
+        tools.iter().filter(|tool| self.takes_tool(tool)).map(|tool| self.tool(tool).into_owned()).collect()
+    }
+
+    pub(crate) fn wants(&self) -> Wants {
+        Wants {
+            signed_calls: self.accepts.signed_calls,
+            reasoning: self.accepts.fills_reasoning,
+            breakpoints: self.accepts.breakpoints,
+        }
+    }
+
+    /// The messages that may have to be supplied to any prompt (rule H5); none where that depends on how many results are
+    /// in it.
+    pub(crate) fn may_demand(&self) -> Option<Vec<Message>> {
+        let ends = [(self.accepts.user_first, Lack::Lead), (self.accepts.user_last, Lack::Continue)];
+        let ends = ends.into_iter().filter(|(demanded, _)| *demanded).map(|(_, lack)| lack.message());
+        self.accepts.user_after_results.then(|| ends.collect())
+    }
+
+    /// Whether state may stand at the end, after whatever follows the live question (rule O1).
+    pub(crate) fn takes_state_last(&self) -> bool {
+        self.accepts.user_after_results
+    }
+}
+
+/// The prompt as any target of this wire form takes it; as it is, where it was made for one.
+pub(crate) fn conformed(prompt: &Prompt, framing: Framing) -> Cow<'_, Prompt> {
+    // A server that applies the model's template is spoken to in the form of OpenAI Chat.
+    let by_a_server = prompt.framing == Some(Framing::ChatTemplate) && framing == Framing::OpenAiChat;
+    if prompt.framing == Some(framing) || by_a_server {
+        return Cow::Borrowed(prompt);
+    }
+    let recipient = Recipient::unknown(framing);
+    let standings = standings(&prompt.messages);
+    let each = prompt.messages.iter().zip(standings);
+    let messages =
+        each.map(|(message, standing)| recipient.message(message, standing).into_owned()).collect();
+    let conformed = recipient.sequence(messages);
+    let marks = prompt.marks.iter().filter_map(|mark| conformed.places.get(mark.message).copied()).collect();
+    Cow::Owned(Prompt {
+        messages: conformed.messages,
+        tools: recipient.tools(&prompt.tools).into_owned(),
+        framing: Some(framing),
+        wants: recipient.wants(),
+        marks,
+    })
+}
+
+/// Where each message of a prompt stands, as far as that can be seen: the turn that the last assistant message belongs to
+/// is taken for the live one.
+fn standings(messages: &[Message]) -> Vec<Standing> {
+    let head = messages.iter().take_while(|message| message.role().instructs()).count();
+    let live = live_from(messages);
+    let standing = |at: usize| match at {
+        at if at < head => Standing::Head,
+        at if at < live => Standing::Past,
+        _ => Standing::Live,
+    };
+    (0..messages.len()).map(standing).collect()
+}
+
+/// The user message before the last one of the assistant, and those before it that stand right after results; or the first
+/// message of all.
+fn live_from(messages: &[Message]) -> usize {
+    let of = |role: Role| move |message: &Message| message.role() == role;
+    let mut last = messages.iter().rposition(of(Role::Assistant)).unwrap_or(messages.len());
+    loop {
+        let Some(user) = messages[..last].iter().rposition(of(Role::User)) else { return 0 };
+        let said = messages[..user].iter().rev().take_while(|message| message.role() == Role::User).count();
+        let first = user - said;
+        if first == 0 || messages[first - 1].role() != Role::Tool {
+            return user;
+        }
+        last = first;
+    }
+}
+
+/// Whether instructions have one place only.
+fn has_one_place(accepts: &Accepts) -> bool {
+    accepts.system != SystemPlace::Anywhere
+}

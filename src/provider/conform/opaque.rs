@@ -1,0 +1,128 @@
+//! Parts of types that this library does not know: which of them go back, in the wire form they came in.
+
+use super::Recipient;
+use crate::{
+    message::{Framing, Message, Part, Role},
+    text::size,
+};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// Fields that make a part of Gemini one, beside text, calls and results.
+const GEMINI_DATA: [&str; 8] = [
+    "inlineData",
+    "inline_data",
+    "fileData",
+    "file_data",
+    "executableCode",
+    "executable_code",
+    "codeExecutionResult",
+    "code_execution_result",
+];
+
+/// Items of Responses that stand by themselves, whatever is left out around them: what the provider's own tools did.
+const ITEMS: [&str; 6] = [
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_call",
+    "mcp_list_tools",
+];
+
+/// The field in which a part of this wire form bears a cache mark.
+fn mark(framing: Framing) -> Option<&'static str> {
+    match framing {
+        Framing::Anthropic => Some("cache_control"),
+        Framing::OpenAiChat | Framing::OpenAiResponses => Some("prompt_cache_breakpoint"),
+        Framing::Gemini | Framing::ChatTemplate | Framing::Plain => None,
+    }
+}
+
+impl Recipient {
+    /// Whether a part of this target's own form is taken in a message of this role.
+    pub(super) fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
+        let kind = value.get("type").and_then(Value::as_str);
+        match (self.framing, role) {
+            (Framing::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
+            (Framing::OpenAiResponses, Role::Assistant) => is_item(kind, message),
+            (Framing::OpenAiResponses, role) => {
+                role == Role::User && kind.is_some_and(|kind| kind.starts_with("input_"))
+            }
+            (Framing::OpenAiChat | Framing::ChatTemplate, role) => {
+                role == Role::User && kind != Some("refusal")
+            }
+            (Framing::Anthropic, Role::Assistant) => server_tool_is_whole(value, message),
+            (Framing::Anthropic, Role::User | Role::Tool) => !is_half(kind),
+            (Framing::Gemini, role) => {
+                let has = |key: &&str| value.get(*key).is_some_and(Value::is_object);
+                matches!(role, Role::User | Role::Assistant) && GEMINI_DATA.iter().any(has)
+            }
+            _ => false,
+        }
+    }
+
+    /// Carried JSON without cache marks of its own: where they stand is decided for the prompt as a whole.
+    pub(super) fn unmarked<'j>(&self, json: &'j str) -> Cow<'j, str> {
+        // A key may be written with escapes.
+        let may_be = |mark: &&str| json.contains(*mark) || json.contains("\\u");
+        let Some(mark) = mark(self.framing).filter(may_be) else { return json.into() };
+        let mut value: Value = size::tree(json).unwrap_or_default();
+        if unmark(&mut value, mark) { value.to_string().into() } else { json.into() }
+    }
+}
+
+/// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Says whether there were any.
+fn unmark(value: &mut Value, mark: &str) -> bool {
+    match value {
+        Value::Array(list) => {
+            list.iter_mut().filter_map(|value| unmark(value, mark).then_some(())).count() > 0
+        }
+        Value::Object(object) => {
+            let mut any = object.shift_remove(mark).is_some();
+            for key in ["content", "source"] {
+                any |= object.get_mut(key).is_some_and(|value| unmark(value, mark));
+            }
+            any
+        }
+        _ => false,
+    }
+}
+
+/// Whether a message is nothing but such an item.
+fn is_item(kind: Option<&str>, message: &Message) -> bool {
+    let alone = message.text().is_empty() && message.content_parts().len() == 1;
+    alone && message.tool_calls().is_empty() && kind.is_some_and(|kind| ITEMS.contains(&kind))
+}
+
+/// Whether a block is the call or the result of one of the provider's own tools.
+fn is_half(kind: Option<&str>) -> bool {
+    kind.is_some_and(|kind| kind.ends_with("tool_use") || kind.ends_with("tool_result"))
+}
+
+/// Whether a block of the provider's own tools has its other half in the same message, the call before the result, and
+/// neither of them twice: the assistant says nothing else that is not known here.
+fn server_tool_is_whole(value: &Value, message: &Message) -> bool {
+    let Some(id) = server_tool_id(value) else { return false };
+    // Only what names the id at all is read: a message may hold thousands of these.
+    let named = message.content_parts().iter().filter(|part| match part {
+        Part::Opaque { json, .. } => json.contains(id.as_str()),
+        Part::Text(_) | Part::Image { .. } => false,
+    });
+    let halves: Vec<bool> = named
+        .filter_map(Part::opaque)
+        .filter(|block| server_tool_id(block).as_ref() == Some(&id))
+        .map(|block| block.get("tool_use_id").is_none())
+        .collect();
+    halves == [true, false]
+}
+
+/// The id of a call of the provider's own tools, or that a result of one names.
+pub(super) fn server_tool_id(value: &Value) -> Option<String> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let key = match text("type") {
+        Some(kind) if kind.ends_with("tool_use") => "id",
+        _ => "tool_use_id",
+    };
+    text(key).map(str::to_owned)
+}

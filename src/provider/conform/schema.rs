@@ -1,0 +1,400 @@
+//! The schema of a tool's parameters as providers take one: a JSON Schema of an object (rule H8).
+
+use super::Recipient;
+use crate::{message::Framing, text::size};
+use indexmap::IndexMap;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+use std::{borrow::Cow, collections::BTreeSet};
+
+/// Names of types in other languages, and JSON Schema's (BFCL's tools have those of Python).
+const TYPES: [(&str, &str); 14] = [
+    ("dict", "object"),
+    ("map", "object"),
+    ("hashmap", "object"),
+    ("float", "number"),
+    ("double", "number"),
+    ("int", "integer"),
+    ("long", "integer"),
+    ("str", "string"),
+    ("char", "string"),
+    ("bool", "boolean"),
+    ("list", "array"),
+    ("tuple", "array"),
+    ("none", "null"),
+    ("nonetype", "null"),
+];
+
+/// JSON Schema's own.
+const OWN: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
+
+/// What stands for a type that may be any: no type at all.
+const ANY: &str = "any";
+
+/// Keys under which a schema stands, a list of them, and schemas by name.
+const ONE: [&str; 9] = [
+    "items",
+    "additionalProperties",
+    "additionalItems",
+    "not",
+    "contains",
+    "propertyNames",
+    "if",
+    "then",
+    "else",
+];
+const LISTS: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems", "items"];
+const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
+/// An object, its keys in their order.
+type Object = IndexMap<String, Box<RawValue>>;
+
+/// A schema as it is declared, and what became of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Declared<'s> {
+    pub(crate) text: Cow<'s, str>,
+    /// A type that no JSON Schema has, and the one that stands for it.
+    pub(crate) respelt: Option<(String, String)>,
+    /// It is that of something else, and stands in an object as `value`.
+    pub(crate) wrapped: bool,
+    /// It is no JSON, or more than is looked into: without parameters.
+    pub(crate) dropped: bool,
+}
+
+impl Recipient {
+    /// The schema of a tool as it is declared to this target.
+    pub(crate) fn schema<'s>(&self, schema: &'s str) -> Declared<'s> {
+        let as_it_is =
+            Declared { text: Cow::Borrowed(schema), respelt: None, wrapped: false, dropped: false };
+        // A template is the model's own, and so is what it makes of types.
+        if matches!(self.framing, Framing::ChatTemplate | Framing::Plain) {
+            return as_it_is;
+        }
+        let text = schema.trim();
+        if text.is_empty() {
+            // Chat Completions declares a tool without parameters by leaving them out.
+            let text = if self.framing == Framing::OpenAiChat { "" } else { NO_PARAMETERS };
+            return Declared { text: text.into(), ..as_it_is };
+        }
+        // A value is read no deeper than 128 levels; each level is looked into by itself below.
+        let is_object = size::tree::<Value>(text).is_some_and(|value| value.is_object());
+        let object: Object = serde_json::from_str(text).ok().filter(|_| is_object).unwrap_or_default();
+        if object.is_empty() {
+            return Declared { text: NO_PARAMETERS.into(), dropped: !is_object, ..as_it_is };
+        }
+        let mut respelt = None;
+        let object = spelt(&object, &mut respelt);
+        let text = object.as_deref().map_or(Cow::Borrowed(text), |raw| Cow::Owned(raw.get().to_owned()));
+        match kind_of(&text) {
+            Kind::Object => Declared { text, respelt, ..as_it_is },
+            // Nothing was left but the type, and that may be any.
+            Kind::None if text.trim_start_matches('{').trim_start().starts_with('}') => {
+                Declared { text: NO_PARAMETERS.into(), respelt, ..as_it_is }
+            }
+            Kind::None if is_of_objects(&text) => {
+                let rest = text.strip_prefix('{').unwrap_or(&text);
+                Declared { text: format!("{{{OF_AN_OBJECT},{rest}").into(), respelt, ..as_it_is }
+            }
+            // Whatever it is called, what has properties is an object.
+            Kind::Unknown(name) if object_has(&text, "properties") => {
+                let respelt = respelt.or(Some((name, "object".into())));
+                Declared { text: with_type_of_an_object(&text).into(), respelt, ..as_it_is }
+            }
+            Kind::None | Kind::Other | Kind::Unknown(_) => {
+                let text =
+                    format!(r#"{{{OF_AN_OBJECT},"properties":{{"value":{text}}},"required":["value"]}}"#);
+                Declared { text: text.into(), respelt, wrapped: true, ..as_it_is }
+            }
+        }
+    }
+}
+
+const OF_AN_OBJECT: &str = r#""type":"object""#;
+const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
+
+/// What a schema is one of.
+enum Kind {
+    Object,
+    Other,
+    /// A type that nobody knows.
+    Unknown(String),
+    /// It does not say.
+    None,
+}
+
+fn kind_of(schema: &str) -> Kind {
+    let object: Object = serde_json::from_str(schema).unwrap_or_default();
+    let Some(kind) = object.get("type") else { return Kind::None };
+    let Some(names) = names(kind) else { return Kind::Unknown(kind.get().to_owned()) };
+    if names.iter().any(|name| name == "object") {
+        return Kind::Object;
+    }
+    let unknown = names.into_iter().find(|name| !OWN.contains(&name.as_str()));
+    unknown.map_or(Kind::Other, Kind::Unknown)
+}
+
+/// Whether a schema that names no type may be that of an object: it says so by its keys, or all of its choices are.
+fn is_of_objects(schema: &str) -> bool {
+    const OF_OBJECTS: [&str; 6] =
+        ["properties", "patternProperties", "additionalProperties", "required", "$ref", "allOf"];
+    const OF_OTHERS: [&str; 12] = [
+        "enum",
+        "const",
+        "items",
+        "prefixItems",
+        "contains",
+        "pattern",
+        "format",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "multipleOf",
+    ];
+    let object: Object = serde_json::from_str(schema).unwrap_or_default();
+    let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
+    if has(&OF_OBJECTS) {
+        return true;
+    }
+    let choices = ["anyOf", "oneOf"].iter().filter_map(|key| object.get(*key));
+    let of_objects = |raw: &RawValue| {
+        let choices: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+        choices.into_iter().all(|choice| match kind_of(choice.get()) {
+            Kind::Object => true,
+            Kind::None => is_of_objects(choice.get()),
+            Kind::Other | Kind::Unknown(_) => false,
+        })
+    };
+    !has(&OF_OTHERS) && choices.into_iter().all(|raw| of_objects(raw))
+}
+
+fn object_has(schema: &str, key: &str) -> bool {
+    serde_json::from_str::<Object>(schema).is_ok_and(|object| object.contains_key(key))
+}
+
+fn with_type_of_an_object(schema: &str) -> String {
+    let mut object: Object = serde_json::from_str(schema).unwrap_or_default();
+    if let (Some(kind), Ok(name)) = (object.get_mut("type"), to_raw_value("object")) {
+        *kind = name;
+    }
+    serde_json::to_string(&object).unwrap_or_else(|_| NO_PARAMETERS.into())
+}
+
+/// The types that a schema names: one, or a list.
+fn names(kind: &RawValue) -> Option<Vec<String>> {
+    let one = serde_json::from_str::<String>(kind.get()).ok().map(|name| vec![name]);
+    one.or_else(|| serde_json::from_str(kind.get()).ok())
+}
+
+/// The schema with the types of JSON Schema; none where it has no others. Everything else stays as it was written.
+fn spelt(schema: &Object, respelt: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+    let mut own = schema.clone();
+    let mut changed = false;
+    for (key, raw) in schema {
+        let key = key.as_str();
+        let new = if key == "type" {
+            match spelt_type(raw, respelt) {
+                Type::AsItIs => None,
+                Type::Any => {
+                    own.shift_remove(key);
+                    changed = true;
+                    None
+                }
+                Type::Other(raw) => Some(raw),
+            }
+        } else if NAMED.contains(&key) {
+            let named: Object = serde_json::from_str(raw.get()).unwrap_or_default();
+            each(&named, respelt)
+        } else {
+            let one = ONE.contains(&key).then(|| below(raw, respelt)).flatten();
+            one.or_else(|| LISTS.contains(&key).then(|| list(raw, respelt)).flatten())
+        };
+        if let Some(new) = new {
+            own.insert(key.to_owned(), new);
+            changed = true;
+        }
+    }
+    changed.then(|| to_raw_value(&own).ok()).flatten()
+}
+
+/// A schema that stands in another one.
+fn below(raw: &RawValue, respelt: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+    let object: Object = serde_json::from_str(raw.get()).ok()?;
+    spelt(&object, respelt)
+}
+
+fn each(named: &Object, respelt: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+    let mut own = named.clone();
+    let mut changed = false;
+    for (name, raw) in named {
+        if let Some(new) = below(raw, respelt) {
+            own.insert(name.clone(), new);
+            changed = true;
+        }
+    }
+    changed.then(|| to_raw_value(&own).ok()).flatten()
+}
+
+fn list(raw: &RawValue, respelt: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+    let mut own: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
+    let mut changed = false;
+    for raw in &mut own {
+        if let Some(new) = below(raw, respelt) {
+            *raw = new;
+            changed = true;
+        }
+    }
+    changed.then(|| to_raw_value(&own).ok()).flatten()
+}
+
+enum Type {
+    AsItIs,
+    /// Any type, which a schema says by naming none.
+    Any,
+    Other(Box<RawValue>),
+}
+
+fn spelt_type(raw: &RawValue, respelt: &mut Option<(String, String)>) -> Type {
+    let Some(names) = names(raw) else { return Type::AsItIs };
+    let mut own = names.clone();
+    for name in &mut own {
+        let lower = name.to_lowercase();
+        let known = OWN.iter().chain([&ANY]).find(|known| **known == lower).copied();
+        let known = known.or_else(|| Some(TYPES.iter().find(|(other, _)| *other == lower)?.1));
+        if let Some(known) = known.filter(|known| known != name || *known == ANY) {
+            respelt.get_or_insert_with(|| (name.clone(), known.to_owned()));
+            known.clone_into(name);
+        }
+    }
+    if own.iter().any(|name| name == ANY) {
+        return Type::Any;
+    }
+    if own == names {
+        return Type::AsItIs;
+    }
+    let mut seen = BTreeSet::new();
+    own.retain(|name| seen.insert(name.clone()));
+    let raw = if raw.get().starts_with('[') { to_raw_value(&own) } else { to_raw_value(&own[0]) };
+    raw.map_or(Type::AsItIs, Type::Other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn declared(framing: Framing, schema: &str) -> (Value, Declared<'_>) {
+        let declared = Recipient::unknown(framing).schema(schema);
+        (serde_json::from_str(&declared.text).unwrap_or_default(), declared)
+    }
+
+    #[test]
+    fn types_of_other_languages_are_json_schemas_wherever_a_schema_stands() {
+        let schema = json!({
+            "type": "dict",
+            "properties": {
+                "type": {"type": "float", "description": "a \"type\": \"dict\""},
+                "dict": {"type": "tuple", "items": {"type": "any"}, "default": {"type": "dict"}},
+                "way": {"anyOf": [{"type": "STRING"}, {"type": ["int", "null"], "enum": [1.0, 1e3]}]},
+            },
+            "required": ["type"],
+        });
+        for framing in [Framing::OpenAiChat, Framing::OpenAiResponses, Framing::Anthropic, Framing::Gemini] {
+            let text = schema.to_string();
+            let (value, declared) = declared(framing, &text);
+            let expected = json!({
+                "type": "object",
+                "properties": {
+                    "type": {"type": "number", "description": "a \"type\": \"dict\""},
+                    "dict": {"type": "array", "items": {}, "default": {"type": "dict"}},
+                    "way": {"anyOf": [{"type": "string"}, {"type": ["integer", "null"], "enum": [1.0, 1e3]}]},
+                },
+                "required": ["type"],
+            });
+            assert_eq!(value, expected);
+            assert_eq!(declared.respelt, Some(("dict".into(), "object".into())));
+            assert!(!declared.wrapped && !declared.dropped);
+        }
+        // A template has types of its own.
+        assert_eq!(declared(Framing::ChatTemplate, &schema.to_string()).0, schema);
+    }
+
+    #[test]
+    fn what_is_no_object_stands_in_one_and_what_is_none_has_no_parameters() {
+        for framing in [Framing::OpenAiChat, Framing::Anthropic] {
+            let (value, one) = declared(framing, r#"{"type":"str","enum":["a"]}"#);
+            let inner = json!({"type": "string", "enum": ["a"]});
+            assert_eq!(
+                value,
+                json!({"type": "object", "properties": {"value": inner}, "required": ["value"]})
+            );
+            assert!(one.wrapped && one.respelt.is_some());
+            let (value, one) = declared(framing, r#"{ "properties": {"a": {}} }"#);
+            assert_eq!(value, json!({"type": "object", "properties": {"a": {}}}));
+            assert!(!one.wrapped && one.respelt.is_none() && !one.dropped);
+            let (value, one) = declared(framing, r#"{"type":"Struct","properties":{"a":{"type":"Odd"}}}"#);
+            assert_eq!(value, json!({"type": "object", "properties": {"a": {"type": "Odd"}}}));
+            assert!(!one.wrapped && one.respelt == Some(("Struct".into(), "object".into())));
+            for text in ["[1]", "no schema", "{\"type\":", "\"object\""] {
+                let (value, one) = declared(framing, text);
+                assert_eq!(value, json!({"type": "object", "properties": {}}), "{text}");
+                assert!(one.dropped, "{text}");
+            }
+            // However deep it is, nothing is looked into for ever.
+            for one in [r#"{"items":"#, r#"{"type":"object","items":"#, r#"{"anyOf":["#] {
+                let close = if one.ends_with('[') { "]}" } else { "}" };
+                let text = format!("{}{{\"type\":\"dict\"}}{}", one.repeat(20_000), close.repeat(20_000));
+                assert!(declared(framing, &text).1.dropped);
+            }
+            for (schema, inner) in [
+                (r#"{"type":"any","enum":["a"]}"#, json!({"enum": ["a"]})),
+                (
+                    r#"{"anyOf":[{"type":"str"},{"type":"object"}]}"#,
+                    json!({"anyOf": [{"type": "string"}, {"type": "object"}]}),
+                ),
+            ] {
+                let (value, one) = declared(framing, schema);
+                assert_eq!((&value["properties"]["value"], one.wrapped), (&inner, true), "{schema}");
+            }
+            for (schema, expected) in [
+                (r#"{"type":["dict","string","object"]}"#, json!({"type": ["object", "string"]})),
+                (r#"{"type":null,"properties":{}}"#, json!({"type": "object", "properties": {}})),
+                (r#"{"type":{"type":"dict"},"properties":{}}"#, json!({"type": "object", "properties": {}})),
+                (
+                    r#"{"anyOf":[{"type":"dict"},{"required":["a"]}]}"#,
+                    json!({"type": "object", "anyOf": [{"type": "object"}, {"required": ["a"]}]}),
+                ),
+            ] {
+                let (value, one) = declared(framing, schema);
+                assert_eq!((value, one.wrapped), (expected, false), "{schema}");
+            }
+            assert!(!declared(framing, "").1.dropped && !declared(framing, "{}").1.dropped);
+        }
+    }
+
+    proptest! {
+        /// What is a JSON Schema of an object already goes as it was written, to the letter; and what was declared is
+        /// declared again as it is.
+        #[test]
+        fn a_declared_schema_stays(
+            kinds in prop::collection::vec(prop::sample::select(&["dict", "any", "string", "Float", "x", "object"][..]), 1..6),
+            top in prop::sample::select(&["object", "dict", "string", "any", "STRING"][..]),
+        ) {
+            let property =
+                |(at, kind): (usize, &&str)| format!(r#""p{at}": {{ "type":"{kind}", "minimum": 1.50 }}"#);
+            let properties: Vec<String> = kinds.iter().enumerate().map(property).collect();
+            let text = format!(r#"{{ "type": "{top}", "properties": {{ {} }} }}"#, properties.join(", "));
+            let recipient = Recipient::unknown(Framing::Anthropic);
+            let once = recipient.schema(&text);
+            let twice = recipient.schema(&once.text);
+            prop_assert_eq!(&twice.text, &once.text);
+            prop_assert!(twice.respelt.is_none() && !twice.wrapped && !twice.dropped);
+            if top == "object" && kinds.iter().all(|kind| ["string", "x", "object"].contains(kind)) {
+                prop_assert_eq!(&once.text, &text);
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! All messages of a prompt as a target takes them: instructions in their place, the user first and last, neighbours of
+//! one role as one message, ids of calls (rules H4 to H6).
+
+use super::{Recipient, call_ids, has_one_place, opaque::server_tool_id};
+use crate::{
+    message::{Content, Framing, Mark, Message, Part, Role},
+    provider::{model::SystemPlace, wording},
+};
+use std::collections::BTreeSet;
+
+/// The messages as they are sent, and what that made of the given ones.
+#[derive(Debug, Default)]
+pub(crate) struct Conformed {
+    pub(crate) messages: Vec<Message>,
+    /// Where each given message stands now: the end of it.
+    pub(crate) places: Vec<Mark>,
+    /// Messages that nobody wrote and the target demands, in order (rule H5).
+    pub(crate) supplied: Vec<Supplied>,
+    /// The roles of the messages that became part of another one.
+    pub(crate) merged: Vec<Role>,
+    /// How many instructions became one text; 0 where none did.
+    pub(crate) joined: usize,
+    /// Messages as they were and as they are sent, where the target does not take all of them at their place.
+    pub(crate) rewritten: Vec<(Message, Message)>,
+    /// Ids of calls, as they were and as they are sent.
+    pub(crate) respelt: Vec<(String, String)>,
+}
+
+/// A message that nobody wrote.
+#[derive(Debug)]
+pub(crate) struct Supplied {
+    pub(crate) why: Lack,
+    /// The given message that it stands before; their number where it is last.
+    pub(crate) before: usize,
+    pub(crate) message: Message,
+}
+
+/// What a target misses in a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// A first message of the user.
+    Lead,
+    /// One of the assistant between results and a user message.
+    Bridge,
+    /// A last message of the user.
+    Continue,
+}
+
+impl Lack {
+    pub(super) fn message(self) -> Message {
+        match self {
+            Self::Lead => Message::user(wording::LEAD),
+            Self::Bridge => Message::assistant(wording::BRIDGE),
+            Self::Continue => Message::user(wording::GO_ON),
+        }
+    }
+}
+
+impl Recipient {
+    /// The messages in the order and number in which this target takes them. What it takes comes back as it is.
+    pub(crate) fn sequence(&self, messages: Vec<Message>) -> Conformed {
+        let mut sent = Sent {
+            recipient: self,
+            done: Conformed::default(),
+            server_tools: BTreeSet::new(),
+            run: Vec::new(),
+            parts: 0,
+        };
+        let lead = self.wants_lead(&messages);
+        let head = messages.iter().take_while(|message| message.role().instructs()).count();
+        let mut messages = messages.into_iter();
+        let instructions: Vec<Message> = messages.by_ref().take(head).collect();
+        sent.instructions(instructions);
+        if lead {
+            sent.supply(Lack::Lead);
+        }
+        let mut messages = messages.peekable();
+        while let Some(message) = messages.next() {
+            let message = sent.in_its_place(message, messages.peek());
+            let message = sent.called_once(message);
+            if self.wants_bridge(sent.last(), &message) {
+                sent.supply(Lack::Bridge);
+            }
+            sent.give(message);
+        }
+        sent.end();
+        sent.done.respelt = call_ids::fit(&mut sent.done.messages, self.accepts.call_ids);
+        sent.done
+    }
+
+    /// Whether a prompt of these messages has to begin with a made-up one of the user (rule H5).
+    fn wants_lead(&self, messages: &[Message]) -> bool {
+        let first = messages.iter().find(|message| !message.role().instructs());
+        self.accepts.user_first
+            && !messages.is_empty()
+            && first.is_none_or(|first| first.role() != Role::User)
+    }
+
+    /// Whether a message of the user, coming after another one, needs one of the assistant between (rule H5).
+    fn wants_bridge(&self, before: Option<&Message>, message: &Message) -> bool {
+        !self.accepts.user_after_results
+            && message.role() == Role::User
+            && before.is_some_and(|before| before.role() == Role::Tool)
+    }
+
+    /// Whether it has to end with one.
+    fn wants_more(&self, messages: &[Message]) -> bool {
+        self.accepts.user_last && messages.last().is_some_and(|last| last.role() == Role::Assistant)
+    }
+}
+
+struct Sent<'a> {
+    recipient: &'a Recipient,
+    done: Conformed,
+    /// Ids of the provider's own tools that were called.
+    server_tools: BTreeSet<String>,
+    /// Messages of one role, side by side, and how many parts they have.
+    run: Vec<Message>,
+    parts: usize,
+}
+
+impl Sent<'_> {
+    /// The head: one text where there is one message for it.
+    fn instructions(&mut self, instructions: Vec<Message>) {
+        if self.recipient.accepts.system != SystemPlace::Leading || instructions.len() < 2 {
+            for message in instructions {
+                self.give(message);
+            }
+            return;
+        }
+        let texts: Vec<&str> = instructions.iter().flat_map(Message::plain_texts).collect();
+        self.done.joined = instructions.len();
+        self.done.messages.push(Message::system(texts.join("\n\n")));
+        self.done.places.extend(instructions.iter().map(|_| Mark { message: 0, part: 0 }));
+    }
+
+    /// A later system message stands as one only after a user message, last or before the assistant.
+    fn in_its_place(&self, message: Message, next: Option<&Message>) -> Message {
+        if !message.role().instructs() || !has_one_place(&self.recipient.accepts) {
+            return message;
+        }
+        let before = self.last().map(Message::role);
+        let after = next.map(Message::role);
+        let stands = self.recipient.accepts.inner_system
+            && matches!(before, Some(Role::User | Role::Tool))
+            && matches!(after, None | Some(Role::Assistant));
+        if stands { message } else { message.in_role(Role::User) }
+    }
+
+    /// The provider's own tools are called once by each id: what repeats one is named in its place.
+    fn called_once(&mut self, message: Message) -> Message {
+        if self.recipient.framing != Framing::Anthropic || message.role() != Role::Assistant {
+            return message;
+        }
+        let ids = |part: &Part| part.opaque().as_ref().and_then(server_tool_id);
+        let repeated = |part: &&Part| ids(part).is_some_and(|id| self.server_tools.contains(&id));
+        let rewritten = message.content_parts().iter().any(|part| repeated(&part)).then(|| {
+            let named = |part: &Part| match part.opaque().filter(|_| repeated(&part)) {
+                Some(block) => {
+                    Part::Text(wording::left_out_part(block["type"].as_str().unwrap_or("unknown")))
+                }
+                None => part.clone(),
+            };
+            message.with_parts(message.content_parts().iter().map(named).collect())
+        });
+        self.server_tools.extend(message.content_parts().iter().filter_map(ids));
+        match rewritten {
+            Some(rewritten) => {
+                self.done.rewritten.push((message, rewritten.clone()));
+                rewritten
+            }
+            None => message,
+        }
+    }
+
+    /// A message that was given: its place is remembered.
+    fn give(&mut self, message: Message) {
+        self.push(message);
+        self.done.places.push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });
+    }
+
+    fn supply(&mut self, why: Lack) {
+        let message = why.message();
+        self.done.supplied.push(Supplied { why, before: self.done.places.len(), message: message.clone() });
+        self.push(message);
+    }
+
+    fn push(&mut self, message: Message) {
+        let joins =
+            self.recipient.accepts.alternates && matches!(message.role(), Role::User | Role::Assistant);
+        if joins && self.run.last().is_some_and(|last| last.role() == message.role()) {
+            self.done.merged.push(message.role());
+        } else {
+            self.end_run();
+        }
+        self.parts += message.content_parts().len() + usize::from(!message.text().is_empty());
+        self.run.push(message);
+    }
+
+    /// Messages of one role that stand side by side are one.
+    fn end_run(&mut self) {
+        self.parts = 0;
+        match self.run.len() {
+            0 => {}
+            1 => self.done.messages.append(&mut self.run),
+            _ => self.done.messages.push(Message::joined(&std::mem::take(&mut self.run))),
+        }
+    }
+
+    /// The last message so far.
+    fn last(&self) -> Option<&Message> {
+        self.run.last()
+    }
+
+    /// What may not be last is followed by a message of the user; what may is without what the provider refuses there.
+    fn end(&mut self) {
+        if self.recipient.wants_more(&self.run) {
+            self.supply(Lack::Continue);
+        }
+        self.end_run();
+        if self.recipient.framing == Framing::Anthropic
+            && let Some(last) = self.done.messages.last_mut()
+            && let Some(begun) = begun_reply(last)
+        {
+            self.done.rewritten.push((std::mem::replace(last, begun.clone()), begun));
+        }
+    }
+}
+
+/// An assistant message that the model is to go on with: no white space at its end, and no reasoning. None where it has
+/// neither.
+fn begun_reply(message: &Message) -> Option<Message> {
+    let trimmed = |text: &str| text.trim_end().len() == text.len();
+    let last_text = match message.content_parts().last() {
+        Some(Part::Text(text)) => trimmed(text),
+        Some(_) => true,
+        None => trimmed(message.text()),
+    };
+    if message.role() != Role::Assistant || last_text && message.reasonings().is_empty() {
+        return None;
+    }
+    let mut parts = message.content_parts().to_vec();
+    if let Some(Part::Text(text)) = parts.last_mut() {
+        text.truncate(text.trim_end().len());
+    }
+    let text = if parts.is_empty() { message.text().trim_end().into() } else { message.shared_text() };
+    let name = message.speaker().map(Into::into);
+    Some(message.with_content(Content { text, parts, name, reasonings: Vec::new() }))
+}

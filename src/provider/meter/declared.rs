@@ -1,0 +1,80 @@
+//! The tools of a request as they are declared, what they cost, and what has to be said of them.
+
+use crate::{
+    message::Tool,
+    provider::conform::{Declared, Recipient},
+    text::plain::short,
+    tokens::TokenCount,
+};
+use std::borrow::Cow;
+
+/// Tools of one request, made for one target.
+#[derive(Debug)]
+pub(crate) struct DeclaredTools {
+    /// As the application gave them.
+    pub(super) given: Vec<Tool>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) count: TokenCount,
+    /// What of them is declared otherwise or not at all: rule and text.
+    pub(crate) notes: Vec<(&'static str, String)>,
+}
+
+/// Tools that are not declared, those that go by another name, and those whose parameters are declared otherwise.
+pub(super) fn notes(recipient: &Recipient, given: &[Tool], declared: &[Tool]) -> Vec<(&'static str, String)> {
+    let mut notes = Vec::new();
+    let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) =
+        given.iter().partition(|tool| recipient.takes_tool(tool));
+    if !foreign.is_empty() {
+        let names: Vec<_> = foreign.iter().map(|tool| short(&tool.name)).collect();
+        notes
+            .push(("H6", format!("tools that another provider runs are not declared: {}", names.join(", "))));
+    }
+    let names = taken.iter().map(|tool| tool.name.as_str());
+    let renamed: Vec<(&str, &str)> =
+        names.zip(declared.iter().map(|tool| tool.name.as_str())).filter(|(from, to)| from != to).collect();
+    if let [(from, to), rest @ ..] = &renamed[..] {
+        let (from, to, more) = (short(from), short(to), and_more(rest.len()));
+        notes.push((
+            "H6",
+            format!("tools are declared by names that the target takes, and called by them: `{from}` as `{to}`{more}"),
+        ));
+    }
+    notes.extend(schemas(recipient, &taken).into_iter().map(|text| ("H8", text)));
+    notes
+}
+
+/// What of their parameters is declared otherwise, but for the type of an object where none is named.
+fn schemas(recipient: &Recipient, taken: &[&Tool]) -> Vec<String> {
+    let own = taken.iter().filter(|tool| tool.hosted.is_none());
+    let schemas: Vec<(Cow<'_, str>, Declared<'_>)> =
+        own.map(|tool| (short(&tool.name), recipient.schema(&tool.schema))).collect();
+    let respelt: Vec<_> =
+        schemas.iter().filter_map(|(name, one)| Some((name, one.respelt.as_ref()?))).collect();
+    let named = |of: fn(&Declared<'_>) -> bool| {
+        schemas.iter().filter(move |(_, one)| of(one)).map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    let mut notes = Vec::new();
+    if let [(name, (from, to)), rest @ ..] = &respelt[..] {
+        let (from, to) = (short(from), short(to));
+        let tools =
+            if rest.is_empty() { String::new() } else { format!("; and in {} more tools", rest.len()) };
+        notes.push(format!(
+            "types are declared by the names that JSON Schema has: in `{name}`, `{from}` as `{to}`{tools}"
+        ));
+    }
+    if let [name, rest @ ..] = &named(|one| one.wrapped)[..] {
+        let more = and_more(rest.len());
+        notes.push(format!(
+            "parameters that are no object are declared as one, and called with `value`: `{name}`{more}"
+        ));
+    }
+    if let [name, rest @ ..] = &named(|one| one.dropped)[..] {
+        let more = and_more(rest.len());
+        notes.push(format!("parameters that are no JSON Schema are not declared: `{name}`{more}"));
+    }
+    notes
+}
+
+pub(crate) fn and_more(others: usize) -> String {
+    if others == 0 { String::new() } else { format!(", and {others} more") }
+}

@@ -1,0 +1,435 @@
+//! Counter and framing together: what a message, a document or a tool costs as it is sent (rule N3).
+
+use crate::{
+    config::Header,
+    error::Error,
+    item::RagItem,
+    message::{Framing, Message, Reasoning, Role, Tool, ToolCall},
+    provider::{
+        conform::{Recipient, Standing, is_object},
+        model::{Form, Model},
+        wording,
+    },
+    tokens::{self, Certainty, TokenCount, TokenCounter, Weight},
+};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+mod declared;
+#[cfg(feature = "chat-template")]
+mod template;
+mod tools;
+
+use declared::DeclaredTools;
+pub(crate) use declared::and_more;
+
+#[cfg(feature = "chat-template")]
+use {crate::message::Prompt, template::Rendered};
+
+/// The most that an image costs in any wire form: its size is not known here (figures: `config/models.toml`).
+const IMAGE_MOST: u64 = 1_600;
+/// The most that a wire form adds to a part, a call or a name, and that our own words add to a message.
+const FRAME_MOST: u64 = 3;
+const WORDS_MOST: u64 = 80;
+/// Bytes of sealed reasoning a token: what is sealed is not shown, and base64 is four bytes for three.
+const SEALED_BYTES: u64 = 4;
+
+/// Arguments of at most so many bytes are read when a message is pushed, to know whether they are an object.
+const READ_ON_PUSH: usize = 1 << 16;
+
+const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
+
+/// What is counted around texts; tokens.
+#[derive(Debug, Clone, Copy, Default)]
+struct Frames {
+    /// A message without content, by role in the order of `ROLES`.
+    roles: [u64; ROLES.len()],
+    /// A part of a message's content; plain text is one.
+    part: u64,
+    /// Before the first message.
+    start: u64,
+    /// After the last one, where the reply begins.
+    priming: u64,
+    /// A tool call.
+    call: u64,
+    /// A speaker's name.
+    name: u64,
+    /// A message of calls alone is none.
+    calls_apart: bool,
+    /// What declaring any tool adds.
+    tools: u64,
+    image: u64,
+    image_low: u64,
+}
+
+impl Frames {
+    /// Of a wire form, or what a counter's own rule puts in its place.
+    fn of(form: &Form, counter: &TokenCounter) -> Result<Self, Error> {
+        let mut roles = [0; ROLES.len()];
+        for (frame, role) in roles.iter_mut().zip(ROLES) {
+            *frame = match counter.per_message() {
+                Some(tokens) => tokens,
+                None if form.role => form.message + counter.count(role.name())?.n,
+                None => form.message,
+            };
+        }
+        let priming = if counter.per_message().is_some() { 0 } else { form.priming };
+        let Form { part, call, calls_apart, name, tools, image, image_low, .. } = *form;
+        Ok(Self { roles, part, start: 0, priming, call, calls_apart, name, tools, image, image_low })
+    }
+
+    fn image(&self, detail: Option<&str>) -> u64 {
+        if detail == Some("low") { self.image_low } else { self.image }
+    }
+}
+
+/// Weighs what is sent to one target.
+#[derive(Debug, Clone)]
+pub(crate) struct Meter {
+    counter: TokenCounter,
+    recipient: Recipient,
+    frames: Frames,
+    /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the live turn,
+    /// and elsewhere.
+    tags: [u32; 2],
+    /// What is said of each document.
+    header: Header,
+    /// The block around the documents: a message of its own, and the lines at both ends.
+    block: u64,
+    /// The tools that were declared last: an application declares the same ones with every request.
+    tools: Arc<Mutex<Option<Arc<DeclaredTools>>>>,
+    #[cfg(feature = "chat-template")]
+    rendered: Option<Arc<Rendered>>,
+}
+
+impl Meter {
+    pub(crate) fn new(counter: TokenCounter, model: &Model, header: Header) -> Result<Self, Error> {
+        #[cfg(feature = "chat-template")]
+        let rendered = model.template.as_ref();
+        #[cfg(feature = "chat-template")]
+        let rendered = rendered.map(|template| Rendered::new(template, &counter)).transpose()?;
+        let form = model.form();
+        let frames = match model.framing {
+            #[cfg(feature = "chat-template")]
+            Framing::ChatTemplate if let Some(rendered) = &rendered => rendered.frames(&counter, &form)?,
+            Framing::Plain => Frames { image: form.image, image_low: form.image_low, ..Frames::default() },
+            _ => Frames::of(&form, &counter)?,
+        };
+        let lines = counter.count(wording::BLOCK_OPEN)?.n + counter.count(wording::BLOCK_CLOSE)?.n;
+        let mut meter = Self {
+            counter,
+            recipient: Recipient::of(model),
+            frames,
+            tags: [tokens::next_tag(), tokens::next_tag()],
+            header,
+            block: lines,
+            tools: Arc::default(),
+            #[cfg(feature = "chat-template")]
+            rendered: rendered.map(Arc::new),
+        };
+        meter.block += meter.role_frame(Role::User) + frames.part;
+        Ok(meter)
+    }
+
+    /// Who the prompt is for.
+    pub(crate) fn recipient(&self) -> &Recipient {
+        &self.recipient
+    }
+
+    pub(crate) fn counter(&self) -> &TokenCounter {
+        &self.counter
+    }
+
+    /// How sure a piece's number is that was counted in full: what a template puts around it is only learnt.
+    pub(crate) fn certainty(&self) -> Certainty {
+        if self.is_rendered() { Certainty::Estimate } else { self.counter.certainty() }
+    }
+
+    /// The same for one that was counted no further than to a limit.
+    pub(crate) fn at_least(&self) -> Certainty {
+        if self.is_rendered() { Certainty::Estimate } else { self.counter.at_least() }
+    }
+
+    /// A number of this counter's that was counted in full.
+    pub(crate) fn counted(&self, n: u64) -> TokenCount {
+        TokenCount { n, certainty: self.certainty() }
+    }
+
+    /// The same for a message: what is not text is counted at the most it can be.
+    pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
+        TokenCount { n, certainty: self.certainty().max(self.not_text(message)) }
+    }
+
+    /// What is at most sent for so many messages of so many bytes in all (see [`bytes`]).
+    pub(crate) fn bound(&self, bytes: u64, messages: u64) -> TokenCount {
+        let frame = self.frames.roles.iter().max().copied().unwrap_or_default() + self.frames.part;
+        let sure = self.certainty() != Certainty::Estimate;
+        let proven = self.counter.most(bytes).filter(|_| sure);
+        TokenCount {
+            n: proven.unwrap_or(bytes).saturating_add(frame.saturating_mul(messages)),
+            certainty: if proven.is_some() { Certainty::UpperBound } else { Certainty::Estimate },
+        }
+    }
+
+    /// A message as one of its own, as it is sent; the exact count of its texts is remembered beside it.
+    pub(crate) fn message(&self, message: &Message, standing: Standing, limit: u64) -> Result<Weight, Error> {
+        let sent = self.recipient.message(message, standing);
+        let tag = match (&sent, standing) {
+            (Cow::Borrowed(_), _) => self.counter.tag(),
+            (Cow::Owned(_), Standing::Live) => self.tags[0],
+            (Cow::Owned(_), _) => self.tags[1],
+        };
+        let frame = self.frame(&sent);
+        let Some(limit) = limit.checked_sub(frame) else { return Ok(Weight::Over) };
+        let whole = |texts: u64| Weight::Exactly(texts.saturating_add(frame));
+        if let Some(n) = message.remembered(tag) {
+            return Ok(if n <= limit { whole(n) } else { Weight::Over });
+        }
+        let mut sum: u64 = 0;
+        for text in sent.texts() {
+            match self.counter.count_to(text, limit - sum)? {
+                Weight::Exactly(n) => sum += n,
+                Weight::Over => return Ok(Weight::Over),
+            }
+        }
+        message.remember(tag, sum);
+        Ok(whole(sum))
+    }
+
+    /// What joining texts into one adds to the sum of their counts, or saves.
+    pub(crate) fn joins(&self, joined: &str, texts: impl Iterator<Item = u64>) -> Result<i128, Error> {
+        let whole = self.counter.count_recurring_to(joined, u64::MAX)?.in_full();
+        Ok(i128::from(whole) - texts.map(i128::from).sum::<i128>())
+    }
+
+    /// A document in its fence, as it is sent.
+    pub(crate) fn fenced(&self, item: &RagItem) -> String {
+        wording::document(item, self.header)
+    }
+
+    /// One document of the block, with its fence.
+    pub(crate) fn document(&self, item: &RagItem, limit: u64) -> Result<Weight, Error> {
+        // A text that is over the limit by its bytes alone is not even copied into its fence.
+        if self.counter.surely_over(&item.text, limit) {
+            return Ok(Weight::Over);
+        }
+        self.counter.count_recurring_to(&self.fenced(item), limit)
+    }
+
+    /// Bytes that bound the tokens of a document with its fence.
+    pub(crate) fn document_bytes(&self, item: &RagItem) -> u64 {
+        // Escapes at worst lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
+        let origin = item.origin.as_deref().map_or(0, str::len);
+        let score = if self.header == Header::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
+        (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score) as u64
+    }
+
+    /// What the block around the documents costs, without any.
+    pub(crate) fn block(&self) -> u64 {
+        self.block
+    }
+
+    /// Whether the sum over the block and its documents is the count of the whole.
+    pub(crate) fn block_adds_up(&self) -> bool {
+        self.counter.adds_up_at_fences()
+    }
+
+    /// Tokens saved by each message of this role that joins another one in place of standing by itself.
+    pub(crate) fn saved_by_merging(&self, role: Role) -> u64 {
+        self.role_frame(role)
+    }
+
+    /// What stands around a message of one text.
+    pub(crate) fn around_one_text(&self, role: Role) -> u64 {
+        self.role_frame(role) + self.frames.part
+    }
+
+    /// What stands before the first message.
+    pub(crate) fn start(&self) -> u64 {
+        self.frames.start
+    }
+
+    /// What primes the reply.
+    pub(crate) fn priming(&self) -> u64 {
+        self.frames.priming
+    }
+
+    /// The tools as they are declared, and what they cost all together.
+    pub(crate) fn declared(&self, given: &[Tool]) -> Result<Arc<DeclaredTools>, Error> {
+        // Whoever panicked here left a whole value behind.
+        let last = || self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = last().as_ref().filter(|known| known.given == given) {
+            return Ok(Arc::clone(known));
+        }
+        let tools = self.recipient.tools(given).into_owned();
+        let count = if tools.is_empty() { self.counted(0) } else { self.count_tools(&tools)? };
+        let notes = declared::notes(&self.recipient, given, &tools);
+        let declared = Arc::new(DeclaredTools { given: given.to_vec(), tools, count, notes });
+        *last() = Some(Arc::clone(&declared));
+        Ok(declared)
+    }
+
+    #[cfg(feature = "chat-template")]
+    fn count_tools(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
+        match &self.rendered {
+            Some(rendered) => Ok(self.counted(rendered.tools(&self.counter, tools)?)),
+            None => self.count_tools_by_formula(tools),
+        }
+    }
+
+    #[cfg(not(feature = "chat-template"))]
+    fn count_tools(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
+        self.count_tools_by_formula(tools)
+    }
+
+    fn count_tools_by_formula(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
+        let TokenCount { n, certainty } = tools::count(&self.counter, tools)?;
+        Ok(TokenCount { n: n + self.frames.tools, certainty })
+    }
+
+    /// Whether what is sent is known only once it is rendered as a whole.
+    #[cfg(feature = "chat-template")]
+    pub(crate) fn is_rendered(&self) -> bool {
+        self.rendered.is_some()
+    }
+
+    #[cfg(not(feature = "chat-template"))]
+    #[expect(clippy::unused_self, reason = "with chat templates it depends")]
+    pub(crate) fn is_rendered(&self) -> bool {
+        false
+    }
+
+    /// Breaks what names a control token in a prompt that is rendered (rule N2).
+    #[cfg(feature = "chat-template")]
+    pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
+        if let Some(rendered) = &self.rendered {
+            rendered.neutral(prompt);
+        }
+    }
+
+    /// A whole prompt as rendered, where that is how it is sent (rule N3).
+    #[cfg(feature = "chat-template")]
+    pub(crate) fn whole(&self, prompt: &Prompt) -> Result<Option<TokenCount>, Error> {
+        let Some(rendered) = &self.rendered else { return Ok(None) };
+        let images = prompt.messages.iter().flat_map(Message::images);
+        let images: u64 = images.map(|detail| self.frames.image(detail)).sum();
+        let guessed =
+            prompt.messages.iter().map(|message| self.not_text(message)).max().unwrap_or(Certainty::Exact);
+        let n = rendered.prompt(&self.counter, prompt)? + images;
+        Ok(Some(TokenCount { n, certainty: self.counter.certainty().max(guessed) }))
+    }
+
+    fn role_frame(&self, role: Role) -> u64 {
+        ROLES.iter().position(|known| *known == role).map_or(0, |at| self.frames.roles[at])
+    }
+
+    /// Everything that is counted for a message beside its texts.
+    fn frame(&self, message: &Message) -> u64 {
+        let images: u64 = message.images().map(|detail| self.frames.image(detail)).sum();
+        let name = message.speaker().map_or(0, |_| self.frames.name);
+        let parts = u64::from(!message.text().is_empty()) + message.content_parts().len() as u64;
+        let calls = message.tool_calls().len() as u64;
+        let is_none = self.frames.calls_apart && parts == 0 && message.role() == Role::Assistant;
+        let own = if is_none { 0 } else { self.role_frame(message.role()) };
+        own + self.frames.part * parts + images + name + self.frames.call * calls + sealed(message)
+    }
+
+    /// How sure the number of a message is for what is not text in it: that is counted at the most it can be, or guessed.
+    fn not_text(&self, message: &Message) -> Certainty {
+        let large = |detail| self.frames.image(detail) > self.frames.image_low;
+        if sealed(message) > 0 {
+            Certainty::Estimate
+        } else if message.images().any(large) || message.has_opaque_parts() {
+            Certainty::UpperBound
+        } else {
+            Certainty::Exact
+        }
+    }
+}
+
+/// Tokens of reasoning that is not shown, or only summed up: what its seal is longer than its text. A signature beside a
+/// thought that is shown holds nothing more.
+fn sealed(message: &Message) -> u64 {
+    let bytes = |reasoning: &Reasoning| {
+        let seal = reasoning.seal.as_ref().map_or(0, |seal| seal.len() as u64);
+        let shown = reasoning.framing == Some(Framing::Anthropic) && !reasoning.redacted;
+        if shown && !reasoning.text.is_empty() { 0 } else { seal.saturating_sub(reasoning.text.len() as u64) }
+    };
+    message.reasonings().iter().map(bytes).map(|bytes| bytes.div_ceil(SEALED_BYTES)).sum()
+}
+
+/// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
+/// for parts, names, calls, images and our own words.
+pub(crate) fn bytes(message: &Message) -> u64 {
+    let (parts, images) = (message.content_parts().len() as u64, message.images().count() as u64);
+    let noted = message.role().instructs() && !message.is_empty();
+    let silent = message.role() == Role::Tool && message.text().trim().is_empty();
+    let named = if message.has_opaque_parts() { parts } else { images };
+    let framed = parts + u64::from(message.speaker().is_some()) + message.tool_calls().len() as u64;
+    // Arguments that are no object become a text in one, and what would close a note's fence is broken.
+    let wrapped = |call: &ToolCall| {
+        if call.arguments.len() <= READ_ON_PUSH && is_object(&call.arguments) {
+            return 0;
+        }
+        let escaped = call.arguments.bytes().filter(|byte| *byte < 0x20 || b"\"\\".contains(byte)).count();
+        5 * escaped as u64 + 9
+    };
+    let wrapping: u64 = message.tool_calls().iter().map(wrapped).sum();
+    let fenced: u64 = if noted {
+        message.texts().map(|text| text.bytes().filter(|byte| *byte == b'<').count() as u64).sum()
+    } else {
+        0
+    };
+    let words = u64::from(noted) + u64::from(silent) + named;
+    text_bytes(message) + wrapping + fenced + images * IMAGE_MOST + framed * FRAME_MOST + words * WORDS_MOST
+}
+
+/// The same of a user message whose calls are text, or of a result of such a call (rule H9): with the lines around them.
+pub(crate) fn bytes_of_a_user(message: &Message) -> u64 {
+    let calls = message.tool_calls();
+    let results = u64::from(message.role() == Role::Tool);
+    if calls.is_empty() && results == 0 {
+        return bytes(message);
+    }
+    let texts =
+        message.texts().map(|text| text.bytes().filter(|byte| b"<\"&>".contains(byte)).count() as u64);
+    bytes(message) + 6 * texts.sum::<u64>() + (calls.len() as u64 + results) * (WORDS_MOST + FRAME_MOST)
+}
+
+/// The same for a note: what its texts are.
+pub(crate) fn text_bytes(message: &Message) -> u64 {
+    message.texts().map(|text| text.len() as u64).sum::<u64>() + sealed(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_wire_form_adds_more_than_bounds_say() {
+        use Framing::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
+        for framing in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
+            let form = Form::of(framing);
+            assert!(
+                form.image <= IMAGE_MOST && form.image_low <= IMAGE_MOST && form.image > 0,
+                "{framing:?}"
+            );
+            assert!(
+                [form.part, form.call, form.name].iter().all(|frame| *frame <= FRAME_MOST),
+                "{framing:?}"
+            );
+        }
+        let longest = wording::left_out_part(&"x".repeat(100));
+        assert!(
+            [longest.len(), wording::LEFT_OUT_IMAGE.len(), wording::system_note("").len()]
+                .iter()
+                .all(|length| *length as u64 <= WORDS_MOST)
+        );
+        let call = ToolCall::new("c", "", "");
+        let longest =
+            [wording::user_call(&call, Some(9_999_999)), wording::user_result("", true, Some(9_999_999))];
+        assert!(longest.iter().all(|text| text.len() as u64 <= WORDS_MOST), "{longest:?}");
+    }
+}

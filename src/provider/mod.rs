@@ -1,0 +1,7 @@
+//! What a model is and takes: its limits and prices, the texts and forms it is sent, what they cost in tokens.
+
+pub(crate) mod model;
+pub(crate) mod wording;
+pub(crate) mod conform;
+pub mod render;
+pub(crate) mod meter;

@@ -1,0 +1,31 @@
+//! Wire forms as data: `[framing]` in `config/models.toml`.
+
+use super::demands::Demands;
+use serde::{Deserialize, Serialize};
+
+/// What a wire form counts around texts, in tokens, and what it demands: one `[framing.NAME]`.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Form {
+    /// A message, beside its role's name and its parts.
+    pub(crate) message: u64,
+    /// Whether the role's name is counted.
+    pub(crate) role: bool,
+    /// Each part of a message's content; a plain text is one part.
+    pub(crate) part: u64,
+    /// A speaker's name, beside its text.
+    pub(crate) name: u64,
+    /// A call, beside its name and arguments.
+    pub(crate) call: u64,
+    /// Whether a call is an item of its own, so that a message of calls alone is none.
+    pub(crate) calls_apart: bool,
+    /// Where the reply begins.
+    pub(crate) priming: u64,
+    /// What declaring any tool adds.
+    pub(crate) tools: u64,
+    /// The most that an image costs.
+    pub(crate) image: u64,
+    /// An image at low detail.
+    pub(crate) image_low: u64,
+    pub(crate) demands: Demands,
+}

@@ -1,0 +1,377 @@
+//! Public catalogues → a registry. The shapes of `LiteLLM`'s price file, of models.dev, and of a list of flat entries.
+
+use super::{CacheKind, CacheRule, Counts, Demands, Framing, ModelEntry, Price, Registry};
+use crate::{error::Error, text::size};
+use indexmap::IndexMap;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+const LITELLM: &str = "litellm";
+const MODELS_DEV: &str = "models.dev";
+
+/// One model of `LiteLLM`'s price file. What it calls context is a limit of the input.
+#[derive(Deserialize)]
+struct LiteLlm {
+    litellm_provider: Option<String>,
+    mode: Option<String>,
+    max_input_tokens: Option<Figure>,
+    max_output_tokens: Option<Figure>,
+    input_cost_per_token: Option<Figure>,
+    output_cost_per_token: Option<Figure>,
+    cache_read_input_token_cost: Option<Figure>,
+    cache_creation_input_token_cost: Option<Figure>,
+}
+
+/// One provider of models.dev.
+#[derive(Deserialize)]
+struct Provider {
+    models: IndexMap<String, serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Dev {
+    limit: Option<DevLimit>,
+    cost: Option<DevCost>,
+}
+
+#[derive(Deserialize)]
+struct DevLimit {
+    context: Option<Figure>,
+    input: Option<Figure>,
+    output: Option<Figure>,
+}
+
+/// US dollars a million tokens.
+#[derive(Deserialize)]
+struct DevCost {
+    input: Option<Figure>,
+    output: Option<Figure>,
+    cache_read: Option<Figure>,
+    cache_write: Option<Figure>,
+}
+
+/// One entry of a flat list; `origin` says what `context_len` means.
+#[derive(Deserialize)]
+struct Flat {
+    model: String,
+    provider: String,
+    origin: String,
+    context_len: Option<Figure>,
+    max_output: Option<Figure>,
+    input_price: Option<Figure>,
+    output_price: Option<Figure>,
+    cache_read_price: Option<Figure>,
+    cache_write_price: Option<Figure>,
+}
+
+/// A number, or a text where a catalogue has one in its place.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Figure {
+    Number(f64),
+    Other(serde::de::IgnoredAny),
+}
+
+/// What one catalogue says of a model, before it is an entry.
+struct Found {
+    provider: String,
+    context_len: Option<u64>,
+    max_input: Option<u64>,
+    max_output: Option<u64>,
+    price: Option<Price>,
+}
+
+impl Registry {
+    /// Reads a public catalogue (JSON): `LiteLLM`'s price file, models.dev's `api.json`, or a list of
+    /// `{model, provider, origin, context_len, ...}`. `origin` stands for the file in errors, `date` is when it was read.
+    ///
+    /// A model that several providers serve is taken from its vendor, else from the first. `LiteLLM`'s context becomes
+    /// `max_input`, which also bounds the context length from below where nothing else is known. Where a list holds both
+    /// catalogues, the context length comes from models.dev, and of two outputs the smaller one.
+    ///
+    /// What this registry knows better stays: resellers' figures of a model that is known here are passed over, and where
+    /// the catalogue knows but a limit of the input, a larger context length that is known here holds. Import over
+    /// `Registry::default()` to have the catalogue alone.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` with the place, for JSON of another shape and a catalogue without any model.
+    pub fn import(&self, text: &str, origin: &str, date: &str) -> Result<Self, Error> {
+        let mut import = Import::default();
+        let start = text.trim_start_matches('\u{feff}').trim_start();
+        if start.starts_with('[') {
+            import.flat(parse(start, origin)?);
+        } else {
+            import.catalogue(parse(start, origin)?);
+        }
+        let registry = import.finish(self, date);
+        if registry.entries().is_empty() {
+            let detail = "holds no model; expected LiteLLM's price file, models.dev's api.json, or a list of \
+                          {model, provider, origin, context_len}";
+            return Err(Error::input(origin, detail));
+        }
+        Ok(registry)
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a str, origin: &str) -> Result<T, Error> {
+    size::check(text, size::VALUES).map_err(|excess| {
+        Error::input(format!("{origin}:{}", excess.line), size::too_many("a catalogue", size::VALUES))
+    })?;
+    serde_json::from_str(text).map_err(|error| {
+        let place = format!("{origin}:{}:{}", error.line(), error.column());
+        let detail = format!(
+            "no catalogue of models ({error}); expected LiteLLM's price file or models.dev's api.json"
+        );
+        Error::input(place, detail)
+    })
+}
+
+#[derive(Default)]
+struct Import {
+    /// The first spelling of each name, by the name in lower case.
+    names: BTreeMap<String, String>,
+    /// By the name of the model, what each catalogue says of it, the vendor's own entry before a reseller's.
+    found: IndexMap<String, BTreeMap<&'static str, (u8, Found)>>,
+}
+
+/// Those who make models, as the catalogues name them; everybody else serves models of others.
+const VENDORS: [&str; 21] = [
+    "openai",
+    "anthropic",
+    "google",
+    "gemini",
+    "mistral",
+    "deepseek",
+    "xai",
+    "moonshot",
+    "moonshotai",
+    "zai",
+    "zhipuai",
+    "alibaba",
+    "dashscope",
+    "meta_llama",
+    "llama",
+    "cohere",
+    "cohere_chat",
+    "minimax",
+    "amazon_nova",
+    "inception",
+    "ai21",
+];
+
+/// Whose figures are taken first.
+const VENDOR: u8 = 0;
+const RESELLER: u8 = 1;
+
+impl Import {
+    fn flat(&mut self, entries: Vec<Flat>) {
+        for entry in entries {
+            let context = tokens(entry.context_len);
+            let is_input = entry.origin == "litellm";
+            let cost =
+                [entry.input_price, entry.output_price, entry.cache_read_price, entry.cache_write_price];
+            let found = Found {
+                provider: entry.provider,
+                context_len: context.filter(|_| !is_input),
+                max_input: context.filter(|_| is_input),
+                max_output: tokens(entry.max_output),
+                price: price(cost, 1e6),
+            };
+            self.add(&entry.model, if is_input { LITELLM } else { MODELS_DEV }, found);
+        }
+    }
+
+    /// Every value is a model of `LiteLLM`'s or a provider of models.dev's; what is neither is passed over.
+    fn catalogue(&mut self, values: IndexMap<String, serde_json::Value>) {
+        for (name, value) in values {
+            if value.get("models").is_some() {
+                let Ok(provider) = serde_json::from_value::<Provider>(value) else { continue };
+                for (model, dev) in provider.models {
+                    // One odd entry is no reason to lose the provider's others.
+                    let Ok(dev) = serde_json::from_value::<Dev>(dev) else { continue };
+                    let limit = dev.limit.unwrap_or(DevLimit { context: None, input: None, output: None });
+                    let cost =
+                        dev.cost.map(|cost| [cost.input, cost.output, cost.cache_read, cost.cache_write]);
+                    let found = Found {
+                        provider: name.clone(),
+                        context_len: tokens(limit.context),
+                        max_input: tokens(limit.input),
+                        max_output: tokens(limit.output),
+                        price: cost.and_then(|cost| price(cost, 1.0)),
+                    };
+                    self.add(&model, MODELS_DEV, found);
+                }
+            } else if let Ok(model) = serde_json::from_value::<LiteLlm>(value)
+                && let Some(provider) = &model.litellm_provider
+                && model
+                    .mode
+                    .as_deref()
+                    .is_none_or(|mode| ["chat", "responses", "completion"].contains(&mode))
+                && name != "sample_spec"
+            {
+                let cost = [
+                    model.input_cost_per_token,
+                    model.output_cost_per_token,
+                    model.cache_read_input_token_cost,
+                    model.cache_creation_input_token_cost,
+                ];
+                let found = Found {
+                    provider: provider.clone(),
+                    context_len: None,
+                    max_input: tokens(model.max_input_tokens),
+                    max_output: tokens(model.max_output_tokens),
+                    price: price(cost, 1e6),
+                };
+                self.add(&name, LITELLM, found);
+            }
+        }
+    }
+
+    /// Files what a catalogue says, where it says it better than before.
+    fn add(&mut self, name: &str, catalogue: &'static str, found: Found) {
+        let bare = name.rsplit('/').next().unwrap_or(name);
+        if bare.is_empty() || (found.context_len.is_none() && found.max_input.is_none()) {
+            return;
+        }
+        let rank = if VENDORS.contains(&found.provider.as_str()) { VENDOR } else { RESELLER };
+        // A name is one name whatever its case, here as in a registry.
+        let name = self.names.entry(bare.to_lowercase()).or_insert_with(|| bare.into());
+        let known = self.found.entry(name.clone()).or_default();
+        if known.get(catalogue).is_none_or(|(best, _)| rank < *best) {
+            known.insert(catalogue, (rank, found));
+        }
+    }
+
+    fn finish(self, known: &Registry, date: &str) -> Registry {
+        let mut registry = Registry::default();
+        for (name, catalogues) in self.found {
+            let best = catalogues.values().map(|(rank, _)| *rank).min();
+            let known = known.entry(&name);
+            if known.is_some() && best != Some(VENDOR) {
+                continue;
+            }
+            let figures: Vec<(&str, Found)> = catalogues
+                .into_iter()
+                .filter(|(_, (rank, _))| Some(*rank) == best)
+                .map(|(catalogue, (_, found))| (catalogue, found))
+                .collect();
+            let mut entry = entry(name, &figures, known.and_then(|known| known.context_len), date);
+            if let Some(known) = known.filter(|known| known.name == entry.name) {
+                let free = |alias: &&String| !self.names.contains_key(&alias.to_lowercase());
+                entry.aliases = known.aliases.iter().filter(free).cloned().collect();
+            }
+            if entry.fault().is_none() {
+                registry.push(entry);
+            }
+        }
+        registry
+    }
+}
+
+/// One entry from what the catalogues say: the context length of the one, the input limit of the other, the smaller of
+/// two outputs, the first price. Where there is but an input limit, the length that is `known` holds if it is larger.
+fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str) -> ModelEntry {
+    let least = |of: fn(&Found) -> Option<u64>| figures.iter().filter_map(|(_, found)| of(found)).min();
+    let max_input = least(|found| found.max_input);
+    let said_of_context = least(|found| found.context_len);
+    let known = known.filter(|known| said_of_context.is_none() && Some(*known) > max_input);
+    let context_len = said_of_context.or(known).or(max_input);
+    let below =
+        |limit: Option<u64>| limit.filter(|limit| context_len.is_some_and(|context| *limit < context));
+    let outputs = figures.iter().filter_map(|(_, found)| below(found.max_output)).min();
+    let price = figures.iter().find_map(|(_, found)| found.price);
+    let figure =
+        |what: &str, limit: Option<u64>| limit.map(|limit| format!(" {what} {limit}")).unwrap_or_default();
+    let said = |(catalogue, found): &(&str, Found)| {
+        format!(
+            "{catalogue} {}:{}{}{}",
+            found.provider,
+            figure("context", found.context_len),
+            figure("input", found.max_input),
+            figure("output", found.max_output)
+        )
+    };
+    let kept = known.map(|known| format!("context {known} as known before"));
+    let sources: Vec<String> = figures.iter().map(said).chain(kept).collect();
+    let provider = figures.first().map(|(_, found)| found.provider.clone()).unwrap_or_default();
+    let (tokenizer, counts) = tokenizer(&provider, &name);
+    ModelEntry {
+        aliases: Vec::new(),
+        context_len,
+        max_input: below(max_input),
+        max_output: outputs,
+        tokenizer: Some(tokenizer.into()),
+        counts,
+        framing: framing(&provider),
+        demands: Demands::default(),
+        cache: cache(&provider, &name, price),
+        price,
+        source: sources.join("; "),
+        date: date.into(),
+        provider,
+        name,
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the figure was read for this")]
+#[expect(clippy::cast_sign_loss, reason = "it is 1 or more")]
+fn tokens(figure: Option<Figure>) -> Option<u64> {
+    match figure {
+        // A catalogue's numbers are whole and far below 2^53; what is not is no number of tokens.
+        Some(Figure::Number(n)) if (1.0..=9e15).contains(&n) => Some(n as u64),
+        _ => None,
+    }
+}
+
+/// A price with both directions known; `scale` makes it US dollars a million tokens.
+fn price(figures: [Option<Figure>; 4], scale: f64) -> Option<Price> {
+    let [input, output, cache_read, cache_write] = figures.map(|figure| match figure {
+        // Rounded to a millionth of a dollar, so that 4.0000000000000003e-07 is 0.4.
+        Some(Figure::Number(n)) if n.is_finite() && n >= 0.0 => Some((n * scale * 1e6).round() / 1e6),
+        _ => None,
+    });
+    let some = |price: Option<f64>| price.filter(|price| *price > 0.0);
+    Some(Price {
+        input: input?,
+        output: output?,
+        cache_read: some(cache_read),
+        cache_write: some(cache_write),
+    })
+}
+
+fn tokenizer(provider: &str, name: &str) -> (&'static str, Counts) {
+    let older =
+        ["gpt-4-", "gpt-3.5", "gpt-35"].iter().any(|start| name.starts_with(start)) || name == "gpt-4";
+    match (provider.contains("openai") || provider.contains("azure"), older) {
+        (true, true) => ("cl100k_base", Counts::Exact),
+        (true, false) if ["gpt-", "o1", "o3", "o4", "codex-"].iter().any(|start| name.starts_with(start)) => {
+            ("o200k_base", Counts::Exact)
+        }
+        _ => ("o200k_base", Counts::Estimate),
+    }
+}
+
+fn framing(provider: &str) -> Framing {
+    if provider.contains("anthropic") {
+        Framing::Anthropic
+    } else if ["google", "gemini"].iter().any(|name| provider.contains(name)) {
+        Framing::Gemini
+    } else {
+        Framing::OpenAiChat
+    }
+}
+
+/// How a provider caches; the figures are those of the built-in registry.
+fn cache(provider: &str, name: &str, price: Option<Price>) -> Option<CacheRule> {
+    price?.cache_read?;
+    let rule = |rule, min_tokens, step| Some(CacheRule { rule, min_tokens, step });
+    match framing(provider) {
+        Framing::Anthropic => rule(CacheKind::Anthropic, Some(1024), None),
+        _ if provider == "openai" && name.starts_with("gpt-5.6") => {
+            rule(CacheKind::Breakpoints, Some(1024), None)
+        }
+        _ if provider == "openai" => rule(CacheKind::Blocks, Some(1024), Some(128)),
+        _ => rule(CacheKind::Implicit, None, None),
+    }
+}

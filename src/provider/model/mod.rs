@@ -1,0 +1,338 @@
+//! Models: limits, tokenizer and framing by name, from `config/models.toml`.
+
+use crate::{config::Config, error::Error, message::Framing};
+use serde::{Deserialize, Serialize};
+
+mod demands;
+#[cfg(feature = "chat-template")]
+mod template;
+mod form;
+mod registry;
+mod import;
+
+#[cfg(feature = "chat-template")]
+pub use template::ChatTemplate;
+
+pub(crate) use demands::Accepts;
+pub use demands::{CallIds, Demands, KeptReasoning, SystemPlace};
+pub(crate) use form::Form;
+pub use registry::{Counts, ModelEntry, Registry};
+
+/// The model a plan is made for: its limits, its tokenizer and the wire form it is priced in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Model {
+    /// Its name, as the caller gave it.
+    pub name: String,
+    /// Who serves it.
+    pub provider: String,
+    /// Tokens of prompt and completion together; none reads as the configured default.
+    pub context_len: Option<u64>,
+    /// The model's own limit of input tokens.
+    pub max_input: Option<u64>,
+    /// The most tokens it writes.
+    pub max_output: Option<u64>,
+    /// Name of its tokenizer; none reads as the configured default.
+    pub tokenizer: Option<String>,
+    /// The wire form.
+    pub framing: Framing,
+    /// What the model demands beyond what its wire form and its provider do.
+    pub demands: Demands,
+    /// How its provider caches prompts, where that is known.
+    pub cache: Option<CacheRule>,
+    /// Whether the tokenizer stands for one that is not built in, or for one that nobody knows: counts are estimates.
+    pub estimated: bool,
+    /// Whether the name was looked for and is not in the registry.
+    pub unknown: bool,
+    /// For an unknown name, the known one that may have been meant.
+    pub near: Option<String>,
+    /// The model's own chat template, where plans are to be priced by it.
+    #[cfg(feature = "chat-template")]
+    pub template: Option<ChatTemplate>,
+}
+
+/// How a provider caches the beginnings of prompts, as data for what a turn costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CacheRule {
+    /// Which rule.
+    pub rule: CacheKind,
+    /// The fewest tokens that are cached, where that is published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_tokens: Option<u64>,
+    /// The step in which they are cached, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+}
+
+/// The rule by which a provider caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CacheKind {
+    /// Whole blocks of the longest common beginning (`OpenAI` before GPT-5.6).
+    Blocks,
+    /// Positions that an earlier request wrote (`OpenAI` from GPT-5.6 on).
+    Breakpoints,
+    /// Marks in the request, looked up 20 positions back (Anthropic).
+    Anthropic,
+    /// The provider decides, without a promise.
+    Implicit,
+}
+
+/// What tokens cost, in US dollars a million.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Price {
+    /// Input that is not cached.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Input that is read from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<f64>,
+    /// Input that is written to the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+}
+
+impl Price {
+    fn fault(self) -> Option<String> {
+        let prices = [Some(self.input), Some(self.output), self.cache_read, self.cache_write];
+        let wrong = prices.into_iter().flatten().find(|price| !price.is_finite() || *price < 0.0)?;
+        Some(format!("a price of {wrong}; expected US dollars a million tokens, 0 or more"))
+    }
+}
+
+impl Model {
+    /// The model of this name from the built-in registry; one that is not there gets the configured defaults, and says
+    /// so. [`Registry::model`] does the same for a registry of one's own.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` when the registry built into the crate cannot be read, which a test rules out.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        Ok(Registry::built_in()?.model(name))
+    }
+
+    /// A model of the caller's own: fill in what is known of it.
+    #[must_use]
+    pub fn custom(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            provider: "openai".into(),
+            context_len: None,
+            max_input: None,
+            max_output: None,
+            tokenizer: None,
+            framing: Framing::OpenAiChat,
+            demands: Demands::default(),
+            cache: None,
+            estimated: false,
+            unknown: false,
+            near: None,
+            #[cfg(feature = "chat-template")]
+            template: None,
+        }
+    }
+
+    /// The same model, priced and sent in this wire form. What a wire form adds is published for `OpenAI` Chat only: in
+    /// another one counts are estimates.
+    #[must_use]
+    pub fn in_form(self, framing: Framing) -> Self {
+        let published = matches!(framing, Framing::OpenAiChat | Framing::Plain);
+        Self { framing, estimated: self.estimated || !published, ..self }
+    }
+
+    /// The same model, priced and sent in the form of its own chat template. Its tokenizer is taken for the model's own:
+    /// nothing is estimated then.
+    #[cfg(feature = "chat-template")]
+    #[must_use]
+    pub fn with_template(self, template: ChatTemplate) -> Self {
+        Self { framing: Framing::ChatTemplate, template: Some(template), estimated: false, ..self }
+    }
+
+    /// What is counted around texts in the model's wire form.
+    pub(crate) fn form(&self) -> Form {
+        Form::of(self.framing)
+    }
+
+    /// What the model takes: as its wire form has it, its provider, and the model itself.
+    pub(crate) fn accepts(&self) -> Accepts {
+        let provider = registry::provider_demands(&self.provider, self.framing);
+        self.demands.over(provider).over(self.form().demands).decided()
+    }
+
+    /// The limits that hold for one request, and where they come from (rule B2).
+    pub(crate) fn limits(&self, asked: RequestLimits, config: &Config) -> (Limits, LimitsSource) {
+        let default = &config.model.default;
+        let context_len = asked.context_len.or(self.context_len).unwrap_or(default.context_len);
+        let max_input = match asked {
+            RequestLimits { max_input: Some(limit), .. } => Some(limit),
+            RequestLimits { context_len: Some(_), .. } => None,
+            _ => self.max_input,
+        };
+        // A maximum that is not below the context length is a catalogue's way of saying "unknown".
+        let known_output = self.max_output.filter(|most| *most < context_len);
+        let max_completion = asked
+            .max_completion
+            .unwrap_or_else(|| known_output.unwrap_or(default.max_completion).min(context_len / 4));
+        let safety_buffer =
+            asked.safety_buffer.or(default.safety_buffer).unwrap_or_else(|| (context_len / 50).min(1024));
+        let limits = Limits { context_len, max_input, max_completion, safety_buffer };
+        let source = if asked.context_len.is_some() || asked.prompt_budget.is_some() {
+            LimitsSource::Request
+        } else if self.context_len.is_some() {
+            LimitsSource::Registry
+        } else {
+            LimitsSource::Default
+        };
+        (limits, source)
+    }
+}
+
+/// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration (rule B2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, expecting = "an object of numbers of tokens")]
+#[non_exhaustive]
+pub struct RequestLimits {
+    /// Prompt and completion together. Setting it drops the model's own input limit.
+    pub context_len: Option<u64>,
+    /// Input alone.
+    pub max_input: Option<u64>,
+    /// Kept free for the reply.
+    pub max_completion: Option<u64>,
+    /// Kept free for what cannot be foreseen.
+    pub safety_buffer: Option<u64>,
+    /// The prompt budget itself, in place of the formula of rule B1.
+    pub prompt_budget: Option<u64>,
+}
+
+impl RequestLimits {
+    /// Nothing set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only the prompt budget.
+    #[must_use]
+    pub fn budget(tokens: u64) -> Self {
+        Self { prompt_budget: Some(tokens), ..Self::default() }
+    }
+
+    /// Sets the context length.
+    #[must_use]
+    pub fn context_len(mut self, tokens: u64) -> Self {
+        self.context_len = Some(tokens);
+        self
+    }
+
+    /// Sets the input limit.
+    #[must_use]
+    pub fn max_input(mut self, tokens: u64) -> Self {
+        self.max_input = Some(tokens);
+        self
+    }
+
+    /// Sets what is kept free for the reply.
+    #[must_use]
+    pub fn max_completion(mut self, tokens: u64) -> Self {
+        self.max_completion = Some(tokens);
+        self
+    }
+
+    /// Sets what is kept free for what cannot be foreseen.
+    #[must_use]
+    pub fn safety_buffer(mut self, tokens: u64) -> Self {
+        self.safety_buffer = Some(tokens);
+        self
+    }
+}
+
+/// The limits a plan was made under, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Prompt and completion together.
+    pub context_len: u64,
+    /// Input alone, where the model has such a limit.
+    pub max_input: Option<u64>,
+    /// Kept free for the reply.
+    pub max_completion: u64,
+    /// Kept free for what cannot be foreseen.
+    pub safety_buffer: u64,
+}
+
+impl Limits {
+    /// The most that the input may take: what the completion leaves of the context, and no more than the input limit.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        let left = self.context_len.saturating_sub(self.max_completion);
+        left.min(self.max_input.unwrap_or(u64::MAX))
+    }
+
+    /// The largest prompt budget there can be: nothing kept for the completion; tokens.
+    #[must_use]
+    pub fn largest_budget(&self) -> u64 {
+        self.context_len.min(self.max_input.unwrap_or(u64::MAX)).saturating_sub(self.safety_buffer)
+    }
+}
+
+/// Where the context length came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitsSource {
+    /// The request (flags of the command line count as it).
+    Request,
+    /// The model registry.
+    Registry,
+    /// The configured defaults.
+    Default,
+}
+
+impl LimitsSource {
+    /// The name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Registry => "registry",
+            Self::Default => "default",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(name: &str, asked: RequestLimits) -> (Limits, LimitsSource) {
+        Model::named(name).unwrap().limits(asked, &Config::default())
+    }
+
+    #[test]
+    fn behaviour_2_missing_figures_fall_back_and_the_source_is_named() {
+        let (known, source) = limits("gpt-5", RequestLimits::new());
+        assert_eq!((known.max_input, known.max_completion), (Some(272_000), 100_000));
+        assert_eq!(source, LimitsSource::Registry);
+
+        let (own, source) = limits("gpt-5", RequestLimits::new().context_len(8_000));
+        assert_eq!((own.max_input, own.max_completion, own.safety_buffer), (None, 2_000, 160));
+        assert_eq!(source, LimitsSource::Request);
+
+        let (unknown, source) = limits("nobody-7b", RequestLimits::new());
+        assert_eq!((unknown.context_len, unknown.max_completion), (128_000, 4_096));
+        assert_eq!((unknown.safety_buffer, source), (1_024, LimitsSource::Default));
+    }
+
+    #[test]
+    fn a_max_output_as_large_as_the_window_is_unknown() {
+        let mut model = Model::custom("m");
+        model.max_output = Some(9_000);
+        let asked = RequestLimits::new().context_len(9_000);
+        assert_eq!(model.limits(asked, &Config::default()).0.max_completion, 2_250);
+    }
+}

@@ -1,0 +1,397 @@
+//! Models by name: `config/models.toml`, and files of the same form that a user brings.
+
+use super::{CacheRule, Demands, Framing, Model, Price, demands::ProviderDemands, form::Form};
+use crate::{
+    error::{Error, Repr, Snippet},
+    text::{file, plain},
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, ops::Range, path::Path, sync::LazyLock};
+
+/// The most bytes of a registry file: all models of both public catalogues take half a megabyte.
+const MOST: u64 = 16 << 20;
+
+/// What is known of one model: one `[[model]]` of a registry file. Lengths are in tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ModelEntry {
+    /// Its name.
+    pub name: String,
+    /// Who makes or serves it (default: `openai`).
+    #[serde(default = "openai")]
+    pub provider: String,
+    /// Other names of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Prompt and completion together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_len: Option<u64>,
+    /// The input alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_input: Option<u64>,
+    /// The most it writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u64>,
+    /// The tokenizer that counts for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
+    /// Whether that is its own.
+    #[serde(default, skip_serializing_if = "Counts::is_exact")]
+    pub counts: Counts,
+    /// The wire form it is spoken to in.
+    #[serde(default)]
+    pub framing: Framing,
+    /// What it demands beyond what its wire form and its provider do.
+    #[serde(default, skip_serializing_if = "Demands::is_none")]
+    pub demands: Demands,
+    /// How its provider caches prompts, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheRule>,
+    /// What it costs, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// Where the figures come from; where two differ, both.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// When they were read: year, month and day.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub date: String,
+}
+
+fn openai() -> String {
+    "openai".into()
+}
+
+/// Whether a tokenizer counts as the model does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counts {
+    /// It is the model's own (default).
+    #[default]
+    Exact,
+    /// It stands for one that is not built in: every number is an estimate.
+    Estimate,
+}
+
+impl Counts {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    fn is_exact(&self) -> bool {
+        *self == Self::Exact
+    }
+}
+
+/// Models by name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Registry {
+    model: Vec<ModelEntry>,
+}
+
+/// The form of a registry file, with the place of each entry for errors.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    model: Vec<toml::Spanned<ModelEntry>>,
+}
+
+/// The form of the file that is built in: models, wire forms, and what providers demand.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BuiltInFile {
+    framing: BTreeMap<Framing, Form>,
+    provider: BTreeMap<String, ProviderDemands>,
+    model: Vec<toml::Spanned<ModelEntry>>,
+}
+
+struct BuiltIn {
+    registry: Registry,
+    framing: BTreeMap<Framing, Form>,
+    provider: BTreeMap<String, ProviderDemands>,
+}
+
+static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
+    let (text, origin) = (include_str!("../../../config/models.toml"), "config/models.toml");
+    let file: BuiltInFile = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
+    let BuiltInFile { framing, provider, model } = file;
+    Ok(BuiltIn { registry: Registry::of(model, text, origin)?, framing, provider })
+});
+
+/// What is wrong in the text of a registry file, and where.
+fn fault(text: &str, origin: &str, detail: String, span: Range<usize>) -> Error {
+    let snippet = Snippet::of(text, span);
+    let place = format!("{origin}:{}:{}", snippet.line, snippet.column);
+    Error::new(Repr::ConfigValue { place, detail, snippet })
+}
+
+fn unreadable(text: &str, origin: &str, error: &toml::de::Error) -> Error {
+    fault(text, origin, plain::words(error.message()), error.span().unwrap_or_default())
+}
+
+impl Form {
+    /// The figures and demands of a wire form.
+    pub(crate) fn of(framing: Framing) -> Self {
+        let built_in = BUILT_IN.as_ref().ok();
+        built_in.and_then(|file| file.framing.get(&framing)).copied().unwrap_or_default()
+    }
+}
+
+/// What a provider's models demand in a wire form.
+pub(super) fn provider_demands(provider: &str, framing: Framing) -> Demands {
+    let built_in = BUILT_IN.as_ref().ok();
+    let entry = built_in.and_then(|file| file.provider.get(provider));
+    entry.filter(|entry| entry.framing == framing).map(|entry| entry.demands).unwrap_or_default()
+}
+
+impl Registry {
+    /// The models that this crate knows.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` when the file built into the crate cannot be read, which a test rules out.
+    pub fn built_in() -> Result<&'static Self, Error> {
+        BUILT_IN.as_ref().map(|file| &file.registry).map_err(|error| {
+            let (origin, detail) = ("config/models.toml".into(), error.to_string());
+            Error::new(Repr::ConfigFile { origin, detail })
+        })
+    }
+
+    /// Reads a registry file; `origin` stands for it in errors.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` with line, column, caret and what is allowed: for TOML that cannot be read, unknown keys,
+    /// names used twice and figures that cannot be.
+    pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
+        let file: File = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
+        Self::of(file.model, text, origin)
+    }
+
+    /// The registry of these entries of a text.
+    fn of(entries: Vec<toml::Spanned<ModelEntry>>, text: &str, origin: &str) -> Result<Self, Error> {
+        let mut registry = Self::default();
+        for entry in entries {
+            let span = entry.span();
+            let entry = entry.into_inner();
+            let wrong = entry.fault().or_else(|| registry.clash(&entry));
+            if let Some(detail) = wrong {
+                return Err(fault(text, origin, format!("model `{}`: {detail}", entry.name), span));
+            }
+            registry.model.push(entry);
+        }
+        Ok(registry)
+    }
+
+    /// Reads a registry file from disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::from_toml`], and when the file cannot be read.
+    pub fn from_file(path: &Path) -> Result<Self, Error> {
+        let origin = path.display().to_string();
+        let text = file::text(path, MOST, "models in TOML, written by hand or by `models import`");
+        let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;
+        Self::from_toml(&text, &origin)
+    }
+
+    /// These models over those of another registry: where both know a name, this one's entry holds.
+    #[must_use]
+    pub fn over(mut self, other: &Self) -> Self {
+        // A catalogue says nothing of what a model demands.
+        for own in self.model.iter_mut().filter(|own| own.demands.is_none()) {
+            if let Some(known) = other.entry(&own.name).filter(|known| known.framing == own.framing) {
+                own.demands = known.demands;
+            }
+        }
+        let known =
+            |entry: &&ModelEntry| !self.model.iter().any(|own| own.name.eq_ignore_ascii_case(&entry.name));
+        let others: Vec<ModelEntry> = other.model.iter().filter(known).cloned().collect();
+        self.model.extend(others);
+        self
+    }
+
+    /// All entries, in the order of the file.
+    #[must_use]
+    pub fn entries(&self) -> &[ModelEntry] {
+        &self.model
+    }
+
+    /// The entry of a name: as it is, without what a provider's catalogue puts before it (`openai/gpt-5`), without the
+    /// date of a snapshot (`gpt-4o-2024-08-06`, `claude-sonnet-4-5-20250929`), in any case.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&ModelEntry> {
+        let bare = name.rsplit('/').next().unwrap_or(name);
+        [name, bare, without_date(bare)].into_iter().find_map(|name| {
+            let is = |known: &str| known.eq_ignore_ascii_case(name);
+            self.model.iter().find(|entry| is(&entry.name) || entry.aliases.iter().any(|alias| is(alias)))
+        })
+    }
+
+    /// The model of this name; one that is not known gets the configured defaults, and says so.
+    #[must_use]
+    pub fn model(&self, name: &str) -> Model {
+        let Some(entry) = self.entry(name) else {
+            let near = self.nearest(name).map(str::to_owned);
+            return Model { unknown: true, estimated: true, near, ..Model::custom(name) };
+        };
+        Model {
+            name: name.into(),
+            provider: entry.provider.clone(),
+            context_len: entry.context_len,
+            max_input: entry.max_input,
+            max_output: entry.max_output,
+            tokenizer: entry.tokenizer.clone(),
+            framing: entry.framing,
+            demands: entry.demands,
+            cache: entry.cache,
+            estimated: entry.is_estimated(),
+            unknown: false,
+            ..Model::custom(name)
+        }
+    }
+
+    /// The known name nearest to this one, if it may be what was meant.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<&str> {
+        let bare = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+        let names = || self.model.iter().map(|entry| entry.name.as_str());
+        // The beginning of a name is meant for the shortest that begins so.
+        let begun = || {
+            names()
+                .filter(|known| bare.len() >= 4 && known.starts_with(&bare))
+                .min_by_key(|known| known.len())
+        };
+        plain::nearest(&bare, names()).or_else(begun)
+    }
+
+    /// The registry as the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Config` for numbers that TOML cannot hold.
+    pub fn to_toml(&self) -> Result<String, Error> {
+        toml::to_string(self).map_err(|error| Error::config("model", error, "numbers that TOML can hold"))
+    }
+
+    /// What is wrong with the names of a further entry.
+    fn clash(&self, entry: &ModelEntry) -> Option<String> {
+        let mut names = std::iter::once(&entry.name).chain(&entry.aliases);
+        let taken = names.find(|name| {
+            let is = |known: &String| known.eq_ignore_ascii_case(name);
+            self.model.iter().any(|known| is(&known.name) || known.aliases.iter().any(is))
+        })?;
+        Some(format!("the name `{taken}` is used twice; expected one entry for each"))
+    }
+
+    pub(super) fn push(&mut self, entry: ModelEntry) {
+        self.model.push(entry);
+    }
+}
+
+impl ModelEntry {
+    /// Whether counts for this model are estimates: its tokenizer stands for another one or is not known, or nobody
+    /// publishes what its wire form adds.
+    #[must_use]
+    pub fn is_estimated(&self) -> bool {
+        let published = matches!(self.framing, Framing::OpenAiChat | Framing::Plain);
+        self.counts == Counts::Estimate || self.tokenizer.is_none() || !published
+    }
+
+    /// What cannot be, if anything.
+    pub(super) fn fault(&self) -> Option<String> {
+        let context = self.context_len.unwrap_or(u64::MAX);
+        let limits = [("max_input", self.max_input), ("max_output", self.max_output)];
+        for (key, limit) in [("context_len", self.context_len)].into_iter().chain(limits) {
+            if limit == Some(0) {
+                return Some(format!("{key} is 0; expected tokens, or no such key"));
+            }
+        }
+        for (key, limit) in limits {
+            if let Some(limit) = limit.filter(|limit| *limit > context) {
+                return Some(format!(
+                    "{key} {limit} is over context_len {context}; expected no more than that"
+                ));
+            }
+        }
+        self.price.and_then(super::Price::fault)
+    }
+}
+
+/// A name without the date that a snapshot of a model bears: `gpt-4o-2024-08-06` is a `gpt-4o`.
+fn without_date(name: &str) -> &str {
+    ["-2024-08-06", "-20240806", "@20240806"]
+        .into_iter()
+        .find_map(|like| {
+            let at = name.len().checked_sub(like.len()).filter(|at| *at > 0 && name.is_char_boundary(*at))?;
+            let (model, date) = name.split_at(at);
+            let same = |(byte, like): (u8, u8)| {
+                if like.is_ascii_digit() { byte.is_ascii_digit() } else { byte == like }
+            };
+            date.bytes().zip(like.bytes()).all(same).then_some(model)
+        })
+        .unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_registry_is_sound() {
+        let registry = Registry::built_in().unwrap();
+        assert!(registry.entries().len() >= 80, "{} models", registry.entries().len());
+        for entry in registry.entries() {
+            let context = entry.context_len.unwrap();
+            assert!(entry.max_output.is_none_or(|most| most < context), "{}", entry.name);
+            assert!(entry.max_input.is_none_or(|most| most < context), "{}", entry.name);
+            assert!(!entry.source.is_empty() && entry.date.starts_with("2026-"), "{}", entry.name);
+            assert!(entry.tokenizer.is_some(), "{}", entry.name);
+        }
+        let providers: std::collections::BTreeSet<&str> =
+            registry.entries().iter().map(|entry| entry.provider.as_str()).collect();
+        for provider in
+            ["openai", "anthropic", "google", "mistral", "meta", "alibaba", "deepseek", "moonshot", "zai"]
+        {
+            assert!(providers.contains(provider), "nothing of {provider}");
+        }
+    }
+
+    #[test]
+    fn an_input_limit_is_no_context_length() {
+        let entry = Registry::built_in().unwrap().entry("gpt-5").unwrap();
+        assert_eq!((entry.context_len, entry.max_input), (Some(400_000), Some(272_000)));
+        assert_eq!(entry.max_output, Some(128_000));
+    }
+
+    #[test]
+    fn a_snapshot_is_its_model() {
+        let registry = Registry::built_in().unwrap();
+        for name in
+            ["gpt-4o-2024-08-06", "openai/gpt-4o", "openrouter/openai/GPT-4o-20240806", "gpt-4o@20240806"]
+        {
+            assert_eq!(registry.entry(name).map(|entry| entry.name.as_str()), Some("gpt-4o"), "{name}");
+        }
+        for name in ["gpt-4o-2024-08-0x", "-2024-08-06", "é2024-08-06", "", "/"] {
+            assert!(registry.entry(name).is_none(), "{name}");
+        }
+        assert_eq!(registry.nearest("gpt4o"), Some("gpt-4o"));
+        assert_eq!(registry.nearest("claude-sonet-4-5"), Some("claude-sonnet-4-5"));
+        assert_eq!(registry.nearest("nobody-7b-instruct"), None);
+    }
+
+    #[test]
+    fn a_registry_survives_being_written() {
+        let registry = Registry::built_in().unwrap();
+        let text = registry.to_toml().unwrap();
+        assert_eq!(&Registry::from_toml(&text, "again").unwrap(), registry);
+    }
+
+    #[test]
+    fn the_users_entry_holds() {
+        let text = "[[model]]\nname = \"gpt-4o\"\nprovider = \"me\"\ncontext_len = 9\nsource = \"me\"\ndate = \"today\"\n";
+        let own = Registry::from_toml(text, "own.toml").unwrap();
+        let both = own.over(Registry::built_in().unwrap());
+        assert_eq!(both.entry("gpt-4o").unwrap().provider, "me");
+        assert!(both.entry("gpt-5").is_some());
+    }
+}

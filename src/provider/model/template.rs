@@ -1,0 +1,241 @@
+//! A model's own chat template, as data. `render` makes text of it.
+
+use crate::{
+    error::{Error, Repr},
+    text::file,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
+
+/// The largest file that is read for a template.
+const MOST_BYTES: u64 = 1 << 24;
+/// The largest `tokenizer.json` whose control tokens are read.
+const MOST_TOKENIZER_BYTES: u64 = 1 << 28;
+
+/// The tokens that a tokenizer adds to its vocabulary, in either of the files that name them.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    added_tokens_decoder: BTreeMap<String, Token>,
+    added_tokens: Vec<Token>,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    content: String,
+    #[serde(default)]
+    special: bool,
+}
+
+impl Tokens {
+    /// Those that control something.
+    fn control(self) -> impl Iterator<Item = String> {
+        let all = self.added_tokens_decoder.into_values().chain(self.added_tokens);
+        all.filter(|token| token.special).map(|token| token.content)
+    }
+}
+
+/// A chat template in Jinja, as models on Hugging Face bring it, with what it needs beside the messages.
+///
+/// Give it to [`crate::Model::with_template`]: plans are then priced by rendering it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ChatTemplate {
+    origin: Arc<str>,
+    source: Arc<str>,
+    variables: BTreeMap<String, Value>,
+    /// Control tokens that its tokenizer's settings name.
+    control: Vec<String>,
+    date: (u16, u8, u8),
+}
+
+impl ChatTemplate {
+    /// A template from its Jinja source. `origin` stands for it in errors.
+    #[must_use]
+    pub fn new(origin: &str, source: &str) -> Self {
+        let (origin, source) = (origin.into(), source.into());
+        Self { origin, source, variables: BTreeMap::new(), control: Vec::new(), date: (2025, 1, 1) }
+    }
+
+    /// The template in a model's folder: `chat_template.jinja`, or else the one named `default` (or the only one) in
+    /// `tokenizer_config.json`, whose `bos_token`, `eos_token` and the like become variables.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Template` when neither file is there, or they cannot be read.
+    pub fn from_folder(folder: &Path) -> Result<Self, Error> {
+        let own = folder.join("chat_template.jinja");
+        let config = folder.join("tokenizer_config.json");
+        let settings = if config.exists() { read_json(&config)? } else { Value::Null };
+        let (path, source) = if own.exists() {
+            let source = read(&own, "a chat template")?;
+            (own, Some(source))
+        } else {
+            (config, in_settings(&settings).map(str::to_owned))
+        };
+        let origin = path.display().to_string();
+        let Some(source) = source else {
+            return Err(fault(
+                &origin,
+                "no chat template; expected chat_template.jinja beside it, or `chat_template` in it",
+            ));
+        };
+        let mut template = Self::new(&origin, &source);
+        let settings_tokens: Tokens = serde_json::from_value(settings.clone()).unwrap_or_default();
+        let tokenizer = folder.join("tokenizer.json");
+        let tokenizer_tokens: Tokens = if tokenizer.exists() {
+            let text = file::text(&tokenizer, MOST_TOKENIZER_BYTES, "a tokenizer.json");
+            let text = text.map_err(|detail| fault(&tokenizer.display().to_string(), &detail))?;
+            serde_json::from_str(&text).unwrap_or_default()
+        } else {
+            Tokens::default()
+        };
+        template.control.extend([settings_tokens, tokenizer_tokens].into_iter().flat_map(Tokens::control));
+        for (name, value) in settings.as_object().into_iter().flatten() {
+            let text = value.as_str().or_else(|| value.get("content").and_then(Value::as_str));
+            if let Some(text) = text.filter(|_| name.ends_with("_token")) {
+                template = template.variable(name, text);
+            }
+        }
+        Ok(template)
+    }
+
+    /// Sets a variable of the template: `enable_thinking`, `bos_token`, whatever it asks for.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets the day that templates which ask for today's date are told (default: 1 January 2025). There is no clock
+    /// here: the same plan has to come out tomorrow.
+    #[must_use]
+    pub fn date(mut self, year: u16, month: u8, day: u8) -> Self {
+        self.date = (year, month, day);
+        self
+    }
+
+    /// The Jinja source.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    pub(crate) fn variables(&self) -> &BTreeMap<String, Value> {
+        &self.variables
+    }
+
+    /// What content must not name, or the model would obey it: the control tokens of the tokenizer's settings, the
+    /// template's own `_token` variables, and whatever in its source looks like a marker: `<|im_start|>`, `[INST]`,
+    /// `<tool_call>`.
+    pub(crate) fn markers(&self) -> Vec<String> {
+        let variables = self.variables.iter().filter(|(name, _)| name.ends_with("_token"));
+        let variables = variables.filter_map(|(_, value)| value.as_str().map(str::to_owned));
+        let mut markers: Vec<String> =
+            self.control.iter().cloned().chain(variables).chain(marks_in(&self.source)).collect();
+        markers.retain(|marker| marker.chars().count() > 2 && !marker.chars().all(char::is_whitespace));
+        markers.sort_unstable();
+        markers.dedup();
+        markers
+    }
+
+    /// The day in a format of `strftime`: `%Y`, `%m`, `%d`, `%B` and `%b` are known.
+    pub(crate) fn day(&self, format: &str) -> String {
+        const MONTHS: [&str; 12] = [
+            "January",
+            "February",
+            "March",
+            "April",
+            "May",
+            "June",
+            "July",
+            "August",
+            "September",
+            "October",
+            "November",
+            "December",
+        ];
+        let (year, month, day) = self.date;
+        let name = MONTHS[usize::from(month.clamp(1, 12)) - 1];
+        format
+            .replace("%Y", &format!("{year:04}"))
+            .replace("%m", &format!("{month:02}"))
+            .replace("%d", &format!("{day:02}"))
+            .replace("%B", name)
+            .replace("%b", &name[..3])
+    }
+}
+
+impl fmt::Debug for ChatTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatTemplate").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+/// What looks like a marker in a template's source: up to 40 characters without white space, quotes or braces between
+/// angle brackets, or capital letters between square ones.
+fn marks_in(source: &str) -> impl Iterator<Item = String> {
+    let marker = |(at, open): (usize, &str)| {
+        let close = if open == "<" { '>' } else { ']' };
+        let length = source[at..].chars().take(42).position(|c| c == close)?;
+        let inside: String = source[at..].chars().skip(1).take(length - 1).collect();
+        let spelt = |c: char| match open {
+            "<" => !c.is_whitespace() && !"'\"{}<>=()".contains(c),
+            _ => c.is_ascii_uppercase() || c == '_' || c == '/',
+        };
+        let sound = inside.chars().count() > 1 && inside.chars().all(spelt);
+        sound.then(|| format!("{open}{inside}{close}"))
+    };
+    source.match_indices(['<', '[']).filter_map(marker)
+}
+
+/// The template in a `tokenizer_config.json`: a text, or a list of named ones.
+fn in_settings(settings: &Value) -> Option<&str> {
+    let given = settings.get("chat_template")?;
+    let list = given.as_array().map_or(&[][..], Vec::as_slice);
+    let named = |entry: &&Value| entry.get("name").and_then(Value::as_str) == Some("default");
+    let entry = list.iter().find(named).or_else(|| list.first().filter(|_| list.len() == 1));
+    given.as_str().or_else(|| entry?.get("template")?.as_str())
+}
+
+fn read(path: &Path, expected: &str) -> Result<String, Error> {
+    file::text(path, MOST_BYTES, expected).map_err(|detail| fault(&path.display().to_string(), &detail))
+}
+
+fn read_json(path: &Path) -> Result<Value, Error> {
+    let text = read(path, "JSON")?;
+    serde_json::from_str(&text).map_err(|error| fault(&path.display().to_string(), &error.to_string()))
+}
+
+fn fault(origin: &str, detail: &str) -> Error {
+    Error::new(Repr::Template { origin: origin.into(), detail: detail.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_a_marker_is_one() {
+        let source =
+            "{% if a < b and c > d %}<|im_start|>{{ x[0] }}[INST] <<SYS>> <tool_call>\n</s> x['a'] [ok]<a b>";
+        let template = ChatTemplate::new("t", source).variable("eos_token", "<eos>").variable("date", "<x>");
+        assert_eq!(
+            template.markers(),
+            ["</s>", "<<SYS>", "<SYS>", "<eos>", "<tool_call>", "<|im_start|>", "[INST]"]
+                .into_iter()
+                .filter(|marker| *marker != "<<SYS>")
+                .collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn a_day_is_told_as_asked() {
+        let template = ChatTemplate::new("t", "").date(2026, 7, 4);
+        assert_eq!(template.day("%d %b %Y, %B, %Y-%m-%d"), "04 Jul 2026, July, 2026-07-04");
+    }
+}

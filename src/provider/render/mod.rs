@@ -1,0 +1,137 @@
+//! Neutral messages → a provider's wire form.
+//!
+//! A plan's messages are made for its own target and rendered as they are. Rendered for another one, they are first
+//! brought into a form that every model behind that wire form takes (rules H3 to H7): that can add messages, and the count
+//! of the plan is not the count of such a prompt.
+
+use crate::{
+    message::{Framing, Mark, Prompt, Role},
+    provider::conform::conformed,
+};
+
+#[cfg(feature = "async-openai")]
+mod async_openai;
+mod json;
+mod anthropic;
+mod gemini;
+mod openai;
+mod responses;
+#[cfg(feature = "chat-template")]
+mod template;
+
+#[cfg(feature = "chat-template")]
+pub(crate) use template::Renderer;
+
+pub use anthropic::{AnthropicBody, CacheLife};
+pub use gemini::GeminiBody;
+pub(crate) use gemini::{kind_of, unsigned_calls};
+pub use openai::ChatBody;
+pub use responses::ResponsesBody;
+
+/// The prompt as a body of `OpenAI` Chat Completions: `messages` and `tools`, without the model's parameters.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # #[cfg(feature = "openai")] {
+/// let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// let log = Conversation::from([Message::user("Hello")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// let body = serde_json::to_string(&render::openai(&plan)).unwrap();
+/// assert_eq!(body, r#"{"messages":[{"role":"user","content":"Hello"}]}"#);
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+pub fn openai(prompt: &impl AsRef<Prompt>) -> ChatBody<'_> {
+    ChatBody { prompt: conformed(prompt.as_ref(), Framing::OpenAiChat), marked: false }
+}
+
+/// The prompt as a body of `OpenAI` Responses: `input` and `tools`, without the model's parameters.
+pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> ResponsesBody<'_> {
+    ResponsesBody { prompt: conformed(prompt.as_ref(), Framing::OpenAiResponses), marked: false }
+}
+
+/// The prompt as a request of the crate `async-openai` (Chat Completions): set the model's parameters and send it.
+///
+/// # Errors
+///
+/// `ErrorKind::Input` for a part that the crate's types do not know; the JSON of [`openai`] holds it.
+#[cfg(feature = "async-openai")]
+pub fn async_openai_chat(
+    prompt: &impl AsRef<Prompt>,
+    model: &str,
+) -> Result<::async_openai::types::chat::CreateChatCompletionRequest, crate::error::Error> {
+    async_openai::chat(&openai(prompt), model)
+}
+
+/// The same for Responses.
+///
+/// # Errors
+///
+/// As [`async_openai_chat`].
+#[cfg(feature = "async-openai")]
+pub fn async_openai_responses(
+    prompt: &impl AsRef<Prompt>,
+    model: &str,
+) -> Result<::async_openai::types::responses::CreateResponse, crate::error::Error> {
+    async_openai::responses(&openai_responses(prompt), model)
+}
+
+/// The prompt as a body of Anthropic Messages: `system`, `messages` and `tools`, without the model's parameters.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # #[cfg(feature = "openai")] {
+/// let manager = ContextWindowManager::for_model("claude-sonnet-4-5")?;
+/// let log = Conversation::from([Message::system("Be brief."), Message::user("Hello")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// let body = serde_json::to_string(&render::anthropic(&plan)).unwrap();
+/// assert_eq!(
+///     body,
+///     r#"{"system":[{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"Hello"}]}]}"#
+/// );
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+pub fn anthropic(prompt: &impl AsRef<Prompt>) -> AnthropicBody<'_> {
+    AnthropicBody { prompt: conformed(prompt.as_ref(), Framing::Anthropic), marked: None }
+}
+
+/// The prompt as a body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters.
+pub fn gemini(prompt: &impl AsRef<Prompt>) -> GeminiBody<'_> {
+    GeminiBody { prompt: conformed(prompt.as_ref(), Framing::Gemini) }
+}
+
+/// The parts of a message after which a breakpoint is marked. What the assistant said takes none: the one before it bears
+/// the mark then.
+fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
+    let said = |at: usize| prompt.messages[at].role() == Role::Assistant;
+    let eligible = |mark: &Mark| match mark.message {
+        own if !said(own) => Some(*mark),
+        own => {
+            let message = (0..own).rev().find(|before| !said(*before))?;
+            Some(Mark { message, part: prompt.messages[message].content_parts().len().saturating_sub(1) })
+        }
+    };
+    let marks = prompt.marks.iter().filter_map(eligible);
+    marks.filter(|mark| mark.message == at).map(|mark| mark.part).collect()
+}
+
+/// The prompt as the text that a model's own chat template makes of it, up to the beginning of the reply: what a server
+/// such as vLLM or llama.cpp hands to the tokenizer.
+///
+/// # Errors
+///
+/// `ErrorKind::Template` with the template's line and own words, when it cannot be read or refuses the messages.
+#[cfg(feature = "chat-template")]
+pub fn chat_template(
+    prompt: &impl AsRef<Prompt>,
+    template: &crate::provider::model::ChatTemplate,
+) -> Result<String, crate::error::Error> {
+    template::render(prompt.as_ref(), template)
+}

@@ -1,0 +1,365 @@
+//! A prompt as the text that a model's own chat template makes of it. The settings that make this equal to the
+//! reference (Python's Jinja as `transformers` sets it up) are listed in `docs/counting.md`.
+
+use crate::{
+    error::{Error, Repr},
+    message::{Framing, Message, Part, Prompt, Role, Tool},
+    provider::{
+        conform::{self, Recipient},
+        model::ChatTemplate,
+        wording,
+    },
+    text::size,
+    tokens::ControlTokens,
+};
+use minijinja::{
+    Environment, ErrorKind, Value,
+    syntax::SyntaxConfig,
+    value::{Kwargs, Serde},
+};
+use minijinja_contrib::pycompat::unknown_method_callback;
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use std::{borrow::Cow, collections::BTreeMap, io};
+
+/// What a template may do before it is stopped: far more than any prompt needs, far less than forever.
+const FUEL: u64 = 20_000_000;
+
+/// A template, compiled.
+#[derive(Debug)]
+pub(crate) struct Renderer {
+    environment: Environment<'static>,
+    origin: String,
+    variables: BTreeMap<String, serde_json::Value>,
+    control: ControlTokens,
+}
+
+/// What templates disagree about, in the order in which it is tried: whether the arguments of a call are an object or
+/// text, whether a message of calls alone has no content or empty content, whether there is a system role, and whether
+/// there are calls and results at all.
+#[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is tried with each")]
+struct Shape {
+    arguments_as_text: bool,
+    empty_content: bool,
+    system_in_user: bool,
+    calls_as_text: bool,
+}
+
+impl Shape {
+    fn all() -> impl Iterator<Item = Self> {
+        (0..16u8).map(|bits| Self {
+            empty_content: bits & 1 > 0,
+            arguments_as_text: bits & 2 > 0,
+            system_in_user: bits & 4 > 0,
+            calls_as_text: bits & 8 > 0,
+        })
+    }
+}
+
+impl Renderer {
+    /// Compiles a template. Content is kept from naming its markers, and `control` tokens of a tokenizer.
+    pub(crate) fn new(template: &ChatTemplate, control: Option<&ControlTokens>) -> Result<Self, Error> {
+        let origin = template.origin().to_owned();
+        let fault = |error: minijinja::Error| refused(&origin, &error);
+        let mut environment = Environment::new();
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(fault)?);
+        environment.set_unknown_method_callback(unknown_method_callback);
+        environment.set_fuel(Some(FUEL));
+        environment.add_filter("tojson", to_json);
+        let raise =
+            |message: String| Err::<Value, _>(minijinja::Error::new(ErrorKind::InvalidOperation, message));
+        environment.add_function("raise_exception", raise);
+        // A template that asks whether it may know the date is told no: it brings a date of its own then.
+        if !template.source().contains("strftime_now is defined") {
+            let day = template.clone();
+            environment.add_function("strftime_now", move |format: String| day.day(&format));
+        }
+        environment.add_template_owned("chat", without_marks(template.source())).map_err(fault)?;
+        let known = control.cloned().unwrap_or_default();
+        let control = known.and(template.markers().into_iter());
+        Ok(Self { environment, origin, variables: template.variables().clone(), control })
+    }
+
+    /// Breaks every control token and marker that the texts of a prompt name: the template would obey it.
+    pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
+        let broken = |text: &str| self.control.broken(text).into_owned();
+        let names = |text: &str| self.control.find(text).next().is_some();
+        for message in &mut prompt.messages {
+            // JSON that a template reads may spell a marker in escapes.
+            let hides = |text: &str| text.contains("\\u") && names(&unescaped(text));
+            if message.texts().any(|text| names(text) || hides(text)) {
+                let plain = message.with_json_changed(&unescaped);
+                *message = plain.with_texts_changed(&broken);
+            }
+        }
+        for tool in &mut prompt.tools {
+            tool.schema = unescaped(&tool.schema);
+            for text in [&mut tool.name, &mut tool.description, &mut tool.schema] {
+                *text = broken(text);
+            }
+        }
+    }
+
+    /// The text of a prompt, with the beginning of the reply if `reply` says so.
+    pub(crate) fn render(&self, messages: &[Message], tools: &[Tool], reply: bool) -> Result<String, Error> {
+        let mut first = None;
+        for shape in Shape::all() {
+            match self.render_as(messages, tools, reply, shape) {
+                Ok(text) => return Ok(text),
+                // What does not end for one shape does not end for another.
+                Err(error) if error.kind() == ErrorKind::OutOfFuel => {
+                    return Err(refused(&self.origin, &error));
+                }
+                Err(error) => drop(first.get_or_insert(error)),
+            }
+        }
+        let error =
+            first.unwrap_or_else(|| minijinja::Error::new(ErrorKind::InvalidOperation, "no way to render"));
+        Err(refused(&self.origin, &error))
+    }
+
+    fn render_as(
+        &self,
+        messages: &[Message],
+        tools: &[Tool],
+        reply: bool,
+        shape: Shape,
+    ) -> Result<String, minijinja::Error> {
+        let mut context: BTreeMap<&str, Value> = BTreeMap::new();
+        for (name, value) in &self.variables {
+            context.insert(name, Value::from(Serde(value)));
+        }
+        let messages: Vec<Value> =
+            in_shape(messages, shape).iter().map(|message| wire(message, shape)).collect();
+        context.insert("messages", Value::from(messages));
+        context.insert("add_generation_prompt", Value::from(reply));
+        if !tools.is_empty() {
+            context.insert("tools", tools.iter().map(tool).collect());
+        }
+        self.environment.get_template("chat")?.render(Value::from_pairs(context))
+    }
+}
+
+/// JSON with its needless escapes undone: `\u003c` is `<`. What has to be escaped stays so.
+fn unescaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let code = rest.strip_prefix("\\u").and_then(|hex| u32::from_str_radix(hex.get(..4)?, 16).ok());
+        match code.and_then(char::from_u32).filter(|c| !c.is_control() && !"\"\\".contains(*c)) {
+            Some(c) => {
+                out.push(c);
+                rest = &rest[6..];
+            }
+            None => {
+                // The character after a backslash is part of the escape, another backslash too.
+                let end = rest.char_indices().nth(2).map_or(rest.len(), |(end, _)| end);
+                out.push_str(if &rest[..end] == "\\/" { "/" } else { &rest[..end] });
+                rest = &rest[end..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn refused(origin: &str, error: &minijinja::Error) -> Error {
+    let line = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
+    let detail = match (error.kind(), error.detail()) {
+        (ErrorKind::OutOfFuel, _) => format!("does not end within {FUEL} steps"),
+        (_, Some(detail)) => detail.to_owned(),
+        (kind, None) => kind.to_string(),
+    };
+    Error::new(Repr::Template { origin: origin.into(), detail: format!("{line}{detail}") })
+}
+
+/// The source without the marks that tell a trainer what the model said; `transformers` knows them, Jinja does not.
+fn without_marks(source: &str) -> String {
+    let mut text = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(start) = rest.find("{%") {
+        let Some(length) = rest[start..].find("%}") else { break };
+        let (before, tag) = (&rest[..start], &rest[start..start + length + 2]);
+        let word = tag.trim_matches(|c: char| matches!(c, '{' | '}' | '%' | '-' | '+') || c.is_whitespace());
+        text.push_str(before);
+        match word {
+            "generation" => text.push_str(&tag.replace("generation", "if true")),
+            "endgeneration" => text.push_str(&tag.replace("endgeneration", "endif")),
+            _ => text.push_str(tag),
+        }
+        rest = &rest[start + length + 2..];
+    }
+    text.push_str(rest);
+    text
+}
+
+/// The messages as a template of this shape knows them.
+fn in_shape(messages: &[Message], shape: Shape) -> Cow<'_, [Message]> {
+    let mut messages = Cow::Borrowed(messages);
+    if shape.calls_as_text {
+        let texts: Vec<Message> = messages.iter().map(as_text).collect();
+        messages = Recipient::unknown(Framing::ChatTemplate).sequence(texts).messages.into();
+    }
+    if shape.system_in_user
+        && let [first, second, rest @ ..] = &*messages
+        && first.role().instructs()
+        && second.role() == Role::User
+    {
+        let mut all = vec![first.in_role(Role::User).joined_with(second)];
+        all.extend_from_slice(rest);
+        messages = all.into();
+    }
+    messages
+}
+
+/// Calls and results as text, for templates that know neither.
+fn as_text(message: &Message) -> Message {
+    if let Some(id) = message.answers() {
+        return Message::user(wording::result_as_text(id, message.plain_texts()));
+    }
+    if message.tool_calls().is_empty() {
+        return message.clone();
+    }
+    let calls = message.tool_calls().iter().map(wording::call_as_text);
+    let texts: Vec<String> = message.plain_texts().map(str::to_owned).chain(calls).collect();
+    Message::assistant(texts.join("\n"))
+}
+
+/// Templates know the system role by one name.
+fn role(message: &Message) -> &'static str {
+    match message.role() {
+        Role::Developer => Role::System.name(),
+        role => role.name(),
+    }
+}
+
+/// Text as text; a list of parts only where there is something else among them.
+fn content(message: &Message, shape: Shape) -> Value {
+    if message.content_parts().iter().any(|part| !matches!(part, Part::Text(_))) {
+        return parts(message);
+    }
+    let texts: Vec<&str> = message.plain_texts().collect();
+    if texts.is_empty() && !message.tool_calls().is_empty() && !shape.empty_content {
+        return Value::from(());
+    }
+    Value::from(texts.join("\n\n"))
+}
+
+fn parts(message: &Message) -> Value {
+    let part = |part: &Part| match part {
+        Part::Text(text) => object([("type", Value::from("text")), ("text", Value::from(text.as_str()))]),
+        Part::Image { .. } => object([("type", Value::from("image"))]),
+        Part::Opaque { json, .. } => from_json(json),
+    };
+    message.as_parts().iter().map(part).collect()
+}
+
+fn wire(message: &Message, shape: Shape) -> Value {
+    let mut fields = vec![("role", Value::from(role(message))), ("content", content(message, shape))];
+    let thoughts: Vec<&str> = message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
+    if !thoughts.is_empty() {
+        fields.push(("reasoning_content", Value::from(thoughts.join("\n"))));
+    }
+    if let Some(name) = message.speaker() {
+        fields.push(("name", Value::from(name)));
+    }
+    let calls = message.tool_calls().iter().map(|call| {
+        let arguments = match from_json(&call.arguments) {
+            object if object.kind() == minijinja::value::ValueKind::Map && !shape.arguments_as_text => object,
+            _ => Value::from(call.arguments.as_str()),
+        };
+        let function = object([("name", Value::from(call.name.as_str())), ("arguments", arguments)]);
+        object([
+            ("type", Value::from("function")),
+            ("id", Value::from(call.id.as_str())),
+            ("function", function),
+        ])
+    });
+    let calls: Vec<Value> = calls.collect();
+    if !calls.is_empty() {
+        fields.push(("tool_calls", Value::from(calls)));
+    }
+    if let Some(id) = message.answers() {
+        fields.push(("tool_call_id", Value::from(id)));
+    }
+    object(fields)
+}
+
+fn tool(tool: &Tool) -> Value {
+    let mut fields = vec![
+        ("name", Value::from(tool.name.as_str())),
+        ("description", Value::from(tool.description.as_str())),
+    ];
+    if !tool.schema.trim().is_empty() {
+        fields.push(("parameters", from_json(&tool.schema)));
+    }
+    object([("type", Value::from("function")), ("function", object(fields))])
+}
+
+fn object<'k>(fields: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
+    Value::from_pairs(fields)
+}
+
+/// JSON as a value, its keys in their order; text that is none stays text.
+fn from_json(text: &str) -> Value {
+    size::tree(text).unwrap_or_else(|| Value::from(text))
+}
+
+/// Python's `json.dumps(ensure_ascii=False)`: no escaping for HTML, a space after comma and colon.
+#[expect(clippy::needless_pass_by_value, reason = "the shape of a filter")]
+fn to_json(value: &Value, options: Kwargs) -> Result<Value, minijinja::Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    // Python's other options change nothing that templates rely on here.
+    let _: Option<Value> = options.get("ensure_ascii")?;
+    let _: Option<Value> = options.get("separators")?;
+    let _: Option<Value> = options.get("sort_keys")?;
+    options.assert_all_used()?;
+    let mut out = Vec::new();
+    let done = match indent {
+        Some(indent) => {
+            let indent = " ".repeat(indent.min(64));
+            let formatter = PrettyFormatter::with_indent(indent.as_bytes());
+            value.serialize(&mut Serializer::with_formatter(&mut out, formatter))
+        }
+        None => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)),
+    };
+    let fault = |detail: String| minijinja::Error::new(ErrorKind::BadSerialization, detail);
+    done.map_err(|error| fault(error.to_string()))?;
+    let text = String::from_utf8(out).map_err(|error| fault(error.to_string()))?;
+    Ok(Value::from_safe_string(text))
+}
+
+/// `", "` and `": "` between things.
+struct Spaced;
+
+impl Spaced {
+    fn comma<W: ?Sized + io::Write>(writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+}
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        Self::comma(writer, first)
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        Self::comma(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+/// The prompt as text, for `prompt` and `template`.
+pub(super) fn render(prompt: &Prompt, template: &ChatTemplate) -> Result<String, Error> {
+    let renderer = Renderer::new(template, None)?;
+    let mut prompt = conform::conformed(prompt, Framing::ChatTemplate).into_owned();
+    renderer.neutralise(&mut prompt);
+    renderer.render(&prompt.messages, &prompt.tools, true)
+}

@@ -1,0 +1,138 @@
+//! What is known of a plan, printed: text and a web page for people, JSON for machines.
+
+pub use crate::text::plain::grouped;
+use crate::{
+    analysis::explain::Explanation,
+    conversation::{Compaction, CompactionKind},
+    plan::{ContextPlan, Remedy},
+    provider::model::Limits,
+    tokens::TokenCount,
+};
+
+mod columns;
+mod json;
+mod page;
+mod row;
+mod explanation;
+mod words;
+#[cfg(feature = "html")]
+mod html;
+mod text;
+
+pub use columns::{cut, fitted, fitted_id, wrapped};
+pub use explanation::Explained;
+#[cfg(feature = "html")]
+pub use html::Html;
+pub use row::{RowText, row, ttl};
+pub use text::Text;
+pub use words::{conflict, largest, sentence, tenths};
+
+/// The plan as a text report, 80 columns wide unless [`Text::width`] says otherwise.
+#[must_use]
+pub fn text(plan: &ContextPlan) -> Text<'_> {
+    Text::new(plan)
+}
+
+/// The plan as one JSON object (`version` 1), indented, without any text of the prompt but a hash per included row.
+#[must_use]
+pub fn json(plan: &ContextPlan) -> String {
+    json::plan(plan, true)
+}
+
+/// The plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.
+#[cfg(feature = "html")]
+#[must_use]
+pub fn html(plan: &ContextPlan) -> Html<'_> {
+    Html::new(plan)
+}
+
+/// An explanation as a few lines for people.
+#[must_use]
+pub fn explanation(explanation: &Explanation) -> Explained<'_> {
+    Explained(explanation)
+}
+
+/// A change that makes a plan of these limits fit, in words.
+#[must_use]
+pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
+    match remedy {
+        Remedy::RaiseBudget { to } => {
+            let most = limits.largest_budget();
+            let beyond = if *to > most {
+                format!(", more than the {} that this model takes", grouped(most))
+            } else {
+                String::new()
+            };
+            format!("raise the prompt budget to {}{beyond}", grouped(*to))
+        }
+        Remedy::LowerCompletion { to } => format!("lower max_completion to {}", grouped(*to)),
+        Remedy::Unpin { id } => format!("unpin {}", row::short(id.as_str())),
+        Remedy::Shorten { id, by } => {
+            format!("shorten {} by {} tokens", row::short(id.as_str()), grouped(*by))
+        }
+    }
+}
+
+/// A number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.
+#[must_use]
+pub fn tokens(tokens: TokenCount) -> String {
+    row::number(tokens)
+}
+
+/// What a compaction did, in a line: `Context compacted #1: 45 messages archived, ~142,000 tokens freed`.
+#[must_use]
+pub fn compaction(record: &Compaction) -> String {
+    let archived = record.messages_archived;
+    let messages = if archived == 1 { "message" } else { "messages" };
+    let freed = match record.freed() {
+        0 => String::new(),
+        freed => format!(", ~{} tokens freed", grouped(freed)),
+    };
+    let how = match record.kind {
+        CompactionKind::Fresh => "Started fresh".to_owned(),
+        CompactionKind::SlidingWindow => format!("Context compacted #{} without a summary", record.number),
+        CompactionKind::Digest => format!("Context compacted #{} by a digest", record.number),
+        CompactionKind::Summary => format!("Context compacted #{}", record.number),
+    };
+    format!("{how}: {} {messages} archived{freed}", grouped(archived))
+}
+
+/// A text without anything that a terminal would act on: controls and direction marks become `?`.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
+    let acts = |c: char| {
+        c.is_control() || marks.contains(&c) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
+}
+
+/// A printable text of at most 60 characters: enough of an id to know it by.
+#[must_use]
+pub fn brief(text: &str) -> String {
+    const MOST: usize = 60;
+    if text.chars().nth(MOST).is_none() {
+        return printable(text);
+    }
+    columns::head(text, MOST - 1).map_or_else(|| printable(text), |head| printable(head) + "…")
+}
+
+impl ContextPlan {
+    /// A hash of everything the plan says (blake3 over its compact JSON without this field, 64 hexadecimal digits),
+    /// computed when asked for: equal plans have equal fingerprints on any machine (rule O3).
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        json::fingerprint(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_acts_on_is_printed() {
+        assert_eq!(printable("a\u{1b}[31m\u{202e}b\nc"), "a?[31m?b?c");
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,192 @@
+//! How much JSON is read: values are counted in the text, before anything is built of them. A file of 2 MB can unpack to
+//! hundreds of millions of values, each of which takes tens of bytes once it is one.
+
+use crate::text::plain::grouped;
+use serde::de::DeserializeOwned;
+
+/// The most values of one session, of the documents of one answer, of one catalogue: about 3 million messages.
+pub(crate) const VALUES: u64 = 10_000_000;
+
+/// The most values of a log that is read as a session file: each message is a record of its own there.
+pub(crate) const VALUES_OF_A_LOG: u64 = 40_000_000;
+
+/// The most values of what is looked into as a whole: one part of an unknown type, one schema, the arguments of one call.
+pub(crate) const VALUES_OF_A_TREE: u64 = 1_000_000;
+
+/// The most bytes that the parts of unknown types of one session keep.
+pub(crate) const OPAQUE_BYTES: u64 = 256 << 20;
+
+/// The most bytes of a file, unpacked.
+pub(crate) const BYTES: u64 = 1 << 30;
+
+/// Counts the values of JSON while its bytes come by. The count is never less than the values there are, and more only by
+/// what is empty; what is no JSON is left to its reader.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    quoted: bool,
+    escaped: bool,
+    /// Brackets that are open.
+    depth: u64,
+    /// Inside of a number or a word that stands for itself.
+    bare: bool,
+    /// Values of the JSON text that is being read, of those that stand one after another.
+    here: u64,
+    /// Values of all of them.
+    all: u64,
+    /// How many there are.
+    texts: u64,
+    /// Line breaks so far.
+    breaks: u64,
+}
+
+/// What a text holds too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Excess {
+    /// The line on which that shows, from 1.
+    pub(crate) line: u64,
+}
+
+impl Tally {
+    /// Goes on with these bytes.
+    ///
+    /// # Errors
+    ///
+    /// Where one text has more than `most` values, or there are more than `most` texts.
+    pub(crate) fn go_on(&mut self, bytes: &[u8], most: u64) -> Result<(), Excess> {
+        for byte in bytes {
+            if self.quoted {
+                self.quoted = *byte != b'"' || self.escaped;
+                self.escaped = *byte == b'\\' && !self.escaped;
+                self.breaks += u64::from(*byte == b'\n');
+                continue;
+            }
+            match byte {
+                b' ' | b'\t' | b'\r' => self.bare = false,
+                b'\n' => {
+                    self.bare = false;
+                    self.breaks += 1;
+                }
+                b',' | b':' | b']' | b'}' => {
+                    self.bare = false;
+                    self.count(*byte == b',');
+                    self.depth = self.depth.saturating_sub(u64::from(matches!(byte, b']' | b'}')));
+                }
+                _ => {
+                    if self.depth == 0 && !self.bare {
+                        self.texts += 1;
+                        self.here = 0;
+                        self.count(true);
+                    }
+                    let opens = matches!(byte, b'[' | b'{');
+                    self.count(opens);
+                    self.depth += u64::from(opens);
+                    self.quoted = *byte == b'"';
+                    self.bare = !opens && !self.quoted;
+                }
+            }
+            if self.here > most || self.texts > most {
+                return Err(Excess { line: self.breaks + 1 });
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, one: bool) {
+        self.here += u64::from(one);
+        self.all += u64::from(one);
+    }
+
+    /// Values of all texts so far.
+    pub(crate) fn values(&self) -> u64 {
+        self.all
+    }
+}
+
+/// Fails where a JSON text has more values than `most`.
+pub(crate) fn check(text: &str, most: u64) -> Result<(), Excess> {
+    Tally::default().go_on(text.as_bytes(), most)
+}
+
+/// The JSON text as what it stands for, where it is small enough to be looked into.
+pub(crate) fn tree<T: DeserializeOwned>(text: &str) -> Option<T> {
+    check(text, VALUES_OF_A_TREE).ok()?;
+    serde_json::from_str(text).ok()
+}
+
+/// What is wrong with a text of too many values.
+pub(crate) fn too_many(what: &str, most: u64) -> String {
+    format!("{what} holds more than {} JSON values; expected no more than that", grouped(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn values(value: &Value) -> u64 {
+        1 + match value {
+            Value::Array(list) => list.iter().map(values).sum(),
+            Value::Object(object) => object.values().map(values).sum(),
+            _ => 0,
+        }
+    }
+
+    fn empty(value: &Value) -> u64 {
+        match value {
+            Value::Array(list) if list.is_empty() => 1,
+            Value::Object(object) if object.is_empty() => 1,
+            Value::Array(list) => list.iter().map(empty).sum(),
+            Value::Object(object) => object.values().map(empty).sum(),
+            _ => 0,
+        }
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "[a\"\\\\,\\[\\]{}:\n ]{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            let key = "[a\"\\\\,:]{0,3}";
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::vec((key, inner), 0..5).prop_map(|pairs| pairs.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_is_missed_and_only_what_is_empty_counts_twice(
+            texts in prop::collection::vec((json(), any::<bool>()), 1..4), cut in any::<prop::sample::Index>(),
+        ) {
+            let text: String = texts
+                .iter()
+                .map(|(value, pretty)| if *pretty { format!("{value:#}\n") } else { format!("{value}\n") })
+                .collect();
+            let expected: u64 = texts.iter().map(|(value, _)| values(value) + empty(value)).sum();
+            // In two goes, wherever the first one ends.
+            let (mut tally, cut) = (Tally::default(), cut.index(text.len()));
+            tally.go_on(&text.as_bytes()[..cut], u64::MAX).unwrap();
+            tally.go_on(&text.as_bytes()[cut..], u64::MAX).unwrap();
+            prop_assert_eq!(tally.values(), expected, "{}", text);
+            prop_assert_eq!(tally.texts, texts.len() as u64);
+            let largest = texts.iter().map(|(value, _)| values(value) + empty(value)).max().unwrap_or(0);
+            let most = largest.max(texts.len() as u64);
+            prop_assert_eq!(check(&text, most), Ok(()));
+            prop_assert!(check(&text, most - 1).is_err(), "{}", text);
+        }
+    }
+
+    #[test]
+    fn too_much_shows_on_its_line() {
+        let text = "{\"a\":[1,\n2,3]}\n[1]\n[[],[],[],\n[],[]]";
+        assert_eq!(check(text, 6), Err(Excess { line: 4 }));
+        assert_eq!(check(text, 20), Ok(()));
+        assert_eq!(check("1 2 3 4", 3), Err(Excess { line: 1 }));
+        assert_eq!(check("\"[[[[[,,,,,\"", 2), Ok(()));
+    }
+}

@@ -1,0 +1,169 @@
+//! What providers report, in one unit system.
+
+use crate::{
+    config::{UsageBase, UsageOptions},
+    provider::model::Limits,
+};
+use serde::{Deserialize, Serialize};
+
+mod context;
+mod margin;
+mod refusal;
+
+pub use context::{ContextEvent, ContextStats, ContextUsage};
+pub(crate) use margin::Lesson;
+pub use margin::{Margin, Report};
+pub use refusal::{StopReason, is_context_overflow};
+
+/// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Input that no cache served or stored.
+    pub input: u64,
+    /// Input read from the provider's cache.
+    pub cache_read: u64,
+    /// Input written to the provider's cache.
+    pub cache_write: u64,
+    /// The reply.
+    pub output: u64,
+}
+
+impl Usage {
+    /// From `OpenAI`'s figures, whose prompt tokens include the cached ones.
+    #[must_use]
+    pub fn openai(prompt_tokens: u64, cached_tokens: u64, completion_tokens: u64) -> Self {
+        Self {
+            input: prompt_tokens.saturating_sub(cached_tokens),
+            cache_read: cached_tokens.min(prompt_tokens),
+            cache_write: 0,
+            output: completion_tokens,
+        }
+    }
+
+    /// From Anthropic's figures, whose input tokens exclude the cached ones.
+    #[must_use]
+    pub fn anthropic(input: u64, cache_creation: u64, cache_read: u64, output: u64) -> Self {
+        Self { input, cache_read, cache_write: cache_creation, output }
+    }
+
+    /// From the JSON that a provider reports usage as: `OpenAI` Chat and Responses, Anthropic, Gemini. None where it holds
+    /// no such figures.
+    #[must_use]
+    pub fn from_json(usage: &serde_json::Value) -> Option<Self> {
+        let number = |key: &str| usage.pointer(key).and_then(serde_json::Value::as_u64);
+        let or_none = |key: &str| number(key).unwrap_or_default();
+        if let Some(prompt) = number("/prompt_tokens") {
+            return Some(Self::openai(
+                prompt,
+                or_none("/prompt_tokens_details/cached_tokens"),
+                or_none("/completion_tokens"),
+            ));
+        }
+        if let Some(prompt) = number("/promptTokenCount") {
+            let thoughts = or_none("/thoughtsTokenCount");
+            let output = or_none("/candidatesTokenCount").saturating_add(thoughts);
+            return Some(Self::openai(prompt, or_none("/cachedContentTokenCount"), output));
+        }
+        let (input, output) = (number("/input_tokens")?, or_none("/output_tokens"));
+        let cached_of_openai = number("/input_tokens_details/cached_tokens");
+        Some(match cached_of_openai {
+            Some(cached) => Self::openai(input, cached, output),
+            None => Self::anthropic(
+                input,
+                or_none("/cache_creation_input_tokens"),
+                or_none("/cache_read_input_tokens"),
+                output,
+            ),
+        })
+    }
+
+    /// The sum of two reports: what both were billed for.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+
+    /// Input and output together: what the request held in the window.
+    #[must_use]
+    pub fn context_size(&self) -> u64 {
+        self.input
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+            .saturating_add(self.output)
+    }
+}
+
+/// How full the window is, for an application to show (rule U3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// There is room.
+    #[default]
+    Normal,
+    /// `usage.approaching` is reached.
+    Approaching,
+    /// `usage.at_limit` is reached.
+    AtLimit,
+}
+
+impl Level {
+    /// The level of so many tokens. A window of 0 tokens is unknown, and normal.
+    #[must_use]
+    pub fn of(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
+        let base = options.of(limits);
+        if base == 0 {
+            Self::Normal
+        } else if reaches(tokens, base, options.at_limit) {
+            Self::AtLimit
+        } else if reaches(tokens, base, options.approaching) {
+            Self::Approaching
+        } else {
+            Self::Normal
+        }
+    }
+}
+
+impl UsageOptions {
+    /// What a percentage is of, in tokens; 0 where the window is unknown.
+    pub(crate) fn of(self, limits: &Limits) -> u64 {
+        match self.base {
+            UsageBase::Capacity => limits.capacity(),
+            UsageBase::Context => limits.context_len,
+        }
+    }
+}
+
+/// Whether so many tokens are so many per cent of something, or more.
+pub(crate) fn reaches(tokens: u64, of: u64, percent: u16) -> bool {
+    u128::from(tokens) * 100 >= u128::from(of) * u128::from(percent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_triggers_count_their_boundary() {
+        let limits = Limits { context_len: 1_200, max_input: None, max_completion: 200, safety_buffer: 0 };
+        let level = |tokens| Level::of(tokens, &limits, &UsageOptions::default());
+        assert_eq!([0, 749, 750, 999, 1_000, u64::MAX].map(level), {
+            use Level::{Approaching, AtLimit, Normal};
+            [Normal, Normal, Approaching, Approaching, AtLimit, AtLimit]
+        });
+        let unknown = Limits { context_len: 0, ..limits };
+        assert_eq!(Level::of(9, &unknown, &UsageOptions::default()), Level::Normal);
+    }
+
+    #[test]
+    fn behaviour_39_both_unit_systems_give_one_context_size() {
+        assert_eq!(Usage::openai(1_000, 600, 50), Usage::anthropic(400, 0, 600, 50));
+        assert_eq!(Usage::anthropic(400, 100, 600, 50).context_size(), 1_150);
+    }
+}
