@@ -111,6 +111,67 @@ impl Source {
     }
 }
 
+/// What a row of a plan is. Ids are names, and say nothing about it: a message may be called `focus` or `summary:1`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ItemKind {
+    /// A system text, or a system message before everything else.
+    SystemText,
+    /// The focus hint of the request.
+    FocusHint,
+    /// A piece of volatile state of the request.
+    State,
+    /// A pinned note.
+    Note,
+    /// A message of the conversation.
+    Message,
+    /// The summary of a compaction.
+    Summary {
+        /// The number of the compaction.
+        compaction: u32,
+    },
+    /// A tool result that stands in for one that is missing (rule H2).
+    PlaceholderResult {
+        /// The message with the call.
+        of: ItemId,
+    },
+    /// A user message that the provider requires before everything else (rule H5).
+    Lead,
+    /// An assistant message that the provider requires between tool results and a user message (rule H5).
+    Bridge,
+    /// A user message that the provider requires at the end (rule H5).
+    Continue,
+    /// A retrieved document.
+    Document,
+}
+
+impl ItemKind {
+    /// The name of the kind in JSON and reports.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SystemText => "system_text",
+            Self::FocusHint => "focus_hint",
+            Self::State => "state",
+            Self::Note => "note",
+            Self::Message => "message",
+            Self::Summary { .. } => "summary",
+            Self::PlaceholderResult { .. } => "placeholder_result",
+            Self::Lead => "lead",
+            Self::Bridge => "bridge",
+            Self::Continue => "continue",
+            Self::Document => "document",
+        }
+    }
+
+    /// Whether it is there only because the provider requires it (rule H5).
+    #[must_use]
+    pub fn is_required_by_provider(&self) -> bool {
+        matches!(self, Self::Lead | Self::Bridge | Self::Continue)
+    }
+}
+
 /// Which pin goes in first (rule S2). Items that are not pinned are `Normal`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

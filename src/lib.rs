@@ -153,7 +153,7 @@ pub use error::{Error, ErrorKind};
 pub use io::journal::{Journal, Torn, save_whole};
 pub use io::retrieval::FieldMap;
 pub use io::session::{Session, SessionFile};
-pub use item::{ItemId, PinnedItem, Priority, RagItem, Section, Source, Ttl};
+pub use item::{ItemId, ItemKind, PinnedItem, Priority, RagItem, Section, Source, Ttl};
 pub use message::{Framing, Message, Part, Prompt, Reasoning, Role, Tool, ToolCall};
 pub use plan::anchor::{Anchor, PromptPiece, Target};
 pub use plan::reason::{ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};

@@ -4,7 +4,7 @@ pub(crate) mod anchor;
 pub(crate) mod reason;
 
 use crate::{
-    item::{ItemId, Priority, Section, Source, Ttl},
+    item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Framing, Message, Prompt, Role},
     plan::{
         anchor::{Anchor, PromptPiece, Target},
@@ -143,6 +143,8 @@ pub struct PlannedItem {
     /// Its id.
     pub id: ItemId,
     /// What it is.
+    pub kind: ItemKind,
+    /// Where it comes from.
     pub source: Source,
     /// Who pays for it.
     pub section: Section,
@@ -162,9 +164,7 @@ pub struct PlannedItem {
 impl PlannedItem {
     /// Whether it is there because the target demands it (rule H5).
     pub(crate) fn is_demanded(&self) -> bool {
-        let id = self.id.as_str();
-        self.source == Source::Synthetic
-            && (["synth:lead", "synth:continue"].contains(&id) || id.starts_with("synth:bridge:"))
+        self.kind.is_required_by_provider()
     }
 
     /// A hash of what is sent for this item (blake3, 32 hexadecimal digits), computed when asked for.
@@ -185,6 +185,8 @@ pub struct ExcludedItem {
     pub last_id: Option<ItemId>,
     /// How many messages the row stands for.
     pub count: u64,
+    /// What it is.
+    pub kind: ItemKind,
     /// What it is; none where that differs or was not looked at.
     pub source: Option<Source>,
     /// Who would have paid.
@@ -270,6 +272,15 @@ impl<'a> Decision<'a> {
         match self {
             Self::Included(item) => &item.id,
             Self::Excluded(item) => item.last_id.as_ref().unwrap_or(&item.id),
+        }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn kind(self) -> &'a ItemKind {
+        match self {
+            Self::Included(item) => &item.kind,
+            Self::Excluded(item) => &item.kind,
         }
     }
 

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Piece {
     pub(crate) id: ItemId,
     pub(crate) message: Message,
-    /// Its position in the log; none for a message that the repair made up.
+    /// Its position in the log; none for a placeholder result.
     pub(crate) position: Option<u32>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     analysis::prefix::Prefix,
-    item::{ItemId, Priority, Section, Source, Ttl},
+    item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Framing, Role},
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
@@ -132,6 +132,8 @@ impl Pot {
 #[derive(Serialize)]
 struct Included<'a> {
     id: &'a ItemId,
+    #[serde(flatten)]
+    kind: &'a ItemKind,
     source: Source,
     section: Section,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,6 +150,7 @@ impl<'a> Included<'a> {
     fn new(item: &'a PlannedItem) -> Self {
         Self {
             id: &item.id,
+            kind: &item.kind,
             source: item.source,
             section: item.section,
             role: item.role,
@@ -167,6 +170,8 @@ struct Excluded<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     last_id: Option<&'a ItemId>,
     count: u64,
+    #[serde(flatten)]
+    kind: &'a ItemKind,
     source: Option<Source>,
     section: Section,
     priority: Option<Priority>,
@@ -184,6 +189,7 @@ impl<'a> Excluded<'a> {
             id: &item.id,
             last_id: item.last_id.as_ref(),
             count: item.count,
+            kind: &item.kind,
             source: item.source,
             section: item.section,
             priority: item.priority,

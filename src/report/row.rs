@@ -3,7 +3,7 @@
 use super::{columns, grouped, printable};
 use crate::{
     analysis::prefix::{Prefix, PrefixCause},
-    item::{Priority, Section, Source, Ttl},
+    item::{ItemKind, Priority, Source, Ttl},
     message::Role,
     plan::{
         ContextPlan, Decision, ExcludedItem, PlannedItem,
@@ -70,9 +70,7 @@ fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
 
 fn what_is_required(plan: &ContextPlan, item: &PlannedItem) -> &'static str {
     match (item.source, item.role) {
-        (Source::System, _) if item.section == Section::SystemPinned && item.id.as_str() == "focus" => {
-            "focus hint"
-        }
+        (Source::System, _) if item.kind == ItemKind::FocusHint => "focus hint",
         (Source::System, _) => "system text",
         (Source::State, _) => "state",
         (_, Some(Role::User)) if plan.live.as_ref() == Some(&item.id) => "the question",

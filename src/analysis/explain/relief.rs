@@ -2,8 +2,8 @@
 
 use crate::{
     error::Error,
-    item::ItemId,
-    plan::{ContextPlan, Remedy},
+    item::{ItemId, ItemKind},
+    plan::{ContextPlan, PlannedItem, Remedy},
     planner::{manager::ContextWindowManager, request::PlanRequest},
 };
 
@@ -18,17 +18,24 @@ impl ContextWindowManager {
     ///
     /// Whatever planning runs into.
     pub fn remedies(&self, request: &PlanRequest<'_>) -> Result<Vec<(Remedy, ContextPlan)>, Error> {
-        let Some(overflow) = self.plan(request)?.overflow else { return Ok(Vec::new()) };
+        let ContextPlan { overflow: Some(overflow), included, .. } = self.plan(request)? else {
+            return Ok(Vec::new());
+        };
         let mut confirmed = Vec::new();
         for remedy in overflow.remedies {
-            let plan = self.with_remedy(request, &remedy)?;
+            let plan = self.with_remedy(request, &remedy, &included)?;
             confirmed.extend(plan.filter(|plan| plan.overflow.is_none()).map(|plan| (remedy, plan)));
         }
         Ok(confirmed)
     }
 
     /// The plan with one change made; none where it cannot be.
-    fn with_remedy(&self, request: &PlanRequest<'_>, remedy: &Remedy) -> Result<Option<ContextPlan>, Error> {
+    fn with_remedy(
+        &self,
+        request: &PlanRequest<'_>,
+        remedy: &Remedy,
+        rows: &[PlannedItem],
+    ) -> Result<Option<ContextPlan>, Error> {
         let mut changed = request.clone();
         match remedy {
             Remedy::RaiseBudget { to } => changed.limits.prompt_budget = Some(*to),
@@ -38,7 +45,7 @@ impl ContextWindowManager {
                 log.unpin(id.clone());
                 return self.plan(&PlanRequest { log: &log, ..changed }).map(Some);
             }
-            Remedy::Shorten { id, by } => return self.with_less(request, id, *by),
+            Remedy::Shorten { id, by } => return self.with_less(request, id, *by, rows),
         }
         // As if the last prompt had been made under the changed limits (rule S5).
         let steady = self.steady(request, &self.frame(request)?);
@@ -51,9 +58,10 @@ impl ContextWindowManager {
         request: &PlanRequest<'_>,
         id: &ItemId,
         by: u64,
+        rows: &[PlannedItem],
     ) -> Result<Option<ContextPlan>, Error> {
         let state = request.state.iter().position(|(name, _)| name == id);
-        let is_focus = id.as_str() == "focus" && request.focus.is_some();
+        let is_focus = rows.iter().any(|row| row.id == *id && row.kind == ItemKind::FocusHint);
         let text = match state {
             Some(at) => request.state[at].1.clone(),
             None if is_focus => request.focus.clone().unwrap_or_default(),

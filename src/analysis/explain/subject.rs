@@ -3,9 +3,9 @@
 use super::{pools::Pools, sweep::Key};
 use crate::{
     conversation::Conversation,
-    item::{ItemId, Section, Source},
+    item::{ItemId, ItemKind, Section, Source},
     plan::{
-        ContextPlan, Decision, ExcludedItem,
+        ContextPlan, Decision, ExcludedItem, PlannedItem,
         reason::{ExcludedReason, PolicyRule},
     },
     planner::{candidates::Unit, request::PlanRequest},
@@ -79,13 +79,12 @@ impl<'a> Subjects<'a> {
         if matches!(row, Decision::Included(row) if row.is_demanded()) {
             return self.demanded.get(id).map(|nth| Key::Demanded(*nth));
         }
-        // A made-up result belongs to the message whose call it answers.
-        let made_up = id.as_str().strip_prefix("synth:").filter(|_| source == Some(Source::Synthetic));
-        let of = made_up.and_then(|rest| {
-            let mut ends = rest.rmatch_indices(':').map(|(at, _)| &rest[..at]);
-            ends.find_map(|message| self.log.position_of(&message.into()))
-        });
-        let position = self.log.position_of(id).or(of)?;
+        // A placeholder result belongs to the message whose call it answers.
+        let id = match row {
+            Decision::Included(PlannedItem { kind: ItemKind::PlaceholderResult { of }, .. }) => of,
+            _ => id,
+        };
+        let position = self.log.position_of(id)?;
         Unit::of(self.log.turns().place_of(position)).map(Key::Item)
     }
 }

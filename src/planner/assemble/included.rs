@@ -3,7 +3,7 @@
 use crate::{
     config::Placement,
     error::Error,
-    item::{ItemId, Priority, Section, Source, Ttl},
+    item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Mark, Message, Prompt, Role},
     plan::{LedgerLine, Notice, PlannedItem, reason::IncludedReason},
     planner::{
@@ -181,25 +181,34 @@ impl Writer<'_, '_> {
         match unit {
             Unit::System(at) => {
                 let (id, message) = pool.system(at).clone();
-                self.push(unit, id, Source::System, Priority::Normal, &message)
+                self.push(unit, id, ItemKind::SystemText, Source::System, Priority::Normal, &message)
             }
             Unit::Focus => match pool.focus() {
-                Some((id, focus)) => self.push(unit, id, Source::System, Priority::Normal, focus),
+                Some((id, focus)) => {
+                    self.push(unit, id, ItemKind::FocusHint, Source::System, Priority::Normal, focus)
+                }
                 None => Ok(()),
             },
             Unit::State(at) => {
                 let (id, message) = pool.state(at);
-                self.push(unit, id.clone(), Source::State, Priority::Normal, message)
+                self.push(unit, id.clone(), ItemKind::State, Source::State, Priority::Normal, message)
             }
             Unit::Note(at) => {
                 let note = &pool.log().notes()[at as usize];
                 self.ask(unit)?;
                 let item = &note.item;
-                self.push(unit, item.id.clone(), Source::Pinned, item.priority, &note.message)
+                self.push(unit, item.id.clone(), ItemKind::Note, Source::Pinned, item.priority, &note.message)
             }
             Unit::Summary(at) => {
-                let (id, message) = self.pool.summary(at);
-                self.push(unit, id.clone(), Source::Summary, Priority::Normal, message)
+                let (id, compaction, message) = self.pool.summary(at);
+                self.push(
+                    unit,
+                    id.clone(),
+                    ItemKind::Summary { compaction },
+                    Source::Summary,
+                    Priority::Normal,
+                    message,
+                )
             }
             Unit::Document(_) => Ok(()),
             Unit::Head(_) => {
@@ -220,7 +229,7 @@ impl Writer<'_, '_> {
             None => log.message(position).clone(),
         };
         let priority = log.pins().get(&position).copied().unwrap_or_default();
-        self.push(unit, log.message_id(position), source, priority, &message)
+        self.push(unit, log.message_id(position), ItemKind::Message, source, priority, &message)
     }
 
     /// Calls of the user and their results are sent as text (rule H9).
@@ -248,15 +257,16 @@ impl Writer<'_, '_> {
         for piece in repair::sound(log, exchange) {
             let priority = piece.position.and_then(|position| log.pins().get(&position));
             let priority = priority.copied().unwrap_or_default();
-            let source = match piece.position {
-                Some(_) => source_of(piece.message.role()),
+            let (kind, source) = match piece.position {
+                Some(_) => (ItemKind::Message, source_of(piece.message.role())),
                 None => {
                     self.parts.made_up.push(piece.id.clone());
-                    Source::Synthetic
+                    let of = log.message_id(exchange.at);
+                    (ItemKind::PlaceholderResult { of }, Source::Synthetic)
                 }
             };
             let message = self.as_sent(&piece);
-            self.push(unit, piece.id, source, priority, &message)?;
+            self.push(unit, piece.id, kind, source, priority, &message)?;
         }
         Ok(())
     }
@@ -294,6 +304,7 @@ impl Writer<'_, '_> {
         &mut self,
         unit: Unit,
         id: ItemId,
+        kind: ItemKind,
         source: Source,
         priority: Priority,
         message: &Message,
@@ -320,6 +331,7 @@ impl Writer<'_, '_> {
         self.parts.rows.push(PlannedItem {
             ttl: self.pool.ttl_of(&id),
             id,
+            kind,
             source,
             section: kept.section,
             role: Some(message.role()),
@@ -352,6 +364,7 @@ impl Writer<'_, '_> {
             text.push_str(&fenced);
             self.parts.rows.push(PlannedItem {
                 id: item.id.clone(),
+                kind: ItemKind::Document,
                 source: Source::Rag,
                 section: Section::Rag,
                 role: None,

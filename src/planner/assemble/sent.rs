@@ -3,7 +3,7 @@
 use super::{Frame, included::Parts, marks};
 use crate::{
     error::Error,
-    item::{ItemId, Priority, Section, Source},
+    item::{ItemId, ItemKind, Priority, Section, Source},
     message::{Message, Role},
     plan::{Notice, PlannedItem, reason::IncludedReason},
     planner::candidates::Pool,
@@ -90,17 +90,20 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
     // As many rows as were supplied before it stand before each given one.
     for (more, Supplied { why, before, message }) in conformed.supplied.iter().enumerate() {
         let row = parts.first_rows.get(*before).map_or(parts.rows.len(), |first| first + more);
-        let (id, text) = match why {
+        let (kind, id, text) = match why {
             Lack::Lead => (
+                ItemKind::Lead,
                 "synth:lead".to_owned(),
                 "a message of the user is sent before it: the target begins with one",
             ),
             // Named after the result before it: a document may have the name of a message.
             Lack::Bridge => (
+                ItemKind::Bridge,
                 format!("synth:bridge:{}", parts.rows[parts.first_rows[before - 1] + more].id),
                 "a message of the assistant is sent before it: the target takes no user right after results",
             ),
             Lack::Continue => (
+                ItemKind::Continue,
                 "synth:continue".to_owned(),
                 "a message of the user is sent last: the target does not end with the assistant",
             ),
@@ -111,6 +114,7 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
         parts.notices.push(Notice { rule: "H5", ids: vec![id.clone()], text: text.into() });
         let planned = PlannedItem {
             id,
+            kind,
             source: Source::Synthetic,
             section: Section::Conversation,
             role: Some(message.role()),

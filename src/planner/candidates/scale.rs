@@ -117,7 +117,7 @@ impl<'a> Scale<'a> {
                 None => Ok(Weight::Exactly(0)),
             },
             Unit::Note(at) => meter.message(&pool.log.notes()[at as usize].message, Standing::Head, limit),
-            Unit::Summary(at) => meter.message(pool.summary(at).1, Standing::Past, limit),
+            Unit::Summary(at) => meter.message(pool.summary(at).2, Standing::Past, limit),
             Unit::Document(rank) => meter.document(pool.document(rank), limit),
             Unit::Head(_) => self.sum(unit, &[], limit),
             Unit::Exchange(at) => {

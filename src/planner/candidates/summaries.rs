@@ -11,16 +11,19 @@ use crate::{
 /// What stands for archived messages.
 pub(super) struct Summary {
     id: ItemId,
+    /// The number of its compaction.
+    compaction: u32,
     message: Message,
     /// Where it stands among the messages.
     pub(super) order: (u32, u8, u32),
 }
 
 impl Pool<'_> {
-    /// The summary of a place among those that are sent: its id, and what is sent for it.
-    pub(crate) fn summary(&self, at: u32) -> (&ItemId, &Message) {
-        let Summary { id, message, .. } = &self.summaries[at as usize];
-        (id, message)
+    /// The summary of a place among those that are sent: its id, the number of its compaction, and
+    /// what is sent for it.
+    pub(crate) fn summary(&self, at: u32) -> (&ItemId, u32, &Message) {
+        let Summary { id, compaction, message, .. } = &self.summaries[at as usize];
+        (id, *compaction, message)
     }
 
     /// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into that.
@@ -42,6 +45,7 @@ pub(super) fn of(log: &Conversation) -> Vec<Summary> {
         let text = record.summary.as_deref().unwrap_or_default();
         Some(Summary {
             id: Compaction::summary_id(placed.number),
+            compaction: placed.number,
             message: Message::user(wording::summary(text, record.messages_archived, &record.state)),
             order: Conversation::order_of_summary(placed),
         })

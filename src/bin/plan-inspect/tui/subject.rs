@@ -7,7 +7,7 @@ use crate::{
     prepared::Prepared,
 };
 use anyhow::{Result, bail};
-use context_window::{Conversation, Decision, ItemId, LoadedConfig, Message, Part, Row, Session};
+use context_window::{Conversation, Decision, ItemId, ItemKind, LoadedConfig, Message, Part, Row, Session};
 use std::{borrow::Cow, collections::BTreeMap};
 
 #[derive(Debug)]
@@ -77,26 +77,26 @@ impl Subject {
     }
 
     /// What an item says, as far as the session knows it.
-    pub(crate) fn text(&self, id: &str, document: bool) -> Option<String> {
+    pub(crate) fn text(&self, id: &str, kind: &ItemKind) -> Option<String> {
         let session = self.session();
-        if document {
-            return session
-                .rag
-                .iter()
-                .find(|item| item.id().as_str() == id)
-                .map(|item| item.text().to_owned());
+        match kind {
+            ItemKind::Document => {
+                let item = session.rag.iter().find(|item| item.id().as_str() == id);
+                item.map(|item| item.text().to_owned())
+            }
+            ItemKind::Summary { compaction } => {
+                session.log.compaction(*compaction).and_then(|record| record.summary.clone())
+            }
+            ItemKind::State => {
+                session.state.iter().find(|(name, _)| name.as_str() == id).map(|(_, text)| text.clone())
+            }
+            ItemKind::FocusHint => session.focus.clone(),
+            ItemKind::Note => head_text(&session.log, id),
+            _ => self
+                .message(id)
+                .map(|message| lines(message, true).join("\n"))
+                .or_else(|| head_text(&session.log, id)),
         }
-        if let Some(number) = id.strip_prefix("summary:").and_then(|number| number.parse().ok()) {
-            return session.log.compaction(number).and_then(|record| record.summary.clone());
-        }
-        let state = session.state.iter().find(|(name, _)| name.as_str() == id);
-        if let Some((_, text)) = state {
-            return Some(text.clone());
-        }
-        self.message(id)
-            .map(|message| lines(message, true).join("\n"))
-            .or_else(|| head_text(&session.log, id))
-            .or_else(|| (id == "focus").then(|| session.focus.clone()).flatten())
     }
 
     /// Whether any text in a row of the log view, its id among them, is like that.

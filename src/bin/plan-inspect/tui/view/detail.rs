@@ -91,7 +91,7 @@ fn text(app: &App) -> Text<'static> {
             lines.push(Line::styled(format!("  score {}", item.score()), app.theme.faint));
         }
         lines.push(Line::raw(""));
-        match app.subject.text(id, document) {
+        match app.subject.text(id, row.kind()) {
             Some(text) => lines.extend(body(&text)),
             None => lines.push(Line::styled("its text is not in the session", app.theme.faint)),
         }
