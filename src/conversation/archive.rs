@@ -1,6 +1,6 @@
 //! Compactions in a log: what each archives, and the turns without it (rules C1, S3).
 
-use super::{ArchivedBy, Compaction, CompactionKind, Conversation, Event, Place, Placed, Run, View};
+use super::{TurnIndex, ArchivedBy, Compaction, CompactionKind, Conversation, Event, Place, Placed, Run, View};
 use crate::{item::ItemId, message::Role};
 use std::{collections::BTreeSet, ops::Range};
 
@@ -58,7 +58,7 @@ impl Conversation {
     /// How many active turns there are.
     pub(crate) fn active_turns(&self) -> u64 {
         let archived =
-            |turn: &u32| self.turns.first_of(*turn).is_some_and(|at| self.view.archived(at).is_some());
+            |turn: &TurnIndex| self.turns.first_of(*turn).is_some_and(|at| self.view.archived(at).is_some());
         if self.view.is_whole() {
             return u64::from(self.turns.count());
         }
@@ -257,6 +257,7 @@ impl Conversation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::ExchangeIndex;
     use crate::{
         item::Priority,
         message::{Message, ToolCall},
@@ -313,9 +314,9 @@ mod tests {
                         record.summary = Some("s".into());
                         if log.would_archive(&record) {
                             let turns = &log.turns;
-                            let heads = (0..turns.count()).map(|turn| turns.head_members(turn));
-                            let exchanges = (0..turns.count())
-                                .flat_map(|turn| turns.exchanges(turn))
+                            let heads = TurnIndex::each(turns.all()).map(|turn| turns.head_members(turn));
+                            let exchanges = TurnIndex::each(turns.all())
+                                .flat_map(|turn| ExchangeIndex::each(turns.exchanges(turn)))
                                 .map(|at| turns.exchange(at).members());
                             let active = |unit: &Vec<u32>| unit.iter().all(|at| log.view.archived(*at).is_none());
                             let units: Vec<Vec<u32>> = heads.chain(exchanges).filter(active).collect();

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 mod compaction;
 mod ids;
+mod index;
 mod entry;
 mod blend;
 mod sent;
@@ -25,6 +26,7 @@ pub use compaction::{Compaction, CompactionKind, Run};
 pub use display::{Active, Row};
 pub use entry::{Entry, Event};
 use ids::Ids;
+pub(crate) use index::{ExchangeIndex, TurnIndex, index};
 pub(crate) use turns::{Exchange, Fault, Place, Turns};
 pub use view::ArchivedBy;
 pub(crate) use view::{Placed, View};
@@ -275,15 +277,15 @@ impl Conversation {
     }
 
     /// The live turn's last exchange with calls, while the assistant has not spoken since.
-    pub(crate) fn open_exchange(&self) -> Option<u32> {
+    pub(crate) fn open_exchange(&self) -> Option<ExchangeIndex> {
         self.live_turn()?;
         let open = self.turns.open_exchange(&self.messages)?;
         self.view.archived(self.turns.exchange(open).at).is_none().then_some(open)
     }
 
     /// The newest turn, unless it is archived and a pin keeps something of it.
-    pub(crate) fn live_turn(&self) -> Option<u32> {
-        let newest = self.turns.count().checked_sub(1)?;
+    pub(crate) fn live_turn(&self) -> Option<TurnIndex> {
+        let newest = self.turns.newest()?;
         let first = self.turns.first_of(newest)?;
         self.view.archived(first).is_none().then_some(newest)
     }

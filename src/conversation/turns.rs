@@ -1,5 +1,6 @@
 //! Turns and exchanges, kept ready on push. Results are paired with their calls here (rules H1, H3).
 
+use super::index::{ExchangeIndex, TurnIndex};
 use crate::{
     message::{Message, Role},
     provider::meter,
@@ -20,7 +21,7 @@ pub(crate) struct Turns {
     /// Bytes of each message and everything before it (see `meter::bytes`).
     sizes: Vec<u64>,
     /// For each turn whose user message has calls (rule H9), the position of the result of each.
-    of_heads: BTreeMap<u32, Vec<Option<u32>>>,
+    of_heads: BTreeMap<TurnIndex, Vec<Option<u32>>>,
     /// Unanswered calls by id: the message they are part of and which of its calls they are, the newest last.
     open: BTreeMap<SmolStr, Vec<(Place, VecDeque<u32>)>>,
     /// Ids that a result answered.
@@ -30,7 +31,7 @@ pub(crate) struct Turns {
     /// Ids that were answered there.
     answered_there: BTreeSet<SmolStr>,
     /// Results of the newest turn that came before any call with their id, by id.
-    waiting: BTreeMap<SmolStr, VecDeque<u32>>,
+    waiting: BTreeMap<SmolStr, VecDeque<ExchangeIndex>>,
     /// The system messages before everything else.
     leading: u32,
     /// Nothing leads any more.
@@ -45,7 +46,7 @@ struct Turn {
     /// The user message; only the first turn can be without one, and one after a turn that is archived.
     head: Option<u32>,
     /// Its first exchange.
-    first: u32,
+    first: ExchangeIndex,
 }
 
 /// The smallest unit of a turn that may be kept or left: one message, or a call and all its results.
@@ -78,9 +79,9 @@ pub(crate) enum Place {
     /// One of the system messages before everything else.
     Leading,
     /// The user message that heads this turn.
-    Head(u32),
+    Head(TurnIndex),
     /// Part of this exchange.
-    Exchange(u32),
+    Exchange(ExchangeIndex),
     /// It is archived, and no part of any turn.
     Archived,
 }
@@ -166,7 +167,7 @@ impl Turns {
             }
             turns.closed &= !archived;
             turns.file(message, position);
-            let newest = turns.count().checked_sub(1).and_then(|newest| turns.first_of(newest));
+            let newest = turns.newest().and_then(|newest| turns.first_of(newest));
             turns.closed |= archived && newest.is_some_and(&is_archived);
         }
         self
@@ -194,14 +195,14 @@ impl Turns {
         if message.role() == Role::User && !message.is_empty() {
             self.waiting.clear();
             self.closed = false;
-            self.list.push(Turn { head: Some(position), first: self.exchanges.len() as u32 });
-            return Place::Head(self.list.len() as u32 - 1);
+            self.list.push(Turn { head: Some(position), first: self.next_exchange() });
+            return Place::Head(TurnIndex::new(self.list.len() as u32 - 1));
         }
         if self.list.is_empty() || self.closed {
             self.closed = false;
-            self.list.push(Turn { head: None, first: self.exchanges.len() as u32 });
+            self.list.push(Turn { head: None, first: self.next_exchange() });
         }
-        let own = self.exchanges.len() as u32;
+        let own = self.next_exchange();
         let fault = match (message.role(), message.answers()) {
             (Role::Tool, Some(id)) => match self.answer(id, position) {
                 Some(place) => return place,
@@ -240,13 +241,13 @@ impl Turns {
     fn answers_of(&mut self, place: Place) -> Option<&mut Vec<Option<u32>>> {
         match place {
             Place::Head(turn) => self.of_heads.get_mut(&turn),
-            Place::Exchange(at) => Some(&mut self.exchanges[at as usize].answers),
+            Place::Exchange(at) => Some(&mut self.exchanges[at.to_usize()].answers),
             Place::Leading | Place::Archived => None,
         }
     }
 
     /// A result that no call waits for: the second one for its call, or one that a later call of this turn may claim.
-    fn unpaired(&mut self, id: &str, exchange: u32) -> Fault {
+    fn unpaired(&mut self, id: &str, exchange: ExchangeIndex) -> Fault {
         if self.answered.contains(id) || self.answered_there.contains(id) {
             return Fault::Second;
         }
@@ -259,8 +260,8 @@ impl Turns {
         for (call, tool_call) in message.tool_calls().iter().enumerate() {
             let id = SmolStr::from(tool_call.id.as_str());
             if let Some(early) = self.claim_early_result(&id) {
-                let at = self.exchanges[early as usize].at;
-                self.exchanges[early as usize].fault = Some(Fault::Moved);
+                let at = self.exchanges[early.to_usize()].at;
+                self.exchanges[early.to_usize()].fault = Some(Fault::Moved);
                 self.places[at as usize] = place;
                 if let Some(answers) = self.answers_of(place) {
                     answers[call] = Some(at);
@@ -276,7 +277,7 @@ impl Turns {
         }
     }
 
-    fn claim_early_result(&mut self, id: &SmolStr) -> Option<u32> {
+    fn claim_early_result(&mut self, id: &SmolStr) -> Option<ExchangeIndex> {
         let waiting = self.waiting.get_mut(id)?;
         let first = waiting.pop_front()?;
         if waiting.is_empty() {
@@ -296,18 +297,32 @@ impl Turns {
         )
     }
 
+    /// All turns, those that are archived apart.
+    pub(crate) fn all(&self) -> Range<TurnIndex> {
+        TurnIndex::new(0)..TurnIndex::new(self.list.len() as u32)
+    }
+
     /// How many turns there are.
     pub(crate) fn count(&self) -> u32 {
         self.list.len() as u32
     }
 
+    /// The newest turn.
+    pub(crate) fn newest(&self) -> Option<TurnIndex> {
+        self.count().checked_sub(1).map(TurnIndex::new)
+    }
+
+    fn next_exchange(&self) -> ExchangeIndex {
+        ExchangeIndex::new(self.exchanges.len() as u32)
+    }
+
     /// The user message that heads a turn.
-    pub(crate) fn head(&self, turn: u32) -> Option<u32> {
-        self.list[turn as usize].head
+    pub(crate) fn head(&self, turn: TurnIndex) -> Option<u32> {
+        self.list[turn.to_usize()].head
     }
 
     /// The user message that heads a turn, and the results of its calls in log order (rule H9).
-    pub(crate) fn head_members(&self, turn: u32) -> Vec<u32> {
+    pub(crate) fn head_members(&self, turn: TurnIndex) -> Vec<u32> {
         let answers = self.of_heads.get(&turn).into_iter().flatten().flatten().copied();
         let mut members: Vec<u32> = self.head(turn).into_iter().chain(answers).collect();
         if let Some(answers) = members.get_mut(1..) {
@@ -317,17 +332,17 @@ impl Turns {
     }
 
     /// Which of the calls of a turn's user message a result answers.
-    pub(crate) fn head_call(&self, turn: u32, position: u32) -> Option<usize> {
+    pub(crate) fn head_call(&self, turn: TurnIndex, position: u32) -> Option<usize> {
         self.of_heads.get(&turn)?.iter().position(|answer| *answer == Some(position))
     }
 
     /// Whether the user message of a turn has calls.
-    pub(crate) fn head_calls(&self, turn: u32) -> bool {
+    pub(crate) fn head_calls(&self, turn: TurnIndex) -> bool {
         self.of_heads.contains_key(&turn)
     }
 
     /// The first message of a turn.
-    pub(crate) fn first_of(&self, turn: u32) -> Option<u32> {
+    pub(crate) fn first_of(&self, turn: TurnIndex) -> Option<u32> {
         let exchanges = self.exchanges(turn);
         self.head(turn).or_else(|| (!exchanges.is_empty()).then(|| self.exchange(exchanges.start).at))
     }
@@ -343,19 +358,19 @@ impl Turns {
     }
 
     /// The exchanges of a turn, those that never can be sent among them.
-    pub(crate) fn exchanges(&self, turn: u32) -> Range<u32> {
-        let turn = turn as usize;
+    pub(crate) fn exchanges(&self, turn: TurnIndex) -> Range<ExchangeIndex> {
+        let turn = turn.to_usize();
         let end = self.list.get(turn + 1).map(|next| next.first);
-        self.list[turn].first..end.unwrap_or(self.exchanges.len() as u32)
+        self.list[turn].first..end.unwrap_or(self.next_exchange())
     }
 
-    pub(crate) fn exchange(&self, at: u32) -> &Exchange {
-        &self.exchanges[at as usize]
+    pub(crate) fn exchange(&self, at: ExchangeIndex) -> &Exchange {
+        &self.exchanges[at.to_usize()]
     }
 
     /// The turn that an exchange belongs to.
-    pub(crate) fn turn_of(&self, exchange: u32) -> u32 {
-        self.list.partition_point(|turn| turn.first <= exchange) as u32 - 1
+    pub(crate) fn turn_of(&self, exchange: ExchangeIndex) -> TurnIndex {
+        TurnIndex::new(self.list.partition_point(|turn| turn.first <= exchange) as u32 - 1)
     }
 
     pub(crate) fn place_of(&self, position: u32) -> Place {
@@ -379,12 +394,12 @@ impl Turns {
     }
 
     /// Whether the only message of an exchange stands in another one now.
-    pub(crate) fn is_moved(&self, exchange: u32) -> bool {
+    pub(crate) fn is_moved(&self, exchange: ExchangeIndex) -> bool {
         self.exchange(exchange).fault == Some(Fault::Moved)
     }
 
     /// Whether an exchange can never be sent.
-    pub(crate) fn is_faulty(&self, exchange: Option<u32>) -> bool {
+    pub(crate) fn is_faulty(&self, exchange: Option<ExchangeIndex>) -> bool {
         exchange.is_some_and(|at| self.exchange(at).fault.is_some())
     }
 
@@ -411,15 +426,16 @@ impl Turns {
 
     /// The first turn of what the model is still at: the newest one, and those before it while nothing but user messages
     /// stands between their results and it.
-    pub(crate) fn worked_on_from(&self) -> u32 {
+    pub(crate) fn worked_on_from(&self) -> TurnIndex {
         // Whether the last exchange of a turn that can be sent has calls; none where the turn is a user message alone.
-        let ends_with_results = |turn: u32| {
-            let last = self.exchanges(turn).rev().find(|at| self.exchange(*at).fault.is_none());
+        let ends_with_results = |turn: TurnIndex| {
+            let mut exchanges = ExchangeIndex::each(self.exchanges(turn)).rev();
+            let last = exchanges.find(|at| self.exchange(*at).fault.is_none());
             last.map(|last| !self.exchange(last).answers.is_empty())
         };
-        let newest = self.count().saturating_sub(1);
+        let newest = self.newest().unwrap_or(TurnIndex::new(0));
         let mut from = newest;
-        for turn in (0..newest).rev() {
+        for turn in TurnIndex::each(TurnIndex::new(0)..newest).rev() {
             match ends_with_results(turn) {
                 Some(true) => from = turn,
                 Some(false) => break,
@@ -430,9 +446,9 @@ impl Turns {
     }
 
     /// The last exchange with calls of the newest turn, when no assistant message with anything in it comes after.
-    pub(crate) fn open_exchange(&self, messages: &[Message]) -> Option<u32> {
-        let newest = self.count().checked_sub(1)?;
-        self.exchanges(newest).rev().find_map(|at| {
+    pub(crate) fn open_exchange(&self, messages: &[Message]) -> Option<ExchangeIndex> {
+        let newest = self.newest()?;
+        ExchangeIndex::each(self.exchanges(newest)).rev().find_map(|at| {
             let exchange = self.exchange(at);
             let message = &messages[exchange.at as usize];
             let speaks = exchange.fault.is_none() && message.role() == Role::Assistant;

@@ -150,7 +150,7 @@ impl Message {
     }
 
     /// A result as a message of the user: its texts as one, which `text` makes of them, and what else is in it (rule H9).
-    pub(crate) fn as_a_users(&self, text: impl Fn(&str) -> String) -> Self {
+    pub(crate) fn as_text_of_a_user(&self, text: impl Fn(&str) -> String) -> Self {
         let texts: Vec<&str> = self.plain_texts().collect();
         let others = self.content_parts().iter().filter(|part| !matches!(part, Part::Text(_))).cloned();
         let message = Self::user(text(&texts.join("\n\n")));

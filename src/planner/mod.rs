@@ -4,6 +4,7 @@ pub(crate) mod request;
 pub(crate) mod repair;
 pub(crate) mod expiry;
 pub(crate) mod candidates;
+pub(crate) mod observer;
 pub(crate) mod budget;
 pub(crate) mod select;
 pub(crate) mod assemble;

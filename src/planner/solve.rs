@@ -1,17 +1,23 @@
-//! One request, decided for any budget: what `build_plan` does once, and what explanations do again and again.
+//! One request, solved for any budget: what `build_plan` does once, and what explanations do again and again.
+//!
+//! Most of a request does not depend on its budget: its candidates, what they cost, what the sections could use. A
+//! [`Solver`] holds that, and finds a [`Solution`] for a budget. How tool results are sent (rule S7) changes what
+//! candidates cost, so each way of sending them is a [`Scenario`] with costs of its own; the solution says which
+//! scenarios were tried, the last one taken.
 
 use crate::{
     config::Config,
     error::Error,
-    item::Section,
     message::Role,
     plan::ContextPlan,
     planner::{
-        assemble::{self, Frame},
-        budget::{Budgets, Supply, Wanted},
-        candidates::{Pool, Quantity, Results, Scale, Scope, Trace, Unit},
-        select::{self, Purse, Selection},
+        assemble::{self, PlanContext},
+        budget::{Available, Budgets, SectionDemands},
+        candidates::{CandidateId, Candidates, Costs, Results},
+        observer::{Observer, Unobserved},
+        select::{Selection, Selector},
     },
+    item::Section,
     provider::meter::Meter,
     tokens::{TokenCount, Weight},
 };
@@ -21,139 +27,154 @@ use std::{cell::RefCell, rc::Rc};
 const TRIES: u32 = 3;
 
 /// One request, with everything that does not depend on its budget.
-pub(crate) struct Planning<'p> {
-    pool: &'p Pool<'p>,
+pub(crate) struct Solver<'p, O = Unobserved> {
+    candidates: &'p Candidates<'p>,
     meter: &'p Meter,
     config: &'p Config,
-    /// What is asked about, where what decisions rest on is kept.
-    scope: Option<Scope>,
-    cases: RefCell<Vec<Rc<Case<'p>>>>,
+    observer: O,
+    /// Where it is solved for many budgets, the most tokens that any of them leaves.
+    up_to: Option<u64>,
+    scenarios: RefCell<Vec<Rc<Scenario<'p, O>>>>,
 }
 
-/// The sizes of a request's candidates with tool results sent in one way (rule S7).
-struct Case<'p> {
-    scale: Scale<'p>,
-    wanted: Wanted,
+/// What candidates cost, and what the sections could use, with tool results sent in one way (rule S7).
+pub(crate) struct Scenario<'p, O> {
+    pub(crate) costs: Costs<'p>,
+    pub(crate) demands: SectionDemands,
+    observer: O,
 }
 
-/// What is in, and what that rests on.
-pub(crate) struct Decided<'p> {
+/// One way of sending results that was tried, what was divided for it, and what was heard of the decisions about it.
+pub(crate) struct Trial<'p, O: Observer> {
+    pub(crate) scenario: Rc<Scenario<'p, O>>,
+    pub(crate) budgets: Budgets,
+    pub(crate) heard: O::Heard,
+}
+
+/// What is in at one budget.
+pub(crate) struct Solution<'p, O: Observer = Unobserved> {
     pub(crate) chosen: Selection,
-    budgets: Budgets,
     /// Every way of sending results that was tried, the last one taken.
-    tried: Vec<Tried<'p>>,
-    /// What there was to share out, and might be below nothing.
-    total: i128,
-    /// What of that everything takes that is in, the lines around documents included.
+    pub(crate) trials: Vec<Trial<'p, O>>,
+    /// What is available, and might be below zero; tokens.
+    pub(crate) available: i128,
+    /// What of that everything takes that is in, the wrapper around documents included; tokens.
     used: i128,
     withheld: u64,
 }
 
-/// One way of sending results, what was shared out for it, and what decisions about it rest on.
-struct Tried<'p> {
-    case: Rc<Case<'p>>,
-    budgets: Budgets,
-    trace: Trace,
-}
-
 /// A plan, and how it came about.
-pub(crate) struct Attempt<'p> {
+pub(crate) struct Attempt<'p, O: Observer = Unobserved> {
     pub(crate) plan: ContextPlan,
-    pub(crate) decided: Decided<'p>,
+    pub(crate) solution: Solution<'p, O>,
 }
 
-impl<'p> Planning<'p> {
-    pub(crate) fn new(pool: &'p Pool<'p>, meter: &'p Meter, config: &'p Config) -> Self {
-        Self { pool, meter, config, scope: None, cases: RefCell::default() }
+impl<'p> Solver<'p> {
+    pub(crate) fn new(candidates: &'p Candidates<'p>, meter: &'p Meter, config: &'p Config) -> Self {
+        Self { candidates, meter, config, observer: Unobserved, up_to: None, scenarios: RefCell::default() }
     }
 
-    /// The same, keeping what decisions rest on.
-    pub(crate) fn traced(self, scope: Scope) -> Self {
-        Self { scope: Some(scope), ..self }
+    /// For many budgets, of which none leaves more than `most` tokens; each decision is told to the observer.
+    pub(crate) fn observed<O: Observer + Clone>(self, observer: O, most: u64) -> Solver<'p, O> {
+        let Self { candidates, meter, config, .. } = self;
+        Solver { candidates, meter, config, observer, up_to: Some(most), scenarios: RefCell::default() }
     }
+}
 
+impl<'p, O: Observer + Clone> Solver<'p, O> {
     /// A plan whose prompt fits as a whole, joins and all, as far as that takes no more than so many attempts.
-    pub(crate) fn plan(&self, frame: &Frame<'_>) -> Result<Attempt<'p>, Error> {
-        let mut attempt = self.attempt(frame, 0)?;
+    pub(crate) fn plan(&self, context: &PlanContext<'_>) -> Result<Attempt<'p, O>, Error> {
+        let mut attempt = self.attempt(context, 0)?;
         for _ in 0..TRIES {
             let Some(withheld) = attempt.too_much() else { break };
-            attempt = self.attempt(frame, withheld)?; // N3, H5: what is known only now
+            attempt = self.attempt(context, withheld)?; // N3, H5: what is known only now
         }
         Ok(attempt)
     }
 
-    fn attempt(&self, frame: &Frame<'_>, withheld: u64) -> Result<Attempt<'p>, Error> {
-        let decided = self.decide(frame, frame.prompt_budget, withheld)?;
-        let scale = decided.scale();
-        let plan = assemble::plan(frame, self.pool, scale, self.meter, &decided.budgets, &decided.chosen)?; // O1, O2, N3, S6, H1-H4
-        Ok(Attempt { plan, decided })
+    /// From what is available to the plan: budget, select, assemble and conform to the provider.
+    fn attempt(&self, context: &PlanContext<'_>, withheld: u64) -> Result<Attempt<'p, O>, Error> {
+        let mut solution = self.solve(context, context.prompt_budget, withheld)?;
+        let trial = solution.taken();
+        let (scenario, budgets) = (Rc::clone(&trial.scenario), trial.budgets);
+        self.selector(&scenario).tell_why(&mut solution.chosen, &budgets)?;
+        let (candidates, costs) = (self.candidates, &scenario.costs);
+        let plan = assemble::plan(context, candidates, costs, self.meter, &budgets, &solution.chosen)?; // O1, O2, N3, S6, H1-H9
+        Ok(Attempt { plan, solution })
     }
 
     /// What is in for a prompt budget, less `withheld` tokens.
-    pub(crate) fn decide(&self, frame: &Frame<'_>, budget: u64, withheld: u64) -> Result<Decided<'p>, Error> {
-        let purse = self.purse(frame, budget, withheld);
-        let mut tried = self.share_out(purse)?; // B4, B5, S6, S7, N5
-        let last = tried.last().expect("one way of sending results at least");
-        let (case, budgets) = (Rc::clone(&last.case), last.budgets);
-        let total = purse.budget;
-        let purse = Purse { reserved: purse.reserved && !budgets.no_block, ..purse };
-        let chosen = select::choose(self.pool, &case.scale, &budgets, purse, self.config)?; // S2-S5, S8, S9, B6
-        for tried in &mut tried {
-            tried.trace = tried.case.scale.take_trace();
+    pub(crate) fn solve(
+        &self,
+        context: &PlanContext<'_>,
+        budget: u64,
+        withheld: u64,
+    ) -> Result<Solution<'p, O>, Error> {
+        let available = self.available(context, budget, withheld);
+        let mut trials = self.divide(available)?; // B4, B5, S6, S7, N5
+        let taken = &trials[trials.len() - 1];
+        let chosen = self.selector(&taken.scenario).choose(&taken.budgets)?; // S2-S5, S8, S9, B6
+        for trial in &mut trials {
+            trial.heard = trial.scenario.observer.take();
         }
-        let block = if chosen.has_documents() { i128::from(purse.block) } else { 0 };
+        let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
         let used = chosen.used() + block;
-        Ok(Decided { chosen, budgets, tried, total, used, withheld })
+        Ok(Solution { chosen, trials, available: available.tokens, used, withheld })
     }
 
-    /// The budgets, and the sizes they were made with: where tool results have to be shorter, with those.
-    fn share_out(&self, purse: Purse) -> Result<Vec<Tried<'p>>, Error> {
-        let supply = Supply {
-            total: u64::try_from(purse.budget.max(0)).unwrap_or(u64::MAX),
-            below: u64::try_from((-purse.budget).max(0)).unwrap_or(u64::MAX),
-            reserved: if purse.reserved { purse.block } else { 0 },
-            merge: if self.pool.merges_in_the_minimum() { purse.merge } else { 0 },
-        };
-        let mut results = Results::remembered(self.pool);
-        let mut tried = Vec::new();
+    /// The budgets, and the costs they were made with: where tool results have to be shorter, with those.
+    fn divide(&self, available: Available) -> Result<Vec<Trial<'p, O>>, Error> {
+        let mut results = Results::remembered(self.candidates);
+        let mut trials = Vec::new();
         loop {
-            let case = self.case(results, supply.total)?;
-            let budgets = case.wanted.divide(supply, self.config, &case.scale);
-            // What is clipped depends on every token there is; where it has to be, only the minimum is asked about.
-            let clips = self.scope.is_some() && budgets.overflow;
-            let shorter =
-                if clips { None } else { select::shorter_results(self.pool, &case.scale, &budgets)? };
-            tried.push(Tried { case, budgets, trace: Trace::default() });
+            let scenario = self.scenario(results, available.total())?;
+            let budgets = scenario.demands.divide(available, self.config, &scenario.observer);
+            // What is clipped depends on every token there is; for many budgets only the minimum is asked about there.
+            let clips = self.up_to.is_some() && budgets.overflow;
+            let shorter = if clips { None } else { self.selector(&scenario).shorter_results(&budgets)? };
+            let heard = scenario.observer.take();
+            trials.push(Trial { heard, scenario, budgets });
             match shorter {
                 Some(shorter) => results = shorter,
-                None => return Ok(tried),
+                None => return Ok(trials),
             }
         }
     }
 
-    /// The sizes with results sent like this, and what the sections want of `total`: found once for all totals that are
-    /// asked about.
-    fn case(&self, results: Results, total: u64) -> Result<Rc<Case<'p>>, Error> {
-        let known = self.cases.borrow().iter().find(|case| *case.scale.results() == results).cloned();
+    fn selector<'s>(&'s self, scenario: &'s Scenario<'p, O>) -> Selector<'s, O> {
+        Selector {
+            index: self.candidates.index(),
+            costs: &scenario.costs,
+            config: self.config,
+            observer: &scenario.observer,
+        }
+    }
+
+    /// The costs with results sent like this, and what the sections could use of `total`: found once for all budgets that
+    /// are asked about.
+    fn scenario(&self, results: Results, total: u64) -> Result<Rc<Scenario<'p, O>>, Error> {
+        let known = self.scenarios.borrow().iter().find(|one| *one.costs.results() == results).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
         let clipped = results.clips();
-        let scale = Scale::new(self.pool, self.meter, results).traced(self.scope);
-        let most = self.scope.map_or(total, |scope| scope.most);
-        let wanted = Wanted::of(most, self.config, self.pool, &scale)?;
-        let case = Rc::new(Case { scale, wanted });
+        let costs = Costs::new(self.candidates, self.meter, results).up_to(self.up_to);
+        let most = self.up_to.unwrap_or(total);
+        let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
+        let scenario = Rc::new(Scenario { costs, demands, observer: self.observer.clone() });
         if !clipped {
-            self.cases.borrow_mut().push(Rc::clone(&case));
+            self.scenarios.borrow_mut().push(Rc::clone(&scenario));
         }
-        Ok(case)
+        Ok(scenario)
     }
 
-    /// What a unit costs, counted no further than to `limit`.
-    pub(crate) fn cost(&self, unit: Unit, limit: u64) -> Result<TokenCount, Error> {
-        Ok(match self.case(Results::remembered(self.pool), limit)?.scale.weigh(unit, limit)? {
+    /// What a candidate costs, counted no further than to `limit` tokens.
+    pub(crate) fn cost(&self, id: CandidateId, limit: u64) -> Result<TokenCount, Error> {
+        let results = Results::remembered(self.candidates);
+        Ok(match self.scenario(results, limit)?.costs.weigh(id, limit)? {
             Weight::Exactly(n) => {
-                let messages = self.pool.members(unit).into_iter().map(|at| self.pool.log().message(at));
+                let log = self.candidates.log();
+                let messages = self.candidates.members(id).into_iter().map(|at| log.message(at));
                 let certainty =
                     messages.map(|message| self.meter.counted_message(message, n).certainty).max();
                 certainty.map_or_else(|| self.meter.counted(n), |certainty| TokenCount { n, certainty })
@@ -162,112 +183,58 @@ impl<'p> Planning<'p> {
         })
     }
 
-    /// The largest total, no more than `most`, up to which everything is decided as it was.
-    pub(crate) fn reach_up(&self, decided: &Decided<'_>, most: i128) -> i128 {
-        let holds = self.holds(decided, |trace| &trace.grows, |now, then| then - now);
-        let total = decided.total;
-        total + gallop((most - total).max(0), |step| holds(total + step))
+    pub(crate) fn config(&self) -> &'p Config {
+        self.config
     }
 
-    /// The smallest total, no less than `least`, down to which everything is decided as it was.
-    pub(crate) fn reach_down(&self, decided: &Decided<'_>, least: i128) -> i128 {
-        let holds = self.holds(decided, |trace| &trace.falls, |now, then| now - then);
-        let total = decided.total;
-        total - gallop((total - least).max(0), |step| holds(total - step))
-    }
-
-    /// Whether everything is decided alike at another total: no quantity moves as far as a decision bears.
-    fn holds<'d>(
-        &'d self,
-        decided: &'d Decided<'_>,
-        bears: fn(&Trace) -> &[u64; 6],
-        moved: fn(i128, i128) -> i128,
-    ) -> impl Fn(i128) -> bool + 'd {
-        let total = decided.total;
-        let now: Vec<[i128; 6]> =
-            decided.tried.iter().map(|tried| self.quantities(&tried.case, &tried.budgets, total)).collect();
-        move |at| {
-            decided.tried.iter().zip(&now).all(|(tried, now)| {
-                let then = self.quantities(&tried.case, &tried.budgets, at);
-                (0..now.len()).all(|q| moved(now[q], then[q]) < i128::from(bears(&tried.trace)[q]))
-            })
-        }
-    }
-
-    /// The numbers that decisions compare with, at another total.
-    fn quantities(&self, case: &Case<'_>, like: &Budgets, at: i128) -> [i128; 6] {
-        let to_share = u64::try_from((at - i128::from(like.kept)).max(0)).unwrap_or(u64::MAX);
-        let budgets = case.wanted.at(to_share, like, self.config);
-        Quantity::ALL.map(|quantity| match quantity {
-            Quantity::SystemPinned => i128::from(budgets.of(Section::SystemPinned)),
-            Quantity::Conversation => i128::from(budgets.of(Section::Conversation)),
-            Quantity::Rag => i128::from(budgets.of(Section::Rag)),
-            Quantity::LowMark => i128::from(select::low_mark(budgets.of(Section::Conversation), self.config)),
-            Quantity::Share => i128::from(select::share(&budgets)),
-            Quantity::LeftOver => at,
-        })
-    }
-
-    fn purse(&self, frame: &Frame<'_>, budget: u64, withheld: u64) -> Purse {
-        Purse {
-            budget: frame.total(budget) - i128::from(withheld),
+    fn available(&self, context: &PlanContext<'_>, budget: u64, withheld: u64) -> Available {
+        let index = self.candidates.index();
+        let merged = if index.state_comes_last { index.states() } else { 0 };
+        Available {
+            tokens: context.total(budget) - i128::from(withheld),
             block: self.meter.block(),
-            reserved: self.pool.competing_documents().next().is_some(),
-            merge: if self.pool.state_comes_last {
-                self.meter.saved_by_merging(Role::User) * self.pool.states()
-            } else {
-                0
-            },
+            reserves_block: index.competing_documents().next().is_some(),
+            merge: self.meter.saved_by_merging(Role::User) * merged,
             caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
         }
     }
 }
 
-impl Decided<'_> {
-    /// Whether it holds the minimum and nothing else, because that is too much.
-    pub(crate) fn is_minimal(&self) -> bool {
-        self.budgets.overflow
+impl<'p, O: Observer> Solution<'p, O> {
+    /// The trial that was taken.
+    fn taken(&self) -> &Trial<'p, O> {
+        &self.trials[self.trials.len() - 1]
     }
 
-    /// What is left of the total, to the token or less.
+    /// Whether it holds the minimum and nothing else, because that is too much.
+    pub(crate) fn is_minimal(&self) -> bool {
+        self.taken().budgets.overflow
+    }
+
+    /// What is left of what is available, to the token or less.
     pub(crate) fn left(&self) -> i128 {
-        self.total - self.used
+        self.available - self.used
     }
 
     /// Whether less was planned with than there is.
     pub(crate) fn withholds(&self) -> bool {
         self.withheld > 0
     }
-
-    pub(crate) fn scale(&self) -> &Scale<'_> {
-        &self.tried[self.tried.len() - 1].case.scale
-    }
 }
 
-impl Attempt<'_> {
+impl<O: Observer> Attempt<'_, O> {
     /// What to withhold next, where a prompt that holds more than the minimum is over its budget by what is known only
-    /// once it is put together: joins, and messages that the target demands (rules N3, H5).
+    /// once it is put together: joins, and messages that the provider requires (rules N3, H5).
     fn too_much(&self) -> Option<u64> {
         let excess = self.plan.overflow_tokens();
-        let supplied: u64 =
-            self.plan.included.iter().filter(|row| row.is_demanded()).map(|row| row.tokens.n).sum();
-        let withheld = self.decided.withheld;
-        (excess > 0 && !self.decided.is_minimal()).then(|| withheld.saturating_add(excess).max(supplied))
+        let supplied: u64 = self
+            .plan
+            .included
+            .iter()
+            .filter(|row| row.kind.is_required_by_provider())
+            .map(|row| row.tokens.n)
+            .sum();
+        let withheld = self.solution.withheld;
+        (excess > 0 && !self.solution.is_minimal()).then(|| withheld.saturating_add(excess).max(supplied))
     }
-}
-
-/// The largest number of steps, no more than `most`, so that every number up to it holds; what does not hold never does
-/// again further on.
-fn gallop(most: i128, holds: impl Fn(i128) -> bool) -> i128 {
-    let (mut good, mut step) = (0, 1);
-    while good < most && holds((good + step).min(most)) {
-        good = (good + step).min(most);
-        step *= 2;
-    }
-    let mut bad = (good + step).min(most + 1);
-    while bad - good > 1 {
-        let middle = good + (bad - good) / 2;
-        if holds(middle) { good = middle } else { bad = middle }
-    }
-    good
 }

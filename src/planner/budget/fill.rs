@@ -1,7 +1,7 @@
 //! Water-filling in whole numbers (rule B5): `budget = clamp(λ·share, minimum, demand)` with the one λ that makes the
 //! budgets sum to what there is. λ is a fraction here, so nothing is rounded before the end.
 
-use super::Pot;
+use super::SectionBudget;
 
 /// A fraction of tokens and shares.
 #[derive(Clone, Copy)]
@@ -11,83 +11,85 @@ struct Lambda {
 }
 
 /// Sets the budgets. The minimums fit into `total`, and no demand is below its minimum.
-pub(super) fn share_out(pots: &mut [Pot; 3], total: u64) {
-    // A pot without a share stays at its minimum: λ cannot lift it, only what is left over can.
-    let reachable = |pot: &Pot| if pot.share == 0 { pot.minimum } else { pot.demand };
-    let wanted: u128 = pots.iter().map(|pot| u128::from(reachable(pot))).sum();
+pub(super) fn share_out(sections: &mut [SectionBudget; 3], total: u64) {
+    // A section without a share stays at its minimum: λ cannot lift it, only what is left over can.
+    let reachable =
+        |section: &SectionBudget| if section.share == 0 { section.minimum } else { section.demand };
+    let wanted: u128 = sections.iter().map(|section| u128::from(reachable(section))).sum();
     let target = wanted.min(u128::from(total));
 
-    let lambda = highest_step_within(pots, target);
-    let free = |pot: &Pot| {
-        let level = u128::from(pot.share) * lambda.tokens;
-        u128::from(pot.minimum) * lambda.share <= level && level < u128::from(pot.demand) * lambda.share
+    let lambda = highest_step_within(sections, target);
+    let free = |section: &SectionBudget| {
+        let level = u128::from(section.share) * lambda.tokens;
+        u128::from(section.minimum) * lambda.share <= level
+            && level < u128::from(section.demand) * lambda.share
     };
-    let rises = pots.map(|pot| pot.share > 0 && free(&pot));
+    let rises = sections.map(|section| section.share > 0 && free(&section));
     let mut left = target;
-    for (pot, rises) in pots.iter_mut().zip(rises) {
+    for (section, rises) in sections.iter_mut().zip(rises) {
         if !rises {
-            pot.budget = level(pot, lambda);
-            left -= u128::from(pot.budget);
+            section.budget = level(section, lambda);
+            left -= u128::from(section.budget);
         }
     }
-    divide_among(pots, rises, left);
+    divide_among(sections, rises, left);
 }
 
-/// The largest λ at which some pot starts or stops rising and the budgets still sum to no more than `target`.
-fn highest_step_within(pots: &[Pot; 3], target: u128) -> Lambda {
+/// The largest λ at which some section starts or stops rising and the budgets still sum to no more than `target`.
+fn highest_step_within(sections: &[SectionBudget; 3], target: u128) -> Lambda {
     let zero = Lambda { tokens: 0, share: 1 };
-    let steps = pots.iter().filter(|pot| pot.share > 0).flat_map(|pot| {
-        [pot.minimum, pot.demand]
-            .map(|tokens| Lambda { tokens: u128::from(tokens), share: u128::from(pot.share) })
+    let steps = sections.iter().filter(|section| section.share > 0).flat_map(|section| {
+        [section.minimum, section.demand]
+            .map(|tokens| Lambda { tokens: u128::from(tokens), share: u128::from(section.share) })
     });
-    steps.filter(|step| scaled_sum(pots, *step) <= target * step.share).fold(zero, |best, step| {
+    steps.filter(|step| scaled_sum(sections, *step) <= target * step.share).fold(zero, |best, step| {
         let higher = step.tokens * best.share > best.tokens * step.share;
         if higher { step } else { best }
     })
 }
 
 /// The sum of the budgets at λ, times λ's denominator.
-fn scaled_sum(pots: &[Pot; 3], lambda: Lambda) -> u128 {
-    let scaled = |pot: &Pot| {
-        let least = u128::from(pot.minimum) * lambda.share;
-        let most = u128::from(pot.demand) * lambda.share;
-        (u128::from(pot.share) * lambda.tokens).clamp(least, most)
+fn scaled_sum(sections: &[SectionBudget; 3], lambda: Lambda) -> u128 {
+    let scaled = |section: &SectionBudget| {
+        let least = u128::from(section.minimum) * lambda.share;
+        let most = u128::from(section.demand) * lambda.share;
+        (u128::from(section.share) * lambda.tokens).clamp(least, most)
     };
-    pots.iter().map(scaled).sum()
+    sections.iter().map(scaled).sum()
 }
 
-/// The budget of a pot that λ holds at its minimum or its demand.
-fn level(pot: &Pot, lambda: Lambda) -> u64 {
-    let below = u128::from(pot.share) * lambda.tokens < u128::from(pot.demand) * lambda.share;
-    if pot.share == 0 || below { pot.minimum } else { pot.demand }
+/// The budget of a section that λ holds at its minimum or its demand.
+fn level(section: &SectionBudget, lambda: Lambda) -> u64 {
+    let below = u128::from(section.share) * lambda.tokens < u128::from(section.demand) * lambda.share;
+    if section.share == 0 || below { section.minimum } else { section.demand }
 }
 
 /// Divides what is left by share: whole tokens first, then what is missing, one each, to those with the most share for
 /// every token they would then have (Webster's method, which stays within a token of the share among three; ties in the
-/// order of the pots). So no pot has less when there is more to divide, as it would have by largest remainder.
-fn divide_among(pots: &mut [Pot; 3], rises: [bool; 3], left: u128) {
+/// order of the sections). So no section has less when there is more to divide, as it would have by largest remainder.
+fn divide_among(sections: &mut [SectionBudget; 3], rises: [bool; 3], left: u128) {
     let rising = |at: &usize| rises[*at];
-    let shares: u128 = (0..3).filter(rising).map(|at| u128::from(pots[at].share)).sum();
+    let shares: u128 = (0..3).filter(rising).map(|at| u128::from(sections[at].share)).sum();
     if shares == 0 {
         return;
     }
     let mut given = 0;
     let mut claims = Vec::new();
     for at in (0..3).filter(rising) {
-        let part = left * u128::from(pots[at].share);
+        let part = left * u128::from(sections[at].share);
         let whole = part / shares;
         given += whole;
-        pots[at].budget = u64::try_from(whole).unwrap_or(u64::MAX);
+        sections[at].budget = u64::try_from(whole).unwrap_or(u64::MAX);
         claims.push((whole, at));
     }
-    let share = |at: usize| u128::from(pots[at].share);
+    let share = |at: usize| u128::from(sections[at].share);
     // share / (whole + 1/2), the larger first.
     claims.sort_by(|(a, at), (b, bt)| {
         (share(*bt) * (2 * a + 1)).cmp(&(share(*at) * (2 * b + 1))).then(at.cmp(bt))
     });
     let missing = usize::try_from(left - given).unwrap_or(0);
     for (_, at) in claims.into_iter().take(missing) {
-        pots[at].budget += 1;
+        sections[at].budget += 1;
     }
 }
 
@@ -99,14 +101,19 @@ mod tests {
     /// Steps of λ in the search below.
     const FINE: u64 = 1 << 20;
 
-    fn pots(of: [(u16, u64, u64); 3]) -> [Pot; 3] {
-        of.map(|(share, minimum, demand)| Pot { share, minimum, demand, ..Pot::default() })
+    fn sections(of: [(u16, u64, u64); 3]) -> [SectionBudget; 3] {
+        of.map(|(share, minimum, demand)| SectionBudget {
+            share,
+            minimum,
+            demand,
+            ..SectionBudget::default()
+        })
     }
 
     fn budgets(of: [(u16, u64, u64); 3], total: u64) -> [u64; 3] {
-        let mut pots = pots(of);
-        share_out(&mut pots, total);
-        pots.map(|pot| pot.budget)
+        let mut sections = sections(of);
+        share_out(&mut sections, total);
+        sections.map(|section| section.budget)
     }
 
     #[test]

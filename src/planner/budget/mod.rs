@@ -1,21 +1,36 @@
 //! How much there is, and how it is shared (rules B1, B4, B5, S6).
+//!
+//! Three amounts follow from each other. The **prompt budget** is what the whole prompt may take (B1). What is sent in any
+//! case is taken from it: the declared tools and the reply header; the rest is [`Available`]. The sections divide that:
+//! each first gets its minimum, then grows with its share, and stops at what it could use (its demand) or at its cap. So
+//! what one section does not need goes to the others at once. [`fill`] finds that division exactly, in whole numbers.
+//!
+//! Invariants: the budgets of the sections never sum to more than there is to divide; where the minimums fit, every
+//! section gets at least its minimum; and no section gets less when there is one token more.
 
 use crate::{
     config::Config,
     error::{Error, Repr},
     item::Section,
     plan::BudgetSource,
-    planner::candidates::{Pool, Scale},
+    planner::{
+        candidates::{CandidateIndex, Costs},
+        observer::{BudgetVariable, Observer, compared},
+    },
     provider::model::{Limits, RequestLimits},
 };
 
-mod demand;
+mod available;
 mod fill;
+mod demand;
 pub(crate) mod remedies;
 
-/// What a section has to have, what it could use, and what it gets; tokens.
+pub(crate) use available::{Available, clamped};
+
+/// What one section has to have, what it could use, and what it gets; tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Pot {
+pub(crate) struct SectionBudget {
+    /// Per mille of what there is to divide.
     pub(crate) share: u16,
     pub(crate) cap: Option<u64>,
     pub(crate) minimum: u64,
@@ -23,22 +38,28 @@ pub(crate) struct Pot {
     pub(crate) budget: u64,
 }
 
-/// The three pots, in the order of [`Section::ALL`].
+impl SectionBudget {
+    /// What the section may hold beside its minimum: its cap, and never more than there is.
+    fn ceiling(&self, total: u64) -> u64 {
+        self.cap.unwrap_or(u64::MAX).min(total).max(self.minimum)
+    }
+}
+
+/// What each section gets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budgets {
-    pub(crate) pots: [Pot; 3],
+    /// In the order of [`Section::ALL`].
+    pub(crate) sections: [SectionBudget; 3],
+    /// What was divided. No wrapper is kept free where the minimums need its tokens.
+    pub(crate) available: Available,
+    /// What the minimums sum to.
+    pub(crate) minimum: u64,
     /// The minimums alone are too much: they are all there is in the plan (rule S6).
     pub(crate) overflow: bool,
-    /// What the minimums come to.
-    pub(crate) least: u64,
-    /// What there is to share.
-    pub(crate) total: u64,
-    /// What there is for the minimum alone, where that lets state be merged.
-    pub(crate) for_minimum: u64,
-    /// What is kept of the total for the documents' block.
-    pub(crate) kept: u64,
-    /// The block's reserve was needed for the minimums: no document can come in.
-    pub(crate) no_block: bool,
+    /// The minimums need what was kept free for the documents' wrapper: no document can come in.
+    no_documents: bool,
+    /// What merging state saves while there is nothing but the minimum.
+    merged_minimum: u64,
 }
 
 /// Tokens the prompt may take (rule B1), and what that number came from.
@@ -73,120 +94,141 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
     }
 }
 
-/// What there is to share out; tokens.
+/// What the sections have to have, and what they could use; tokens.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Supply {
-    /// All of it.
-    pub(crate) total: u64,
-    /// How far it is below nothing, where what is sent in any case is more than the budget.
-    pub(crate) below: u64,
-    /// What of it is kept for the documents' block.
-    pub(crate) reserved: u64,
-    /// What merging state saves while there is nothing but the minimum: no budget foresees it, but a minimum that fits
-    /// by it is no overflow.
-    pub(crate) merge: u64,
-}
-
-/// What the sections want: what they have to have, and what they could use of so much.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct SectionDemands {
     minimums: [u64; 3],
-    least: u64,
+    /// What the minimums sum to.
+    minimum: u64,
     demands: [u64; 3],
+    /// State is merged into the live question while there is nothing but the minimum.
+    merges: bool,
 }
 
-impl Wanted {
-    /// What the sections want of no more than `total` tokens.
+impl SectionDemands {
+    /// What the sections could use of no more than `total` tokens.
     ///
     /// # Errors
     ///
-    /// Whatever weighing the candidates runs into.
-    pub(crate) fn of(total: u64, config: &Config, pool: &Pool<'_>, scale: &Scale<'_>) -> Result<Self, Error> {
-        let minimums = minimums(pool, scale)?;
-        let least = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
-        let mut wanted = Self { minimums, least, demands: minimums };
-        if least <= total {
-            wanted.demands = demand::of(&wanted.pots(total, config), total, config, pool, scale)?;
+    /// Whatever counting the candidates runs into.
+    pub(crate) fn of(
+        total: u64,
+        config: &Config,
+        index: &CandidateIndex<'_>,
+        costs: &Costs<'_>,
+    ) -> Result<Self, Error> {
+        let mut minimums = [0u64; 3];
+        for (id, section, _) in index.minimum() {
+            let sum = &mut minimums[section as usize];
+            *sum = sum.saturating_add(costs.whole(id)?);
         }
-        Ok(wanted)
+        let minimum = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
+        let merges = index.merges_in_the_minimum();
+        let mut demands = Self { minimums, minimum, demands: minimums, merges };
+        if minimum <= total {
+            demands.demands = demand::of(&demands.sections(total, config), total, config, index, costs)?;
+        }
+        Ok(demands)
     }
 
-    /// The pots, each with what it could use of `total`, which is no more than what was asked about.
-    fn pots(&self, total: u64, config: &Config) -> [Pot; 3] {
+    /// The sections, each with what it could use of `total`, which is no more than what was asked about.
+    fn sections(&self, total: u64, config: &Config) -> [SectionBudget; 3] {
         Section::ALL.map(|section| {
             let options = config.sections.of(section);
             let minimum = self.minimums[section as usize];
-            let pot =
-                Pot { share: options.share, cap: options.cap, minimum, demand: minimum, budget: minimum };
-            let demand = self.demands[section as usize].min(ceiling(&pot, total)).max(minimum);
-            Pot { demand, ..pot }
+            let own = SectionBudget {
+                share: options.share,
+                cap: options.cap,
+                minimum,
+                demand: minimum,
+                budget: minimum,
+            };
+            let demand = self.demands[section as usize].min(own.ceiling(total)).max(minimum);
+            SectionBudget { demand, ..own }
         })
     }
 
-    /// Shares out what there is. The scale keeps what that rested on.
-    pub(crate) fn divide(&self, supply: Supply, config: &Config, scale: &Scale<'_>) -> Budgets {
-        let Supply { total, below, reserved, merge } = supply;
-        let least = self.least.saturating_sub(merge);
-        let fits = |total: u64, least: u64| {
-            scale.trace(|trace| trace.compared(total, least.saturating_add(below)));
-            least <= total
+    /// Divides what is available among the sections.
+    ///
+    /// No budget foresees what merging state saves, but a minimum that fits by it is no overflow.
+    pub(crate) fn divide(&self, available: Available, config: &Config, observer: &impl Observer) -> Budgets {
+        let merged_minimum = if self.merges { available.merge } else { 0 };
+        let (total, minimum) = (available.total(), self.minimum.saturating_sub(merged_minimum));
+        let fits = |minimum: u64| {
+            let least = minimum.saturating_add(available.missing());
+            compared(observer, BudgetVariable::Free, total, least);
+            minimum <= total
         };
-        // A minimum of nothing fits whatever is reserved.
-        let beside = |reserved: u64| if least == 0 { 0 } else { least.saturating_add(reserved) };
-        let no_block = reserved > 0 && !fits(total, beside(reserved));
-        let kept = if no_block { 0 } else { reserved };
-        let overflow = !fits(total, beside(kept));
-        let to_share = total.saturating_sub(kept);
-        let pots = self.pots(0, config);
-        let mut budgets =
-            Budgets { pots, overflow, least: self.least, total: to_share, for_minimum: 0, kept, no_block };
-        if self.least == 0 || fits(total, self.least.saturating_add(kept)) {
-            budgets.pots = self.shared_out(to_share, no_block, config);
-        }
-        budgets.for_minimum = to_share.saturating_add(merge);
-        budgets
-    }
-
-    /// The budgets of another total, where the same is decided about the minimum as in these budgets.
-    pub(crate) fn at(&self, total: u64, like: &Budgets, config: &Config) -> Budgets {
-        let mut budgets = Budgets { total, ..*like };
-        if self.least <= total {
-            budgets.pots = self.shared_out(total, like.no_block, config);
+        // A minimum of nothing fits whatever is kept free.
+        let beside = |reserved: u64| if minimum == 0 { 0 } else { minimum.saturating_add(reserved) };
+        let no_documents = available.reserved() > 0 && !fits(beside(available.reserved()));
+        let available = Available { reserves_block: available.reserves_block && !no_documents, ..available };
+        let overflow = !fits(beside(available.reserved()));
+        let sections = self.sections(0, config);
+        let budgets =
+            Budgets { sections, available, minimum: self.minimum, overflow, no_documents, merged_minimum };
+        if self.minimum == 0 || fits(self.minimum.saturating_add(available.reserved())) {
+            return self.divided(budgets, config);
         }
         budgets
     }
 
-    fn shared_out(&self, total: u64, no_block: bool, config: &Config) -> [Pot; 3] {
-        let mut pots = self.pots(total, config);
-        if no_block {
-            let rag = &mut pots[Section::Rag as usize];
+    /// The budgets at another total, where the same is decided about the minimum as in these budgets.
+    pub(crate) fn at(&self, tokens: i128, like: &Budgets, config: &Config) -> Budgets {
+        let budgets = Budgets { available: Available { tokens, ..like.available }, ..*like };
+        if self.minimum <= budgets.available.to_divide() { self.divided(budgets, config) } else { budgets }
+    }
+
+    fn divided(&self, budgets: Budgets, config: &Config) -> Budgets {
+        let total = budgets.available.to_divide();
+        let mut sections = self.sections(total, config);
+        if budgets.no_documents {
+            let rag = &mut sections[Section::Rag as usize];
             rag.demand = rag.minimum;
         }
-        fill::share_out(&mut pots, total);
-        pots
+        fill::share_out(&mut sections, total);
+        Budgets { sections, ..budgets }
     }
 }
 
 impl Budgets {
     /// What a section was given.
     pub(crate) fn of(&self, section: Section) -> u64 {
-        self.pots[section as usize].budget
+        self.sections[section as usize].budget
+    }
+
+    /// What there is for the minimum alone, where that lets state be merged.
+    pub(crate) fn for_the_minimum(&self) -> u64 {
+        self.available.to_divide().saturating_add(self.merged_minimum)
+    }
+
+    /// The low mark of the conversation's budget, to which its window is cut (rule S5).
+    pub(crate) fn low_mark(&self, config: &Config) -> u64 {
+        per_mille(self.of(Section::Conversation), config.conversation.low_mark)
+    }
+
+    /// What the documents' share holds, and no more than their budget (rule S5).
+    pub(crate) fn document_share(&self) -> u64 {
+        let documents = self.sections[Section::Rag as usize];
+        per_mille(self.available.to_divide(), documents.share).min(documents.budget)
+    }
+
+    /// What a budget variable is worth under these budgets.
+    pub(crate) fn value(&self, variable: BudgetVariable, config: &Config) -> i128 {
+        i128::from(match variable {
+            BudgetVariable::SystemPinned => self.of(Section::SystemPinned),
+            BudgetVariable::Conversation => self.of(Section::Conversation),
+            BudgetVariable::Rag => self.of(Section::Rag),
+            BudgetVariable::LowMark => self.low_mark(config),
+            BudgetVariable::DocumentShare => self.document_share(),
+            BudgetVariable::Free => return self.available.tokens,
+        })
     }
 }
 
-/// What a section may hold beside its minimum: its cap, and never more than there is.
-fn ceiling(pot: &Pot, total: u64) -> u64 {
-    pot.cap.unwrap_or(u64::MAX).min(total).max(pot.minimum)
-}
-
-/// What the minimum costs, by section.
-fn minimums(pool: &Pool<'_>, scale: &Scale<'_>) -> Result<[u64; 3], Error> {
-    let mut sums = [0u64; 3];
-    for (unit, section, _) in pool.minimum() {
-        let sum = &mut sums[section as usize];
-        *sum = sum.saturating_add(scale.whole(unit)?);
-    }
-    Ok(sums)
+fn per_mille(of: u64, part: u16) -> u64 {
+    let part = u128::from(of) * u128::from(part) / 1000;
+    u64::try_from(part).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

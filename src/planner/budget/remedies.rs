@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// How far a minimum is over its budget, and what that budget came from; tokens.
-pub(crate) struct Room {
+pub(crate) struct Shortfall {
     /// The budget that would do, and by how much that is more: in the provider's tokens.
     pub(crate) total: u64,
     pub(crate) over: u64,
@@ -18,10 +18,14 @@ pub(crate) struct Room {
 }
 
 /// Finds the changes: `pins` are the undroppable ones with their tokens, `longest` is an item with enough text to give.
-pub(crate) fn find(room: &Room, mut pins: Vec<(ItemId, u64)>, longest: Option<ItemId>) -> Vec<Remedy> {
-    let Room { total, excess, .. } = *room;
+pub(crate) fn find(
+    shortfall: &Shortfall,
+    mut pins: Vec<(ItemId, u64)>,
+    longest: Option<ItemId>,
+) -> Vec<Remedy> {
+    let Shortfall { total, excess, .. } = *shortfall;
     let mut remedies = vec![Remedy::RaiseBudget { to: total }];
-    remedies.extend(lower_completion(room));
+    remedies.extend(lower_completion(shortfall));
     pins.retain(|(_, tokens)| *tokens >= excess);
     pins.sort_by_key(|(_, tokens)| *tokens);
     remedies.extend(pins.into_iter().map(|(id, _)| Remedy::Unpin { id }));
@@ -30,10 +34,10 @@ pub(crate) fn find(room: &Room, mut pins: Vec<(ItemId, u64)>, longest: Option<It
 }
 
 /// The completion may shrink where it is what the budget was reduced by, and nothing else is in the way.
-fn lower_completion(room: &Room) -> Option<Remedy> {
-    let limits = room.limits;
-    let to = limits.max_completion.checked_sub(room.over).filter(|to| *to > 0)?;
-    let input = room.total.checked_add(limits.safety_buffer)?;
+fn lower_completion(shortfall: &Shortfall) -> Option<Remedy> {
+    let limits = shortfall.limits;
+    let to = limits.max_completion.checked_sub(shortfall.over).filter(|to| *to > 0)?;
+    let input = shortfall.total.checked_add(limits.safety_buffer)?;
     let fits = limits.max_input.is_none_or(|most| input <= most);
-    (room.source == BudgetSource::ContextLen && fits).then_some(Remedy::LowerCompletion { to })
+    (shortfall.source == BudgetSource::ContextLen && fits).then_some(Remedy::LowerCompletion { to })
 }

@@ -1,14 +1,18 @@
-//! Who may come in, and in which order. [`Pool`] holds the bodies; selection sees handles and weights only.
+//! What may go into a prompt: required texts, pins, messages, documents, and what has expired among them.
+//!
+//! [`Candidates`] holds the texts, and hands out [`CandidateIndex`] and [`Costs`], which hold none: selection works on
+//! those two. A candidate is gathered without being counted; [`Costs`] counts it when a decision needs it, and no
+//! further than the decision needs (rule N5).
 
 use crate::{
     config::{Config, ToolResults},
-    conversation::{Conversation, Place},
+    conversation::{Conversation, ExchangeIndex, TurnIndex},
     error::Error,
-    item::{ItemId, RagItem, Section, Source, Ttl},
+    item::{ItemId, RagItem, Source, Ttl},
     message::{Message, Role},
     plan::{
         anchor::{Anchor, Steady},
-        reason::{ExcludedReason, IncludedReason, PolicyRule},
+        reason::{ExcludedReason, PolicyRule},
     },
     planner::{
         expiry::{Expiry, Fate},
@@ -17,108 +21,63 @@ use crate::{
     },
     provider::{conform::Standing, meter::Meter, wording},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+mod id;
 mod documents;
 mod pins;
-mod shelf;
 mod summaries;
-mod trace;
+mod index;
+mod said;
 mod results;
-mod scale;
+mod size_index;
+mod costs;
 mod sizes;
-mod traced;
+mod shorten;
 
+pub(crate) use costs::Costs;
 pub(crate) use documents::Document;
+pub(crate) use id::{CandidateId, Rank, Slot};
+pub(crate) use index::CandidateIndex;
 pub(crate) use pins::Pin;
 pub(crate) use results::{Results, Shortened};
-pub(crate) use scale::Scale;
 #[cfg(test)]
-pub(crate) use shelf::Shelf;
+pub(crate) use size_index::SizeIndex;
 pub(crate) use sizes::{List, Sizes};
 use summaries::Summary;
-pub(crate) use trace::{Basis, Quantity, Trace};
-pub(crate) use traced::Scope;
-
-/// A handle on a candidate: a number, no text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Unit {
-    /// A system text, or a leading system message.
-    System(u32),
-    Focus,
-    State(u32),
-    Note(u32),
-    /// The summary of this place among those that are sent.
-    Summary(u32),
-    /// The user message that heads this turn.
-    Head(u32),
-    /// The exchange of this number.
-    Exchange(u32),
-    /// The document of this rank. Documents order last: the kept ones are the end of a map.
-    Document(u32),
-}
-
-impl Unit {
-    /// What a message of the conversation belongs to; nothing where it leads.
-    pub(crate) fn of(place: Place) -> Option<Self> {
-        match place {
-            Place::Leading | Place::Archived => None,
-            Place::Head(turn) => Some(Self::Head(turn)),
-            Place::Exchange(at) => Some(Self::Exchange(at)),
-        }
-    }
-}
 
 /// Every candidate of one request, in the orders in which they are offered.
-pub(crate) struct Pool<'a> {
+pub(crate) struct Candidates<'a> {
     log: &'a Conversation,
     request: &'a PlanRequest<'a>,
     config: &'a Config,
     expiry: Expiry<'a>,
     system: Vec<(ItemId, Message)>,
     state: Vec<(ItemId, Message)>,
-    /// The summaries that stand for archived messages, each with its place in the prompt.
+    /// The summaries that are sent, in prompt order.
     summaries: Vec<Summary>,
     focus: Option<Message>,
-    documents: Vec<Document>,
-    /// The ranks of those that nothing keeps out before it is weighed: they compete, in this order.
-    competing: Vec<u32>,
-    /// How many of the documents, from the first, are the set that stays while the live question does (rule S5).
-    pub(crate) steady_documents: Option<u32>,
-    /// Where the last prompt's window started, if that still holds (rule S5).
-    pub(crate) window_start: Option<Unit>,
+    /// Ids, order, pins and turns: what selection sees of all this.
+    index: CandidateIndex<'a>,
     /// Why the last prompt's window is not continued, where there was one.
     pub(crate) lost_window: Option<&'static str>,
     /// The first turn of what the model is still at: the live turn, and those before it while nothing stands between
     /// their results and the next user message. What it thought there goes back with it.
-    live_from: u32,
-    /// State stands at the end of the prompt; otherwise before the live question (rule O1).
-    pub(crate) state_comes_last: bool,
+    live_from: TurnIndex,
     /// Results before this position were sent as stubs (rule S7).
     cleared_before: Option<u32>,
     /// The exchange whose results the conversation still waits for.
-    pub(crate) open: Option<u32>,
-    /// System texts, focus hint and state (rule S1).
-    pub(crate) required_system: Vec<Unit>,
-    /// The live question and the open exchange, or what stands in for them.
-    pub(crate) required_conversation: Vec<Unit>,
-    /// In the order of rule S2.
-    pub(crate) pins: Vec<Pin>,
-    pins_are_notes: bool,
-    /// For each pinned exchange, the user message it brings.
-    brought: BTreeMap<Unit, Option<Unit>>,
-    /// Pins that expired or can never be sent.
-    pub(crate) dead_pins: BTreeMap<Unit, ExcludedReason>,
+    pub(crate) open: Option<ExchangeIndex>,
     /// System texts and state with nothing in them.
     pub(crate) empty_texts: Vec<(ItemId, Source)>,
-    /// Leading system messages with nothing in them.
+    /// Leading system messages with nothing in them, by position.
     pub(crate) empty_leading: Vec<u32>,
 }
 
 /// The focus hint's id.
 const FOCUS: &str = "focus";
 
-impl<'a> Pool<'a> {
+impl<'a> Candidates<'a> {
     /// Gathers the candidates: required items, pins and documents in order. The conversation itself is not walked.
     ///
     /// # Errors
@@ -133,51 +92,71 @@ impl<'a> Pool<'a> {
     ) -> Result<Self, Error> {
         let log = request.log;
         let expiry = Expiry::new(log, config.ttl.policy);
-        let (documents, steady_documents) =
+        let (documents, kept_documents) =
             documents::in_order(&request.rag, steady.rag, &config.rag, &expiry, meter)?;
-        let mut pool = Self {
-            log,
-            request,
-            config,
-            competing: documents
-                .iter()
-                .zip(0..)
-                .filter(|(one, _)| one.out.is_none())
-                .map(|(_, rank)| rank)
-                .collect(),
-            documents,
-            steady_documents,
-            window_start: None,
-            lost_window: steady.lost,
-            live_from: log.turns().worked_on_from(),
-            state_comes_last: meter.recipient().takes_state_last(),
-            cleared_before: steady.cleared_before.and_then(|id| log.position_of(id)),
-            expiry,
-            system: Vec::new(),
-            state: Vec::new(),
-            summaries: summaries::of(log),
-            focus: request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus),
-            open: log.open_exchange(),
+        let summaries = summaries::of(log);
+        let index = CandidateIndex {
+            turns: log.turns(),
             required_system: Vec::new(),
             required_conversation: Vec::new(),
             pins: Vec::new(),
             pins_are_notes: true,
             brought: BTreeMap::new(),
             dead_pins: BTreeMap::new(),
+            competing: (0..)
+                .map(Rank::new)
+                .zip(&documents)
+                .filter(|(_, one)| one.out.is_none())
+                .map(|(rank, _)| rank)
+                .collect(),
+            documents,
+            kept_documents,
+            window_start: None,
+            live_turn: log.live_turn(),
+            states: 0,
+            state_comes_last: meter.recipient().takes_state_last(),
+            summary_follows_the_question: summaries::follow_the_question(&summaries, log),
+            clears_results: config.conversation.tool_results == ToolResults::Clear,
+        };
+        let mut candidates = Self {
+            log,
+            request,
+            config,
+            expiry,
+            system: Vec::new(),
+            state: Vec::new(),
+            summaries,
+            focus: request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus),
+            index,
+            lost_window: steady.lost,
+            live_from: log.turns().worked_on_from(),
+            cleared_before: steady.cleared_before.and_then(|id| log.position_of(id)),
+            open: log.open_exchange(),
             empty_texts: Vec::new(),
             empty_leading: Vec::new(),
         };
-        let start = steady.window_start.and_then(|id| log.position_of(id));
-        pool.window_start = start.and_then(|position| pool.survivor(position));
-        let archived = start.is_some_and(|position| log.view().archived(position).is_some());
-        if steady.window_start.is_some() && pool.window_start.is_none() && !archived {
-            pool.lost_window = Some("its start is not in this conversation");
+        candidates.go_on_from(steady.window_start);
+        candidates.check_ids(&[])?;
+        candidates.require_system();
+        candidates.require_conversation()?;
+        candidates.order_pins()?;
+        Ok(candidates)
+    }
+
+    /// The window of the last prompt starts at a message; where that is gone, the window is lost (rule S5).
+    fn go_on_from(&mut self, window_start: Option<&ItemId>) {
+        let Some(id) = window_start else { return };
+        let start = self.log.position_of(id);
+        self.index.window_start = start.and_then(|position| self.survivor(position));
+        let archived = start.is_some_and(|position| self.log.view().archived(position).is_some());
+        if self.index.window_start.is_none() && !archived {
+            self.lost_window = Some("its start is not in this conversation");
         }
-        pool.check_ids(&[])?;
-        pool.require_system();
-        pool.require_conversation()?;
-        pool.order_pins()?;
-        Ok(pool)
+    }
+
+    /// What selection may see of the candidates: no text.
+    pub(crate) fn index(&self) -> &CandidateIndex<'a> {
+        &self.index
     }
 
     /// Fails on an id that is used twice among the log, focus hint, state and made-up results (rule O5).
@@ -188,38 +167,6 @@ impl<'a> Pool<'a> {
         let made_up = made_up.iter().map(|id| (id, "a made-up result"));
         let summaries = self.summary_ids().map(|id| (id, "a summary"));
         self.log.check_ids(focus.chain(state).chain(summaries).chain(made_up))
-    }
-
-    /// What is in whatever happens, each unit once: who pays for it, and why (rules S1, S2, S6).
-    pub(crate) fn minimum(&self) -> Vec<(Unit, Section, IncludedReason)> {
-        let why = |unit: &Unit| match unit {
-            Unit::Summary(_) => IncludedReason::Summary,
-            _ => IncludedReason::Required,
-        };
-        let required = |section| move |unit: &Unit| (*unit, section, why(unit));
-        let conversation = self.required_conversation.iter().map(required(Section::Conversation));
-        let system = self.required_system.iter().map(required(Section::SystemPinned));
-        let pins = self.pins.iter().filter(|pin| pin.undroppable);
-        let pinned = pins
-            .flat_map(|pin| [Some(pin.unit), pin.brings])
-            .flatten()
-            .map(|unit| (unit, Section::SystemPinned, IncludedReason::Pinned));
-        let mut seen = BTreeSet::new();
-        conversation.chain(system).chain(pinned).filter(|(unit, ..)| seen.insert(*unit)).collect()
-    }
-
-    /// Whether state would be merged into the live question if there were nothing but the minimum (rule O1).
-    pub(crate) fn merges_in_the_minimum(&self) -> bool {
-        if !self.state_comes_last {
-            return false;
-        }
-        let Some(Unit::Head(live)) = self.live_question() else { return false };
-        if self.summary_follows_the_question() {
-            return false;
-        }
-        let exchanges = self.log.turns().exchanges(live);
-        let follows = |unit: Unit| matches!(unit, Unit::Exchange(at) if exchanges.contains(&at));
-        !self.minimum().into_iter().any(|(unit, ..)| follows(unit))
     }
 
     /// What the whole prompt rests on, paid by `system_pinned` (rule S1).
@@ -247,10 +194,11 @@ impl<'a> Pool<'a> {
                 self.state.push((id.clone(), Message::user(wording::state(id.as_str(), text))));
             }
         }
-        self.required_system = (0..self.system.len() as u32)
-            .map(Unit::System)
-            .chain(self.focus.iter().map(|_| Unit::Focus))
-            .chain((0..self.state.len() as u32).map(Unit::State))
+        self.index.states = self.state.len() as u64;
+        self.index.required_system = (0..self.system.len() as u32)
+            .map(CandidateId::System)
+            .chain(self.focus.iter().map(|_| CandidateId::Focus))
+            .chain((0..self.state.len() as u32).map(CandidateId::State))
             .collect();
     }
 
@@ -262,40 +210,40 @@ impl<'a> Pool<'a> {
             let active = |head: &u32| self.log.view().archived(*head).is_none();
             let head = placed.head.filter(active).and_then(|head| self.unit_of(head));
             required.extend(head.filter(|head| !required.contains(head)));
-            required.push(Unit::Summary(at));
+            required.push(CandidateId::Summary(at));
         }
-        self.required_conversation = required;
+        self.index.required_conversation = required;
         Ok(())
     }
 
     /// The live question and the open exchange, or what stands in for them.
-    fn live_units(&self) -> Result<Vec<Unit>, Error> {
+    fn live_units(&self) -> Result<Vec<CandidateId>, Error> {
         let turns = self.log.turns();
         let Some(live) = self.log.live_turn() else { return Ok(Vec::new()) };
         let repair = self.config.conversation.repair;
-        let sound = |at: &u32| match repair::refused(self.log, turns.exchange(*at), repair) {
+        let sound = |at: &ExchangeIndex| match repair::refused(self.log, turns.exchange(*at), repair) {
             Ok(refusal) => refusal.is_none().then_some(Ok(*at)),
             Err(error) => Some(Err(error)),
         };
-        let mut required: Vec<Unit> = Vec::new();
+        let mut required: Vec<CandidateId> = Vec::new();
         match turns.head(live) {
-            Some(_) => required.push(Unit::Head(live)),
+            Some(_) => required.push(CandidateId::Head(live)),
             None => {
-                let newest = turns.exchanges(live).rev().find_map(|at| sound(&at));
-                required.extend(newest.transpose()?.map(Unit::Exchange));
+                let newest = ExchangeIndex::each(turns.exchanges(live)).rev().find_map(|at| sound(&at));
+                required.extend(newest.transpose()?.map(CandidateId::Exchange));
             }
         }
-        let open = self.open.as_ref().and_then(sound).transpose()?.map(Unit::Exchange);
+        let open = self.open.as_ref().and_then(sound).transpose()?.map(CandidateId::Exchange);
         required.extend(open.filter(|open| required.first() != Some(open)));
         Ok(required)
     }
 
     /// A turn's user message, unless it has expired.
-    fn live_head(&self, turn: u32) -> Option<Unit> {
+    fn live_head(&self, turn: TurnIndex) -> Option<CandidateId> {
         self.log.turns().head(turn)?;
-        let unit = Unit::Head(turn);
-        let dead = matches!(self.expiry.messages(&self.members(unit)), Fate::Out(_));
-        (self.required_conversation.contains(&unit) || !dead).then_some(unit)
+        let id = CandidateId::Head(turn);
+        let dead = matches!(self.expiry.messages(&self.members(id)), Fate::Out(_));
+        (self.index.required_conversation.contains(&id) || !dead).then_some(id)
     }
 
     fn is_pinned(&self, members: &[u32]) -> bool {
@@ -304,16 +252,18 @@ impl<'a> Pool<'a> {
     }
 
     /// What becomes of a message or exchange that the walk examines, before it is weighed.
-    pub(crate) fn fate(&self, unit: Unit) -> Result<Fate, Error> {
-        let (at, members) = match unit {
-            Unit::Note(at) => return Ok(self.expiry.note(&self.log.notes()[at as usize].item.id)),
-            Unit::Document(rank) => {
+    pub(crate) fn fate(&self, id: CandidateId) -> Result<Fate, Error> {
+        let (at, members) = match id {
+            CandidateId::Note(at) => return Ok(self.expiry.note(&self.log.notes()[at as usize].item.id)),
+            CandidateId::Document(rank) => {
                 let item = self.document(rank);
                 return Ok(self.expiry.document(&item.id, item.ttl));
             }
-            Unit::System(_) | Unit::Focus | Unit::State(_) | Unit::Summary(_) => return Ok(Fate::Lives),
-            Unit::Head(_) => (None, self.members(unit)),
-            Unit::Exchange(at) => (Some(at), self.members(unit)),
+            CandidateId::System(_) | CandidateId::Focus | CandidateId::State(_) | CandidateId::Summary(_) => {
+                return Ok(Fate::Lives);
+            }
+            CandidateId::Head(_) => (None, self.members(id)),
+            CandidateId::Exchange(at) => (Some(at), self.members(id)),
         };
         if let Some(at) = at {
             let exchange = self.log.turns().exchange(at);
@@ -322,7 +272,7 @@ impl<'a> Pool<'a> {
                 return Ok(Fate::Out(ExcludedReason::Policy(rule)));
             }
         }
-        if self.required_conversation.contains(&unit) {
+        if self.index.required_conversation.contains(&id) {
             return Ok(Fate::Lives);
         }
         if let Some(by) = self.archived(&members) {
@@ -333,65 +283,42 @@ impl<'a> Pool<'a> {
             let turn = self.log.turns().turn_of(at);
             let head = self.log.turns().head(turn);
             if head.is_some() && self.live_head(turn).is_none() && !self.is_pinned(&members) {
-                return self.fate(Unit::Head(turn));
+                return self.fate(CandidateId::Head(turn));
             }
         }
         Ok(own)
     }
 
     /// The positions of the messages that a unit stands for.
-    pub(crate) fn members(&self, unit: Unit) -> Vec<u32> {
+    pub(crate) fn members(&self, id: CandidateId) -> Vec<u32> {
         let turns = self.log.turns();
-        match unit {
-            Unit::Head(turn) => turns.head_members(turn),
-            Unit::Exchange(at) => turns.exchange(at).members(),
+        match id {
+            CandidateId::Head(turn) => turns.head_members(turn),
+            CandidateId::Exchange(at) => turns.exchange(at).members(),
             _ => Vec::new(),
         }
     }
 
     /// Where the messages of a unit stand: what a target takes of them depends on that.
-    pub(crate) fn standing(&self, unit: Unit) -> Standing {
-        let turn = match unit {
-            Unit::Head(turn) => turn,
-            Unit::Exchange(at) => self.log.turns().turn_of(at),
-            Unit::State(_) | Unit::Document(_) => return Standing::Live,
-            Unit::System(_) | Unit::Focus | Unit::Note(_) => return Standing::Head,
-            Unit::Summary(_) => return Standing::Past,
+    pub(crate) fn standing(&self, id: CandidateId) -> Standing {
+        let turn = match id {
+            CandidateId::Head(turn) => turn,
+            CandidateId::Exchange(at) => self.log.turns().turn_of(at),
+            CandidateId::State(_) | CandidateId::Document(_) => return Standing::Live,
+            CandidateId::System(_) | CandidateId::Focus | CandidateId::Note(_) => return Standing::Head,
+            CandidateId::Summary(_) => return Standing::Past,
         };
         if turn >= self.live_from { Standing::Live } else { Standing::Past }
     }
 
-    /// A user message with calls, or a result of one, as the text of the user that it is sent as (rule H9).
-    pub(crate) fn as_text_of_the_user(&self, position: u32) -> Option<Message> {
-        let turns = self.log.turns();
-        let Place::Head(turn) = turns.place_of(position) else { return None };
-        if !turns.head_calls(turn) {
-            return None;
-        }
-        let head = self.log.message(turns.head(turn)?);
-        let calls = head.tool_calls();
-        let number = |nth: usize| (calls.len() > 1).then_some(nth + 1);
-        if turns.head(turn) == Some(position) {
-            return Some(head.with_calls_as_texts(|nth, call| wording::user_call(call, number(nth))));
-        }
-        let result = self.log.message(position);
-        let nth = turns.head_call(turn, position).and_then(number);
-        Some(result.as_a_users(|text| wording::user_result(text, result.is_failed(), nth)))
-    }
-
-    /// The same for a message of the log.
+    /// Where a message of the log stands.
     pub(crate) fn standing_of(&self, position: u32) -> Standing {
         self.unit_of(position).map_or(Standing::Head, |unit| self.standing(unit))
     }
 
-    /// The user message that a pin brings, for a unit that is one.
-    pub(crate) fn brought_by(&self, unit: Unit) -> Option<Unit> {
-        self.brought.get(&unit).copied().flatten()
-    }
-
     /// The unit that a message of the conversation belongs to.
-    pub(crate) fn unit_of(&self, position: u32) -> Option<Unit> {
-        Unit::of(self.log.turns().place_of(position))
+    pub(crate) fn unit_of(&self, position: u32) -> Option<CandidateId> {
+        CandidateId::of(self.log.turns().place_of(position))
     }
 
     pub(crate) fn log(&self) -> &'a Conversation {
@@ -408,7 +335,7 @@ impl<'a> Pool<'a> {
     }
 
     /// What the message at a position belongs to, or the first one after it that is still sent.
-    fn survivor(&self, position: u32) -> Option<Unit> {
+    fn survivor(&self, position: u32) -> Option<CandidateId> {
         let mut at = self.log.turns().survivor(position)?;
         while self.log.view().archived(at).is_some() {
             at = self.log.turns().survivor(at + 1)?;
@@ -417,10 +344,10 @@ impl<'a> Pool<'a> {
     }
 
     /// Where a unit of the conversation stands in the prompt.
-    pub(crate) fn order_of(&self, unit: Unit) -> Option<(u32, u8, u32)> {
-        match unit {
-            Unit::Summary(at) => Some(self.summaries[at as usize].order),
-            Unit::Exchange(at) => Some(self.log.order_of(self.log.turns().exchange(at).at)),
+    pub(crate) fn order_of(&self, id: CandidateId) -> Option<(u32, u8, u32)> {
+        match id {
+            CandidateId::Summary(at) => Some(self.summaries[at as usize].order),
+            CandidateId::Exchange(at) => Some(self.log.order_of(self.log.turns().exchange(at).at)),
             other => self.members(other).first().map(|position| self.log.order_of(*position)),
         }
     }
@@ -447,70 +374,12 @@ impl<'a> Pool<'a> {
         &self.state[at as usize]
     }
 
-    pub(crate) fn states(&self) -> u64 {
-        self.state.len() as u64
-    }
-
     pub(crate) fn focus(&self) -> Option<(ItemId, &Message)> {
         self.focus.as_ref().map(|focus| (FOCUS.into(), focus))
     }
 
-    pub(crate) fn documents(&self) -> &[Document] {
-        &self.documents
-    }
-
-    /// Whether a unit comes in by the walk of rules S4 and S5 alone, once all that is newer is in: where nothing else takes
-    /// what is left over, or gives it back.
-    pub(crate) fn is_a_goal(&self, unit: Unit) -> bool {
-        let walked = matches!(unit, Unit::Head(_) | Unit::Exchange(_));
-        let alone =
-            self.competing.is_empty() && self.state.is_empty() && self.pins.iter().all(|pin| pin.undroppable);
-        let required = self.minimum().into_iter().any(|(one, ..)| one == unit);
-        walked && alone && !required
-    }
-
-    /// Whether all pins are notes, so that each is weighed for itself and none brings anything along.
-    pub(crate) fn pins_are_notes(&self) -> bool {
-        self.pins_are_notes
-    }
-
-    /// How many documents compete when the set of the last prompt is no matter.
-    pub(crate) fn places(&self) -> u32 {
-        self.competing.len() as u32
-    }
-
-    /// The rank of the document at this place among those that compete.
-    pub(crate) fn rank_at(&self, place: u32) -> u32 {
-        self.competing[place as usize]
-    }
-
-    /// The documents that compete: those that stay while the live question does, or all.
-    pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Unit, &Document)> {
-        let competing = self.steady_documents.unwrap_or(u32::MAX) as usize;
-        let documents = self.documents.iter().zip(0..).take(competing);
-        documents
-            .filter(|(document, _)| document.out.is_none())
-            .map(|(document, rank)| (Unit::Document(rank), document))
-    }
-
-    pub(crate) fn document(&self, rank: u32) -> &'a RagItem {
-        &self.request.rag[self.documents[rank as usize].at]
-    }
-
-    /// The turn that this request is about.
-    pub(crate) fn live_turn(&self) -> Option<u32> {
-        self.log.live_turn()
-    }
-
-    /// Whether a live question is there at all, for state to be merged into.
-    pub(crate) fn live_question(&self) -> Option<Unit> {
-        let live = self.live_turn()?;
-        self.log.turns().head(live).map(|_| Unit::Head(live))
-    }
-
-    /// Whether old tool results are to be cleared (rule S7).
-    pub(crate) fn clears_results(&self) -> bool {
-        self.config.conversation.tool_results == ToolResults::Clear
+    pub(crate) fn document(&self, rank: Rank) -> &'a RagItem {
+        &self.request.rag[self.index.document(rank).at]
     }
 
     /// The live question's id.

@@ -1,6 +1,6 @@
 //! Pins in the order of rule S2.
 
-use super::{Pool, Unit};
+use super::{CandidateId, Candidates};
 use crate::{
     error::Error,
     item::{ItemId, Priority, Ttl},
@@ -12,9 +12,9 @@ use std::{cmp::Reverse, collections::BTreeMap};
 /// A pin that is alive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pin {
-    pub(crate) unit: Unit,
+    pub(crate) id: CandidateId,
     /// The user message that comes with it (rule S3).
-    pub(crate) brings: Option<Unit>,
+    pub(crate) brings: Option<CandidateId>,
     pub(crate) priority: Priority,
     /// Never dropped (rule S2).
     pub(crate) undroppable: bool,
@@ -22,19 +22,19 @@ pub(crate) struct Pin {
     place: (u32, bool, u32),
 }
 
-impl Pool<'_> {
+impl Candidates<'_> {
     /// Notes and pinned exchanges in the order of rule S2: priority, then newest first.
     pub(super) fn order_pins(&mut self) -> Result<(), Error> {
         for (at, note) in self.log.notes().iter().enumerate() {
-            let unit = Unit::Note(at as u32);
+            let unit = CandidateId::Note(at as u32);
             if note.message.is_empty() {
-                self.dead_pins.insert(unit, Self::empty_message());
+                self.index.dead_pins.insert(unit, Self::empty_message());
                 continue;
             }
             match self.expiry.note(&note.item.id) {
-                Fate::Out(reason) => drop(self.dead_pins.insert(unit, reason)),
-                Fate::Lives | Fate::Asks(_) => self.pins.push(Pin {
-                    unit,
+                Fate::Out(reason) => drop(self.index.dead_pins.insert(unit, reason)),
+                Fate::Lives | Fate::Asks(_) => self.index.pins.push(Pin {
+                    id: unit,
                     brings: None,
                     priority: note.item.priority,
                     undroppable: self.ttl_of(&note.item.id) == Some(Ttl::Unlimited),
@@ -42,10 +42,10 @@ impl Pool<'_> {
                 }),
             }
         }
-        let mut pinned: BTreeMap<Unit, Priority> = BTreeMap::new();
+        let mut pinned: BTreeMap<CandidateId, Priority> = BTreeMap::new();
         for (position, priority) in self.log.pins() {
             let Some(unit) = self.unit_of(*position) else { continue };
-            if !self.required_conversation.contains(&unit) {
+            if !self.index.required_conversation.contains(&unit) {
                 let held = pinned.entry(unit).or_insert(*priority);
                 *held = (*held).min(*priority);
             }
@@ -53,16 +53,16 @@ impl Pool<'_> {
         for (unit, priority) in pinned {
             self.order_pinned_message(unit, priority)?;
         }
-        self.pins_are_notes = self.pins.iter().all(|pin| matches!(pin.unit, Unit::Note(_)));
-        self.brought = self.pins.iter().map(|pin| (pin.unit, pin.brings)).collect();
-        self.pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
+        self.index.pins_are_notes = self.index.pins.iter().all(|pin| matches!(pin.id, CandidateId::Note(_)));
+        self.index.brought = self.index.pins.iter().map(|pin| (pin.id, pin.brings)).collect();
+        self.index.pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
         Ok(())
     }
 
-    fn order_pinned_message(&mut self, unit: Unit, priority: Priority) -> Result<(), Error> {
+    fn order_pinned_message(&mut self, unit: CandidateId, priority: Priority) -> Result<(), Error> {
         let members = self.members(unit);
         let refused = match unit {
-            Unit::Exchange(at) => {
+            CandidateId::Exchange(at) => {
                 let exchange = self.log.turns().exchange(at);
                 repair::refused(self.log, exchange, self.config.conversation.repair)?
             }
@@ -73,15 +73,15 @@ impl Pool<'_> {
             None => self.expiry.messages(&members),
         };
         if let Fate::Out(reason) = fate {
-            self.dead_pins.insert(unit, reason);
+            self.index.dead_pins.insert(unit, reason);
             return Ok(());
         }
         let undroppable = self.undroppable(&members).next().is_some();
         let brings = match unit {
-            Unit::Exchange(at) => self.live_head(self.log.turns().turn_of(at)),
+            CandidateId::Exchange(at) => self.live_head(self.log.turns().turn_of(at)),
             _ => None,
         };
-        self.pins.push(Pin { unit, brings, priority, undroppable, place: (members[0], true, 0) });
+        self.index.pins.push(Pin { id: unit, brings, priority, undroppable, place: (members[0], true, 0) });
         Ok(())
     }
 
@@ -96,8 +96,8 @@ impl Pool<'_> {
     }
 
     /// The note or message whose pin alone makes a unit undroppable: unpinning it lets the unit fall.
-    pub(crate) fn held_by_one_pin(&self, unit: Unit) -> Option<ItemId> {
-        if let Unit::Note(at) = unit {
+    pub(crate) fn held_by_one_pin(&self, unit: CandidateId) -> Option<ItemId> {
+        if let CandidateId::Note(at) = unit {
             return Some(self.log.notes()[at as usize].item.id.clone());
         }
         let members = self.members(unit);

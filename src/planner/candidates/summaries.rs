@@ -1,6 +1,6 @@
 //! What stands for archived messages (rules C1, O1).
 
-use super::Pool;
+use super::Candidates;
 use crate::{
     conversation::{Compaction, Conversation, Placed},
     item::ItemId,
@@ -18,18 +18,12 @@ pub(super) struct Summary {
     pub(super) order: (u32, u8, u32),
 }
 
-impl Pool<'_> {
+impl Candidates<'_> {
     /// The summary of a place among those that are sent: its id, the number of its compaction, and
     /// what is sent for it.
     pub(crate) fn summary(&self, at: u32) -> (&ItemId, u32, &Message) {
         let Summary { id, compaction, message, .. } = &self.summaries[at as usize];
         (id, *compaction, message)
-    }
-
-    /// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into that.
-    pub(crate) fn summary_follows_the_question(&self) -> bool {
-        let question = self.log.live_question().map(|position| self.log.order_of(position));
-        question.is_some_and(|question| self.summaries.iter().any(|summary| summary.order > question))
     }
 
     /// The ids of the summaries.
@@ -51,4 +45,10 @@ pub(super) fn of(log: &Conversation) -> Vec<Summary> {
         })
     };
     log.view().summaries().filter_map(summary).collect()
+}
+
+/// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into that.
+pub(super) fn follow_the_question(summaries: &[Summary], log: &Conversation) -> bool {
+    let question = log.live_question().map(|position| log.order_of(position));
+    question.is_some_and(|question| summaries.iter().any(|summary| summary.order > question))
 }

@@ -1,51 +1,71 @@
-//! Who comes in. Selection sees handles, order and weights only, never text and never a tokenizer.
+//! Who comes in.
+//!
+//! Selection is greedy, in a fixed order of who is asked first: what is required, then pins, then the conversation from
+//! its newest turn back, then documents by rank. Each section is first offered its own budget. What is still free is
+//! then offered once more in the same order, as often as that lets something in (rule B6), because what one section left
+//! may be just what another one misses. Nothing that came in goes out again.
+//!
+//! Two things keep prompts alike from one call to the next (rule S5): the window of the conversation starts where the last
+//! one did while it fits, and is cut to a low mark when it does not; documents stay while the question is the same.
+//!
+//! Selection works on ids, order and costs: [`CandidateIndex`] and [`Costs`]. Neither holds a text, so no decision can
+//! rest on one. Every comparison with a limit is told to the [`Observer`], and goes through one place:
+//! [`Selector::offer`] for a single candidate, [`slots::Filled::tell`] for lists. What is decided does not depend on who
+//! listens.
 
 use crate::{
     config::Config,
+    conversation::TurnIndex,
     error::Error,
     item::Section,
     plan::reason::{ExcludedReason, HeldBy, IncludedReason},
     planner::{
         budget::Budgets,
-        candidates::{Pool, Quantity, Results, Scale, Unit},
+        candidates::{CandidateId, CandidateIndex, Costs, List, Results, Slot},
+        observer::{BudgetVariable, Constraint, Observer},
     },
+    tokens::Weight,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
-mod places;
-mod purse;
+mod slots;
+mod room;
 mod pinned;
-mod rag;
 mod window;
+mod documents;
 
-pub(crate) use places::Places;
-pub(crate) use purse::{Purse, merges_state};
+use room::Room;
+pub(crate) use room::merges_state;
+pub(crate) use slots::SlotSet;
 
 /// What was chosen, and why the rest was not.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// What is in, documents apart.
-    pub(crate) kept: BTreeMap<Unit, Kept>,
-    /// The documents that are in, by their places among those that compete.
-    pub(crate) documents: Places,
-    /// The notes that are in, by their places among the pins: only where all pins are notes.
-    notes: Places,
+    pub(crate) kept: BTreeMap<CandidateId, Kept>,
+    /// The documents that are in, by their slots among those that compete.
+    pub(crate) documents: SlotSet,
+    /// The notes that are in, by their slots among the pins: only where all pins are notes.
+    notes: SlotSet,
     /// Messages and exchanges that the walk examined and that can never come in as they are.
-    pub(crate) dead: BTreeMap<Unit, ExcludedReason>,
+    pub(crate) dead: BTreeMap<CandidateId, ExcludedReason>,
     /// Pins that got no room.
-    pub(crate) fallen: BTreeMap<Unit, ExcludedReason>,
+    pub(crate) fallen: BTreeMap<CandidateId, ExcludedReason>,
     /// Why each document that policy lets in is out.
-    pub(crate) passed_over: BTreeMap<Unit, ExcludedReason>,
+    pub(crate) passed_over: BTreeMap<CandidateId, ExcludedReason>,
+    /// Documents and notes that were passed over by slots: [`Selector::tell_why`] makes reasons of them.
+    documents_passed_over: Vec<PassedOver>,
+    notes_passed_over: Vec<PassedOver>,
     /// Why everything behind the point where the walk stopped is out.
     pub(crate) behind: Option<ExcludedReason>,
-    /// The oldest unit of the kept window.
-    pub(crate) start: Option<Unit>,
-    /// The oldest turn from which on everything that lives is in: a later walk goes on before it.
-    walked_to: Option<u32>,
+    /// The oldest candidate of the kept window.
+    pub(crate) start: Option<CandidateId>,
+    /// The oldest turn from which on everything that can be sent is in: a later walk goes on before it.
+    walked_to: Option<TurnIndex>,
     /// What became of the last prompt's window.
     pub(crate) window: Window,
     /// Pins that the window counts on without paying for them.
-    awaited: Vec<Unit>,
+    awaited: Vec<CandidateId>,
     /// Nothing of the documents that were to stay can come in: they have to be chosen anew.
     pub(crate) gave_up_the_set: bool,
     used: [u64; 3],
@@ -68,7 +88,7 @@ pub(crate) enum Window {
     },
 }
 
-/// A unit that is in.
+/// A candidate that is in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept {
     pub(crate) section: Section,
@@ -76,26 +96,26 @@ pub(crate) struct Kept {
 }
 
 impl Selection {
-    fn keep(&mut self, unit: Unit, section: Section, reason: IncludedReason, tokens: u64) {
+    fn keep(&mut self, id: CandidateId, section: Section, reason: IncludedReason, tokens: u64) {
         let kept = Kept { section, reason };
-        if self.kept.insert(unit, kept).is_none() {
+        if self.kept.insert(id, kept).is_none() {
             let used = &mut self.used[section as usize];
             *used = used.saturating_add(tokens);
         }
     }
 
-    /// The same for many, none of which is in.
-    fn keep_all(&mut self, mut units: Vec<(Unit, u64)>, section: Section, reason: IncludedReason) {
+    /// Lets many in, none of which is in.
+    fn keep_all(&mut self, mut ids: Vec<(CandidateId, u64)>, section: Section, reason: IncludedReason) {
         let used = &mut self.used[section as usize];
-        *used = units.iter().fold(*used, |sum, (_, tokens)| sum.saturating_add(*tokens));
-        units.sort_unstable();
-        let mut kept: BTreeMap<Unit, Kept> =
-            units.into_iter().map(|(unit, _)| (unit, Kept { section, reason })).collect();
+        *used = ids.iter().fold(*used, |sum, (_, tokens)| sum.saturating_add(*tokens));
+        ids.sort_unstable();
+        let mut kept: BTreeMap<CandidateId, Kept> =
+            ids.into_iter().map(|(id, _)| (id, Kept { section, reason })).collect();
         self.kept.append(&mut kept);
     }
 
-    fn keep_document(&mut self, place: u32, tokens: u64) {
-        if self.documents.insert(place) {
+    fn keep_document(&mut self, slot: Slot, tokens: u64) {
+        if self.documents.insert(slot) {
             self.pay_for_documents(tokens);
         }
     }
@@ -110,14 +130,14 @@ impl Selection {
         self.used.iter().map(|used| i128::from(*used)).sum()
     }
 
-    /// How many units are in.
+    /// How many candidates are in.
     fn len(&self) -> usize {
         self.kept.len() + self.documents.len()
     }
 
-    /// Whether a unit is in that is no document.
-    pub(crate) fn has(&self, unit: Unit) -> bool {
-        self.kept.contains_key(&unit)
+    /// Whether a candidate is in that is no document.
+    pub(crate) fn has(&self, id: CandidateId) -> bool {
+        self.kept.contains_key(&id)
     }
 
     /// Whether a document is in, so that the block around them is sent.
@@ -126,191 +146,222 @@ impl Selection {
     }
 }
 
-/// Required first, then pins, window and documents: within the budgets, then with what is left over (rule B6).
-///
-/// # Errors
-///
-/// Whatever weighing the candidates runs into.
-pub(crate) fn choose(
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
-    budgets: &Budgets,
-    purse: Purse,
-    config: &Config,
-) -> Result<Selection, Error> {
-    // Pins of the last window that found no room in their own budget may find it in what is left over: where all of
-    // them do, they need not be paid for by the conversation, and the window is as steady as the last one was.
-    let chosen = choose_with(window::Pins::Awaited, pool, scale, budgets, purse, config)?;
-    if chosen.awaited.iter().any(|pin| !chosen.has(*pin)) && !chosen.gave_up_the_set {
-        return choose_with(window::Pins::Paid, pool, scale, budgets, purse, config);
-    }
-    Ok(chosen)
+/// Slots of a list of which none came in, and what was left when they were met.
+#[derive(Debug)]
+struct PassedOver {
+    slots: Range<u32>,
+    left: u64,
+    /// Why the first is out, and why those after it are.
+    first: HeldBy,
+    others: HeldBy,
 }
 
-fn choose_with(
-    pins: window::Pins,
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
-    budgets: &Budgets,
-    mut purse: Purse,
-    config: &Config,
-) -> Result<Selection, Error> {
-    let mut chosen = required_and_pinned(pool, scale, budgets)?;
-    if budgets.overflow {
-        give_up(pool, scale, &mut chosen)?;
-        return Ok(chosen);
+impl PassedOver {
+    fn all(passed_over: Vec<(Range<u32>, u64)>, first: HeldBy, others: HeldBy) -> Vec<Self> {
+        passed_over.into_iter().map(|(slots, left)| Self { slots, left, first, others }).collect()
     }
-    chosen.window = keep_window(pins, pool, scale, budgets, config, &mut chosen)?;
-    let budget = budgets.of(Section::Rag);
-    rag::take_within(pool, scale, budget, share(budgets), &config.rag, &mut chosen)?;
-    loop {
-        let before = chosen.len();
-        let room = purse.room(Section::SystemPinned, pool, scale, &chosen);
-        pinned::take(pool, scale, room, &mut chosen)?;
-        let left = purse.room(Section::Conversation, pool, scale, &chosen);
-        match chosen.window {
-            Window::Fresh => window::take(scale, left, HeldBy::Window, None, &mut chosen)?,
-            // What pins brought in meanwhile may have opened the way to something, within the mark.
-            Window::Cut { low, .. } => cut(pool, scale, left, low, &mut chosen)?,
-            Window::Steady => {}
+
+    /// The slots that did not come in later, with their reasons.
+    fn reasons<'s>(&'s self, set: &'s SlotSet) -> impl Iterator<Item = (Slot, ExcludedReason)> + 's {
+        let out = self.slots.clone().map(Slot::new).filter(|slot| !set.has(*slot));
+        out.map(|slot| {
+            let held_by = if slot.number() == self.slots.start { self.first } else { self.others };
+            (slot, ExcludedReason::Budget { room: self.left, held_by })
+        })
+    }
+}
+
+/// Decides who comes in, by ids, order and costs.
+pub(crate) struct Selector<'s, O> {
+    pub(crate) index: &'s CandidateIndex<'s>,
+    pub(crate) costs: &'s Costs<'s>,
+    pub(crate) config: &'s Config,
+    pub(crate) observer: &'s O,
+}
+
+impl<O: Observer> Selector<'_, O> {
+    /// Required first, then pins, window and documents: within the budgets, then with what is free (rule B6).
+    ///
+    /// Says what is in; why the rest is out is told by [`Selector::tell_why`].
+    ///
+    /// # Errors
+    ///
+    /// Whatever counting the candidates runs into.
+    pub(crate) fn choose(&self, budgets: &Budgets) -> Result<Selection, Error> {
+        // Pins of the last window that found no room in their own budget may find it in what is free: where all of
+        // them do, they need not be paid for by the conversation, and the window is as sticky as the last one was.
+        let chosen = self.choose_with(window::Pins::Awaited, budgets)?;
+        if chosen.awaited.iter().any(|pin| !chosen.has(*pin)) && !chosen.gave_up_the_set {
+            return self.choose_with(window::Pins::Paid, budgets);
         }
-        let room = purse.room(Section::Rag, pool, scale, &chosen);
-        rag::take(pool, scale, room, &config.rag, &mut chosen)?;
-        if chosen.gave_up_the_set {
+        Ok(chosen)
+    }
+
+    fn choose_with(&self, pins: window::Pins, budgets: &Budgets) -> Result<Selection, Error> {
+        let mut chosen = self.required_and_pinned(budgets)?;
+        if budgets.overflow {
+            self.give_up(&mut chosen);
             return Ok(chosen);
         }
-        // A reserve that no document needs is offered once more; when nothing moves any longer, this is it.
-        if chosen.len() == before && !purse.release_block(&chosen) {
-            if !scale.is_traced() {
-                window::survey(scale, &mut chosen)?;
+        chosen.window = self.keep_window(pins, budgets, &mut chosen)?;
+        self.take_documents_within(budgets.of(Section::Rag), budgets.document_share(), &mut chosen)?;
+        let mut available = budgets.available;
+        loop {
+            let before = chosen.len();
+            self.take_pins(self.free(Section::SystemPinned, &available, &chosen), &mut chosen)?;
+            let room = self.free(Section::Conversation, &available, &chosen);
+            match chosen.window {
+                Window::Fresh => self.walk(room, HeldBy::Window, None, &mut chosen)?,
+                // What pins brought in meanwhile may have opened the way to something, within the mark.
+                Window::Cut { low, .. } => self.cut(room, low, &mut chosen)?,
+                Window::Steady => {}
             }
-            return Ok(chosen);
+            self.take_documents(self.free(Section::Rag, &available, &chosen), &mut chosen)?;
+            if chosen.gave_up_the_set {
+                return Ok(chosen);
+            }
+            if chosen.len() == before {
+                // A reserve that no document needs is offered once more; when nothing moves any longer, this is it.
+                let released = available.reserves_block && !chosen.has_documents();
+                available.reserves_block = false;
+                if !released {
+                    return Ok(chosen);
+                }
+            }
         }
     }
-}
 
-/// Tool results shorter than they are, where that is to be tried (rule S7): those of the open exchange when the minimum
-/// does not fit, old ones when the last prompt's window no longer does.
-///
-/// # Errors
-///
-/// Whatever weighing the candidates runs into.
-pub(crate) fn shorter_results(
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
-    budgets: &Budgets,
-) -> Result<Option<Results>, Error> {
-    if budgets.overflow {
-        return scale.clipped(budgets.least, budgets.for_minimum);
+    /// Why everything else is out, and where the window starts.
+    ///
+    /// # Errors
+    ///
+    /// Whatever counting the candidates runs into.
+    pub(crate) fn tell_why(&self, chosen: &mut Selection, budgets: &Budgets) -> Result<(), Error> {
+        for passed_over in std::mem::take(&mut chosen.documents_passed_over) {
+            for (slot, reason) in passed_over.reasons(&chosen.documents) {
+                chosen.passed_over.insert(self.costs.id_at(List::Documents, slot), reason);
+            }
+        }
+        for passed_over in std::mem::take(&mut chosen.notes_passed_over) {
+            for (slot, reason) in passed_over.reasons(&chosen.notes) {
+                chosen.fallen.insert(self.costs.id_at(List::Notes, slot), reason);
+            }
+        }
+        if !chosen.gave_up_the_set {
+            self.survey(chosen)?;
+        }
+        if budgets.overflow {
+            chosen.dead.clear();
+        }
+        Ok(())
     }
-    let Some(start) = pool.window_start else { return Ok(None) };
-    let mut chosen = required_and_pinned(pool, scale, budgets)?;
-    let budget = budgets.of(Section::Conversation);
-    let room = left_of(budget, Section::Conversation, &chosen);
-    if window::resume(scale, start, room, window::Pins::Awaited, &mut chosen)? {
-        return Ok(None);
-    }
-    scale.cleared_further(start, budget)
-}
 
-/// What is left of a section's own budget.
-fn within(budgets: &Budgets, section: Section, chosen: &Selection) -> purse::Room {
-    let left = left_of(budgets.of(section), section, chosen);
-    purse::Room::of(left, Quantity::budget(section))
+    /// Tool results shorter than they are, where that is to be tried (rule S7): those of the open exchange when the minimum
+    /// does not fit, old ones when the last prompt's window no longer does.
+    ///
+    /// # Errors
+    ///
+    /// Whatever counting the candidates runs into.
+    pub(crate) fn shorter_results(&self, budgets: &Budgets) -> Result<Option<Results>, Error> {
+        if budgets.overflow {
+            return self.costs.clipped(budgets.minimum, budgets.for_the_minimum());
+        }
+        let Some(start) = self.index.window_start else { return Ok(None) };
+        let mut chosen = self.required_and_pinned(budgets)?;
+        let budget = budgets.of(Section::Conversation);
+        let left = left_of(budget, Section::Conversation, &chosen);
+        if self.resume(start, left, window::Pins::Awaited, &mut chosen)? {
+            return Ok(None);
+        }
+        let conversation = Constraint::of(BudgetVariable::Conversation);
+        self.costs.cleared_further(start, budget, |left| match u64::try_from(left) {
+            Ok(left) => self.observer.fits(conversation, left),
+            Err(_) => self.observer.too_large(conversation, u64::try_from(-left).unwrap_or(u64::MAX)),
+        })
+    }
+
+    /// What a candidate costs, if that is no more than what it is offered. The observer hears how far it is from that.
+    fn offer(&self, id: CandidateId, left: u64, constraint: Constraint) -> Result<Weight, Error> {
+        let count_to = self.observer.count_to(constraint, left);
+        Ok(match self.costs.weigh(id, count_to)? {
+            Weight::Exactly(n) if n <= left => {
+                self.observer.fits(constraint, left - n);
+                Weight::Exactly(n)
+            }
+            Weight::Exactly(n) => {
+                self.observer.too_large(constraint, n - left);
+                Weight::Over
+            }
+            Weight::Over => Weight::Over,
+        })
+    }
+
+    /// What is left of a section's own budget.
+    fn within(&self, budgets: &Budgets, section: Section, chosen: &Selection) -> Room {
+        let left = left_of(budgets.of(section), section, chosen);
+        Room::of(left, BudgetVariable::budget(section))
+    }
+
+    /// The last prompt's window while it fits its budget, cut to the low mark when it does not (rule S5); without one,
+    /// as much as fits (rule S4).
+    fn keep_window(
+        &self,
+        pins: window::Pins,
+        budgets: &Budgets,
+        chosen: &mut Selection,
+    ) -> Result<Window, Error> {
+        let room = self.within(budgets, Section::Conversation, chosen);
+        let Some(start) = self.index.window_start else {
+            self.walk(room, HeldBy::Window, None, chosen)?;
+            return Ok(Window::Fresh);
+        };
+        let budget = budgets.of(Section::Conversation);
+        let left = left_of(budget, Section::Conversation, chosen);
+        if self.resume(start, left, pins, chosen)? {
+            return Ok(Window::Steady);
+        }
+        let low = budgets.low_mark(self.config);
+        self.cut(room, low, chosen)?;
+        Ok(Window::Cut { budget, low })
+    }
+
+    /// The walk of rule S4 with the low mark as its limit, and no further back than where the window started.
+    fn cut(&self, room: Room, low: u64, chosen: &mut Selection) -> Result<(), Error> {
+        let left = left_of(low, Section::Conversation, chosen);
+        let room = room.at_most(left, BudgetVariable::LowMark);
+        self.walk(room, HeldBy::Steady, self.index.window_start, chosen)
+    }
+
+    /// The minimum, and where it fits the pins that fit their budget.
+    fn required_and_pinned(&self, budgets: &Budgets) -> Result<Selection, Error> {
+        let mut chosen = Selection::default();
+        for (id, section, reason) in self.index.minimum() {
+            chosen.keep(id, section, reason, self.costs.whole(id)?);
+        }
+        if !budgets.overflow {
+            let room = self.within(budgets, Section::SystemPinned, &chosen);
+            self.take_pins(room, &mut chosen)?;
+        }
+        Ok(chosen)
+    }
+
+    /// The minimum alone is too much: nothing else is even looked at.
+    fn give_up(&self, chosen: &mut Selection) {
+        let reason = ExcludedReason::Budget { room: 0, held_by: HeldBy::Overflow };
+        for pin in &self.index.pins {
+            if !chosen.has(pin.id) {
+                chosen.fallen.insert(pin.id, reason.clone());
+            }
+        }
+        for (rank, document) in self.index.documents() {
+            if document.out.is_none() {
+                chosen.passed_over.insert(CandidateId::Document(rank), reason.clone());
+            }
+        }
+        chosen.behind = Some(reason);
+    }
 }
 
 fn left_of(budget: u64, section: Section, chosen: &Selection) -> u64 {
     budget.saturating_sub(chosen.used[section as usize])
-}
-
-/// The last prompt's window while it fits its budget, cut to the low mark when it does not (rule S5); without one,
-/// as much as fits (rule S4).
-fn keep_window(
-    pins: window::Pins,
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
-    budgets: &Budgets,
-    config: &Config,
-    chosen: &mut Selection,
-) -> Result<Window, Error> {
-    let Some(start) = pool.window_start else {
-        let room = within(budgets, Section::Conversation, chosen);
-        window::take(scale, room, HeldBy::Window, None, chosen)?;
-        return Ok(Window::Fresh);
-    };
-    let budget = budgets.of(Section::Conversation);
-    let left = left_of(budget, Section::Conversation, chosen);
-    if window::resume(scale, start, left, pins, chosen)? {
-        return Ok(Window::Steady);
-    }
-    let low = low_mark(budget, config);
-    cut(pool, scale, within(budgets, Section::Conversation, chosen), low, chosen)?;
-    Ok(Window::Cut { budget, low })
-}
-
-/// The walk of rule S4 with the low mark as its limit, and no further back than where the window started.
-fn cut(
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
-    room: purse::Room,
-    low: u64,
-    chosen: &mut Selection,
-) -> Result<(), Error> {
-    let room = room.at_most(left_of(low, Section::Conversation, chosen), Quantity::LowMark);
-    window::take(scale, room, HeldBy::Steady, pool.window_start, chosen)
-}
-
-/// The low mark of the conversation's budget.
-pub(crate) fn low_mark(budget: u64, config: &Config) -> u64 {
-    per_mille(budget, config.conversation.low_mark)
-}
-
-/// What the documents' share holds, and no more than their budget.
-pub(crate) fn share(budgets: &Budgets) -> u64 {
-    let pot = budgets.pots[Section::Rag as usize];
-    per_mille(budgets.total, pot.share).min(pot.budget)
-}
-
-fn per_mille(of: u64, part: u16) -> u64 {
-    let part = u128::from(of) * u128::from(part) / 1000;
-    u64::try_from(part).unwrap_or(u64::MAX)
-}
-
-/// The minimum, and where it fits the pins that fit their budget.
-fn required_and_pinned(pool: &Pool<'_>, scale: &Scale<'_>, budgets: &Budgets) -> Result<Selection, Error> {
-    let mut chosen = minimum(pool, scale)?;
-    if !budgets.overflow {
-        let room = within(budgets, Section::SystemPinned, &chosen);
-        pinned::take(pool, scale, room, &mut chosen)?;
-    }
-    Ok(chosen)
-}
-
-/// What is in whatever happens: required items and undroppable pins (rules S1, S2, S6).
-fn minimum(pool: &Pool<'_>, scale: &Scale<'_>) -> Result<Selection, Error> {
-    let mut chosen = Selection::default();
-    for (unit, section, reason) in pool.minimum() {
-        chosen.keep(unit, section, reason, scale.whole(unit)?);
-    }
-    Ok(chosen)
-}
-
-/// The minimum alone is too much: nothing else is even looked at.
-fn give_up(pool: &Pool<'_>, scale: &Scale<'_>, chosen: &mut Selection) -> Result<(), Error> {
-    let reason = ExcludedReason::Budget { room: 0, held_by: HeldBy::Overflow };
-    for pin in &pool.pins {
-        if !chosen.has(pin.unit) {
-            chosen.fallen.insert(pin.unit, reason.clone());
-        }
-    }
-    for (rank, document) in pool.documents().iter().enumerate() {
-        if document.out.is_none() {
-            let unit = Unit::Document(rank as u32);
-            chosen.passed_over.insert(unit, reason.clone());
-        }
-    }
-    chosen.behind = Some(reason);
-    window::survey(scale, chosen)?;
-    chosen.dead.clear();
-    Ok(())
 }

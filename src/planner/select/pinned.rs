@@ -1,104 +1,102 @@
 //! Pins in order; one that does not fit is passed over and smaller ones are still tried (rules S2, S3).
 
 use super::{
-    Selection,
-    purse::{For, Room},
+    PassedOver, Selection, Selector,
+    room::{For, Room},
 };
 use crate::{
     config::Fill,
     error::Error,
     item::Section,
     plan::reason::{ExcludedReason, HeldBy, IncludedReason},
-    planner::candidates::{Basis, List, Pin, Pool, Scale, Unit},
+    planner::{
+        candidates::{CandidateId, List, Pin, Slot},
+        observer::{Constraint, Observer},
+    },
     tokens::Weight,
 };
 
-pub(super) fn take(
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
-    room: Room,
-    chosen: &mut Selection,
-) -> Result<(), Error> {
-    chosen.fallen.clear();
-    if pool.pins_are_notes() {
-        return fill_up(pool, scale, room, chosen);
-    }
-    let mut spent = 0;
-    // Once something follows the live question, what merging state into it would save is gone for the rest too.
-    let mut followed = false;
-    for pin in &pool.pins {
-        if chosen.has(pin.unit) {
-            continue;
+impl<O: Observer> Selector<'_, O> {
+    /// Offers every pin what the room holds. What is in stays in; why the others are not is told anew.
+    pub(super) fn take_pins(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
+        chosen.fallen.clear();
+        if self.index.pins_are_notes() {
+            return self.fill_with_notes(room, chosen);
         }
-        let units = missing(pin, chosen);
-        let follows = pool.live_turn().is_some_and(|live| scale.is_exchange_of(pin.unit, live));
-        let what = if follows || followed { For::Following } else { For::Anything };
-        let left = room.tokens(what).saturating_sub(spent);
-        match cost(scale, &units, left, room.basis(what))? {
-            Some(costs) => {
-                followed |= follows;
-                for (unit, tokens) in units.into_iter().zip(costs) {
-                    spent += tokens;
-                    let reason = IncludedReason::Pinned;
-                    chosen.keep(unit, Section::SystemPinned, reason, tokens);
+        let mut spent = 0;
+        // Once something follows the live question, what merging state into it would save is gone for the rest too.
+        let mut followed = false;
+        for pin in &self.index.pins {
+            if chosen.has(pin.id) {
+                continue;
+            }
+            let ids = missing(pin, chosen);
+            let follows = self.index.follows_the_question(pin.id);
+            let what = if follows || followed { For::Following } else { For::Anything };
+            let left = room.tokens(what).saturating_sub(spent);
+            match self.all_or_none(&ids, left, room.constraint(what))? {
+                Some(costs) => {
+                    followed |= follows;
+                    for (id, tokens) in ids.into_iter().zip(costs) {
+                        spent += tokens;
+                        chosen.keep(id, Section::SystemPinned, IncludedReason::Pinned, tokens);
+                    }
+                }
+                None => {
+                    let held_by = room.held_by(what, HeldBy::Size);
+                    let reason = ExcludedReason::Budget { room: left, held_by };
+                    chosen.fallen.insert(pin.id, reason);
                 }
             }
-            None => {
-                let held_by = room.held_by(what, HeldBy::Size);
-                let reason = ExcludedReason::Budget { room: left, held_by };
-                chosen.fallen.insert(pin.unit, reason);
+        }
+        Ok(())
+    }
+
+    /// Where all pins are notes: none brings anything along, and none follows the live question.
+    fn fill_with_notes(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
+        if chosen.notes.is_empty() {
+            let undroppable = self.index.pins.iter().zip(0..).filter(|(pin, _)| pin.undroppable);
+            for (_, slot) in undroppable {
+                chosen.notes.insert(Slot::new(slot));
             }
         }
+        let sizes = self.costs.sizes(List::Notes)?;
+        let filled = chosen.notes.fill(&sizes, room.tokens(For::Anything), Fill::Backfill)?;
+        filled.tell(self.observer, room.constraint(For::Anything));
+        chosen.notes.extend(&filled);
+        for slot in filled.runs.into_iter().flatten() {
+            let id = self.index.pins[slot as usize].id;
+            chosen.keep(id, Section::SystemPinned, IncludedReason::Pinned, self.costs.whole(id)?);
+        }
+        let held_by = room.held_by(For::Anything, HeldBy::Size);
+        chosen.notes_passed_over = PassedOver::all(filled.passed_over, held_by, held_by);
+        Ok(())
     }
-    Ok(())
-}
 
-/// Where all pins are notes: none brings anything along, and none follows the live question.
-fn fill_up(pool: &Pool<'_>, scale: &Scale<'_>, room: Room, chosen: &mut Selection) -> Result<(), Error> {
-    if chosen.notes.is_empty() {
-        let undroppable = pool.pins.iter().zip(0..).filter(|(pin, _)| pin.undroppable);
-        for (_, place) in undroppable {
-            chosen.notes.insert(place);
+    /// What each costs, if all of them fit.
+    fn all_or_none(
+        &self,
+        ids: &[CandidateId],
+        tokens: u64,
+        constraint: Constraint,
+    ) -> Result<Option<Vec<u64>>, Error> {
+        let mut left = tokens;
+        let mut costs = Vec::with_capacity(ids.len());
+        for id in ids {
+            match self.offer(*id, left, constraint)? {
+                Weight::Exactly(n) => {
+                    left -= n;
+                    costs.push(n);
+                }
+                Weight::Over => return Ok(None),
+            }
         }
+        Ok(Some(costs))
     }
-    let filled = chosen.notes.fill(&scale.sizes(List::Notes)?, room.tokens(For::Anything), Fill::Backfill)?;
-    scale.trace(|trace| filled.note(trace, room.basis(For::Anything)));
-    chosen.notes.extend(&filled);
-    for place in filled.runs.into_iter().flatten() {
-        let unit = pool.pins[place as usize].unit;
-        chosen.keep(unit, Section::SystemPinned, IncludedReason::Pinned, scale.whole(unit)?);
-    }
-    if scale.is_traced() {
-        return Ok(());
-    }
-    let held_by = room.held_by(For::Anything, HeldBy::Size);
-    for (range, left) in filled.passed_over {
-        for place in range.filter(|place| !chosen.notes.has(*place)) {
-            let reason = ExcludedReason::Budget { room: left, held_by };
-            chosen.fallen.insert(pool.pins[place as usize].unit, reason);
-        }
-    }
-    Ok(())
 }
 
 /// The pin and the user message it brings, as far as they are not in.
-fn missing(pin: &Pin, chosen: &Selection) -> Vec<Unit> {
-    let units = [Some(pin.unit), pin.brings].into_iter().flatten();
-    units.filter(|unit| !chosen.has(*unit)).collect()
-}
-
-/// What each costs, if all of them fit.
-fn cost(scale: &Scale<'_>, units: &[Unit], room: u64, basis: Basis) -> Result<Option<Vec<u64>>, Error> {
-    let mut left = room;
-    let mut costs = Vec::with_capacity(units.len());
-    for unit in units {
-        match scale.offer(*unit, left, basis)? {
-            Weight::Exactly(n) => {
-                left -= n;
-                costs.push(n);
-            }
-            Weight::Over => return Ok(None),
-        }
-    }
-    Ok(Some(costs))
+fn missing(pin: &Pin, chosen: &Selection) -> Vec<CandidateId> {
+    let ids = [Some(pin.id), pin.brings].into_iter().flatten();
+    ids.filter(|id| !chosen.has(*id)).collect()
 }

@@ -2,7 +2,7 @@
 
 /// Sizes by place, what each run of them comes to, and the smallest of each block.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct SizeIndex {
     /// What all documents before a place come to.
     sums: Vec<u128>,
     /// A tree of minimums: the sizes are its leaves, from `leaves` on.
@@ -11,7 +11,7 @@ pub(crate) struct Shelf {
     len: u32,
 }
 
-impl Shelf {
+impl SizeIndex {
     /// Larger sizes than any room are `u64::MAX`.
     pub(crate) fn new(sizes: &[u64]) -> Self {
         let leaves = sizes.len().next_power_of_two();
@@ -88,7 +88,7 @@ mod tests {
             from in 0usize..40, room in 0u64..200,
         ) {
             let from = from % sizes.len();
-            let shelf = Shelf::new(&sizes);
+            let shelf = SizeIndex::new(&sizes);
             let (mut to, mut sum) = (from, 0u64);
             while to < sizes.len() && sizes[to] <= room - sum {
                 sum += sizes[to];

@@ -1,21 +1,24 @@
-//! Which places of a list are in: mostly the first so many, and a few after them.
+//! Which slots of a list are in: mostly the first so many, and a few after them.
 
 use crate::{
     config::Fill,
     error::Error,
-    planner::candidates::{Basis, Sizes, Trace},
+    planner::{
+        candidates::{Sizes, Slot},
+        observer::{Constraint, Observer},
+    },
 };
 use std::{collections::BTreeSet, ops::Range};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct SlotSet {
     /// So many from the first are in.
     first: u32,
     /// And these, none of which is right after them.
     more: BTreeSet<u32>,
 }
 
-impl Places {
+impl SlotSet {
     pub(crate) fn is_empty(&self) -> bool {
         self.first == 0 && self.more.is_empty()
     }
@@ -24,20 +27,25 @@ impl Places {
         self.first as usize + self.more.len()
     }
 
-    pub(crate) fn has(&self, place: u32) -> bool {
-        place < self.first || self.more.contains(&place)
+    pub(crate) fn has(&self, slot: Slot) -> bool {
+        self.holds(slot.number())
+    }
+
+    fn holds(&self, slot: u32) -> bool {
+        slot < self.first || self.more.contains(&slot)
     }
 
     /// Says whether it was not in before.
-    pub(crate) fn insert(&mut self, place: u32) -> bool {
-        if self.has(place) {
+    pub(crate) fn insert(&mut self, slot: Slot) -> bool {
+        let at = slot.number();
+        if self.holds(at) {
             return false;
         }
-        self.insert_run(place, place + 1);
+        self.insert_run(at, at + 1);
         true
     }
 
-    /// All from one place up to another, none of which is in.
+    /// All from one slot up to another, none of which is in.
     fn insert_run(&mut self, from: u32, to: u32) {
         if from != self.first {
             self.more.extend(from..to);
@@ -49,17 +57,17 @@ impl Places {
         }
     }
 
-    /// What fits a room beside what is in, in order. What is in does not change on the way, so that nothing is met, and
+    /// What fits into so many tokens beside what is in, in order. What is in does not change on the way, so that nothing is met, and
     /// paid for, a second time.
-    pub(super) fn fill(&self, sizes: &Sizes<'_, '_>, room: u64, fill: Fill) -> Result<Filled, Error> {
-        let mut filled = Filled { left: room, ..Filled::default() };
+    pub(super) fn fill(&self, sizes: &Sizes<'_, '_>, tokens: u64, fill: Fill) -> Result<Filled, Error> {
+        let mut filled = Filled { left: tokens, ..Filled::default() };
         let mut at = self.first;
         while at < sizes.len() {
             let end = self.more.range(at..).next().copied().unwrap_or(sizes.len());
-            let (to, tokens) = sizes.run(at, end, filled.left)?;
+            let (to, cost) = sizes.run(at, end, filled.left)?;
             if to > at {
-                filled.left -= tokens;
-                filled.tokens += tokens;
+                filled.left -= cost;
+                filled.tokens += cost;
                 filled.runs.push(at..to);
             }
             if to == end {
@@ -85,40 +93,40 @@ impl Places {
     }
 
     /// In order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.first).chain(self.more.iter().copied())
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
+        (0..self.first).chain(self.more.iter().copied()).map(Slot::new)
     }
 
     /// What is in here and not there.
-    pub(crate) fn without<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = u32> + 'a {
-        let first = (other.first.min(self.first)..self.first).filter(|place| !other.more.contains(place));
-        first.chain(self.more.iter().copied().filter(|place| !other.has(*place)))
+    pub(crate) fn without<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Slot> + 'a {
+        let first = (other.first.min(self.first)..self.first).filter(|slot| !other.more.contains(slot));
+        first.chain(self.more.iter().copied().filter(|slot| !other.holds(*slot))).map(Slot::new)
     }
 }
 
-/// What fits a room.
+/// What fits into an offer.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    /// Places that were not in and fit.
+    /// SlotSet that were not in and fit.
     pub(super) runs: Vec<Range<u32>>,
     /// What they come to.
     pub(super) tokens: u64,
-    /// What is left of the room.
+    /// What is left of the offer; tokens.
     left: u64,
-    /// Places of which none fits, those among them apart that are in already, and what was left when they were met.
+    /// SlotSet of which none fits, those among them apart that are in already, and what was left when they were met.
     pub(super) passed_over: Vec<(Range<u32>, u64)>,
-    /// How much more room would have let one of them in, where that is known.
+    /// How many more tokens would have let one of them in, where that is known.
     over: Option<u64>,
 }
 
 impl Filled {
-    /// Notes what these decisions rest on. What is left only falls on the way, so the last of it is what binds.
-    pub(super) fn note(&self, trace: &mut Trace, basis: Basis) {
+    /// What is left only falls on the way, so the last of it is what binds.
+    pub(super) fn tell(&self, observer: &impl Observer, offer: Constraint) {
         if !self.runs.is_empty() {
-            trace.fits(basis, self.left);
+            observer.fits(offer, self.left);
         }
         if let Some(by) = self.over {
-            trace.over(basis, by);
+            observer.too_large(offer, by);
         }
     }
 }
@@ -126,11 +134,11 @@ impl Filled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planner::candidates::Shelf;
+    use crate::planner::candidates::SizeIndex;
     use proptest::prelude::*;
 
     proptest! {
-        /// One room after the other, as sections, leftover and released reserves offer them: each place is paid for once,
+        /// One offer after the other, as sections, leftover and released reserves offer them: each place is paid for once,
         /// and what comes in is what a walk from the first place on lets in.
         #[test]
         fn filling_up_is_a_walk(
@@ -139,18 +147,18 @@ mod tests {
             rooms in prop::collection::vec(0u64..120, 1..6),
             prefix in any::<bool>(),
         ) {
-            let shelf = Shelf::new(&sizes);
-            let mut places = Places::default();
+            let index = SizeIndex::new(&sizes);
+            let mut slots = SlotSet::default();
             let mut walked = BTreeSet::new();
             for place in already.into_iter().filter(|place| (*place as usize) < sizes.len()) {
-                prop_assert_eq!(places.insert(place), walked.insert(place));
+                prop_assert_eq!(slots.insert(Slot::new(place)), walked.insert(place));
             }
             for room in rooms {
                 let fill = if prefix { Fill::Prefix } else { Fill::Backfill };
-                let filled = places.fill(&Sizes::LaidOut(&shelf), room, fill).unwrap();
+                let filled = slots.fill(&Sizes::LaidOut(&index), room, fill).unwrap();
                 let (mut left, mut paid, mut least) = (room, 0, None);
                 let before = walked.clone();
-                let out = (0..shelf.len()).filter(|place| !before.contains(place));
+                let out = (0..index.len()).filter(|place| !before.contains(place));
                 for place in out {
                     let size = sizes[place as usize];
                     if size <= left {
@@ -165,10 +173,10 @@ mod tests {
                         break;
                     }
                 }
-                places.extend(&filled);
+                slots.extend(&filled);
                 prop_assert_eq!((filled.tokens, filled.left), (paid, left));
-                prop_assert_eq!(places.iter().collect::<Vec<_>>(), walked.iter().copied().collect::<Vec<_>>());
-                prop_assert_eq!(places.len(), walked.len());
+                prop_assert_eq!(slots.iter().map(Slot::number).collect::<Vec<_>>(), walked.iter().copied().collect::<Vec<_>>());
+                prop_assert_eq!(slots.len(), walked.len());
                 // What is in already and larger than what is left may be counted as passed over: then less is known of how
                 // far the decision bears, and never too much.
                 let bears = |by: Option<u64>| by.unwrap_or(u64::MAX);

@@ -1,0 +1,155 @@
+//! What candidates cost, counted on demand (rule N5). The fields are private: who holds the costs can ask for numbers,
+//! and cannot read a text.
+
+use super::{CandidateId, Candidates, Results, size_index::SizeIndex};
+use crate::{
+    error::Error,
+    message::Message,
+    plan::reason::ExcludedReason,
+    planner::{expiry::Fate, repair},
+    provider::{conform::Standing, meter::Meter},
+    tokens::Weight,
+};
+use indexmap::IndexMap;
+use std::{
+    borrow::Cow,
+    cell::{OnceCell, RefCell},
+};
+
+/// Counts the candidates of one request, each no further than asked for and never twice.
+pub(crate) struct Costs<'a> {
+    candidates: &'a Candidates<'a>,
+    meter: &'a Meter,
+    results: Results,
+    known: RefCell<IndexMap<CandidateId, Known>>,
+    /// Where plans are made at many budgets, the largest amount of tokens that anything is compared with.
+    up_to: Option<u64>,
+    /// The costs of lists that are offered again and again, laid out.
+    pub(super) documents: OnceCell<SizeIndex>,
+    pub(super) notes: OnceCell<SizeIndex>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    Exactly(u64),
+    MoreThan(u64),
+}
+
+impl<'a> Costs<'a> {
+    /// For one budget. Tool results cost what they cost as they are sent (rule S7).
+    pub(crate) fn new(candidates: &'a Candidates<'a>, meter: &'a Meter, results: Results) -> Self {
+        Self {
+            candidates,
+            meter,
+            results,
+            known: RefCell::default(),
+            up_to: None,
+            documents: OnceCell::new(),
+            notes: OnceCell::new(),
+        }
+    }
+
+    /// For many budgets, of which none leaves more than so many tokens.
+    pub(crate) fn up_to(self, most: Option<u64>) -> Self {
+        Self { up_to: most, ..self }
+    }
+
+    /// The largest amount of tokens that anything is compared with, where plans are made at many budgets.
+    pub(super) fn most(&self) -> Option<u64> {
+        self.up_to
+    }
+
+    /// How tool results are sent.
+    pub(crate) fn results(&self) -> &Results {
+        &self.results
+    }
+
+    pub(super) fn meter(&self) -> &'a Meter {
+        self.meter
+    }
+
+    pub(super) fn candidates(&self) -> &'a Candidates<'a> {
+        self.candidates
+    }
+
+    /// Why a candidate is out before it is counted, if it is.
+    pub(crate) fn dead(&self, id: CandidateId) -> Result<Option<ExcludedReason>, Error> {
+        Ok(match self.candidates.fate(id)? {
+            Fate::Out(reason) => Some(reason),
+            Fate::Lives | Fate::Asks(_) => None,
+        })
+    }
+
+    /// What a candidate costs, if that is no more than `limit`.
+    pub(crate) fn weigh(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
+        match self.known.borrow().get(&id) {
+            Some(Known::Exactly(n)) => {
+                return Ok(if *n <= limit { Weight::Exactly(*n) } else { Weight::Over });
+            }
+            Some(Known::MoreThan(least)) if *least >= limit => return Ok(Weight::Over),
+            _ => {}
+        }
+        let weight = self.count(id, limit)?;
+        let known = match weight {
+            Weight::Exactly(n) => Known::Exactly(n),
+            Weight::Over => Known::MoreThan(limit),
+        };
+        self.known.borrow_mut().insert(id, known);
+        Ok(weight)
+    }
+
+    /// What a candidate costs, in full.
+    pub(crate) fn whole(&self, id: CandidateId) -> Result<u64, Error> {
+        Ok(self.weigh(id, u64::MAX)?.in_full())
+    }
+
+    fn count(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
+        let (candidates, meter) = (self.candidates, self.meter);
+        match id {
+            CandidateId::System(at) => meter.message(&candidates.system(at).1, Standing::Head, limit),
+            CandidateId::State(at) => meter.message(&candidates.state(at).1, Standing::Live, limit),
+            CandidateId::Focus => match candidates.focus() {
+                Some((_, focus)) => meter.message(focus, Standing::Head, limit),
+                None => Ok(Weight::Exactly(0)),
+            },
+            CandidateId::Note(at) => {
+                meter.message(&candidates.log.notes()[at as usize].message, Standing::Head, limit)
+            }
+            CandidateId::Summary(at) => meter.message(candidates.summary(at).2, Standing::Past, limit),
+            CandidateId::Document(rank) => meter.document(candidates.document(rank), limit),
+            CandidateId::Head(_) => self.sum(id, &[], limit),
+            CandidateId::Exchange(at) => {
+                let made_up = repair::synthetic_results(candidates.log, candidates.log.turns().exchange(at));
+                self.sum(id, &made_up, limit)
+            }
+        }
+    }
+
+    fn sum(&self, id: CandidateId, made_up: &[Message], limit: u64) -> Result<Weight, Error> {
+        let mut sum = 0;
+        let standing = self.candidates.standing(id);
+        let members =
+            self.candidates.members(id).into_iter().map(|at| self.results.as_sent(self.candidates, at));
+        for message in members.chain(made_up.iter().map(Cow::Borrowed)) {
+            match self.meter.message(&message, standing, limit - sum)? {
+                Weight::Exactly(n) => sum += n,
+                Weight::Over => return Ok(Weight::Over),
+            }
+        }
+        Ok(Weight::Exactly(sum))
+    }
+
+    /// What all of these cost that can be sent; none where one of them is more than anything is compared with.
+    pub(crate) fn together(&self, ids: impl IntoIterator<Item = CandidateId>) -> Result<Option<u64>, Error> {
+        let most = self.up_to.unwrap_or(u64::MAX);
+        let mut sum = 0u64;
+        for id in ids {
+            if self.dead(id)?.is_some() {
+                continue;
+            }
+            let Weight::Exactly(n) = self.weigh(id, most)? else { return Ok(None) };
+            sum = sum.saturating_add(n);
+        }
+        Ok(Some(sum))
+    }
+}

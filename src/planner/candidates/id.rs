@@ -1,0 +1,42 @@
+//! What a candidate is called inside of the planner: a number, no text.
+
+use crate::conversation::{ExchangeIndex, Place, TurnIndex, index};
+
+index! {
+    /// A document, counted in the order of rule S8.
+    Rank
+}
+
+index! {
+    /// A place in a list of candidates that are each in or out for themselves: documents that compete, or pinned notes.
+    Slot
+}
+
+/// A candidate of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum CandidateId {
+    /// A system text, or a leading system message.
+    System(u32),
+    Focus,
+    State(u32),
+    /// A pinned note, by its place among the notes of the conversation.
+    Note(u32),
+    /// A summary, by its place among those that are sent.
+    Summary(u32),
+    /// The user message that opens a turn, with the results of its calls.
+    Head(TurnIndex),
+    /// A message, or a call with its results.
+    Exchange(ExchangeIndex),
+    Document(Rank),
+}
+
+impl CandidateId {
+    /// What a message of the conversation belongs to; nothing where it leads or is archived.
+    pub(crate) fn of(place: Place) -> Option<Self> {
+        match place {
+            Place::Leading | Place::Archived => None,
+            Place::Head(turn) => Some(Self::Head(turn)),
+            Place::Exchange(at) => Some(Self::Exchange(at)),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The candidates without their texts: all that selection may see.
+//!
+//! What is decided here and in `planner::select` can rest on ids, order, pins, turns and costs. It cannot rest on what a
+//! text says, because nothing in [`CandidateIndex`] holds one.
+
+use super::{CandidateId, Document, Pin, Rank, Slot};
+use crate::{
+    conversation::{ExchangeIndex, TurnIndex, Turns},
+    item::Section,
+    plan::reason::{ExcludedReason, IncludedReason},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
+
+/// The candidates of one request, in the orders in which they are offered.
+pub(crate) struct CandidateIndex<'a> {
+    pub(super) turns: &'a Turns,
+    /// System texts, focus hint and state (rule S1).
+    pub(crate) required_system: Vec<CandidateId>,
+    /// The live question and the open exchange, or what stands in for them; then summaries.
+    pub(crate) required_conversation: Vec<CandidateId>,
+    /// Pins that are alive, in the order of rule S2.
+    pub(crate) pins: Vec<Pin>,
+    pub(super) pins_are_notes: bool,
+    /// For each pinned exchange, the user message that comes with it.
+    pub(super) brought: BTreeMap<CandidateId, Option<CandidateId>>,
+    /// Pins that expired or can never be sent.
+    pub(crate) dead_pins: BTreeMap<CandidateId, ExcludedReason>,
+    /// Documents in the order of rule S8.
+    pub(super) documents: Vec<Document>,
+    /// Documents that no policy keeps out: they compete, in this order.
+    pub(super) competing: Vec<Rank>,
+    /// How many documents, from the first, are the set that is kept for the question of the last prompt (rule S5).
+    pub(crate) kept_documents: Option<u32>,
+    /// Where the last prompt's window started, if that still holds (rule S5).
+    pub(crate) window_start: Option<CandidateId>,
+    pub(super) live_turn: Option<TurnIndex>,
+    /// How many pieces of state there are.
+    pub(super) states: u64,
+    /// State is sent at the end of the prompt; otherwise before the live question (rule O1).
+    pub(crate) state_comes_last: bool,
+    /// A compaction inside the live turn put its summary after the live question.
+    pub(super) summary_follows_the_question: bool,
+    /// Old tool results are to be cleared (rule S7).
+    pub(super) clears_results: bool,
+}
+
+impl<'a> CandidateIndex<'a> {
+    /// What is in whatever happens, each candidate once: who pays for it, and why (rules S1, S2, S6).
+    pub(crate) fn minimum(&self) -> Vec<(CandidateId, Section, IncludedReason)> {
+        let why = |id: &CandidateId| match id {
+            CandidateId::Summary(_) => IncludedReason::Summary,
+            _ => IncludedReason::Required,
+        };
+        let required = |section| move |id: &CandidateId| (*id, section, why(id));
+        let conversation = self.required_conversation.iter().map(required(Section::Conversation));
+        let system = self.required_system.iter().map(required(Section::SystemPinned));
+        let pins = self.pins.iter().filter(|pin| pin.undroppable);
+        let pinned = pins
+            .flat_map(|pin| [Some(pin.id), pin.brings])
+            .flatten()
+            .map(|id| (id, Section::SystemPinned, IncludedReason::Pinned));
+        let mut seen = BTreeSet::new();
+        conversation.chain(system).chain(pinned).filter(|(id, ..)| seen.insert(*id)).collect()
+    }
+
+    /// Whether state would be merged into the live question if there were nothing but the minimum (rule O1).
+    pub(crate) fn merges_in_the_minimum(&self) -> bool {
+        let Some(exchanges) = self.exchanges_after_the_question() else { return false };
+        let follows = |id: CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(&at));
+        !self.minimum().into_iter().any(|(id, ..)| follows(id))
+    }
+
+    /// The exchanges of which none may be in, for state to be merged into the live question; none where it never is.
+    pub(crate) fn exchanges_after_the_question(&self) -> Option<Range<ExchangeIndex>> {
+        let live =
+            self.live_question().filter(|_| self.state_comes_last && !self.summary_follows_the_question)?;
+        Some(self.turns.exchanges(live))
+    }
+
+    /// All turns; the last one is the live turn.
+    pub(crate) fn turns(&self) -> Range<TurnIndex> {
+        self.turns.all()
+    }
+
+    /// The turn that a message or exchange of the conversation belongs to.
+    pub(crate) fn turn_of(&self, id: CandidateId) -> TurnIndex {
+        match id {
+            CandidateId::Head(turn) => turn,
+            CandidateId::Exchange(at) => self.turns.turn_of(at),
+            _ => TurnIndex::new(0),
+        }
+    }
+
+    /// The user message of a turn.
+    pub(crate) fn head(&self, turn: TurnIndex) -> Option<CandidateId> {
+        self.turns.head(turn).map(|_| CandidateId::Head(turn))
+    }
+
+    /// The exchanges of a turn, those that never can be sent among them.
+    pub(crate) fn exchanges(&self, turn: TurnIndex) -> Range<ExchangeIndex> {
+        self.turns.exchanges(turn)
+    }
+
+    /// Whether a candidate is one of the exchanges of the live turn.
+    pub(crate) fn follows_the_question(&self, id: CandidateId) -> bool {
+        let Some(live) = self.live_turn else { return false };
+        matches!(id, CandidateId::Exchange(at) if self.exchanges(live).contains(&at))
+    }
+
+    /// The user message that a pin brings, for a candidate that is one.
+    pub(crate) fn brought_by(&self, id: CandidateId) -> Option<CandidateId> {
+        self.brought.get(&id).copied().flatten()
+    }
+
+    /// Whether all pins are notes, so that each is weighed for itself and none brings anything along.
+    pub(crate) fn pins_are_notes(&self) -> bool {
+        self.pins_are_notes
+    }
+
+    /// Whether a candidate comes in by the walk of rules S4 and S5 alone, once all that is newer is in: where nothing else
+    /// takes what is free, or gives it back.
+    pub(crate) fn is_decided_by_the_walk(&self, id: CandidateId) -> bool {
+        let walked = matches!(id, CandidateId::Head(_) | CandidateId::Exchange(_));
+        let alone =
+            self.competing.is_empty() && self.states == 0 && self.pins.iter().all(|pin| pin.undroppable);
+        walked && alone && !self.minimum().into_iter().any(|(one, ..)| one == id)
+    }
+
+    /// How many documents compete when the set of the last prompt is no matter.
+    pub(crate) fn document_slots(&self) -> Range<Slot> {
+        Slot::new(0)..Slot::new(self.competing.len() as u32)
+    }
+
+    /// The rank of a document that competes.
+    pub(crate) fn rank_at(&self, slot: Slot) -> Rank {
+        self.competing[slot.to_usize()]
+    }
+
+    /// The documents that compete: those that are kept for their question, or all.
+    pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Rank, &Document)> {
+        let kept = self.kept_documents.unwrap_or(u32::MAX);
+        let ranks = self.competing.iter().take_while(move |rank| rank.number() < kept);
+        ranks.map(|rank| (*rank, &self.documents[rank.to_usize()]))
+    }
+
+    /// All documents in the order of rule S8.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = (Rank, &Document)> {
+        self.documents.iter().zip(0..).map(|(document, rank)| (Rank::new(rank), document))
+    }
+
+    pub(crate) fn document(&self, rank: Rank) -> &Document {
+        &self.documents[rank.to_usize()]
+    }
+
+    pub(crate) fn states(&self) -> u64 {
+        self.states
+    }
+
+    /// The turn that this request is about.
+    pub(crate) fn live_turn(&self) -> Option<TurnIndex> {
+        self.live_turn
+    }
+
+    /// The live turn, where it has a question.
+    fn live_question(&self) -> Option<TurnIndex> {
+        self.live_turn.filter(|live| self.turns.head(*live).is_some())
+    }
+
+    /// Whether old tool results are to be cleared (rule S7).
+    pub(crate) fn clears_results(&self) -> bool {
+        self.clears_results
+    }
+}

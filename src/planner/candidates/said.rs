@@ -1,0 +1,38 @@
+//! What is sent for a message of the log where nothing shortens it.
+
+use super::Candidates;
+use crate::{conversation::Place, message::Message, provider::wording};
+use std::borrow::Cow;
+
+impl<'a> Candidates<'a> {
+    /// The message as it is; calls of a user and their results as text of the user (rule H9).
+    pub(crate) fn said(&self, position: u32) -> Cow<'a, Message> {
+        match self.as_text_of_the_user(position) {
+            Some(text) => Cow::Owned(text),
+            None => Cow::Borrowed(self.log.message(position)),
+        }
+    }
+
+    /// Whether a message is a call of the user, or a result of one: sent as text of the user (rule H9).
+    pub(crate) fn is_call_of_a_user(&self, position: u32) -> bool {
+        let turns = self.log.turns();
+        matches!(turns.place_of(position), Place::Head(turn) if turns.head_calls(turn))
+    }
+
+    fn as_text_of_the_user(&self, position: u32) -> Option<Message> {
+        let turns = self.log.turns();
+        let Place::Head(turn) = turns.place_of(position) else { return None };
+        if !turns.head_calls(turn) {
+            return None;
+        }
+        let head = self.log.message(turns.head(turn)?);
+        let calls = head.tool_calls();
+        let number = |nth: usize| (calls.len() > 1).then_some(nth + 1);
+        if turns.head(turn) == Some(position) {
+            return Some(head.with_calls_as_texts(|nth, call| wording::user_call(call, number(nth))));
+        }
+        let result = self.log.message(position);
+        let nth = turns.head_call(turn, position).and_then(number);
+        Some(result.as_text_of_a_user(|text| wording::user_result(text, result.is_failed(), nth)))
+    }
+}

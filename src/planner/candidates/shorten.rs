@@ -1,0 +1,173 @@
+//! Shorter tool results, where they make the difference (rule S7): old ones cleared, those of the open exchange clipped.
+
+use super::{
+    CandidateId, Candidates, Costs, Results,
+    results::{answered_exchange, stub},
+};
+use crate::{
+    config::ToolResults,
+    conversation::ExchangeIndex,
+    error::Error,
+    message::{Message, Role},
+    provider::{conform::Standing, wording},
+    tokens::Weight,
+};
+
+/// A clipped result keeps at least so many bytes; below that it says nothing any more.
+const LEAST_KEPT: usize = 200;
+
+impl Costs<'_> {
+    /// The results with the boundary at the newest `keep_results`, if moving it there frees at least `clear_at_least`
+    /// inside the window that starts at `start`.
+    ///
+    /// The newest are looked at first, and no more of them than `most` tokens: the cost follows the budget (rule N5).
+    ///
+    /// `compared` hears how much of `most` is left after each of them, below nothing where it is too much.
+    pub(crate) fn cleared_further(
+        &self,
+        start: CandidateId,
+        most: u64,
+        compared: impl Fn(i128),
+    ) -> Result<Option<Results>, Error> {
+        let (candidates, results) = (self.candidates(), self.results());
+        let options = &candidates.config.conversation;
+        let first = candidates.members(start).first().copied().unwrap_or_default();
+        if !candidates.index().clears_results() {
+            return Ok(None);
+        }
+        let boundary = newest_boundary(candidates, options.keep_results, first);
+        let (mut freed, mut weighed) = (0, 0);
+        for position in (results.cleared_before.max(first)..boundary).rev() {
+            let Some(stub) = stub(candidates, position) else { continue };
+            if !self.is_in_the_window(position, start)? {
+                continue;
+            }
+            let (saved, cost) = self.saved(position, &stub, options.clear_at_least.max(1) - freed)?;
+            freed += saved;
+            weighed += cost;
+            if freed >= options.clear_at_least.max(1) {
+                return Ok(Some(Results { cleared_before: boundary, moved: true, ..Results::default() }));
+            }
+            compared(i128::from(most) - i128::from(weighed));
+            if weighed > most {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a result's exchange lives, and stands in a window that starts at `start`.
+    fn is_in_the_window(&self, position: u32, start: CandidateId) -> Result<bool, Error> {
+        let candidates = self.candidates();
+        let Some(at) = answered_exchange(candidates, position) else { return Ok(false) };
+        let unit = CandidateId::Exchange(at);
+        let inside = match start {
+            CandidateId::Exchange(first) => at >= first,
+            _ => candidates.index().turn_of(unit) >= candidates.index().turn_of(start),
+        };
+        Ok(inside && self.dead(unit)?.is_none())
+    }
+
+    /// What a stub saves, and what the result was found to cost: neither further than `wanted` matters.
+    fn saved(&self, position: u32, stub: &Message, wanted: u64) -> Result<(u64, u64), Error> {
+        let stub = self.meter().message(stub, Standing::Past, u64::MAX)?.in_full();
+        let limit = stub.saturating_add(wanted);
+        Ok(match self.meter().message(self.candidates().log.message(position), Standing::Past, limit)? {
+            Weight::Exactly(tokens) => (tokens.saturating_sub(stub), tokens),
+            Weight::Over => (wanted, limit),
+        })
+    }
+
+    /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than
+    /// `total`: all to the same length, the longest that fits. Nothing, where there is none or even the shortest is
+    /// too long.
+    pub(crate) fn clipped(&self, least: u64, total: u64) -> Result<Option<Results>, Error> {
+        let Some(open) = self.clippable() else { return Ok(None) };
+        let others = least.saturating_sub(self.whole(CandidateId::Exchange(open))?);
+        let Some(room) = total.checked_sub(others) else { return Ok(None) };
+        let texts = self.texts_of(open);
+        let longest = texts.iter().map(|(_, text)| text.len()).max().unwrap_or_default();
+        let mut best = None;
+        let (mut low, mut high) = (LEAST_KEPT, longest);
+        while low <= high {
+            let middle = usize::midpoint(low, high);
+            let tried = self.clipped_to(&texts, middle);
+            let fits = |costs: Self| costs.weigh(CandidateId::Exchange(open), room);
+            if !tried.clipped.is_empty() && fits(self.with(tried.clone()))? != Weight::Over {
+                best = Some(tried);
+                low = middle + 1;
+            } else {
+                high = middle - 1;
+            }
+        }
+        Ok(best)
+    }
+
+    /// What the shortest clips would save of the minimum: a budget that is smaller by so much would do.
+    pub(crate) fn clips_could_save(&self) -> Result<u64, Error> {
+        let Some(open) = self.clippable() else { return Ok(0) };
+        let shortest = self.with(self.clipped_to(&self.texts_of(open), LEAST_KEPT));
+        let unit = CandidateId::Exchange(open);
+        Ok(self.whole(unit)?.saturating_sub(shortest.whole(unit)?))
+    }
+
+    /// The exchange whose results may be clipped and are not.
+    fn clippable(&self) -> Option<ExchangeIndex> {
+        let (candidates, results) = (self.candidates(), self.results());
+        let clips = candidates.config.conversation.tool_results == ToolResults::Clip;
+        let required = |open: &ExchangeIndex| {
+            candidates.index().required_conversation.contains(&CandidateId::Exchange(*open))
+        };
+        candidates.open.filter(required).filter(|_| clips && results.clipped.is_empty())
+    }
+
+    /// The results of an exchange that are nothing but text.
+    fn texts_of(&self, exchange: ExchangeIndex) -> Vec<(u32, String)> {
+        let answers = self.candidates().log.turns().exchange(exchange).answers.iter().flatten();
+        answers.filter_map(|at| Some((*at, text_of(self.candidates(), *at)?))).collect()
+    }
+
+    fn clipped_to(&self, texts: &[(u32, String)], bytes: usize) -> Results {
+        let log = self.candidates().log;
+        let clip = |(at, text): &(u32, String)| {
+            let text = wording::clipped_result(&log.message_id(*at), text, bytes)?;
+            Some((*at, log.message(*at).saying(text)))
+        };
+        Results { clipped: texts.iter().filter_map(clip).collect(), ..self.results().clone() }
+    }
+
+    fn with(&self, results: Results) -> Self {
+        Self::new(self.candidates(), self.meter(), results)
+    }
+}
+
+/// The position of the oldest of the newest `keep` results, and never past the open exchange; `first` where there are
+/// fewer from there on.
+fn newest_boundary(candidates: &Candidates<'_>, keep: u64, first: u32) -> u32 {
+    let messages = candidates.log.turns().messages();
+    let open = candidates.open.map_or(messages, |open| candidates.log.turns().exchange(open).at);
+    let mut left = keep;
+    let mut boundary = messages;
+    for position in (first..messages).rev() {
+        if left == 0 {
+            return boundary.min(open).min(messages - 1);
+        }
+        if is_answer(candidates, position) {
+            left -= 1;
+            boundary = position;
+        }
+    }
+    first
+}
+
+fn is_answer(candidates: &Candidates<'_>, position: u32) -> bool {
+    candidates.log.message(position).role() == Role::Tool && answered_exchange(candidates, position).is_some()
+}
+
+/// The text of a result, where it is nothing but text.
+fn text_of(candidates: &Candidates<'_>, position: u32) -> Option<String> {
+    let message = candidates.log.message(position);
+    let plain = message.images().next().is_none() && !message.has_opaque_parts();
+    let texts: Vec<&str> = message.plain_texts().collect();
+    plain.then(|| texts.join("\n"))
+}

@@ -1,0 +1,218 @@
+//! Documents by rank, whole or not at all (rules S8, S9); while the live question is the same, those that were in (S5).
+
+use super::{
+    PassedOver, Selection, Selector,
+    room::{For, Room},
+};
+use crate::{
+    config::{Fill, RagOptions},
+    error::Error,
+    plan::reason::{ExcludedReason, HeldBy, PolicyRule},
+    planner::{
+        candidates::{CandidateId, CandidateIndex, List, Slot},
+        observer::{BudgetVariable, Observer},
+    },
+    tokens::Weight,
+};
+use std::{collections::BTreeMap, ops::Range};
+
+impl<O: Observer> Selector<'_, O> {
+    /// Offers every document that policy lets in, or those that are kept for their question. What is in stays in; why the
+    /// others are not is told anew.
+    pub(super) fn take_documents(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
+        chosen.passed_over.clear();
+        chosen.documents_passed_over.clear();
+        if self.index.kept_documents.is_some() {
+            let set = self.set_within(room, chosen)?;
+            if set.all || !chosen.has_documents() {
+                // Where nothing of it is in yet, as many as fit from the front, or no set at all.
+                chosen.gave_up_the_set = set.fitting.is_empty() && !chosen.has_documents();
+                set.keep(self.index, chosen);
+            } else {
+                chosen.passed_over.extend(set.by_policy);
+                hold_the_others(self.index, room.tokens(For::Anything), chosen);
+            }
+            return Ok(());
+        }
+        let rules = self.rules();
+        if rules.max_items.is_none() && rules.max_source_tokens.is_none() {
+            return self.fill_with_documents(room, chosen);
+        }
+        let mut offer = self.document_offer(room, rules.fill, chosen)?;
+        for Waiting { slot, id, origin } in waiting(self.index, self.index.document_slots(), chosen) {
+            match offer.decide(self, id, origin)? {
+                Ok(tokens) => chosen.keep_document(slot, tokens),
+                Err(reason) => drop(chosen.passed_over.insert(id, reason)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Where nothing but tokens decides.
+    fn fill_with_documents(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
+        let fill = self.rules().fill;
+        let sizes = self.costs.sizes(List::Documents)?;
+        let filled = chosen.documents.fill(&sizes, room.tokens(For::Anything), fill)?;
+        filled.tell(self.observer, room.constraint(For::Anything));
+        chosen.documents.extend(&filled);
+        chosen.pay_for_documents(filled.tokens);
+        let held_by = room.held_by(For::Anything, HeldBy::Size);
+        let after_the_first = if fill == Fill::Prefix { HeldBy::Prefix } else { held_by };
+        chosen.documents_passed_over = PassedOver::all(filled.passed_over, held_by, after_the_first);
+        Ok(())
+    }
+
+    /// The first offer, of the section's own budget. The documents that are kept for their question are in if all of them
+    /// fit. What must go goes from the end and in bulk: down to what the section's `share` holds, which is what it is left
+    /// with however much the other sections come to need, so that nothing need go again with the next step.
+    pub(super) fn take_documents_within(
+        &self,
+        budget: u64,
+        share: u64,
+        chosen: &mut Selection,
+    ) -> Result<(), Error> {
+        let room = Room::of(budget, BudgetVariable::Rag);
+        if self.index.kept_documents.is_none() {
+            return self.take_documents(room, chosen);
+        }
+        let mut set = self.set_within(room, chosen)?;
+        if !set.all {
+            set = self.set_within(Room::of(share, BudgetVariable::DocumentShare), chosen)?;
+        }
+        set.keep(self.index, chosen);
+        Ok(())
+    }
+
+    /// What of the last prompt's documents fits into a room, from the front.
+    fn set_within(&self, room: Room, chosen: &Selection) -> Result<Set, Error> {
+        let kept = self.index.kept_documents.unwrap_or(0);
+        let slots = self.index.document_slots();
+        let of_the_set = Slot::each(slots.clone()).take_while(|slot| self.index.rank_at(*slot).number() < kept);
+        let slots = slots.start..Slot::new(of_the_set.count() as u32);
+        let mut offer = self.document_offer(room, Fill::Prefix, chosen)?;
+        let mut set = Set { fitting: Vec::new(), all: true, by_policy: Vec::new(), left: 0 };
+        for Waiting { slot, id, origin } in waiting(self.index, slots, chosen) {
+            match offer.decide(self, id, origin)? {
+                Ok(tokens) => set.fitting.push((slot, tokens)),
+                Err(ExcludedReason::Budget { .. }) => set.all = false,
+                Err(policy) => set.by_policy.push((id, policy)),
+            }
+        }
+        set.left = offer.left;
+        Ok(set)
+    }
+
+    fn document_offer(&self, room: Room, fill: Fill, chosen: &Selection) -> Result<Offer, Error> {
+        let left = room.tokens(For::Anything);
+        let mut offer = Offer { fill, room, left, items: 0, origins: BTreeMap::new(), stopped: false };
+        for slot in chosen.documents.iter() {
+            let rank = self.index.rank_at(slot);
+            let origin = self.index.document(rank).origin;
+            offer.count(origin, self.costs.whole(CandidateId::Document(rank))?);
+        }
+        Ok(offer)
+    }
+
+    fn rules(&self) -> &RagOptions {
+        &self.config.rag
+    }
+}
+
+/// What of the last prompt's documents fits into a room, from the front.
+struct Set {
+    /// Their slots, and what they cost.
+    fitting: Vec<(Slot, u64)>,
+    /// Whether that is all that policy lets in.
+    all: bool,
+    by_policy: Vec<(CandidateId, ExcludedReason)>,
+    left: u64,
+}
+
+impl Set {
+    fn keep(self, index: &CandidateIndex<'_>, chosen: &mut Selection) {
+        for (slot, tokens) in self.fitting {
+            chosen.keep_document(slot, tokens);
+        }
+        chosen.passed_over.extend(self.by_policy);
+        hold_the_others(index, self.left, chosen);
+    }
+}
+
+/// What is not in is held back by what is.
+fn hold_the_others(index: &CandidateIndex<'_>, left: u64, chosen: &mut Selection) {
+    let held = ExcludedReason::Budget { room: left, held_by: HeldBy::SteadySet };
+    for Waiting { id, .. } in waiting(index, index.document_slots(), chosen) {
+        chosen.passed_over.entry(id).or_insert_with(|| held.clone());
+    }
+}
+
+/// A document that policy lets in and that is not in yet.
+struct Waiting {
+    slot: Slot,
+    id: CandidateId,
+    origin: Option<u32>,
+}
+
+/// The documents at these slots that are not in yet.
+fn waiting(index: &CandidateIndex<'_>, slots: Range<Slot>, chosen: &Selection) -> Vec<Waiting> {
+    let waiting = |slot: Slot| {
+        let rank = index.rank_at(slot);
+        Waiting { slot, id: CandidateId::Document(rank), origin: index.document(rank).origin }
+    };
+    Slot::each(slots).filter(|slot| !chosen.documents.has(*slot)).map(waiting).collect()
+}
+
+/// One walk over documents with the policies that count them (rule S9).
+struct Offer {
+    fill: Fill,
+    room: Room,
+    left: u64,
+    items: u64,
+    origins: BTreeMap<u32, u64>,
+    /// An item did not fit, and nothing after it is tried.
+    stopped: bool,
+}
+
+impl Offer {
+    fn count(&mut self, origin: Option<u32>, tokens: u64) {
+        self.items += 1;
+        if let Some(origin) = origin {
+            *self.origins.entry(origin).or_default() += tokens;
+        }
+    }
+
+    /// What the document costs, if it comes in; otherwise why not: policies first, then tokens.
+    fn decide<O: Observer>(
+        &mut self,
+        selector: &Selector<'_, O>,
+        id: CandidateId,
+        origin: Option<u32>,
+    ) -> Result<Result<u64, ExcludedReason>, Error> {
+        let rules = selector.rules();
+        if let Some(limit) = rules.max_items.filter(|limit| self.items >= *limit) {
+            return Ok(Err(ExcludedReason::Policy(PolicyRule::MaxItems { limit })));
+        }
+        if let (Some(limit), Some(origin)) = (rules.max_source_tokens, origin) {
+            let used = self.origins.get(&origin).copied().unwrap_or_default();
+            if selector.costs.weigh(id, limit.saturating_sub(used))? == Weight::Over {
+                return Ok(Err(ExcludedReason::Policy(PolicyRule::MaxSourceTokens { used, limit })));
+            }
+        }
+        let room = self.left;
+        if self.stopped {
+            return Ok(Err(ExcludedReason::Budget { room, held_by: HeldBy::Prefix }));
+        }
+        match selector.offer(id, room, self.room.constraint(For::Anything))? {
+            Weight::Exactly(tokens) => {
+                self.left -= tokens;
+                self.count(origin, tokens);
+                Ok(Ok(tokens))
+            }
+            Weight::Over => {
+                self.stopped = self.fill == Fill::Prefix;
+                let held_by = self.room.held_by(For::Anything, HeldBy::Size);
+                Ok(Err(ExcludedReason::Budget { room, held_by }))
+            }
+        }
+    }
+}
