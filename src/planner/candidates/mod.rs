@@ -171,7 +171,7 @@ impl<'a> Pool<'a> {
         pool.window_start = start.and_then(|position| pool.survivor(position));
         let archived = start.is_some_and(|position| log.view().archived(position).is_some());
         if steady.window_start.is_some() && pool.window_start.is_none() && !archived {
-            pool.lost_window = Some("its start is not in this conversation");
+            pool.lost_window = Some("its first message is not in this conversation");
         }
         pool.check_ids(&[])?;
         pool.require_system();
@@ -185,7 +185,7 @@ impl<'a> Pool<'a> {
         let focus = self.focus.as_ref().map(|_| ItemId::from(FOCUS));
         let focus = focus.iter().map(|id| (id, "the focus hint"));
         let state = self.request.state.iter().map(|(id, _)| (id, "a piece of state"));
-        let made_up = made_up.iter().map(|id| (id, "a made-up result"));
+        let made_up = made_up.iter().map(|id| (id, "a placeholder result"));
         let summaries = self.summary_ids().map(|id| (id, "a summary"));
         self.log.check_ids(focus.chain(state).chain(summaries).chain(made_up))
     }
