@@ -218,7 +218,7 @@ impl Conversation {
         let position = self.position(&before)?;
         if self.view.archived(position) == Some(ArchivedBy::Rewind) {
             let detail =
-                "was taken away by an earlier rewind; expected a message of the conversation as it is now";
+                "was removed by an earlier rewind; expected a message of the current conversation";
             return Err(Error::input(format!("message `{before}`"), detail));
         }
         let first = match self.turns.place_of(position) {

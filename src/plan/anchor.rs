@@ -111,7 +111,7 @@ impl Anchor {
             let lost = if same_target {
                 "it was made under other limits"
             } else {
-                "it was made for another model or wire form"
+                "it was made for another model or wire format"
             };
             let lost = self.window_start.as_ref().map(|_| lost);
             return Steady { cleared_before, lost, ..Steady::default() };

@@ -10,6 +10,7 @@ mod input;
 mod packaging;
 mod target;
 mod terminal;
+mod wording;
 
 use assert_cmd::Command;
 use serde_json::Value;

@@ -32,7 +32,7 @@ const EXAMPLES: &str = "Examples:
   plan-inspect explain chat.json m12 --budget 8k     why m12 is in or out, and what would change that
   plan-inspect diff monday.json tuesday.json         what changed, and the cause of each change
   plan-inspect compact chat.json                     what a compaction would archive, keep and ask for
-  plan-inspect history chat.json                     the full conversation, archived or not
+  plan-inspect history chat.json                     all messages, archived or not
   plan-inspect chat.json --preset agent --set rag.max_items=5
   plan-inspect plan --help                           all options of a plan";
 
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Diff(Box<Diff>),
     /// What a compaction would archive, keep and ask for; with --apply, do it in a new file
     Compact(Box<Compact>),
-    /// The full conversation, with a marker wherever messages were archived
+    /// All messages, archived or not, with a marker for each compaction
     History(History),
     /// Plan every prompt of a session again, and show its cached prefix and the totals
     Replay(Box<Replay>),
