@@ -3,7 +3,7 @@
 use super::{columns, grouped, printable};
 use crate::{
     analysis::prefix::{Prefix, PrefixCause},
-    item::{ItemKind, Priority, Source, Ttl},
+    item::{ItemKind, Priority, Section, Source, Ttl},
     message::Role,
     plan::{
         ContextPlan, Decision, ExcludedItem, PlannedItem,

@@ -134,7 +134,10 @@ fn notices_and_errors_say_it_in_standard_terms() {
 
 #[test]
 fn screens_say_it_in_standard_terms() {
-    let keys = ["", "?", "?G", "2", "3", "4", "4G", "5", "!", "G<Enter>", "<<<<<<", "<<<<<<d", "p", "pu", "t", "u", "{"];
+    let keys = [
+        "", "?", "?G", "2", "3", "4", "4G", "5", "!", "G<Enter>", "<<<<<<", "<<<<<<d", "p", "pu", "t", "u",
+        "{",
+    ];
     for file in examples() {
         for size in ["62x16", "80x24", "120x40"] {
             for keys in keys {
@@ -149,8 +152,21 @@ fn screens_say_it_in_standard_terms() {
 #[test]
 fn help_says_it_in_standard_terms() {
     let commands = [
-        "plan", "explain", "diff", "compact", "history", "replay", "tui", "vectors", "config show",
-        "models list", "models show", "models import", "schema", "completions", "man",
+        "plan",
+        "explain",
+        "diff",
+        "compact",
+        "history",
+        "replay",
+        "tui",
+        "vectors",
+        "config show",
+        "models list",
+        "models show",
+        "models import",
+        "schema",
+        "completions",
+        "man",
     ];
     is_plain("--help", &out(&["--help"]));
     for command in commands {
@@ -165,13 +181,41 @@ fn help_says_it_in_standard_terms() {
 fn the_glossary_knows_the_terms() {
     let page = fs::read_to_string("docs/glossary.md").unwrap();
     let lines = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
-    let terms: Vec<String> = lines.skip(1).map(|line| line.split('|').nth(1).unwrap().trim().to_lowercase()).collect();
+    let terms: Vec<String> =
+        lines.skip(1).map(|line| line.split('|').nth(1).unwrap().trim().to_lowercase()).collect();
     assert!(terms.is_sorted(), "{terms:?}");
     for term in [
-        "anchor", "budget", "cached prefix", "candidate", "certainty", "compaction", "digest", "document", "dropped",
-        "exchange", "expired", "fixed part", "full conversation", "live question", "minimum", "notice", "overflow",
-        "pin", "placeholder result", "prompt budget", "reply reserve", "required", "safety margin", "section", "share",
-        "sticky window", "summary", "token calibration", "ttl", "turn", "wire format",
+        "anchor",
+        "budget",
+        "cached prefix",
+        "candidate",
+        "certainty",
+        "compaction",
+        "digest",
+        "document",
+        "dropped",
+        "exchange",
+        "expired",
+        "fixed part",
+        "full conversation",
+        "live question",
+        "minimum",
+        "notice",
+        "overflow",
+        "pin",
+        "placeholder result",
+        "prompt budget",
+        "reply reserve",
+        "required",
+        "safety margin",
+        "section",
+        "share",
+        "sticky window",
+        "summary",
+        "token calibration",
+        "ttl",
+        "turn",
+        "wire format",
     ] {
         assert!(terms.iter().any(|known| known == term), "{term}");
     }

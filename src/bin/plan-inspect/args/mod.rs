@@ -427,7 +427,7 @@ pub(crate) enum ModelsCommand {
 }
 
 /// Columns and lines, as in 120x40.
-fn picture_size(text: &str) -> Result<(u16, u16), String> {
+pub(crate) fn picture_size(text: &str) -> Result<(u16, u16), String> {
     let sides =
         text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
     let sides = sides.filter(|(width, height)| (1..=1_000).contains(width) && (1..=1_000).contains(height));

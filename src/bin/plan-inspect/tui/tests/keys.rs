@@ -273,9 +273,9 @@ fn every_key_is_on_the_page() {
 #[test]
 fn names_of_keys_that_are_none_are_refused() {
     let mut it = screen(CHAT, (80, 24), "");
-    assert!(it.press("<Entre>").unwrap_err().to_string().contains("<Entre> is no key"));
-    assert_eq!(super::super::size("120x40"), Ok((120, 40)));
+    assert!(it.press("<Entre>").unwrap_err().to_string().contains("<Entre> is not a key"));
+    assert_eq!(crate::args::picture_size("120x40"), Ok((120, 40)));
     for wrong in ["120", "0x5", "x", "-1x3", "120x40x2", "99999x9"] {
-        assert!(super::super::size(wrong).is_err(), "{wrong}");
+        assert!(crate::args::picture_size(wrong).is_err(), "{wrong}");
     }
 }
