@@ -82,7 +82,7 @@ fn corpora() -> Vec<(String, String)> {
         let times = SIZE / text.len() + 1;
         (format!("{kind} (repeated)"), cut(text.repeat(times)))
     }));
-    all.push(("thrown together".to_owned(), cut(texts::thrown_together(7, SIZE))));
+    all.push(("mixed".to_owned(), cut(texts::thrown_together(7, SIZE))));
     all
 }
 

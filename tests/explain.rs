@@ -39,9 +39,7 @@ fn within(plan: &ContextPlan) -> BTreeSet<String> {
 
 /// Whether results of the open exchange are sent without their middle (rule S7).
 fn is_clipped(plan: &ContextPlan) -> bool {
-    plan.notices
-        .iter()
-        .any(|notice| notice.rule == "S7" && notice.text.starts_with("sent without its middle"))
+    plan.notices.iter().any(|notice| notice.rule == "S7" && notice.text.starts_with("the middle is cut out"))
 }
 
 /// The plans of every budget, by what is in.
@@ -287,7 +285,7 @@ fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
     let error = manager.explain(&PlanRequest::new(&session), "qestion").unwrap_err();
-    insta::assert_snapshot!(error, @"nothing in this request is called `qestion`; expected the id of a message, note, document or system text; did you mean `question`?");
+    insta::assert_snapshot!(error, @"no item has the id `qestion`; expected the id of a message, note, document or system text; did you mean `question`?");
 }
 
 /// All ids of a small request against brute force.
@@ -352,12 +350,12 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
             agrees(&manager, request, budget, &["rag:d"]);
             let limits = RequestLimits::budget(budget).context_len(MOST).safety_buffer(0);
             let all = manager.explain_all(&request.clone().limits(limits)).unwrap();
-            let repeat = all.iter().find(|one| one.reason == "same as d").unwrap();
+            let repeat = all.iter().find(|one| one.reason == "duplicate of d").unwrap();
             assert!(
                 !repeat.included && repeat.intervals.is_empty() && repeat.enters_at.is_none(),
                 "{repeat:?}"
             );
-            assert_eq!(repeat.never.as_deref(), Some("same as d"));
+            assert_eq!(repeat.never.as_deref(), Some("duplicate of d"));
         }
     }
 }

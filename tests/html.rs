@@ -409,10 +409,10 @@ fn a_timeline_has_a_line_a_prompt() {
     }
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     let repeated = plan.repeated().unwrap();
-    assert!(!report::html(&plan).render().unwrap().contains("Prompts so far"));
+    assert!(!report::html(&plan).render().unwrap().contains("Timeline, newest first"));
     let page = report::html(&plan).earlier(&plans).render().unwrap();
     is_sound(&page);
-    let (_, table) = page.split_once("Prompts so far").unwrap();
+    let (_, table) = page.split_once("Timeline, newest first").unwrap();
     let (table, _) = table.split_once("</table>").unwrap();
     assert_eq!(table.matches("<tr>").count(), 4);
     let order = ["3 (this)<", ">2<", ">1<"].map(|name| table.find(name).unwrap());
@@ -428,9 +428,9 @@ fn a_timeline_has_a_line_a_prompt() {
     assert_eq!(widths.filter_map(number).sum::<u64>(), 10_000, "{row}");
 
     let page = report::html(&plan).earlier(&plans).numbered_from(41).render().unwrap();
-    let (_, table) = page.split_once("Prompts so far").unwrap();
+    let (_, table) = page.split_once("Timeline, newest first").unwrap();
     assert!(
-        table.contains("43 (this)<") && table.contains(">41<") && table.contains("40 older ones"),
+        table.contains("43 (this)<") && table.contains(">41<") && table.contains("40 older prompts"),
         "{table}"
     );
 }
@@ -463,7 +463,7 @@ mod command_line {
         super::is_sound(&page);
         assert!(page.contains("<title>support-chat.json</title>"));
         assert!(page.contains("Opening hours"), "what is left out has its text too");
-        assert!(page.contains("<dt>comes in</dt>"), "and its explanation");
+        assert!(page.contains("<dt>enters at</dt>"), "and its explanation");
         let path = file("page.html");
         let name = path.to_str().unwrap();
         assert_eq!(out(&[EXAMPLE, "--format", "html", "--budget", "400", "--output", name]), "");
@@ -475,7 +475,7 @@ mod command_line {
     #[test]
     fn only_a_page_has_texts_to_leave_out() {
         let page = out(&[EXAMPLE, "--format", "html", "--redact"]);
-        assert!(!page.contains("kettle") && page.contains("a hash and a size stand in their places"));
+        assert!(!page.contains("kettle") && page.contains("every text is replaced by a hash and a size"));
         let assert = inspect(&[EXAMPLE, "--redact"]).assert().code(2);
         let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
         assert!(said.contains("expected --format html"), "{said}");
@@ -495,7 +495,7 @@ mod command_line {
         let page = String::from_utf8(output.get_output().stdout.clone()).unwrap();
         let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
         assert!(page.len() < 2_000_000, "{} bytes", page.len());
-        assert!(page.contains("Which other budgets would change a row is not part of this page."));
-        assert!(said.contains("the page explains no rows"), "{said}");
+        assert!(page.contains("This page was made without explanations."));
+        assert!(said.contains("the page has no explanations"), "{said}");
     }
 }

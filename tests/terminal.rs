@@ -124,7 +124,7 @@ fn a_walk_through_a_real_terminal() {
     it.keys(&["/", "c", "a", "r", "e", "Enter"]);
     let picture = it.shows("filter care");
     assert!(!picture.contains("hours"), "{picture}");
-    it.shows("comes in       at 457");
+    it.shows("enters at      457");
     it.keys(&["Escape"]);
     it.shows("- hours");
     it.keys(&["+", ".", "."]);
@@ -247,7 +247,7 @@ fn what_grows_is_followed() {
     it.shows("+ m2");
     // Half a file is no session: what was there stays, and is read again when it is whole.
     std::fs::write(&path, "[{\"role\":\"us").unwrap();
-    it.shows("not read again");
+    it.shows("reload failed");
     session(5);
     it.shows("+ m4");
     it.keys(&["Space"]);
@@ -274,9 +274,9 @@ fn what_is_copied_and_written_stays() {
     it.shows("copied care");
     it.becomes("the copied id", |_| it.tmux(&["show-buffer"]).stdout == b"care");
     it.keys(&["Escape", "+", ".", ".", "w"]);
-    it.shows("written to what-if.json");
+    it.shows("saved to what-if.json");
     it.keys(&["u", ".", "w"]);
-    it.shows("written to what-if-2.json");
+    it.shows("saved to what-if-2.json");
     it.keys(&["q"]);
     it.is_sane(0);
     it.type_in(&format!("clear; cd {}", it.folder.display()));

@@ -175,7 +175,7 @@ pub(crate) fn short(text: &str) -> String {
 /// How much of the last prompt is the cached prefix of this one, and where and why it breaks.
 pub(crate) fn repeats(prefix: &Prefix) -> String {
     let (tokens, of) = (grouped(prefix.tokens), grouped(prefix.of));
-    let all = format!("cached prefix {tokens} of the last prompt's {of} tokens");
+    let all = format!("{tokens} of the last prompt's {of} tokens");
     let (Some(was), Some(cause)) = (&prefix.instead_of, prefix.cause) else { return all };
     let why = match (&prefix.differs_at, cause) {
         (Some(now), PrefixCause::Inserted) => format!("{} inserted before it", short(now.as_str())),

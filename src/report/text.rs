@@ -74,7 +74,7 @@ impl Text<'_> {
         if plan.usage.level != Level::Normal {
             self.field(f, "usage", &self.usage())?;
         }
-        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cache", &repeats(&prefix)))
+        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(&prefix)))
     }
 
     fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {

@@ -25,12 +25,12 @@ fn the_vectors_hold() {
 fn an_explanation_says_why_and_how_back() {
     let args = ["explain", EXAMPLE, "hours", "--budget", "400"];
     insta::assert_snapshot!(out(&args), @r"
-    hours  out: larger than the 30 left
-      prompt budget  400, it costs 33
-      its place has  postage
-      comes in       at 403, 3 more
+    hours  out: exceeds the 30 tokens left
+      prompt budget  400, this item needs 33
+      blocked by     postage
+      enters at      403, 3 more
       in at          403 to 456, 490 and more
-      stays          from 490 on
+      always in from 490
     ");
     let readme = std::fs::read_to_string("README.md").unwrap();
     assert!(readme.contains(&out(&args)), "the README shows another explanation");
@@ -46,10 +46,10 @@ fn an_explanation_says_why_and_how_back() {
         assert_eq!(ids.filter(|id| *id == "hours").count() == 1, is_in, "{budget}");
     }
     let all = out(&["explain", EXAMPLE, "--budget", "400"]);
-    assert!(all.contains("hours     out      33       403         490"), "{all}");
+    assert!(all.contains("hours     out      33        403             490"), "{all}");
     assert!(
         fails(&["explain", EXAMPLE, "huors"])
-            .contains("nothing in this request is called `huors`; expected the id of a message, note, document or system text; did you mean `hours`?")
+            .contains("no item has the id `huors`; expected the id of a message, note, document or system text; did you mean `hours`?")
     );
 }
 
@@ -57,24 +57,24 @@ fn an_explanation_says_why_and_how_back() {
 fn a_diff_names_one_cause_a_change() {
     let said = out(&["diff", EXAMPLE, EXAMPLE, "--budget", "400", "--then-budget", "300"]);
     insta::assert_snapshot!(said, @r"
-    item         before        after         cause   shown by planning with
-    rag:hours    out: budget   in: relevant  budget  only that changed
-    voucher      in: pinned    out: budget   budget  only that changed
-    rag:faults   in: relevant  out: budget   budget  only that changed
-    rag:postage  in: relevant  out: budget   budget  only that changed
+    item         before           after            cause   verified by
+    rag:hours    dropped: budget  in: relevant     budget  this change alone
+    voucher      in: pinned       dropped: budget  budget  this change alone
+    rag:faults   in: relevant     dropped: budget  budget  this change alone
+    rag:postage  in: relevant     dropped: budget  budget  this change alone
 
     4 changes
     ");
-    assert_eq!(out(&["diff", EXAMPLE, EXAMPLE]), "no difference\n");
+    assert_eq!(out(&["diff", EXAMPLE, EXAMPLE]), "no differences\n");
     let json = out(&["diff", EXAMPLE, EXAMPLE, "--then-budget", "300", "--format", "json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert!(json["changes"].as_array().unwrap().iter().all(|change| change["cause"] == "budget"));
     assert!(fails(&["diff", EXAMPLE, "nowhere.json"]).contains("nowhere.json cannot be read"));
 }
 
-/// How much of the last prompt is repeated stands in the report and the JSON.
+/// The cached prefix is in the report and the JSON.
 #[test]
-fn a_plan_says_what_it_repeats_of_the_last_prompt() {
+fn a_plan_says_how_long_its_cached_prefix_is() {
     let anchor = file("repeats-anchor.json", b"");
     let anchor = anchor.to_str().unwrap();
     out(&[EXAMPLE, "--budget", "400", "--save-anchor", anchor]);
@@ -85,14 +85,14 @@ fn a_plan_says_what_it_repeats_of_the_last_prompt() {
     let sum: u64 =
         json["included"].as_array().unwrap().iter().map(|row| row["token_estimate"].as_u64().unwrap()).sum();
     let sum = sum + 42; // the tools
-    assert!(again.contains(&format!("repeats {sum} of the last prompt's {sum} tokens\n")), "{again}");
+    assert!(again.contains(&format!("cached  {sum} of the last prompt's {sum} tokens\n")), "{again}");
     assert_eq!(json["prefix"]["tokens"], sum);
     let page = std::fs::read_to_string("docs/explaining.md").unwrap();
     let shown = out(&[EXAMPLE, "--budget", "330", "--previous", anchor]);
-    let line = shown.lines().find(|line| line.starts_with("repeats")).unwrap();
+    let line = shown.lines().find(|line| line.starts_with("cached")).unwrap();
     assert!(page.contains(line), "the page shows another line than {line}");
     let less = out(&[EXAMPLE, "--budget", "300", "--previous", anchor]);
-    assert!(less.contains("tokens, up to voucher: out for want of room"), "{less}");
+    assert!(less.contains("tokens, breaks at voucher: dropped: budget"), "{less}");
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_replay_comes_to_the_sums_of_its_prompts() {
     assert!(!newest.contains("compacted #") && newest.contains("\n    10"), "{newest}");
     assert!(out(&["replay", files[0], files[1]]).contains("support-chat.json        4"));
     let page = out(&["replay", files[0], "--newest", "3", "--format", "html"]);
-    assert!(page.contains("12 (this)<") && page.contains("9 older ones"));
-    assert!(fails(&["replay", files[0], files[1], "--format", "html"]).contains("a page is of one session"));
+    assert!(page.contains("12 (this)<") && page.contains("9 older prompts"));
+    assert!(fails(&["replay", files[0], files[1], "--format", "html"]).contains("a page shows one session"));
     assert!(fails(&["replay", "nowhere.json"]).contains("nowhere.json cannot be read"));
 }
 
@@ -161,5 +161,5 @@ fn replay_and_screen_say_the_same_of_a_prompt() {
         rows.map(|row| row.split("  ").last().unwrap().trim().to_owned()).collect()
     };
     assert_eq!(rows(&replayed), rows(&screen));
-    assert!(replayed.contains(" without room"), "{replayed}");
+    assert!(replayed.contains(" dropped (budget)"), "{replayed}");
 }

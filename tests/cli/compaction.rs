@@ -47,15 +47,18 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     );
     assert!(fails(&["compact", talk, "--from", "m99"]).contains("id `m99` is not in the conversation"));
     let turned = fails(&["compact", talk, "--from", "m20", "--to", "m15"]);
-    assert!(turned.contains("message `m20`: stands after the end of the range"), "{turned}");
+    assert!(turned.contains("message `m20`: is after the end of the range"), "{turned}");
     let no_room = out(&["compact", "examples/overflow.json"]);
-    assert!(no_room.contains("request     none: the window of gpt-4o-mini has no room for one"), "{no_room}");
+    assert!(
+        no_room.contains("request     none: it does not fit the context window of gpt-4o-mini"),
+        "{no_room}"
+    );
     let gemini: Value =
         serde_json::from_str(&out(&["compact", talk, "--provider", "gemini", "--format", "json"])).unwrap();
     assert_eq!(gemini["request"][0]["role"], "user");
     assert!(gemini["request"][0]["parts"].is_array(), "in the target's own form");
     let nothing = fails(&["compact", "examples/agent-parallel-tools.json", "--apply", "/tmp/never.json"]);
-    assert!(nothing.contains("a tool call waits for its result; nothing was written"), "{nothing}");
+    assert!(nothing.contains("a tool call is pending; nothing was written"), "{nothing}");
     // A body of another wire form becomes a log.
     let contents = (0..12).map(|at| {
         let role = if at % 2 == 0 { "user" } else { "model" };

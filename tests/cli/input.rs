@@ -25,7 +25,7 @@ fn what_one_run_saves_the_next_one_continues() {
     assert!(!PathBuf::from(format!("{anchor}.part")).exists());
     let broken = file("broken-anchor.json", b"{\"window_start\": 3}");
     let error = fails(&[EXAMPLE, "--previous", broken.to_str().unwrap()]);
-    assert!(error.contains("no anchor") && error.contains("--save-anchor"), "{error}");
+    assert!(error.contains("not an anchor") && error.contains("--save-anchor"), "{error}");
     // A plan that fails leaves the file as it was.
     fails(&["nowhere.json", "--save-anchor", anchor]);
     assert_eq!(serde_json::from_str::<Value>(&std::fs::read_to_string(anchor).unwrap()).unwrap(), saved);
@@ -52,9 +52,9 @@ fn what_is_tried_is_checked() {
             "\"m99\": true",
             4,
             "null",
-            "what-if.json: pinned.m99: support-chat.json has no message of that name",
+            "what-if.json: pinned.m99: support-chat.json has no message with that id",
         ),
-        ("\"customer\": true", 4, "null", "pinned.customer: support-chat.json has no message of that name"),
+        ("\"customer\": true", 4, "null", "pinned.customer: support-chat.json has no message with that id"),
         (
             "\"m0\": 1",
             4,
@@ -147,7 +147,7 @@ fn an_anchor_that_does_not_hold_says_so() {
     };
     assert!(plan(r#"{"window_start":"nowhere"}"#, &[]).contains("its start is not in this conversation"));
     let other = r#"{"window_start":"m0","target":{"model":"gpt-4","provider":"openai"}}"#;
-    assert!(plan(other, &[]).contains("it was made for another model or wire form"));
+    assert!(plan(other, &[]).contains("it was made for another model or wire format"));
     assert!(
         plan(r#"{"window_start":"m0","limits":{"prompt_budget":5}}"#, &["--budget", "900"])
             .contains("other limits")
@@ -193,7 +193,7 @@ fn bad_input_is_exit_code_2_and_one_message() {
     insta::assert_snapshot!(fails(&[empty.to_str().unwrap()]).replace(empty.to_str().unwrap(), "empty.json"), @"plan-inspect: empty.json: is empty; expected a session (a JSON object or an array of messages)");
     let deep = file("deep.json", format!("{{\"messages\":{}", "[".repeat(100_000)).as_bytes());
     assert!(fails(&[deep.to_str().unwrap()]).contains("not JSON"));
-    insta::assert_snapshot!(fails(&[EXAMPLE, "--budget", "0"]), @"plan-inspect: no room for a prompt: the budget asked for is 0; ask for 1 token or more");
+    insta::assert_snapshot!(fails(&[EXAMPLE, "--budget", "0"]), @"plan-inspect: no tokens left for a prompt: the budget is 0; expected 1 token or more");
     assert!(
         fails(&[EXAMPLE, "--budget", "-3"]).contains("invalid value")
             || fails(&[EXAMPLE, "--budget", "-3"]).contains("unexpected argument")
@@ -344,7 +344,9 @@ fn a_note_that_is_pinned_twice_is_the_last_one() {
     let path = file("twice.json", text.as_bytes());
     let assert = inspect(&[path.to_str().unwrap(), "--format", "messages"]).assert().success();
     let output = assert.get_output();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("note `n` is pinned twice: the last one holds"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("note `n` is pinned twice: the last one counts")
+    );
     let body = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(body.contains("three") && !body.contains("one"), "{body}");
 }

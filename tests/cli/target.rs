@@ -92,7 +92,7 @@ fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
         sent.starts_with("<|endoftext|><|im_start|>system") && sent.ends_with("<|im_start|>assistant\n"),
         "{sent}"
     );
-    assert!(out(&args).contains("joins"), "{}", out(&args));
+    assert!(out(&args).contains("joined texts"), "{}", out(&args));
     let of_the_readme = format!("plan-inspect {EXAMPLE} --tokenizer {folder} --provider chat-template");
     assert!(std::fs::read_to_string("README.md").unwrap().contains(&of_the_readme));
     insta::assert_snapshot!(fails(&[EXAMPLE, "--provider", "chat-template"]), @"plan-inspect: --provider chat-template: no template is known; expected --tokenizer with the model's folder, which holds tokenizer.json and chat_template.jinja or tokenizer_config.json");
@@ -111,7 +111,10 @@ fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
 #[test]
 fn a_margin_that_is_set_is_shown() {
     let text = out(&[EXAMPLE, "--tokenizer", "chars/4", "--set", "tokens.margin=1250", "--budget", "800"]);
-    assert!(text.contains("(estimate, x 1.250 as set)") && text.contains("margin "), "{text}");
+    assert!(
+        text.contains("(estimate, calibrated x 1.250 set by option)") && text.contains("token calibration "),
+        "{text}"
+    );
 }
 
 /// Every provider's body from the command line, and where marks are asked for, whether there are any.

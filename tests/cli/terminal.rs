@@ -159,7 +159,7 @@ fn columns_line_up_and_lines_fit_whatever_the_script() {
                 .take_while(|line| !line.is_empty())
                 .collect();
             assert!(!rows.is_empty(), "{plan}");
-            let whys = ["recent:", "always sent:", "relevant", "pinned note"];
+            let whys = ["user message", "assistant message", "required:", "document", "pinned note"];
             let starts = rows.iter().filter_map(|row| whys.iter().find_map(|why| column(row, why)));
             assert_eq!(starts.collect::<BTreeSet<_>>().len(), 1, "{plan}");
         }

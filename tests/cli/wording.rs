@@ -69,8 +69,22 @@ fn dialect(text: &str) -> Vec<String> {
     found
 }
 
+/// What of a page a person reads or hears: no style, no script, no tags, but their labels.
+fn seen(page: &str) -> String {
+    let mut text = String::new();
+    for part in page.split('<').skip(1) {
+        let (tag, after) = part.split_once('>').unwrap_or((part, ""));
+        if tag.starts_with("style") || tag.starts_with("script") {
+            continue;
+        }
+        let label = tag.split("aria-label=\"").nth(1).and_then(|label| label.split('"').next());
+        text += &format!(" {} {after}", label.unwrap_or_default());
+    }
+    text
+}
+
 fn is_plain(what: &str, text: &str) {
-    let found = dialect(text);
+    let found = if text.starts_with("<!doctype html>") { dialect(&seen(text)) } else { dialect(text) };
     assert!(found.is_empty(), "{what}\n{}", found.join("\n"));
 }
 

@@ -151,5 +151,5 @@ fn a_rewind_takes_the_call_of_a_result_with_it() {
     log.push(Message::tool("x", "second"));
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(plan.messages().iter().any(|message| message.text() == "second"));
-    assert!(plan.excluded.iter().any(|row| row.reason.to_string() == "a second result for one call"));
+    assert!(plan.excluded.iter().any(|row| row.reason.to_string() == "second result for one call"));
 }

@@ -413,7 +413,7 @@ async fn an_error_repeats_no_key_and_nothing_of_the_prompt() {
         let wrong = wire.error("Incorrect API key provided: topsecretkey.");
         World::new(wire, vec![Reply::Json(401, wrong)]).fails(&["401", "provided: [key]"]).await;
         let echo = wire.error("cannot read \"Question 1 of many. Question 1 of many.\"");
-        World::new(wire, vec![Reply::Json(400, echo)]).fails(&["400", "is left out"]).await;
+        World::new(wire, vec![Reply::Json(400, echo)]).fails(&["400", "is not shown"]).await;
     }
 }
 

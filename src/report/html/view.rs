@@ -261,7 +261,7 @@ fn said(notice: &Notice, redact: bool) -> (&'static str, String) {
 /// What there is to know beside the numbers.
 fn facts(plan: &ContextPlan) -> Vec<(&'static str, String)> {
     let mut facts = vec![("limits", visible(&words::limits(plan)))];
-    let window = plan.window_start.as_ref().map(|id| format!("starts at {}", visible(&short(id.as_str()))));
+    let window = plan.window_start.as_ref().map(|id| format!("from {}", visible(&short(id.as_str()))));
     facts.extend(window.map(|window| ("history", window)));
     let cleared = plan.cleared_before.as_ref().map(|id| visible(&short(id.as_str())));
     facts.extend(cleared.map(|id| ("tool results", format!("sent as stubs before {id}"))));

@@ -85,7 +85,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     plain(&[Char('g'), Home], "g G Home End", "first, last", Action::Top),
     plain(&[PageDown], "PgDn PgUp", "page down, up; Ctrl-d Ctrl-u half a page", Action::PageDown),
     plain(&[Enter, Char('e')], "Enter e", "open: detail, section, prompt, compaction", Action::Open),
-    plain(&[Char('/')], "/", "filter: section:documents reason:cap id:m1 >500", Action::Filter),
+    plain(&[Char('/')], "/", "filter: section:doc reason:cap id:m1 >500", Action::Filter),
     plain(&[Char('n')], "n N", "next and previous match", Action::NextHit),
     plain(&[Char('a')], "a i x", "show all, only in, only out", Action::ShowAll),
     plain(&[Char('s')], "s S", "sort by next column, reverse", Action::Sort),

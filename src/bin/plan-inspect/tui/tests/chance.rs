@@ -27,7 +27,7 @@ fn a_session_that_grows_is_shown_as_it_is() {
     assert!(it.text().unwrap().contains("summary:1"), "{}", it.text().unwrap());
     let questions = update::answer(&mut it.app, Answer::Reloaded(Err("half a line".into())));
     assert!(questions.is_empty());
-    assert!(it.text().unwrap().contains("not read again: half a line"));
+    assert!(it.text().unwrap().contains("reload failed: half a line"));
     it.press("j").unwrap();
     assert!(it.text().unwrap().contains("file not readable"), "it goes on saying so");
     update::answer(&mut it.app, grown());
