@@ -25,7 +25,7 @@ fn the_vectors_hold() {
 fn an_explanation_says_why_and_how_back() {
     let args = ["explain", EXAMPLE, "hours", "--budget", "400"];
     insta::assert_snapshot!(out(&args), @r"
-    hours  out: exceeds the 30 tokens left
+    hours  out: too large; 30 tokens left
       prompt budget  400, this item needs 33
       blocked by     postage
       enters at      403, 3 more

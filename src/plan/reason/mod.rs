@@ -179,12 +179,12 @@ impl fmt::Display for ExcludedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget { room, held_by } => match held_by {
-                HeldBy::Size => write!(f, "exceeds the {} tokens left", grouped(*room)),
+                HeldBy::Size => write!(f, "too large; {} tokens left", grouped(*room)),
                 HeldBy::Window => {
                     write!(f, "older; {} tokens left, the next older turn needs more", grouped(*room))
                 }
                 HeldBy::Cap => {
-                    write!(f, "exceeds the {} tokens left under the section's cap", grouped(*room))
+                    write!(f, "too large; {} tokens left under the section's cap", grouped(*room))
                 }
                 HeldBy::Prefix => {
                     write!(f, "after a document that did not fit, {} tokens left", grouped(*room))
