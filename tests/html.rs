@@ -478,7 +478,7 @@ mod command_line {
         assert!(!page.contains("kettle") && page.contains("every text is replaced by a hash and a size"));
         let assert = inspect(&[EXAMPLE, "--redact"]).assert().code(2);
         let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
-        assert!(said.contains("expected --format html"), "{said}");
+        assert!(said.contains("--redact needs --format html"), "{said}");
         assert!(assert.get_output().stdout.is_empty());
     }
 

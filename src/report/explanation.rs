@@ -56,19 +56,19 @@ impl Explained<'_> {
         }
         match it.stays_from {
             Some(from) if from != it.prompt_budget => {
-                lines.push(("always in from", grouped(from)));
+                lines.push(("always from", grouped(from)));
             }
             None if it.enters_at.is_some() => {
-                lines.push(("always in from", "never: the largest budget drops it".into()));
+                lines.push(("always from", "never: the largest budget drops it".into()));
             }
             _ => {}
         }
         if let Some(at) = it.leaves_at {
             let less = grouped(it.prompt_budget.saturating_sub(at));
-            lines.push(("drops out at", format!("{}, {less} less", grouped(at))));
+            lines.push(("drops at", format!("{}, {less} less", grouped(at))));
         }
         match &it.never {
-            Some(why) if it.included => lines.push(("drops out at", format!("never: {why}"))),
+            Some(why) if it.included => lines.push(("drops at", format!("never: {why}"))),
             Some(why) => lines.push(("enters at", format!("never: {}", printable(why)))),
             None => {}
         }

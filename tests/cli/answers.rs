@@ -30,7 +30,7 @@ fn an_explanation_says_why_and_how_back() {
       blocked by     postage
       enters at      403, 3 more
       in at          403 to 456, 490 and more
-      always in from 490
+      always from    490
     ");
     let readme = std::fs::read_to_string("README.md").unwrap();
     assert!(readme.contains(&out(&args)), "the README shows another explanation");
@@ -46,7 +46,7 @@ fn an_explanation_says_why_and_how_back() {
         assert_eq!(ids.filter(|id| *id == "hours").count() == 1, is_in, "{budget}");
     }
     let all = out(&["explain", EXAMPLE, "--budget", "400"]);
-    assert!(all.contains("hours     out      33        403             490"), "{all}");
+    assert!(all.contains("hours     out      33        403          490"), "{all}");
     assert!(
         fails(&["explain", EXAMPLE, "huors"])
             .contains("no item has the id `huors`; expected the id of a message, note, document or system text; did you mean `hours`?")

@@ -145,7 +145,9 @@ fn an_anchor_that_does_not_hold_says_so() {
         let session = "examples/agent-parallel-tools.json";
         out(&[&[session, "--width", "200", "--previous", path.to_str().unwrap()], args].concat())
     };
-    assert!(plan(r#"{"window_start":"nowhere"}"#, &[]).contains("its start is not in this conversation"));
+    assert!(
+        plan(r#"{"window_start":"nowhere"}"#, &[]).contains("its first message is not in this conversation")
+    );
     let other = r#"{"window_start":"m0","target":{"model":"gpt-4","provider":"openai"}}"#;
     assert!(plan(other, &[]).contains("it was made for another model or wire format"));
     assert!(

@@ -48,10 +48,19 @@ const BANNED: [&str; 38] = [
 /// Terms that hold one of those words and are no dialect.
 const FINE: [&str; 1] = ["safety margin"];
 
+/// A text without its line breaks, as far as the next line goes on with this one: that one is indented.
+fn joined(text: &str) -> String {
+    let mut joined = String::new();
+    for line in text.lines() {
+        joined.push(if line.starts_with(' ') { ' ' } else { '\n' });
+        joined += &line.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    joined.to_lowercase()
+}
+
 /// Where a text holds one of the words: not inside of another word, and not as a part of an option's name.
 fn dialect(text: &str) -> Vec<String> {
-    let lines = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-    let lines = FINE.iter().fold(lines, |lines, fine| lines.replace(fine, ""));
+    let lines = FINE.iter().fold(joined(text), |lines, fine| lines.replace(fine, ""));
     let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || ['_', '-'].contains(&c));
     let mut found = Vec::new();
     for word in BANNED {

@@ -402,8 +402,8 @@ async fn errors_of_the_provider_are_told() {
         let limited = wire.error("Rate limit reached: too many tokens per minute");
         World::new(wire, vec![Reply::Json(429, limited)]).fails(&["429", "Rate limit"]).await;
         World::new(wire, vec![Reply::Page(502, "<html>Bad gateway</html>")]).fails(&["HTTP 502"]).await;
-        World::new(wire, vec![Reply::Page(200, "<html>Log in</html>")]).fails(&["no JSON"]).await;
-        World::new(wire, vec![Reply::Json(200, json!([1]))]).fails(&["the answer"]).await;
+        World::new(wire, vec![Reply::Page(200, "<html>Log in</html>")]).fails(&["not JSON"]).await;
+        World::new(wire, vec![Reply::Json(200, json!([1]))]).fails(&["the reply"]).await;
     }
 }
 

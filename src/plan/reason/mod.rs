@@ -187,13 +187,13 @@ impl fmt::Display for ExcludedReason {
                     write!(f, "too large; {} tokens left under the section's cap", grouped(*room))
                 }
                 HeldBy::Prefix => {
-                    write!(f, "after a document that did not fit, {} tokens left", grouped(*room))
+                    write!(f, "after a document that did not fit; {} tokens left", grouped(*room))
                 }
                 HeldBy::Steady => {
-                    write!(f, "before the start of the sticky window, {} tokens left", grouped(*room))
+                    write!(f, "before the sticky window; {} tokens left", grouped(*room))
                 }
                 HeldBy::SteadySet => {
-                    write!(f, "the last documents are kept for this question, {} tokens left", grouped(*room))
+                    write!(f, "last documents kept for this question; {} tokens left", grouped(*room))
                 }
                 HeldBy::Overflow => f.write_str("required items exceed the budget"),
             },

@@ -61,8 +61,8 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
         ("now", Align::Left),
         ("tokens", Align::Right),
         ("enters at", Align::Right),
-        ("always in from", Align::Right),
-        ("drops out at", Align::Right),
+        ("always from", Align::Right),
+        ("drops at", Align::Right),
         ("why", Align::Left),
     ])
     .within(screen.limit());

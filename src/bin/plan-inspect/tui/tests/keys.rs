@@ -36,7 +36,7 @@ fn every_key_does_what_the_help_says() {
     assert_eq!((it.app.list.rows.len(), it.app.row_id()), (1, Some(("care", true))));
     assert!(matches!(&it.app.explained.1, Known::Answered(said) if said.contains("enters at")));
     press(&mut it, "/<C-u>wrong:x tokens:5<Enter>");
-    assert!(it.app.note.contains("is no key"), "{}", it.app.note);
+    assert!(it.app.note.contains("is not a filter key"), "{}", it.app.note);
     press(&mut it, "<Esc><Esc>");
     assert_eq!(it.app.list.rows.len(), total);
 

@@ -131,6 +131,7 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
                 let budget = said
                     .lines()
                     .find_map(|line| line.trim().strip_prefix("enters at      ")?.split(", ").next());
+                let budget = budget.filter(|budget| !budget.starts_with("never"));
                 let Some(budget) = budget else { continue };
                 let budget: u64 = budget.replace(',', "").parse().unwrap();
                 let (id, document) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)).unwrap();
