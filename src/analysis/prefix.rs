@@ -36,7 +36,7 @@ pub struct Prefix {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PrefixCause {
-    /// It was made for another model or wire form: nothing of a cache holds.
+    /// It was made for another model or wire format: nothing of a cache holds.
     Target,
     /// The item is sent with another text: it changed, was cleared or clipped, or what it is merged with did.
     Changed,

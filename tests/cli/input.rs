@@ -157,7 +157,7 @@ fn an_anchor_that_does_not_hold_says_so() {
     assert!(!plan(r#"{"window_start":null}"#, &[]).contains("not continued"));
     for none in ["{}", "[]", r#"{"foo":1}"#, "3"] {
         let path = file("no-anchor.json", none.as_bytes());
-        assert!(fails(&[EXAMPLE, "--previous", path.to_str().unwrap()]).contains("no anchor"));
+        assert!(fails(&[EXAMPLE, "--previous", path.to_str().unwrap()]).contains("not an anchor"));
     }
 }
 

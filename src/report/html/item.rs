@@ -77,7 +77,7 @@ impl<'a> Items<'a> {
             None => self.texts.preview(&pieces),
         };
         let place = format!("{} of {}", grouped(at as u64 + 1), grouped(of as u64));
-        let mut facts = vec![("position", place), ("count", item.tokens.certainty.name().to_owned())];
+        let mut facts = vec![("position", place), ("certainty", item.tokens.certainty.name().to_owned())];
         facts.extend(lasting(Some(item.priority), item.ttl));
         facts.extend(item.body.answers().map(|call| ("answers", visible(call))));
         facts.push(("hash", item.hash()));
@@ -108,7 +108,7 @@ impl<'a> Items<'a> {
             Ok(pieces) => (pieces, ""),
             Err(why) => (Vec::new(), why),
         };
-        let mut facts = vec![("count", item.tokens.certainty.name().to_owned())];
+        let mut facts = vec![("certainty", item.tokens.certainty.name().to_owned())];
         if item.count > 1 {
             facts.insert(0, ("messages", grouped(item.count)));
         }

@@ -115,7 +115,7 @@ struct Preview<'a> {
     log: &'a Conversation,
     record: &'a Compaction,
     state: CompactionState,
-    /// The wire form of the target.
+    /// The wire format of the target.
     form: Framing,
 }
 

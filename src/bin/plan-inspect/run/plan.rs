@@ -99,7 +99,7 @@ fn shown(text: &str) -> String {
         .collect()
 }
 
-/// What is sent: the body of the model's wire form, or the text of its own chat template.
+/// What is sent: the body of the model's wire format, or the text of its own chat template.
 fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     if let Some(template) = &model.template {
         return Ok(render::chat_template(plan, template)?);

@@ -62,7 +62,7 @@ fn every_key_does_what_the_help_says() {
     press(&mut it, "p");
     assert!(it.app.what_if.is_empty());
     press(&mut it, "t");
-    assert!(it.app.known().unwrap().went.iter().any(|id| id.as_str() == "m0"), "its TTL is used up");
+    assert!(it.app.known().unwrap().went.iter().any(|id| id.as_str() == "m0"), "it has expired");
     press(&mut it, "wu<Esc>");
     assert!(
         matches!(&it.orders[0], Order::Write(json) if json.contains("\"m0\": true") && json.contains("support-chat.json")),
@@ -70,7 +70,7 @@ fn every_key_does_what_the_help_says() {
         it.orders
     );
     press(&mut it, "/id:care<Enter>p");
-    assert!(it.app.note.contains("documents are not pinned"));
+    assert!(it.app.note.contains("documents cannot be pinned"));
     press(&mut it, "y");
     assert_eq!(it.orders[1], Order::Copy("care".into()));
     press(&mut it, "<Esc>");
