@@ -48,7 +48,7 @@ fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
     if let Some(path) = std::env::var_os("JOURNAL_TEST_PATH") {
         writes_for_ever(Path::new(&path));
     }
-    let kills = if std::env::var_os("FULL").is_some() { 2_000 } else { 500 };
+    let kills = if std::env::var_os("FULL").is_some() { 2_000 } else { 250 };
     let path = fresh("kill");
     let mut seed = 0x2545_F491_4F6C_DD1Du64;
     let (mut torn, mut confirmations) = (0, 0u64);

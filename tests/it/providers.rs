@@ -154,7 +154,7 @@ fn thoughtless(body: &Value) -> Value {
 }
 
 proptest! {
-    #![proptest_config(generate::cases(1_500, 100_000))]
+    #![proptest_config(generate::cases(700, 100_000))]
 
     #[test]
     fn every_history_is_valid_for_every_target(history in history::history()) {
