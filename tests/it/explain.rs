@@ -147,6 +147,12 @@ fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<()
     ];
     let mut expected = row.as_object().unwrap().clone();
     let reason = expected["reason"].clone();
+    // What a row is may carry an id or a number of its own.
+    match expected["kind"].as_str() {
+        Some("placeholder_result") => drop(expected.remove("of")),
+        Some("summary") => drop(expected.remove("compaction")),
+        _ => {}
+    }
     expected.retain(|key, _| !OTHERS.contains(&key.as_str()));
     expected.insert("code".into(), reason);
     let code = serde_json::to_value(&got.reason_code).unwrap();
