@@ -138,9 +138,16 @@ fn behaviours_in(text: &str) -> BTreeSet<u32> {
 fn every_behaviour_of_planning_has_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut named = BTreeSet::new();
-    for folder in
-        ["tests/it", "tests/it/support", "tests/fixtures", "src/planner", "src/planner/budget", "src/tokens"]
-    {
+    for folder in [
+        "tests/it",
+        "tests/it/support",
+        "tests/fixtures",
+        "src/planner",
+        "src/planner/budget",
+        "src/provider/model",
+        "src/tokens",
+        "src/usage",
+    ] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             match path.extension().and_then(|extension| extension.to_str()) {
