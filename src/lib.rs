@@ -24,7 +24,7 @@
 //! let ids: Vec<&str> = plan.included.iter().map(|item| item.id.as_str()).collect();
 //! assert_eq!(ids, ["m0", "tone", "m1", "m2", "refunds", "m3"]);
 //! assert_eq!(plan.excluded[0].id.as_str(), "hours");
-//! assert_eq!(plan.excluded[0].reason.to_string(), "larger than the 4 left");
+//! assert_eq!(plan.excluded[0].reason.to_string(), "too large; 4 tokens left");
 //! assert_eq!(plan.total.n, 86);
 //! # }
 //! # Ok(())

@@ -36,7 +36,7 @@ pub struct Prefix {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PrefixCause {
-    /// It was made for another model or wire form: nothing of a cache holds.
+    /// It was made for another model or wire format: nothing of a cache holds.
     Target,
     /// The item is sent with another text: it changed, was cleared or clipped, or what it is merged with did.
     Changed,
@@ -59,12 +59,12 @@ impl PrefixCause {
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
-            Self::Target => "made for another model or wire form",
-            Self::Changed => "sent with another text",
-            Self::Inserted => "something stands before it that did not",
-            Self::Budget => "out for want of room",
-            Self::Expired => "its TTL is used up",
-            Self::LeftOut => "left out by a policy or repair",
+            Self::Target => "other model or wire format",
+            Self::Changed => "text changed",
+            Self::Inserted => "new item inserted before it",
+            Self::Budget => "dropped: budget",
+            Self::Expired => "expired",
+            Self::LeftOut => "skipped by a policy or repair",
             Self::Archived => "archived",
             Self::Removed => "no longer in the request",
         }

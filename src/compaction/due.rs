@@ -76,13 +76,13 @@ impl Gate {
     pub fn text(self) -> &'static str {
         match self {
             Self::Disabled => "compaction.enabled is false",
-            Self::UnknownLimit => "the window of the model is unknown",
-            Self::TooShort => "there are fewer active messages than compaction.min_messages",
-            Self::Empty => "there is no message",
-            Self::JustCompacted => "nothing was said since the last compaction",
-            Self::NoReply => "neither a reply nor a report has come since the last compaction",
+            Self::UnknownLimit => "the context window of the model is unknown",
+            Self::TooShort => "fewer active messages than compaction.min_messages",
+            Self::Empty => "there are no messages",
+            Self::JustCompacted => "no new message since the last compaction",
+            Self::NoReply => "no reply and no usage report since the last compaction",
             Self::Responding => "a reply is being received",
-            Self::OpenCall => "a tool call waits for its result",
+            Self::OpenCall => "a tool call is pending",
             Self::Playback => "the log is being played back",
         }
     }

@@ -171,7 +171,7 @@ impl Kept {
         let leading = log.turns().leading();
         let (mut from, mut first) = (start.unwrap_or(leading).max(leading), end.unwrap_or(messages));
         if from >= first {
-            let detail = "stands after the end of the range; expected an earlier start, or a later end";
+            let detail = "is after the end of the range; expected an earlier start, or a later end";
             return Err(Error::input(format!("message `{}`", log.message_id(from)), detail));
         }
         // An exchange that is split belongs to the range as a whole.

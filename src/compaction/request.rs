@@ -83,7 +83,7 @@ impl CompactionRequest {
         job.made_for(manager, window)
     }
 
-    /// The same for another model that is to make the summary: its wire form and its window.
+    /// The same for another model that is to make the summary: its wire format and its window.
     ///
     /// # Errors
     ///

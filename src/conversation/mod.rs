@@ -219,8 +219,7 @@ impl Conversation {
         let before = id.into();
         let position = self.position(&before)?;
         if self.view.archived(position) == Some(ArchivedBy::Rewind) {
-            let detail =
-                "was taken away by an earlier rewind; expected a message of the conversation as it is now";
+            let detail = "was removed by an earlier rewind; expected a message of the current conversation";
             return Err(Error::input(format!("message `{before}`"), detail));
         }
         let first = match self.turns.place_of(position) {

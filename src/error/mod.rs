@@ -16,7 +16,7 @@ pub struct Error(Box<Repr>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The limits leave no room for a prompt (rule B1).
+    /// The limits leave no tokens for a prompt (rule B1).
     Budget,
     /// A configuration value is unknown, of the wrong type or out of range (rules B4, S9).
     Config,
@@ -35,10 +35,10 @@ pub enum ErrorKind {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Repr {
     #[error(
-        "no room for a prompt: {formula} leaves {left} tokens; raise context_len, lower max_completion or safety_buffer, or ask for a budget"
+        "no tokens left for a prompt: {formula} leaves {left} tokens; raise context_len, lower max_completion or safety_buffer, or set a budget"
     )]
     NoBudget { formula: String, left: i128 },
-    #[error("no room for a prompt: the budget asked for is 0; ask for 1 token or more")]
+    #[error("no tokens left for a prompt: the budget is 0; expected 1 token or more")]
     NothingAsked,
     #[error("{key}: {found}; expected {expected}")]
     Config { key: String, found: String, expected: String },
@@ -61,9 +61,7 @@ pub(crate) enum Repr {
     DuplicateId { id: ItemId, first: String, second: String },
     #[error("id `{id}` is not in the conversation: {hint}")]
     UnknownId { id: ItemId, hint: &'static str },
-    #[error(
-        "nothing in this request is called `{id}`; expected the id of a message, note, document or system text{hint}"
-    )]
+    #[error("no item has the id `{id}`; expected the id of a message, note, document or system text{hint}")]
     Nowhere { id: String, hint: String },
     #[error("score of RAG item `{id}` is {score}; expected a finite number (rule S8)")]
     Score { id: ItemId, score: f64 },

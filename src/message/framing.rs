@@ -1,8 +1,8 @@
-//! The wire forms that prompts are sent in.
+//! The wire formats that prompts are sent in.
 
 use serde::{Deserialize, Serialize};
 
-/// A wire form: what a prompt is rendered to, and what is counted around its texts. The figures and demands of each
+/// A wire format: what a prompt is rendered to, and what is counted around its texts. The figures and demands of each
 /// stand in `config/models.toml` under `[framing]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

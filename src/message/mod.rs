@@ -1,4 +1,4 @@
-//! Messages in neutral form, cheap to clone: what every provider's wire form is rendered from.
+//! Messages in neutral form, cheap to clone: what every provider's wire format is rendered from.
 
 use crate::item::ItemId;
 use std::{

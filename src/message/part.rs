@@ -20,7 +20,7 @@ pub enum Part {
     },
     /// A part of a type this library does not know, kept as the JSON it came as (rule H6).
     Opaque {
-        /// The wire form it came in: no other one knows it.
+        /// The wire format it came in: no other one knows it.
         framing: Framing,
         /// The whole part as JSON.
         json: String,

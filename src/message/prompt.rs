@@ -11,7 +11,7 @@ pub struct Tool {
     pub description: String,
     /// The JSON schema of its parameters, as text; empty where it takes none.
     pub schema: String,
-    /// For a tool that the provider runs itself (web search, code execution): its wire form, and its whole definition in
+    /// For a tool that the provider runs itself (web search, code execution): its wire format, and its whole definition in
     /// it. It is sent in that form only.
     pub hosted: Option<(Framing, String)>,
 }
@@ -24,7 +24,7 @@ impl Tool {
         Self { name, description, schema, hosted: None }
     }
 
-    /// A tool that the provider runs itself: a name for it, its wire form, and its definition there (JSON text).
+    /// A tool that the provider runs itself: a name for it, its wire format, and its definition there (JSON text).
     #[must_use]
     pub fn hosted(name: impl Into<String>, framing: Framing, json: impl Into<String>) -> Self {
         Self { hosted: Some((framing, json.into())), ..Self::new(name, "", "") }
@@ -41,7 +41,7 @@ impl Tool {
 pub struct Prompt {
     pub(crate) messages: Vec<Message>,
     pub(crate) tools: Vec<Tool>,
-    /// The wire form whose demands the messages meet; none where they are as they came.
+    /// The wire format whose demands the messages meet; none where they are as they came.
     pub(crate) framing: Option<Framing>,
     /// What the target wants said beside the messages.
     pub(crate) wants: Wants,

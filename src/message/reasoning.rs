@@ -20,7 +20,7 @@ pub struct Reasoning {
     /// Whether the seal holds the whole, encrypted, and no text ever stood beside it (Anthropic `redacted_thinking`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
-    /// The wire form it came in. Sealed reasoning is sent in that form or not at all.
+    /// The wire format it came in. Sealed reasoning is sent in that form or not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub framing: Option<Framing>,
 }
@@ -37,7 +37,7 @@ impl Reasoning {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Reasoning with what proves or holds it, in the wire form it came in.
+    /// Reasoning with what proves or holds it, in the wire format it came in.
     #[must_use]
     pub fn sealed(framing: Framing, text: impl Into<String>, seal: impl Into<String>) -> Self {
         Self { text: text.into(), seal: Some(seal.into()), framing: Some(framing), ..Self::default() }

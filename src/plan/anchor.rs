@@ -44,7 +44,7 @@ pub struct Anchor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptPiece(pub ItemId, pub String, pub u64);
 
-/// The model, provider and wire form a plan is made for.
+/// The model, provider and wire format a plan is made for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with model and provider")]
 #[non_exhaustive]
@@ -53,7 +53,7 @@ pub struct Target {
     pub model: String,
     /// Who serves it.
     pub provider: String,
-    /// The wire form it is spoken to in; none counts as the same.
+    /// The wire format it is spoken to in; none counts as the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framing: Option<Framing>,
 }
@@ -65,7 +65,7 @@ impl Target {
         Self { model: model.into(), provider: provider.into(), framing: None }
     }
 
-    /// Sets the wire form.
+    /// Sets the wire format.
     #[must_use]
     pub fn in_form(mut self, framing: Framing) -> Self {
         self.framing = Some(framing);
@@ -111,7 +111,7 @@ impl Anchor {
             let lost = if same_target {
                 "it was made under other limits"
             } else {
-                "it was made for another model or wire form"
+                "it was made for another model or wire format"
             };
             let lost = self.window_start.as_ref().map(|_| lost);
             return Steady { cleared_before, lost, ..Steady::default() };

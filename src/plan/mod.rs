@@ -28,7 +28,7 @@ pub struct ContextPlan {
     pub model: String,
     /// Who serves it.
     pub provider: String,
-    /// The wire form that it is priced in, and that its messages are made for.
+    /// The wire format that it is priced in, and that its messages are made for.
     pub framing: Framing,
     /// The counter's name.
     pub tokenizer: String,

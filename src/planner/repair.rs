@@ -113,11 +113,11 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
         let text = match sent.as_slice() {
             [first, .., last] => {
                 format!(
-                    "call id `{id}` is there {} times: the others are sent as `{first}` to `{last}`",
+                    "call id `{id}` is used {} times: the others are renamed `{first}` to `{last}`",
                     sent.len() + 1
                 )
             }
-            other => format!("call id `{id}` is there twice: one is sent as `{}`", other.concat()),
+            other => format!("call id `{id}` is used twice: one is renamed `{}`", other.concat()),
         };
         notices.push(Notice { rule: "H1", ids: vec![log.message_id(exchange.at)], text });
     }
@@ -131,23 +131,23 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
     if !apart.is_empty() {
         notices.push(Notice {
             rule: "H1",
-            text: format!("sent right after the call, {}", log.message_id(exchange.at)),
+            text: format!("moved right after its call in {}", log.message_id(exchange.at)),
             ids: apart,
         });
     }
     let pieces = sound(log, exchange);
     let made_up: Vec<&Piece> = pieces.iter().filter(|piece| piece.position.is_none()).collect();
+    let pending = if open { "pending " } else { "" };
     let what = match made_up.as_slice() {
         [] => return notices,
         [one] => format!(
-            "call `{}` has no result, a made-up one is sent",
+            "{pending}call `{}` has no result: a placeholder result is sent",
             short(one.message.answers().unwrap_or_default())
         ),
-        more => format!("{} calls have no result, made-up ones are sent", more.len()),
+        more => format!("{} {pending}calls have no result: placeholder results are sent", more.len()),
     };
-    let pending = if open { "pending_call: " } else { "" };
     let ids = made_up.iter().map(|piece| piece.id.clone()).collect();
-    notices.push(Notice { rule: "H2", ids, text: format!("{pending}{what}") });
+    notices.push(Notice { rule: "H2", ids, text: what });
     notices
 }
 

@@ -39,37 +39,37 @@ impl Explained<'_> {
     /// What there is to say beside the reason, each under its name.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let it = self.0;
-        let costs = self.cost().map(|cost| format!(", it costs {cost}")).unwrap_or_default();
-        let newest = format!("{}, the newest of them, and the exchange it belongs to", brief(it.id.as_str()));
+        let costs = self.cost().map(|cost| format!(", this item needs {cost}")).unwrap_or_default();
+        let newest = format!("the newest message ({}) and its exchange", brief(it.id.as_str()));
         let mut lines = vec![
-            ("this is about", if it.first_id.is_some() { newest } else { String::new() }),
+            ("answered for", if it.first_id.is_some() { newest } else { String::new() }),
             ("prompt budget", format!("{}{costs}", grouped(it.prompt_budget))),
-            ("its place has", names(&it.displaced_by)),
+            ("blocked by", names(&it.displaced_by)),
         ];
         if let (false, Some(at)) = (it.included, it.enters_at) {
             let more = grouped(at.saturating_sub(it.prompt_budget));
-            lines.push(("comes in", format!("at {}, {more} more", grouped(at))));
-            lines.push(("then out", names(&it.leaves_then)));
+            lines.push(("enters at", format!("{}, {more} more", grouped(at))));
+            lines.push(("would push out", names(&it.leaves_then)));
         }
         if it.intervals.len() > 1 || it.intervals.first().is_some_and(|only| only.to.is_some()) {
             lines.push(("in at", intervals(&it.intervals, it.more)));
         }
         match it.stays_from {
             Some(from) if from != it.prompt_budget => {
-                lines.push(("stays", format!("from {} on", grouped(from))));
+                lines.push(("always from", grouped(from)));
             }
             None if it.enters_at.is_some() => {
-                lines.push(("stays", "no: the largest budget leaves it out".into()));
+                lines.push(("always from", "never: the largest budget drops it".into()));
             }
             _ => {}
         }
         if let Some(at) = it.leaves_at {
             let less = grouped(it.prompt_budget.saturating_sub(at));
-            lines.push(("goes out", format!("at {}, {less} less", grouped(at))));
+            lines.push(("drops at", format!("{}, {less} less", grouped(at))));
         }
         match &it.never {
-            Some(why) if it.included => lines.push(("goes out", format!("never: {why}"))),
-            Some(why) => lines.push(("comes in", format!("never: {}", printable(why)))),
+            Some(why) if it.included => lines.push(("drops at", format!("never: {why}"))),
+            Some(why) => lines.push(("enters at", format!("never: {}", printable(why)))),
             None => {}
         }
         lines.retain(|(_, text)| !text.is_empty());

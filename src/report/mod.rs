@@ -23,7 +23,7 @@ pub use columns::{cut, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 #[cfg(feature = "html")]
 pub use html::Html;
-pub use row::{RowText, row, ttl};
+pub use row::{RowText, row, section, source, ttl};
 pub use text::Text;
 pub use words::{conflict, largest, sentence, tenths};
 
@@ -65,7 +65,9 @@ pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
             };
             format!("raise the prompt budget to {}{beyond}", grouped(*to))
         }
-        Remedy::LowerCompletion { to } => format!("lower max_completion to {}", grouped(*to)),
+        Remedy::LowerCompletion { to } => {
+            format!("lower the reply reserve (max_completion) to {}", grouped(*to))
+        }
         Remedy::Unpin { id } => format!("unpin {}", row::short(id.as_str())),
         Remedy::Shorten { id, by } => {
             format!("shorten {} by {} tokens", row::short(id.as_str()), grouped(*by))

@@ -76,6 +76,19 @@ impl Page {
         Ok(())
     }
 
+    /// A label, and several texts beside it; lines break between them, not inside of one.
+    pub(super) fn listed(self, f: &mut fmt::Formatter<'_>, label: &str, texts: &[String]) -> fmt::Result {
+        const UNBROKEN: &str = "\u{a0}";
+        let texts: Vec<String> = texts.iter().map(|text| text.replace(' ', UNBROKEN)).collect();
+        let indent = label.width();
+        let lines = wrapped(&texts.join(", "), self.columns.saturating_sub(indent).max(1));
+        for (number, line) in lines.iter().enumerate() {
+            let start = if number == 0 { label.to_owned() } else { " ".repeat(indent) };
+            writeln!(f, "{}", format!("{start}{}", line.replace(UNBROKEN, " ")).trim_end())?;
+        }
+        Ok(())
+    }
+
     /// A title, and under it rows of a number, a name and what is said of it.
     pub(super) fn rows(self, f: &mut fmt::Formatter<'_>, title: &str, rows: Vec<[String; 3]>) -> fmt::Result {
         writeln!(f, "\n{}", self.bold(title))?;

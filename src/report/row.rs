@@ -3,7 +3,7 @@
 use super::{columns, grouped, printable};
 use crate::{
     analysis::prefix::{Prefix, PrefixCause},
-    item::{ItemKind, Priority, Source, Ttl},
+    item::{ItemKind, Priority, Section, Source, Ttl},
     message::Role,
     plan::{
         ContextPlan, Decision, ExcludedItem, PlannedItem,
@@ -36,34 +36,57 @@ pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {
     }
 }
 
+/// A section as people read it; [`Section::name`] is its name in JSON and options.
+#[must_use]
+pub fn section(section: Section) -> &'static str {
+    match section {
+        Section::SystemPinned => "System + pins",
+        Section::Conversation => "Conversation",
+        Section::Rag => "Documents",
+    }
+}
+
+/// What an item is as people read it; [`Source::name`] is its name in JSON.
+#[must_use]
+pub fn source(source: Source) -> &'static str {
+    match source {
+        Source::Rag => "document",
+        Source::Synthetic => "placeholder",
+        other => other.name(),
+    }
+}
+
 /// What is left of an item's life, in words.
 #[must_use]
 pub fn ttl(left: Ttl) -> String {
     match left {
         Ttl::Limited(turns) if turns.get() == 1 => "1 turn left".into(),
         Ttl::Limited(turns) => format!("{turns} turns left"),
-        Ttl::NoneRemaining => "no turn left".into(),
-        Ttl::Unlimited => "never dropped".into(),
+        Ttl::NoneRemaining => "expires this turn".into(),
+        Ttl::Unlimited => "never expires".into(),
     }
 }
 
 /// Why an item is in, in words.
 fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
     let mut why = match item.reason {
-        IncludedReason::Required => format!("always sent: {}", what_is_required(plan, item)),
+        IncludedReason::Required => format!("required: {}", what_is_required(plan, item)),
         IncludedReason::Pinned => match item.source {
             Source::Pinned => "pinned note".into(),
             _ => format!("pinned: {}", speaker(item)),
         },
-        IncludedReason::Recent => format!("recent: {}", speaker(item)),
-        IncludedReason::Relevant => "relevant document".into(),
-        IncludedReason::Summary => "summary of what is archived".into(),
+        IncludedReason::Recent => speaker(item).into(),
+        IncludedReason::Relevant => "document".into(),
+        IncludedReason::Summary => "summary of archived messages".into(),
     };
     if item.priority != Priority::Normal {
         let _ = write!(why, ", priority {}", item.priority.name());
     }
-    if let Some(left) = item.ttl {
-        let _ = write!(why, ", {}", ttl(left));
+    match item.ttl {
+        // Such a pin is required: no budget drops it (rule S2).
+        Some(Ttl::Unlimited) if item.reason == IncludedReason::Pinned => why += ", never dropped",
+        Some(left) => why = format!("{why}, {}", ttl(left)),
+        None => {}
     }
     why
 }
@@ -73,33 +96,38 @@ fn what_is_required(plan: &ContextPlan, item: &PlannedItem) -> &'static str {
         (Source::System, _) if item.kind == ItemKind::FocusHint => "focus hint",
         (Source::System, _) => "system text",
         (Source::State, _) => "state",
-        (_, Some(Role::User)) if plan.live.as_ref() == Some(&item.id) => "the question",
-        (Source::Synthetic, Some(Role::Tool)) => "a made-up result",
-        (Source::Synthetic, _) => "the target demands it",
-        (Source::Tool, _) => "a result of the running call",
-        (_, Some(Role::Assistant)) if plan.live.is_some() => "the running call",
-        _ => "the newest message",
+        (_, Some(Role::User)) if plan.live.as_ref() == Some(&item.id) => "live question",
+        (Source::Synthetic, Some(Role::Tool)) => "placeholder result",
+        (Source::Synthetic, _) => "placeholder message",
+        (Source::Tool, _) => "current tool result",
+        (_, Some(Role::Assistant)) if plan.live.is_some() => "current tool call",
+        _ => "newest message",
     }
 }
 
 fn speaker(item: &PlannedItem) -> &'static str {
     match (item.source, item.role) {
         (Source::Tool, _) => "tool result",
-        (Source::Synthetic, Some(Role::Tool)) => "made-up result",
-        (Source::Synthetic, _) => "made up for the target",
+        (Source::Synthetic, Some(Role::Tool)) => "placeholder result",
+        (Source::Synthetic, _) => "placeholder message",
+        (_, Some(Role::User)) => "user message",
+        (_, Some(Role::Assistant)) => "assistant message",
+        (_, Some(Role::System | Role::Developer)) => "system message",
         (_, Some(role)) => role.name(),
-        (source, None) => source.name(),
+        (other, None) => source(other),
     }
 }
 
 fn why_out(item: &ExcludedItem) -> String {
-    if matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id) {
-        return "duplicate: an earlier document has this id".into();
+    let why = printable(&item.reason.to_string());
+    match &item.reason {
+        ExcludedReason::Duplicate { of } if *of == item.id => {
+            "duplicate: an earlier document has this id".into()
+        }
+        ExcludedReason::Budget { .. } => format!("dropped: {why}"),
+        ExcludedReason::Policy(_) => format!("skipped: {why}"),
+        _ => why,
     }
-    if matches!(item.reason, ExcludedReason::Archived { .. }) {
-        return item.reason.to_string();
-    }
-    format!("{}: {}", item.reason.name(), printable(&item.reason.to_string()))
 }
 
 /// An excluded row's id, or those of the run it stands for.
@@ -144,14 +172,14 @@ pub(crate) fn short(text: &str) -> String {
     columns::head(text, READ).map_or_else(|| printable(text), |head| printable(head) + "…")
 }
 
-/// How much of the last prompt is repeated, and where and why the two part.
+/// How much of the last prompt is the cached prefix of this one, and where and why it breaks.
 pub(crate) fn repeats(prefix: &Prefix) -> String {
     let (tokens, of) = (grouped(prefix.tokens), grouped(prefix.of));
     let all = format!("{tokens} of the last prompt's {of} tokens");
     let (Some(was), Some(cause)) = (&prefix.instead_of, prefix.cause) else { return all };
     let why = match (&prefix.differs_at, cause) {
-        (Some(now), PrefixCause::Inserted) => format!("{} stands before it now", short(now.as_str())),
+        (Some(now), PrefixCause::Inserted) => format!("{} inserted before it", short(now.as_str())),
         _ => cause.text().to_owned(),
     };
-    format!("{all}, up to {}: {why}", short(was.as_str()))
+    format!("{all}, breaks at {}: {why}", short(was.as_str()))
 }

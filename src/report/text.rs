@@ -3,7 +3,7 @@
 use super::{
     grouped,
     page::Page,
-    row::{number, repeats, row, short},
+    row::{number, repeats, row, section as section_name, short},
     words::{self, signed, tenths},
 };
 use crate::{
@@ -69,12 +69,12 @@ impl Text<'_> {
         self.page.title(f, &format!("{title}, {percent} %"))?;
         self.field(f, "budget", &words::formula(plan))?;
         self.field(f, "limits", &words::limits(plan))?;
-        let start = plan.window_start.as_ref().map(|id| format!("from {} on", short(id.as_str())));
-        start.map_or(Ok(()), |start| self.field(f, "window", &start))?;
+        let start = plan.window_start.as_ref().map(|id| format!("starts at {}", short(id.as_str())));
+        start.map_or(Ok(()), |start| self.field(f, "history", &start))?;
         if plan.usage.level != Level::Normal {
             self.field(f, "usage", &self.usage())?;
         }
-        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "repeats", &repeats(&prefix)))
+        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(&prefix)))
     }
 
     fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
@@ -90,7 +90,7 @@ impl Text<'_> {
             Level::AtLimit => self.page.red("at the limit"),
         };
         let (pressure, limit) = (number(usage.pressure), grouped(usage.limit));
-        format!("{level}: all of the conversation takes {pressure} of {limit}, {} %", grouped(usage.percent))
+        format!("{level}: full conversation {pressure} of {limit}, {} %", grouped(usage.percent))
     }
 
     fn sections(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -131,15 +131,18 @@ impl Text<'_> {
         for (section, cells) in plan.sections.iter().zip(&rows) {
             let bar =
                 if room < SHORTEST_BAR { String::new() } else { format!("  {}", self.bar(section, scale)) };
-            let text = format!("{:<13}{}{bar}", section.section.name(), line(cells));
+            let text = format!("{:<13}{}{bar}", section_name(section.section), line(cells));
             writeln!(f, "{}", text.trim_end())?;
         }
         let gap = share + budget + 6 + used;
-        let lines: Vec<String> =
-            plan.overhead.iter().map(|line| format!("{} {}", line.what, signed(line.tokens))).collect();
-        let label = format!("{:<13}{:>gap$}  ", "overhead", signed(overhead));
-        self.page.hanging(f, &label, &lines.join(", "))?;
-        writeln!(f, "{:<13}{left:>gap$}", "left over")
+        let lines: Vec<String> = plan
+            .overhead
+            .iter()
+            .map(|line| format!("{} {}", words::overhead(line.what), signed(line.tokens)))
+            .collect();
+        let label = format!("{:<13}{:>gap$}  ", "Overhead", signed(overhead));
+        self.page.listed(f, &label, &lines)?;
+        writeln!(f, "{:<13}{left:>gap$}", "Free")
     }
 
     /// What a section uses, and behind it what it leaves of its budget; yellow where other sections left it more.
@@ -158,7 +161,7 @@ impl Text<'_> {
 
     fn included(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = &self.plan.included;
-        let title = format!("in the prompt, in this order: {}", items.len());
+        let title = format!("in the prompt, in order: {}", items.len());
         let rows = items.iter().map(|item| row(self.plan, Decision::Included(item)));
         self.page.rows(f, &title, rows.map(|row| [row.tokens, row.id, row.why]).collect())
     }
@@ -166,7 +169,7 @@ impl Text<'_> {
     fn excluded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = &self.plan.excluded;
         let count: u64 = items.iter().map(|item| item.count).sum();
-        let title = format!("left out: {}", grouped(count));
+        let title = format!("not in the prompt: {}", grouped(count));
         let rows = items.iter().map(|item| row(self.plan, Decision::Excluded(item)));
         self.page.rows(f, &title, rows.map(|row| [row.tokens, row.id, row.why]).collect())
     }
@@ -188,8 +191,8 @@ impl Text<'_> {
         };
         let title = format!("over budget by {} tokens", grouped(overflow.tokens));
         writeln!(f, "\n{}", self.page.red(&title))?;
-        self.page.hanging(f, "  what cannot be left out: ", &words::largest(self.plan))?;
-        self.page.hanging(f, "  too much already: ", &words::conflict(overflow))?;
+        self.page.hanging(f, "  required items: ", &words::largest(self.plan))?;
+        self.page.hanging(f, "  these alone exceed the budget: ", &words::conflict(overflow))?;
         writeln!(f, "  any one of these makes it fit:")?;
         for remedy in &overflow.remedies {
             self.page.hanging(f, "  - ", &super::remedy(remedy, &self.plan.limits))?;

@@ -13,20 +13,33 @@ const IDS_SHOWN: usize = 4;
 /// Items of a minimum that are shown.
 const LARGEST_SHOWN: usize = 5;
 
+/// A line of the overhead as people read it.
+pub(super) fn overhead(what: &'static str) -> &'static str {
+    match what {
+        "template" => "template header",
+        "reply_priming" => "reply header",
+        "rag_block" => "document wrapper",
+        "joins" => "joined texts",
+        "merged" => "merged messages",
+        "margin" => "token calibration",
+        other => other,
+    }
+}
+
 /// Where the budget comes from.
 pub(super) fn formula(plan: &ContextPlan) -> String {
     let limits = plan.limits;
     match plan.budget_source {
-        BudgetSource::Request => "set by the request".to_owned(),
+        BudgetSource::Request => "set explicitly (--budget or prompt_budget)".to_owned(),
         BudgetSource::MaxInput => format!(
-            "max_input {} - safety_buffer {}",
+            "input limit {} - safety margin {}",
             grouped(limits.max_input.unwrap_or_default()),
             grouped(limits.safety_buffer),
         ),
         BudgetSource::ContextLen => {
             let quarter = if limits.max_completion == limits.context_len / 4 { " (a quarter)" } else { "" };
             format!(
-                "context_len {} - max_completion {}{quarter} - safety_buffer {}",
+                "context length {} - reply reserve {}{quarter} - safety margin {}",
                 grouped(limits.context_len),
                 grouped(limits.max_completion),
                 grouped(limits.safety_buffer),
@@ -40,7 +53,7 @@ pub(super) fn limits(plan: &ContextPlan) -> String {
     let margin = plan.margin.map(|margin| format!(", {}", counted_there(margin))).unwrap_or_default();
     let form = match plan.framing {
         Framing::OpenAiChat => String::new(),
-        other => format!(" · form {}", other.name()),
+        other => format!(" · wire format {}", other.name()),
     };
     format!(
         "{} · tokenizer {} ({}{margin}) · config {}{form}",
@@ -51,14 +64,14 @@ pub(super) fn limits(plan: &ContextPlan) -> String {
     )
 }
 
-/// The largest parts of what cannot be left out, in a line.
+/// The largest of the required items, in a line.
 #[must_use]
 pub fn largest(plan: &ContextPlan) -> String {
     let items = plan.included.iter();
     let items =
         items.map(|item| (item.tokens.n, format!("{} {}", short(item.id.as_str()), number(item.tokens))));
     let lines = plan.overhead.iter().filter_map(|line| {
-        Some((u64::try_from(line.tokens).ok()?, format!("{} {}", line.what, signed(line.tokens))))
+        Some((u64::try_from(line.tokens).ok()?, format!("{} {}", overhead(line.what), signed(line.tokens))))
     });
     let mut parts: Vec<(u64, String)> = items.chain(lines).collect();
     parts.sort_by_key(|(tokens, _)| std::cmp::Reverse(*tokens));
@@ -68,19 +81,18 @@ pub fn largest(plan: &ContextPlan) -> String {
     largest.join(", ") + &more
 }
 
-/// The fewest items that are too much already, in words.
+/// The fewest required items that already exceed the budget, in words.
 #[must_use]
 pub fn conflict(overflow: &Overflow) -> String {
     let conflict: Vec<String> = overflow.conflict.iter().map(|id| short(id.as_str())).collect();
     match conflict.len() {
-        0 => "what is sent beside the items, by itself".to_owned(),
-        1 => format!("{} alone", conflict[0]),
-        _ if conflict.len() > LARGEST_SHOWN => format!("the {} largest of them together", conflict.len()),
-        _ => format!("{} together", conflict.join(", ")),
+        0 => "the overhead".to_owned(),
+        more if more > LARGEST_SHOWN => format!("the {more} largest"),
+        _ => conflict.join(", "),
     }
 }
 
-/// How the provider's count follows from ours.
+/// The token calibration: how the provider's count follows from ours.
 fn counted_there(margin: Margin) -> String {
     let offset = match margin.offset {
         0 => String::new(),
@@ -88,11 +100,11 @@ fn counted_there(margin: Margin) -> String {
         offset => format!(" - {}", grouped(offset.unsigned_abs())),
     };
     let from = match margin.reports {
-        0 => "as set".to_owned(),
-        1 => "from 1 report".to_owned(),
-        reports => format!("from {reports} reports"),
+        0 => "set by option".to_owned(),
+        1 => "from 1 usage report".to_owned(),
+        reports => format!("from {reports} usage reports"),
     };
-    format!("x {}.{:03}{offset} {from}", margin.per_mille / 1000, margin.per_mille % 1000)
+    format!("calibrated x {}.{:03}{offset} {from}", margin.per_mille / 1000, margin.per_mille % 1000)
 }
 
 /// What a notice is about, and what happened, in a line.

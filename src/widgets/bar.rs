@@ -49,6 +49,7 @@ impl<'a> UsageBar<'a> {
 
 impl Widget for UsageBar<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
+        const LONG_LABELS: u16 = 60;
         let ContextUsage { fill, budget, pressure, limit, percent, level, .. } = *self.usage;
         if area.is_empty() {
             return;
@@ -67,11 +68,16 @@ impl Widget for UsageBar<'_> {
         // Both bars are drawn to one scale.
         let width = all.len().max(sent.len());
         let style = self.theme.level(level);
-        draw_bar(area, buffer, (pressure.n, limit), style, "pressure ", &format!("{all:<width$}"));
+        let [full, of_plan] = if area.width < LONG_LABELS {
+            ["full ", "sent "]
+        } else {
+            ["full conversation ", "sent              "]
+        };
+        draw_bar(area, buffer, (pressure.n, limit), style, full, &format!("{all:<width$}"));
         if area.height > 1 {
             let below = Rect { y: area.y + 1, height: 1, ..area };
             let style = if fill > budget { self.theme.alarm } else { self.theme.good };
-            draw_bar(below, buffer, (fill, budget), style, "sent     ", &format!("{sent:<width$}"));
+            draw_bar(below, buffer, (fill, budget), style, of_plan, &format!("{sent:<width$}"));
         }
     }
 }

@@ -3,11 +3,12 @@
 use super::{Theme, draw_bar};
 use crate::{
     plan::SectionUse,
+    report,
     text::plain::{grouped, per_cent},
 };
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 
-/// What a section uses of its budget: `conversation   ████░░  31,004 / 60,000  52 %   61 in    153 out`.
+/// What a section uses of its budget: `Conversation   ████░░  31,004 / 60,000  52 %   61 in    153 out`.
 ///
 /// More than all of it is honest: a section may use what another one leaves (rule B6).
 ///
@@ -25,7 +26,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 ///     SectionGauge::new(section).render(row, &mut buffer);
 /// }
 /// # let line: String = (0..60).map(|x| buffer[(x, 1)].symbol()).collect();
-/// assert!(line.starts_with("conversation "));
+/// assert!(line.starts_with("Conversation "));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +64,6 @@ impl Widget for SectionGauge<'_> {
         let text =
             format!("{:>7} / {:<7} {:>4} %{counts}", grouped(used), grouped(budget), per_cent(used, budget));
         let style = if used > budget { self.theme.warning } else { self.theme.good };
-        draw_bar(area, buffer, (used, budget), style, &format!("{:<14}", section.name()), &text);
+        draw_bar(area, buffer, (used, budget), style, &format!("{:<14}", report::section(section)), &text);
     }
 }

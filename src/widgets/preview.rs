@@ -172,7 +172,7 @@ impl ContextPreview<'_> {
         let (sign, id) = (Sign::of(row).symbol(), fitted_id(&words.id, widths.ids));
         let mut text = format!("{sign} {id}{:>TOKENS$}  ", words.tokens);
         if widths.section > 0 {
-            text += &fitted(row.section().name(), widths.section);
+            text += &fitted(report::section(row.section()), widths.section);
         }
         fitted(&(text + &words.why), columns)
     }

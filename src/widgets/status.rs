@@ -71,7 +71,7 @@ impl<'a> StatusLine<'a> {
             Level::AtLimit => "at the limit",
         };
         let all = format!(
-            "  {word}: all of it takes {} of {} ({percent} %)",
+            "  {word}: full conversation {} of {} ({percent} %)",
             report::tokens(pressure),
             grouped(limit)
         );

@@ -328,7 +328,7 @@ def build(binary, folder):
                 timeline = folder / f"{path.stem}-timeline.html"
                 replay = [str(binary), "replay", str(path), "--format", "html", "-o", str(timeline)]
                 subprocess.run(replay, check=True)
-                if "Prompts so far" not in timeline.read_text(encoding="utf-8"):
+                if "Timeline, newest first" not in timeline.read_text(encoding="utf-8"):
                     give_up(f"{timeline.name} has no timeline")
                 made.append((timeline, made[-1][1]))
     return made

@@ -64,7 +64,7 @@ pub enum Cause {
     Score,
     /// A broken history was mended in another way: a made-up result came or went.
     Repair,
-    /// The model, its wire form or the tokenizer.
+    /// The model, its wire format or the tokenizer.
     Model,
     /// Messages were archived, or a rewind took them away or brought them back.
     Compaction,

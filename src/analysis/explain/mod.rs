@@ -206,7 +206,7 @@ fn answer(
                 enters_at: Some(from),
                 stays_from: Some(from),
                 intervals: vec![Interval { from, to: None }],
-                never: Some("every plan of this request holds it".into()),
+                never: Some("required in every plan of this request".into()),
                 never_code: Some(Never::AlwaysIn),
                 ..explanation
             }
@@ -251,12 +251,12 @@ fn never(
     }
     let held = match row.reason {
         ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out at every",
-        ExcludedReason::Budget { held_by: HeldBy::Steady, .. } => "the steady window keeps it out at every",
+        ExcludedReason::Budget { held_by: HeldBy::Steady, .. } => "the sticky window keeps it out at every",
         ExcludedReason::Budget { held_by: HeldBy::SteadySet, .. } => {
-            "the documents that stay while the question does keep it out at every"
+            "the documents kept for this question keep it out at every"
         }
         ExcludedReason::Policy(_) => "the policy keeps it out at every",
-        _ => "there is no room for it in any",
+        _ => "it does not fit in any",
     };
     let words = format!("{held} budget of this model, up to {}", grouped(hypothesis.most));
     Ok((words, Never::UpTo(row.reason.clone(), hypothesis.most)))

@@ -1,4 +1,4 @@
-//! What is sent: a prompt as the request body of a wire form.
+//! What is sent: a prompt as the request body of a wire format.
 
 use anyhow::Result;
 use context_window::{

@@ -113,7 +113,7 @@ fn create_by(path: &Path, write: impl Fn(&Path) -> Result<()>) -> Result<()> {
     name.push(format!(".{}.part", std::process::id()));
     let beside = path.with_file_name(name);
     // Another machine that shares the folder may have given its process this number: its part is not ours to remove.
-    ensure!(!beside.exists(), "{} exists; expected nobody else to write it", beside.display());
+    ensure!(!beside.exists(), "{} exists: another process is writing it", beside.display());
     let cannot = || format!("{} cannot be written", path.display());
     if let Err(error) = write(&beside) {
         // It holds nothing that was confirmed; where it cannot even be removed, the error says enough.

@@ -67,9 +67,7 @@ impl Prepared {
             let name = report::brief(&self.model.name);
             let near = self.model.near.as_ref().map(|near| format!("; did you mean `{near}`?"));
             let near = near.unwrap_or_default();
-            stderr::note(&format!(
-                "model `{name}` is not in the registry: its limits are the defaults{near}"
-            ));
+            stderr::note(&format!("model `{name}` is not in the registry: default limits apply{near}"));
         }
     }
 
@@ -100,10 +98,12 @@ fn previous(path: &Path) -> Result<Anchor> {
     let (name, text) = input::text(path)?;
     let known: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&text);
     if !known.is_ok_and(|object| object.contains_key("window_start")) {
-        bail!("{name}: no anchor; expected an object with `window_start`, as --save-anchor writes it");
+        bail!("{name}: not an anchor; expected an object with `window_start`, as --save-anchor writes it");
     }
     let read: Result<Anchor, _> = serde_json::from_str(&text);
-    read.map_err(|error| anyhow::anyhow!("{name}: no anchor ({error}); expected what --save-anchor writes"))
+    read.map_err(|error| {
+        anyhow::anyhow!("{name}: not an anchor ({error}); expected what --save-anchor writes")
+    })
 }
 
 /// The model that is named, or else the session's; without either, the defaults.
@@ -128,7 +128,7 @@ fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model
     Ok(model)
 }
 
-/// A logged request body is planned in its own wire form where the model's is not known, or where the model has two.
+/// A logged request body is planned in its own wire format where the model's is not known, or where the model has two.
 fn as_logged(model: Model, named: bool, session: &Session) -> Model {
     let known = named && !model.unknown;
     match session.framing {

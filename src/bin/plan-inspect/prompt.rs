@@ -83,10 +83,10 @@ impl Figures {
             said.push(format!("compacted #{}", self.compactions));
         }
         if let (Some(at), Some(cause)) = (&self.differs_from, self.cause) {
-            said.push(format!("at {}: {cause}", report::brief(at)));
+            said.push(format!("cache break at {}: {cause}", report::brief(at)));
         }
         if said.is_empty() && self.without_room > 0 {
-            said.push(format!("{} without room", report::grouped(self.without_room)));
+            said.push(format!("{} dropped (budget)", report::grouped(self.without_room)));
         }
         said.join(", ")
     }

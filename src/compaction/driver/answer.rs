@@ -11,16 +11,16 @@ pub(super) fn text(answer: &ChatResponse) -> Result<String, Failure> {
     let stop = answer.stop_reason.as_ref();
     let why = stop.map_or_else(String::new, |stop| format!(", it ended with `{}`", stop.raw()));
     if matches!(stop, Some(StopReason::ContentFilter(_))) {
-        return Err(Failure::new(format!("the answer was held back{why}")));
+        return Err(Failure::new(format!("the reply was held back{why}")));
     }
     let window_full = stop.is_some_and(|stop| stop.raw() == "model_context_window_exceeded");
     if window_full {
-        return Err(Failure::overflow(format!("the window was full before the answer was whole{why}")));
+        return Err(Failure::overflow(format!("the window was full before the reply was complete{why}")));
     }
     let text = answer.content.joined_texts().unwrap_or_default();
     if !text.trim().is_empty() {
         return Ok(text);
     }
     let found = if answer.content.contains_tool_call() { "a tool call" } else { "empty" };
-    Err(Failure::new(format!("the answer is {found}{why}")))
+    Err(Failure::new(format!("the reply is {found}{why}")))
 }

@@ -41,9 +41,9 @@ impl Failure {
             genai::Error::HttpError { status, body, .. } => Self::of_status(status.as_u16(), &status, &body),
             // The library's own words for it repeat the whole request.
             genai::Error::ChatResponseGeneration { response_body, .. } => Self::of_body(&response_body)
-                .unwrap_or_else(|| Self::new("the answer is not of the form that this provider has")),
+                .unwrap_or_else(|| Self::new("the reply is not in the wire format of this provider")),
             genai::Error::ChatResponse { body, .. } => {
-                Self::of_body(&body).unwrap_or_else(|| Self::new("the answer holds no text"))
+                Self::of_body(&body).unwrap_or_else(|| Self::new("the reply holds no text"))
             }
             genai::Error::Resolver { resolver_error, .. } => Self::of_key(resolver_error),
             genai::Error::Internal(_) => Self::new("the URL cannot be used"),
@@ -69,12 +69,12 @@ impl Failure {
                 Self::of_status(status.as_u16(), &status, &body)
             }
             webc::Error::ResponseFailedNotJson { content_type, .. } => {
-                Self { said: content_type, ..Self::new("the answer is no JSON") }
+                Self { said: content_type, ..Self::new("the reply is not JSON") }
             }
-            webc::Error::ResponseFailedInvalidJson { .. } => Self::new("the answer is no whole JSON"),
+            webc::Error::ResponseFailedInvalidJson { .. } => Self::new("the reply is not complete JSON"),
             webc::Error::Reqwest(error) => {
                 let decoded = error.is_body() || error.is_decode();
-                let what = if decoded { "the answer was cut off" } else { "the connection failed" };
+                let what = if decoded { "the reply was cut off" } else { "the connection failed" };
                 // A URL may bear a key.
                 let error = error.without_url();
                 let mut said = error.to_string();
@@ -85,7 +85,7 @@ impl Failure {
                 }
                 Self { said, ..Self::new(what) }
             }
-            webc::Error::JsonValueExt(_) => Self::new("the answer is not of the form that this provider has"),
+            webc::Error::JsonValueExt(_) => Self::new("the reply is not in the wire format of this provider"),
         }
     }
 
@@ -109,7 +109,7 @@ impl Failure {
             .find_map(|at| body.pointer(at).filter(|error| stands(error)))?;
         let said = message(error).unwrap_or_default();
         let overflow = is_context_overflow(&error.to_string());
-        Some(Self { what: "the answer is an error".to_owned(), said, overflow })
+        Some(Self { what: "the reply is an error".to_owned(), said, overflow })
     }
 
     pub(super) fn is_overflow(&self) -> bool {
@@ -123,7 +123,7 @@ impl Failure {
         match said.as_str() {
             "" => what.clone(),
             said if repeats(said, prompt) => {
-                format!("{what} (its text repeats what was sent, and is left out)")
+                format!("{what} (its text quotes the prompt and is not shown)")
             }
             said => format!("{what}: {said}"),
         }
@@ -188,7 +188,7 @@ mod tests {
     fn what_repeats_the_prompt_is_left_out() {
         let prompt = [Message::user("My pin is\n1234, do not tell.")];
         let body = json!({"message": "cannot read \"My pin is 1234, do not tell.\""});
-        assert!(told(&body, "", &prompt).ends_with("is left out)"));
+        assert!(told(&body, "", &prompt).ends_with("is not shown)"));
         let body = json!({"detail": "cannot read this"});
         assert_eq!(told(&body, "", &prompt), "HTTP 401 Unauthorized: cannot read this");
     }

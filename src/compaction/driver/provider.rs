@@ -8,7 +8,7 @@ use genai::{
     resolver::{AuthData, Endpoint},
 };
 
-/// A provider, and its wire form.
+/// A provider, and its wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Provider {
     OpenAi,
@@ -38,7 +38,7 @@ impl Provider {
     }
 
     /// Whether the client library reads an effort off the end of a model's name ("qwen-max" as "qwen" with the effort
-    /// "max") unless one is set. An effort that is a number keeps the name whole, and is not sent in this wire form.
+    /// "max") unless one is set. An effort that is a number keeps the name whole, and is not sent in this wire format.
     pub(super) fn reads_efforts(self) -> bool {
         matches!(self, Self::OpenAi | Self::Compatible)
     }

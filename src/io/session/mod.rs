@@ -38,7 +38,7 @@ pub struct Session {
     pub id: Option<String>,
     /// The model it names.
     pub model: Option<String>,
-    /// The wire form of a logged request body, where its shape tells: none for a session of our own and for `OpenAI` Chat.
+    /// The wire format of a logged request body, where its shape tells: none for a session of our own and for `OpenAI` Chat.
     pub framing: Option<Framing>,
     /// The limits it brings.
     pub limits: RequestLimits,
@@ -256,7 +256,7 @@ impl SessionFile {
     }
 
     /// The text of the file with one compaction more in one session, as an entry after its messages; everything else stays as
-    /// it is, byte for byte, and a session on one line stays on one. None where its messages are no list of chat messages (a log, or a logged request of another wire form):
+    /// it is, byte for byte, and a session on one line stays on one. None where its messages are no list of chat messages (a log, or a logged request of another wire format):
     /// [`Journal::create`] writes any conversation.
     ///
     /// # Errors

@@ -188,7 +188,7 @@ impl Reader<'_> {
             if self.log.has_note(&id) {
                 // As in a conversation, a note that is pinned again takes the place of the first (rule O5).
                 self.ignored.push(format!(
-                    "note `{}` is pinned twice: the last one holds",
+                    "note `{}` is pinned twice: the last one counts",
                     plain::short(id.as_str())
                 ));
             }

@@ -37,7 +37,7 @@ pub(super) fn tools(
     Ok(all)
 }
 
-/// A name and the wire form of a tool that its provider runs itself, or takes in a form of its own.
+/// A name and the wire format of a tool that its provider runs itself, or takes in a form of its own.
 fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, Framing)> {
     let framing = match tool.kind.as_deref() {
         // Gemini names such a tool by its key.

@@ -179,19 +179,27 @@ impl fmt::Display for ExcludedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget { room, held_by } => match held_by {
-                HeldBy::Size => write!(f, "larger than the {} left", grouped(*room)),
-                HeldBy::Window => write!(f, "older than what no longer fits the {} left", grouped(*room)),
-                HeldBy::Cap => write!(f, "larger than the {} left under the section's cap", grouped(*room)),
-                HeldBy::Prefix => write!(f, "after an item that did not fit, {} left", grouped(*room)),
-                HeldBy::Steady => write!(f, "before the steady window, {} left", grouped(*room)),
-                HeldBy::SteadySet => {
-                    write!(f, "the documents stay while the question does, {} left", grouped(*room))
+                HeldBy::Size => write!(f, "too large; {} tokens left", grouped(*room)),
+                HeldBy::Window => {
+                    write!(f, "older; {} tokens left, the next older turn needs more", grouped(*room))
                 }
-                HeldBy::Overflow => f.write_str("the minimum alone is over the budget"),
+                HeldBy::Cap => {
+                    write!(f, "too large; {} tokens left under the section's cap", grouped(*room))
+                }
+                HeldBy::Prefix => {
+                    write!(f, "after a document that did not fit; {} tokens left", grouped(*room))
+                }
+                HeldBy::Steady => {
+                    write!(f, "before the sticky window; {} tokens left", grouped(*room))
+                }
+                HeldBy::SteadySet => {
+                    write!(f, "last documents kept for this question; {} tokens left", grouped(*room))
+                }
+                HeldBy::Overflow => f.write_str("required items exceed the budget"),
             },
-            Self::TtlExpired { asked: false } => f.write_str("its TTL is used up"),
-            Self::TtlExpired { asked: true } => f.write_str("its TTL is used up, asked last turn"),
-            Self::Duplicate { of } => write!(f, "same as {of}"),
+            Self::TtlExpired { asked: false } => f.write_str("expired"),
+            Self::TtlExpired { asked: true } => f.write_str("expired, kept one more turn before"),
+            Self::Duplicate { of } => write!(f, "duplicate of {of}"),
             Self::Policy(rule) => rule.fmt(f),
             Self::Archived { compaction: Some(number) } => write!(f, "archived by compaction #{number}"),
             Self::Archived { compaction: None } => f.write_str("archived by a rewind"),
@@ -202,16 +210,18 @@ impl fmt::Display for ExcludedReason {
 impl fmt::Display for PolicyRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MinScore { score, limit } => write!(f, "score {score} is below {limit}"),
-            Self::MaxItemTokens { limit } => write!(f, "larger than {} an item", grouped(*limit)),
-            Self::MaxItems { limit } => write!(f, "{} items are in already", grouped(*limit)),
-            Self::MaxSourceTokens { used, limit } => {
-                write!(f, "its source has {} of at most {} in already", grouped(*used), grouped(*limit))
+            Self::MinScore { score, limit } => write!(f, "score {score} is below the minimum of {limit}"),
+            Self::MaxItemTokens { limit } => {
+                write!(f, "exceeds the {} tokens allowed for a document", grouped(*limit))
             }
-            Self::OrphanResult => f.write_str("a result without a call"),
-            Self::SecondResult => f.write_str("a second result for one call"),
-            Self::EmptyMessage => f.write_str("nothing in it"),
-            Self::MissingResult => f.write_str("a call without a result"),
+            Self::MaxItems { limit } => write!(f, "the limit of {} documents is reached", grouped(*limit)),
+            Self::MaxSourceTokens { used, limit } => {
+                write!(f, "its source already has {} of at most {} tokens", grouped(*used), grouped(*limit))
+            }
+            Self::OrphanResult => f.write_str("tool result without a call"),
+            Self::SecondResult => f.write_str("second result for one call"),
+            Self::EmptyMessage => f.write_str("empty message"),
+            Self::MissingResult => f.write_str("tool call without a result"),
         }
     }
 }

@@ -238,7 +238,7 @@ impl Writer<'_, '_> {
         if members.first().is_some_and(|head| !log.message(*head).tool_calls().is_empty()) {
             self.parts.notices.push(Notice {
                 rule: "H9",
-                text: "calls of the user, and what they gave back, are sent as text of the user".into(),
+                text: "tool calls of the user and their results are sent as user text".into(),
                 ids: members.iter().map(|position| log.message_id(*position)).collect(),
             });
         }
@@ -433,7 +433,7 @@ impl Parts {
 fn ask_about(id: ItemId) -> Notice {
     Notice {
         rule: "T2",
-        text: "its TTL is used up: pin it again or drop it; it is gone next turn".into(),
+        text: "expired, kept for one more turn: pin it again to keep it".into(),
         ids: vec![id],
     }
 }

@@ -225,24 +225,22 @@ fn about_the_target(frame: &Frame<'_>, meter: &Meter) -> Vec<Notice> {
         let name = &frame.model.name;
         let near =
             frame.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let counts = if frame.model.estimated { ", its counts estimates" } else { "" };
-        let text = format!("model `{name}` is not in the registry: its limits are the defaults{counts}");
+        let counts = if frame.model.estimated { ", counts are estimates" } else { "" };
+        let text = format!("model `{name}` is not in the registry: default limits apply{counts}");
         say("B2", text + &near);
     }
     if frame.model.framing == Framing::ChatTemplate && !meter.is_rendered() {
-        say("N3", "priced in the form of OpenAI Chat: its chat template was not given".into());
+        say("N3", "counted in the wire format of OpenAI Chat: no chat template is given".into());
     }
     let window = frame.limits.context_len.min(frame.limits.max_input.unwrap_or(u64::MAX));
     if frame.prompt_budget > window {
-        say("B1", format!("the budget asked for is larger than the window of {} tokens", grouped(window)));
+        say("B1", format!("the budget is larger than the context window of {} tokens", grouped(window)));
     }
     if let Some(Report { counted, reported, .. }) = frame.doubted {
         let (counted, reported) = (grouped(counted), grouped(reported));
         say(
             "N6",
-            format!(
-                "the last reply reported {reported} tokens of input where {counted} were counted: not believed"
-            ),
+            format!("the last usage report is ignored: {reported} input tokens reported, {counted} counted"),
         );
     }
     notices
@@ -252,11 +250,11 @@ fn about_the_target(frame: &Frame<'_>, meter: &Meter) -> Vec<Notice> {
 fn about_the_window(pool: &Pool<'_>, window: Window) -> Option<Notice> {
     let text = match (window, pool.lost_window) {
         (Window::Cut { budget, low }, _) => format!(
-            "the last window no longer fits its {} tokens: it is cut once, to its low mark of {}",
+            "the sticky window no longer fits its {} tokens: it is cut once, to its low mark of {}",
             grouped(budget),
             grouped(low)
         ),
-        (_, Some(why)) => format!("the last prompt's window is not continued: {why}"),
+        (_, Some(why)) => format!("the sticky window is not continued: {why}"),
         _ => return None,
     };
     Some(Notice { rule: "S5", ids: Vec::new(), text })
@@ -266,9 +264,12 @@ fn about_the_window(pool: &Pool<'_>, window: Window) -> Option<Notice> {
 fn about_the_results(pool: &Pool<'_>, results: &Results, parts: &Parts) -> Vec<Notice> {
     let boundary = results.boundary(pool);
     let from = boundary.map(|id| format!(" before {id}")).unwrap_or_default();
-    let now = if results.has_moved() { "from now on " } else { "" };
-    let cleared = (&parts.cleared, format!("{now}results{from} are sent as stubs; the log keeps them"));
-    let clipped = (&parts.clipped, "sent without its middle, or the minimum would not fit".to_owned());
+    let now = if results.has_moved() { "from now on, " } else { "" };
+    let cleared = (&parts.cleared, format!("{now}tool results{from} are sent as stubs; the log keeps them"));
+    let clipped = (
+        &parts.clipped,
+        "the middle is cut out: otherwise required items would exceed the budget".to_owned(),
+    );
     let notice = |(ids, text): (&Vec<ItemId>, String)| Notice { rule: "S7", ids: ids.clone(), text };
     [cleared, clipped].into_iter().filter(|(ids, _)| !ids.is_empty()).map(notice).collect()
 }
@@ -278,7 +279,7 @@ fn nothing_to_clear(pool: &Pool<'_>, excluded: &[ExcludedItem]) -> Option<Notice
     let by_window =
         |row: &ExcludedItem| matches!(row.reason, ExcludedReason::Budget { held_by: HeldBy::Window, .. });
     let says_so = pool.clears_results() && pool.lost_window.is_none() && excluded.iter().any(by_window);
-    let text = "no result is cleared: that is for a window that goes on from the last prompt's, and none is remembered";
+    let text = "no tool result is cleared: clearing needs a sticky window, and no last prompt is known";
     says_so.then(|| Notice { rule: "S7", ids: Vec::new(), text: text.into() })
 }
 

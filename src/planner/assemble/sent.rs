@@ -4,7 +4,7 @@ use super::{Frame, included::Parts, marks};
 use crate::{
     error::Error,
     item::{ItemId, ItemKind, Priority, Section, Source},
-    message::{Message, Role},
+    message::{Framing, Message, Role},
     plan::{Notice, PlannedItem, reason::IncludedReason},
     planner::candidates::Pool,
     provider::{
@@ -87,6 +87,7 @@ fn roles(parts: &mut Parts, conformed: &Conformed) {
 
 /// Rows of the messages that nobody wrote, and notices of them (rule H5).
 fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
+    let provider = provider(meter.recipient().framing());
     // As many rows as were supplied before it stand before each given one.
     for (more, Supplied { why, before, message }) in conformed.supplied.iter().enumerate() {
         let row = parts.first_rows.get(*before).map_or(parts.rows.len(), |first| first + more);
@@ -94,24 +95,26 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
             Lack::Lead => (
                 ItemKind::Lead,
                 "synth:lead".to_owned(),
-                "a message of the user is sent before it: the target begins with one",
+                format!("placeholder user message added: {provider} requires a user message first"),
             ),
             // Named after the result before it: a document may have the name of a message.
             Lack::Bridge => (
                 ItemKind::Bridge,
                 format!("synth:bridge:{}", parts.rows[parts.first_rows[before - 1] + more].id),
-                "a message of the assistant is sent before it: the target takes no user right after results",
+                format!(
+                    "placeholder assistant message added: {provider} takes no user message right after results"
+                ),
             ),
             Lack::Continue => (
                 ItemKind::Continue,
                 "synth:continue".to_owned(),
-                "a message of the user is sent last: the target does not end with the assistant",
+                format!("placeholder user message added: {provider} requires a final user message"),
             ),
         };
         let id = ItemId::from(id);
         let tokens = meter.message(message, Standing::Live, u64::MAX)?.in_full();
         parts.made_up.push(id.clone());
-        parts.notices.push(Notice { rule: "H5", ids: vec![id.clone()], text: text.into() });
+        parts.notices.push(Notice { rule: "H5", ids: vec![id.clone()], text });
         let planned = PlannedItem {
             id,
             kind,
@@ -127,6 +130,17 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
         parts.rows.insert(row, planned);
     }
     Ok(())
+}
+
+/// Who demands something, as people know it.
+fn provider(format: Framing) -> &'static str {
+    match format {
+        Framing::OpenAiChat | Framing::OpenAiResponses => "OpenAI",
+        Framing::Anthropic => "Anthropic",
+        Framing::Gemini => "Gemini",
+        Framing::ChatTemplate => "the chat template",
+        Framing::Plain => "the provider",
+    }
 }
 
 /// The tools as they are declared, and what has to be said of them.
@@ -145,11 +159,11 @@ fn about_the_calls(parts: &mut Parts, respelt: &[(String, String)]) {
     if let [(from, to), rest @ ..] = respelt {
         let more = and_more(rest.len());
         let (from, to) = (short(from), short(to));
-        say(format!("ids of calls are sent as the target takes them: `{from}` as `{to}`{more}"));
+        say(format!("call ids are changed to what the provider accepts: `{from}` to `{to}`{more}"));
     }
     if let Some(unsigned) = render::unsigned_calls(&parts.prompt) {
-        let calls = if unsigned == 1 { "a call".into() } else { format!("{unsigned} calls") };
-        say(format!("no signature on {calls} of the current turn: the target is told to pass over that"));
+        let calls = if unsigned == 1 { "1 call".into() } else { format!("{unsigned} calls") };
+        say(format!("no signature on {calls} of the current turn: the provider is told to skip the check"));
     }
 }
 
@@ -157,12 +171,16 @@ fn about_the_calls(parts: &mut Parts, respelt: &[(String, String)]) {
 fn about_the_messages(parts: &mut Parts) {
     let changed = &parts.changed;
     let notices = [
-        ("H4", &changed.fenced, "sent as a note: the target has a place of its own for instructions"),
-        ("H6", &changed.parts, "a part that the target does not take here is named in its place"),
-        ("H6", &changed.arguments, "arguments that are no JSON object are sent in one"),
-        ("H6", &changed.functions, "functions are named in the letters that the target takes"),
-        ("H7", &changed.names, "its speaker's name is not sent as it is: the target does not take it"),
-        ("H7", &changed.reasoning, "its reasoning is not sent back: the target has no use for it here"),
+        (
+            "H4",
+            &changed.fenced,
+            "instructions sent as a note: the provider does not take them between messages",
+        ),
+        ("H6", &changed.parts, "unsupported part replaced by a placeholder"),
+        ("H6", &changed.arguments, "arguments that are not a JSON object are wrapped in one"),
+        ("H6", &changed.functions, "function names are changed to characters that the provider accepts"),
+        ("H7", &changed.names, "the speaker's name is dropped or changed: not supported here"),
+        ("H7", &changed.reasoning, "reasoning stripped: the provider does not take it back here"),
     ];
     let said = notices.into_iter().filter(|(_, ids, _)| !ids.is_empty());
     parts.notices.extend(said.map(|(rule, ids, text)| Notice { rule, ids: ids.clone(), text: text.into() }));

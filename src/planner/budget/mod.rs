@@ -250,7 +250,7 @@ mod tests {
             let error = budget(context, completion, safety).unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::Budget);
         }
-        insta::assert_snapshot!(budget(4000, 4096, 80).unwrap_err(), @"no room for a prompt: context_len 4000 - max_completion 4096 - safety_buffer 80 leaves -176 tokens; raise context_len, lower max_completion or safety_buffer, or ask for a budget");
+        insta::assert_snapshot!(budget(4000, 4096, 80).unwrap_err(), @"no tokens left for a prompt: context_len 4000 - max_completion 4096 - safety_buffer 80 leaves -176 tokens; raise context_len, lower max_completion or safety_buffer, or set a budget");
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl<'a> Candidates<'a> {
         self.index.window_start = start.and_then(|position| self.survivor(position));
         let archived = start.is_some_and(|position| self.log.view().archived(position).is_some());
         if self.index.window_start.is_none() && !archived {
-            self.lost_window = Some("its start is not in this conversation");
+            self.lost_window = Some("its first message is not in this conversation");
         }
     }
 
@@ -164,7 +164,7 @@ impl<'a> Candidates<'a> {
         let focus = self.focus.as_ref().map(|_| ItemId::from(FOCUS));
         let focus = focus.iter().map(|id| (id, "the focus hint"));
         let state = self.request.state.iter().map(|(id, _)| (id, "a piece of state"));
-        let made_up = made_up.iter().map(|id| (id, "a made-up result"));
+        let made_up = made_up.iter().map(|id| (id, "a placeholder result"));
         let summaries = self.summary_ids().map(|id| (id, "a summary"));
         self.log.check_ids(focus.chain(state).chain(summaries).chain(made_up))
     }

@@ -35,9 +35,9 @@ pub(crate) struct Changes {
     pub(crate) arguments: bool,
     /// Functions have names in the letters that the target takes (rule H6).
     pub(crate) functions: bool,
-    /// Thoughts are one text where the wire form has one field for them.
+    /// Thoughts are one text where the wire format has one field for them.
     thoughts: bool,
-    /// Texts are one text where the wire form has no list for them.
+    /// Texts are one text where the wire format has no list for them.
     joined: bool,
 }
 
@@ -148,7 +148,7 @@ impl Recipient {
         }
     }
 
-    /// Whether a message bears several thoughts where the wire form has one field for them.
+    /// Whether a message bears several thoughts where the wire format has one field for them.
     pub(crate) fn joins_thoughts(&self, message: &Message) -> bool {
         message.reasonings().len() > 1 && matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate)
     }

@@ -18,7 +18,7 @@ pub(crate) use content::{inline_image, is_object};
 pub(crate) use schema::Declared;
 pub(crate) use sequence::{Conformed, Lack, Supplied};
 
-/// One target: its wire form, and what it accepts in it.
+/// One target: its wire format, and what it accepts in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Recipient {
     framing: Framing,
@@ -41,7 +41,7 @@ impl Recipient {
         Self { framing: model.framing, accepts: model.accepts() }
     }
 
-    /// A target of this wire form of which nothing else is known.
+    /// A target of this wire format of which nothing else is known.
     pub(crate) fn unknown(framing: Framing) -> Self {
         let form = Form::of(framing);
         Self { framing, accepts: form.demands.decided() }
@@ -106,7 +106,7 @@ impl Recipient {
     }
 }
 
-/// The prompt as any target of this wire form takes it; as it is, where it was made for one.
+/// The prompt as any target of this wire format takes it; as it is, where it was made for one.
 pub(crate) fn conformed(prompt: &Prompt, framing: Framing) -> Cow<'_, Prompt> {
     // A server that applies the model's template is spoken to in the form of OpenAI Chat.
     let by_a_server = prompt.framing == Some(Framing::ChatTemplate) && framing == Framing::OpenAiChat;

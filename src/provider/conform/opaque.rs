@@ -1,4 +1,4 @@
-//! Parts of types that this library does not know: which of them go back, in the wire form they came in.
+//! Parts of types that this library does not know: which of them go back, in the wire format they came in.
 
 use super::Recipient;
 use crate::{
@@ -30,7 +30,7 @@ const ITEMS: [&str; 6] = [
     "mcp_list_tools",
 ];
 
-/// The field in which a part of this wire form bears a cache mark.
+/// The field in which a part of this wire format bears a cache mark.
 fn mark(framing: Framing) -> Option<&'static str> {
     match framing {
         Framing::Anthropic => Some("cache_control"),

@@ -26,8 +26,10 @@ pub(super) fn notes(recipient: &Recipient, given: &[Tool], declared: &[Tool]) ->
         given.iter().partition(|tool| recipient.takes_tool(tool));
     if !foreign.is_empty() {
         let names: Vec<_> = foreign.iter().map(|tool| short(&tool.name)).collect();
-        notes
-            .push(("H6", format!("tools that another provider runs are not declared: {}", names.join(", "))));
+        notes.push((
+            "H6",
+            format!("tools that only another provider runs are not declared: {}", names.join(", ")),
+        ));
     }
     let names = taken.iter().map(|tool| tool.name.as_str());
     let renamed: Vec<(&str, &str)> =
@@ -36,7 +38,7 @@ pub(super) fn notes(recipient: &Recipient, given: &[Tool], declared: &[Tool]) ->
         let (from, to, more) = (short(from), short(to), and_more(rest.len()));
         notes.push((
             "H6",
-            format!("tools are declared by names that the target takes, and called by them: `{from}` as `{to}`{more}"),
+            format!("tools are renamed to what the provider accepts: `{from}` to `{to}`{more}"),
         ));
     }
     notes.extend(schemas(recipient, &taken).into_iter().map(|text| ("H8", text)));
@@ -59,18 +61,18 @@ fn schemas(recipient: &Recipient, taken: &[&Tool]) -> Vec<String> {
         let tools =
             if rest.is_empty() { String::new() } else { format!("; and in {} more tools", rest.len()) };
         notes.push(format!(
-            "types are declared by the names that JSON Schema has: in `{name}`, `{from}` as `{to}`{tools}"
+            "types are renamed to those of JSON Schema: in `{name}`, `{from}` to `{to}`{tools}"
         ));
     }
     if let [name, rest @ ..] = &named(|one| one.wrapped)[..] {
         let more = and_more(rest.len());
         notes.push(format!(
-            "parameters that are no object are declared as one, and called with `value`: `{name}`{more}"
+            "parameters that are not an object are wrapped in one, as `value`: `{name}`{more}"
         ));
     }
     if let [name, rest @ ..] = &named(|one| one.dropped)[..] {
         let more = and_more(rest.len());
-        notes.push(format!("parameters that are no JSON Schema are not declared: `{name}`{more}"));
+        notes.push(format!("parameters that are not a JSON Schema are not declared: `{name}`{more}"));
     }
     notes
 }

@@ -28,9 +28,9 @@ pub(crate) use declared::and_more;
 #[cfg(feature = "chat-template")]
 use {crate::message::Prompt, template::Rendered};
 
-/// The most that an image costs in any wire form: its size is not known here (figures: `config/models.toml`).
+/// The most that an image costs in any wire format: its size is not known here (figures: `config/models.toml`).
 const IMAGE_MOST: u64 = 1_600;
-/// The most that a wire form adds to a part, a call or a name, and that our own words add to a message.
+/// The most that a wire format adds to a part, a call or a name, and that our own words add to a message.
 const FRAME_MOST: u64 = 3;
 const WORDS_MOST: u64 = 80;
 /// Bytes of sealed reasoning a token: what is sealed is not shown, and base64 is four bytes for three.
@@ -65,7 +65,7 @@ struct Frames {
 }
 
 impl Frames {
-    /// Of a wire form, or what a counter's own rule puts in its place.
+    /// Of a wire format, or what a counter's own rule puts in its place.
     fn of(form: &Form, counter: &TokenCounter) -> Result<Self, Error> {
         let mut roles = [0; ROLES.len()];
         for (frame, role) in roles.iter_mut().zip(ROLES) {

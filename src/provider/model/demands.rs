@@ -1,4 +1,4 @@
-//! What a target demands of the prompts it is sent, as data: `[provider]`, and `demands` of a wire form or a model, in
+//! What a target demands of the prompts it is sent, as data: `[provider]`, and `demands` of a wire format or a model, in
 //! `config/models.toml`.
 
 use crate::message::Framing;
@@ -49,7 +49,7 @@ pub enum CallIds {
 
 macro_rules! demands {
     ($($(#[$doc:meta])* $name:ident: $kind:ty = $free:expr,)*) => {
-        /// What a target demands beyond what its wire form does; what is unset is as the wire form, or the provider, has it.
+        /// What a target demands beyond what its wire format does; what is unset is as the wire format, or the provider, has it.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         #[non_exhaustive]
@@ -81,7 +81,7 @@ macro_rules! demands {
 demands! {
     /// Where instructions stand.
     system: SystemPlace = SystemPlace::Anywhere,
-    /// Whether a system message may stand between others where a wire form has a place apart for them: after a user
+    /// Whether a system message may stand between others where a wire format has a place apart for them: after a user
     /// message, last or before an assistant message.
     inner_system: bool = false,
     /// Whether the developer role is known; otherwise it is sent as the system role.
@@ -117,7 +117,7 @@ impl Demands {
     }
 }
 
-/// What the models of one provider demand in one wire form: one `[provider.NAME]`.
+/// What the models of one provider demand in one wire format: one `[provider.NAME]`.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProviderDemands {

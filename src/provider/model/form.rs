@@ -3,7 +3,7 @@
 use super::demands::Demands;
 use serde::{Deserialize, Serialize};
 
-/// What a wire form counts around texts, in tokens, and what it demands: one `[framing.NAME]`.
+/// What a wire format counts around texts, in tokens, and what it demands: one `[framing.NAME]`.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Form {

@@ -18,7 +18,7 @@ pub use demands::{CallIds, Demands, KeptReasoning, SystemPlace};
 pub(crate) use form::Form;
 pub use registry::{Counts, ModelEntry, Registry};
 
-/// The model a plan is made for: its limits, its tokenizer and the wire form it is priced in.
+/// The model a plan is made for: its limits, its tokenizer and the wire format it is priced in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Model {
@@ -34,9 +34,9 @@ pub struct Model {
     pub max_output: Option<u64>,
     /// Name of its tokenizer; none reads as the configured default.
     pub tokenizer: Option<String>,
-    /// The wire form.
+    /// The wire format.
     pub framing: Framing,
-    /// What the model demands beyond what its wire form and its provider do.
+    /// What the model demands beyond what its wire format and its provider do.
     pub demands: Demands,
     /// How its provider caches prompts, where that is known.
     pub cache: Option<CacheRule>,
@@ -138,7 +138,7 @@ impl Model {
         }
     }
 
-    /// The same model, priced and sent in this wire form. What a wire form adds is published for `OpenAI` Chat only: in
+    /// The same model, priced and sent in this wire format. What a wire format adds is published for `OpenAI` Chat only: in
     /// another one counts are estimates.
     #[must_use]
     pub fn in_form(self, framing: Framing) -> Self {
@@ -154,12 +154,12 @@ impl Model {
         Self { framing: Framing::ChatTemplate, template: Some(template), estimated: false, ..self }
     }
 
-    /// What is counted around texts in the model's wire form.
+    /// What is counted around texts in the model's wire format.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.framing)
     }
 
-    /// What the model takes: as its wire form has it, its provider, and the model itself.
+    /// What the model takes: as its wire format has it, its provider, and the model itself.
     pub(crate) fn accepts(&self) -> Accepts {
         let provider = registry::provider_demands(&self.provider, self.framing);
         self.demands.over(provider).over(self.form().demands).decided()

@@ -39,10 +39,10 @@ pub struct ModelEntry {
     /// Whether that is its own.
     #[serde(default, skip_serializing_if = "Counts::is_exact")]
     pub counts: Counts,
-    /// The wire form it is spoken to in.
+    /// The wire format it is spoken to in.
     #[serde(default)]
     pub framing: Framing,
-    /// What it demands beyond what its wire form and its provider do.
+    /// What it demands beyond what its wire format and its provider do.
     #[serde(default, skip_serializing_if = "Demands::is_none")]
     pub demands: Demands,
     /// How its provider caches prompts, where that is known.
@@ -95,7 +95,7 @@ struct File {
     model: Vec<toml::Spanned<ModelEntry>>,
 }
 
-/// The form of the file that is built in: models, wire forms, and what providers demand.
+/// The form of the file that is built in: models, wire formats, and what providers demand.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BuiltInFile {
@@ -129,14 +129,14 @@ fn unreadable(text: &str, origin: &str, error: &toml::de::Error) -> Error {
 }
 
 impl Form {
-    /// The figures and demands of a wire form.
+    /// The figures and demands of a wire format.
     pub(crate) fn of(framing: Framing) -> Self {
         let built_in = BUILT_IN.as_ref().ok();
         built_in.and_then(|file| file.framing.get(&framing)).copied().unwrap_or_default()
     }
 }
 
-/// What a provider's models demand in a wire form.
+/// What a provider's models demand in a wire format.
 pub(super) fn provider_demands(provider: &str, framing: Framing) -> Demands {
     let built_in = BUILT_IN.as_ref().ok();
     let entry = built_in.and_then(|file| file.provider.get(provider));
@@ -290,7 +290,7 @@ impl Registry {
 
 impl ModelEntry {
     /// Whether counts for this model are estimates: its tokenizer stands for another one or is not known, or nobody
-    /// publishes what its wire form adds.
+    /// publishes what its wire format adds.
     #[must_use]
     pub fn is_estimated(&self) -> bool {
         let published = matches!(self.framing, Framing::OpenAiChat | Framing::Plain);

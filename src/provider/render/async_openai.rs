@@ -16,7 +16,7 @@ pub(super) fn responses(body: &impl Serialize, model: &str) -> Result<CreateResp
 /// The body with the model's name, as a type that reads it.
 fn typed<T: DeserializeOwned>(body: &impl Serialize, model: &str) -> Result<T, Error> {
     let fault = |error: serde_json::Error| {
-        let detail = format!("{error}; the JSON body can be sent as it is");
+        let detail = format!("{error}; send the JSON body instead");
         Error::new(Repr::Input { place: "async-openai".into(), detail })
     };
     let mut fields: Map<String, Value> = match serde_json::to_value(body).map_err(fault)? {

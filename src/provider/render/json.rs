@@ -1,4 +1,4 @@
-//! JSON that is carried as it came, and what every wire form makes of it.
+//! JSON that is carried as it came, and what every wire format makes of it.
 
 use crate::message::Tool;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub(super) fn schema(tool: &Tool) -> Raw<'_> {
     object(&tool.schema)
 }
 
-/// A tool as a wire form declares it, or as its provider does where it runs it itself.
+/// A tool as a wire format declares it, or as its provider does where it runs it itself.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Declared<'a, T> {

@@ -1,7 +1,7 @@
-//! Neutral messages → a provider's wire form.
+//! Neutral messages → a provider's wire format.
 //!
 //! A plan's messages are made for its own target and rendered as they are. Rendered for another one, they are first
-//! brought into a form that every model behind that wire form takes (rules H3 to H7): that can add messages, and the count
+//! brought into a form that every model behind that wire format takes (rules H3 to H7): that can add messages, and the count
 //! of the plan is not the count of such a prompt.
 
 use crate::{

@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) struct Item {
     state: &'static str,
     section: &'static str,
+    /// The section as people read it.
+    section_title: &'static str,
     id: String,
     tokens: String,
     /// What it is, and the role it is sent in.
@@ -75,13 +77,14 @@ impl<'a> Items<'a> {
             None => self.texts.preview(&pieces),
         };
         let place = format!("{} of {}", grouped(at as u64 + 1), grouped(of as u64));
-        let mut facts = vec![("place", place), ("count", item.tokens.certainty.name().to_owned())];
+        let mut facts = vec![("position", place), ("certainty", item.tokens.certainty.name().to_owned())];
         facts.extend(lasting(Some(item.priority), item.ttl));
         facts.extend(item.body.answers().map(|call| ("answers", visible(call))));
         facts.push(("hash", item.hash()));
         Item {
             state: "in",
             section: item.section.name(),
+            section_title: report::section(item.section),
             id: visible(&words.id),
             tokens: words.tokens,
             kind: kind(Some(item.source), item.role.map(crate::message::Role::name)),
@@ -99,13 +102,13 @@ impl<'a> Items<'a> {
         let last = item.last_id.as_ref();
         let found = match &self.sources {
             Some(sources) => sources.texts(item, &mut self.texts),
-            None => Err("The request would know its text; this page was made without it."),
+            None => Err("No text: this page was made without the request."),
         };
         let (pieces, absent) = match found {
             Ok(pieces) => (pieces, ""),
             Err(why) => (Vec::new(), why),
         };
-        let mut facts = vec![("count", item.tokens.certainty.name().to_owned())];
+        let mut facts = vec![("certainty", item.tokens.certainty.name().to_owned())];
         if item.count > 1 {
             facts.insert(0, ("messages", grouped(item.count)));
         }
@@ -113,6 +116,7 @@ impl<'a> Items<'a> {
         Item {
             state: "out",
             section: item.section.name(),
+            section_title: report::section(item.section),
             id: visible(&words.id),
             tokens: words.tokens,
             kind: if item.count > 1 { "messages".into() } else { kind(item.source, None) },
@@ -134,7 +138,7 @@ impl<'a> Items<'a> {
 }
 
 fn kind(source: Option<Source>, role: Option<&'static str>) -> String {
-    let source = source.map(|source| if source == Source::Rag { "document" } else { source.name() });
+    let source = source.map(report::source);
     let role = role.filter(|role| Some(*role) != source);
     source.into_iter().chain(role).collect::<Vec<_>>().join(" · ")
 }
@@ -143,7 +147,7 @@ fn lasting(priority: Option<Priority>, ttl: Option<Ttl>) -> Vec<(&'static str, S
     let priority = priority.filter(|priority| *priority != Priority::Normal);
     let ttl = ttl.map(report::ttl);
     let priority = priority.map(|priority| ("priority", priority.name().to_owned()));
-    priority.into_iter().chain(ttl.map(|ttl| ("ttl", ttl))).collect()
+    priority.into_iter().chain(ttl.map(|ttl| ("TTL", ttl))).collect()
 }
 
 /// Where texts of what is left out are found.
@@ -166,12 +170,12 @@ impl<'a> Sources<'a> {
 
     /// The texts of an excluded row, of a run those of its first and last message; or why there are none.
     fn texts(&self, item: &ExcludedItem, texts: &mut Texts) -> Result<Vec<Piece>, &'static str> {
-        const UNKNOWN: &str = "The request does not hold its text.";
+        const UNKNOWN: &str = "The request has no text for it.";
         if item.section == Section::Rag {
             let repeats = matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id);
             return match self.documents.get(&item.id) {
                 Some(Some(text)) if !repeats => Ok(vec![texts.piece("", text, false)]),
-                Some(_) => Err("Several documents go by this id."),
+                Some(_) => Err("Several documents have this id."),
                 None => Err(UNKNOWN),
             };
         }
@@ -184,8 +188,8 @@ impl<'a> Sources<'a> {
         let message = |id: &ItemId| log.position_of(id).map(|at| log.message(at));
         let mut pieces = message(&item.id).map(|message| texts.of(message)).ok_or(UNKNOWN)?;
         if let Some(last) = item.last_id.as_ref().and_then(message) {
-            let first = pieces.into_iter().map(|piece| piece.of("the first"));
-            pieces = first.chain(texts.of(last).into_iter().map(|piece| piece.of("the last"))).collect();
+            let first = pieces.into_iter().map(|piece| piece.of("first message"));
+            pieces = first.chain(texts.of(last).into_iter().map(|piece| piece.of("last message"))).collect();
         }
         Ok(pieces)
     }

@@ -43,7 +43,7 @@
     const all = rows.filter((row) => !row.hidden).map((row) => row.querySelector("details"));
     const closed = all.some((details) => !details.open);
     for (const details of all) details.open = closed;
-    open.textContent = closed ? "close all" : "open all";
+    open.textContent = closed ? "collapse all" : "expand all";
   });
   document.addEventListener("keydown", (event) => {
     const typing = event.target instanceof HTMLInputElement;

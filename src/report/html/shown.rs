@@ -56,7 +56,7 @@ impl Texts {
         for reasoning in message.reasonings() {
             let seal = reasoning.seal.as_deref().unwrap_or_default();
             match reasoning.text.as_str() {
-                "" => pieces.push(self.piece("sealed reasoning", seal, true)),
+                "" => pieces.push(self.piece("encrypted reasoning", seal, true)),
                 text => pieces.push(self.piece("reasoning", text, false)),
             }
         }
@@ -70,7 +70,7 @@ impl Texts {
             pieces.push(match part {
                 Part::Text(text) => self.piece("text", text, false),
                 Part::Image { url, .. } => self.piece("image", url, true),
-                Part::Opaque { json, .. } => self.piece("part that is no text", json, true),
+                Part::Opaque { json, .. } => self.piece("part of another type", json, true),
             });
         }
         for call in message.tool_calls() {
@@ -78,7 +78,7 @@ impl Texts {
             pieces.push(self.piece(&what, &text, true));
         }
         if pieces.is_empty() {
-            pieces.push(Piece { note: "nothing in it".into(), ..self.piece("", "", false) });
+            pieces.push(Piece { note: "empty".into(), ..self.piece("", "", false) });
         }
         if let [Piece { what, .. }] = &mut pieces[..]
             && what == "text"
@@ -101,7 +101,7 @@ impl Texts {
         self.left = self.left.saturating_sub(shown.len());
         let size = grouped(text.len() as u64);
         let note = if cut {
-            format!("the first {} characters; {size} bytes in all", grouped(most as u64))
+            format!("the first {} characters of {size} bytes", grouped(most as u64))
         } else {
             String::new()
         };
@@ -191,7 +191,7 @@ mod tests {
         let text = "ä".repeat(SHOWN + 1);
         let piece = Texts::new(false).piece("", &text, false);
         assert_eq!(piece.text.chars().count(), SHOWN);
-        assert_eq!(piece.note, "the first 4,000 characters; 8,002 bytes in all");
+        assert_eq!(piece.note, "the first 4,000 characters of 8,002 bytes");
         let mut full = Texts { redact: false, left: 1 };
         assert_eq!(
             full.piece("", &text, false).text.chars().count(),

@@ -70,7 +70,7 @@ impl Prompt {
             budget: grouped(budget),
             percent: percent(total, budget),
             repeated: prefix.map_or_else(
-                || "not known".into(),
+                || "unknown".into(),
                 |prefix| format!("{} of {}", grouped(prefix.tokens), grouped(prefix.of)),
             ),
             overflow: if plan.overflow_tokens() == 0 {

@@ -12,7 +12,7 @@ use crate::{
     plan::{ContextPlan, Notice, Overflow},
     report::{
         remedy,
-        row::{number, repeats, short},
+        row::{self, number, repeats, short},
         words::{self, signed, tenths},
     },
     text::plain::grouped,
@@ -95,6 +95,7 @@ struct Over {
 #[derive(Debug, Serialize)]
 struct Pot {
     name: &'static str,
+    title: &'static str,
     share: String,
     cap: String,
     budget: String,
@@ -141,7 +142,7 @@ impl View {
                 .overhead
                 .iter()
                 .map(|line| Line {
-                    what: line.what,
+                    what: words::overhead(line.what),
                     tokens: signed(line.tokens),
                     certainty: line.certainty.name(),
                 })
@@ -162,11 +163,11 @@ impl View {
 /// How many rows say which other budgets would change them.
 fn explained(explanations: usize, rows: usize) -> String {
     match explanations {
-        0 => "Which other budgets would change a row is not part of this page.".into(),
+        0 => "This page was made without explanations.".into(),
         some if some < rows => {
-            format!("{} of these rows say which other budgets would change them.", grouped(some as u64))
+            format!("{} of these rows are explained: at which budgets they are in.", grouped(some as u64))
         }
-        _ => "Each row says which other budgets would change it.".into(),
+        _ => "Each row is explained: at which budgets it is in.".into(),
     }
 }
 
@@ -188,10 +189,11 @@ impl Fill {
         let says = if over > 0 {
             format!("over budget by {}", grouped(over))
         } else {
-            format!("fits, {} left over", grouped(plan.left_over()))
+            format!("fits, {} free", grouped(plan.left_over()))
         };
         let [system, conversation, rag, _] = lengths;
-        let named = |(class, tokens): (&'static str, u64)| (class, class, grouped(tokens));
+        let named =
+            |(class, tokens): (&'static str, u64), section| (class, row::section(section), grouped(tokens));
         Self {
             total: number(plan.total),
             budget: grouped(budget),
@@ -200,10 +202,10 @@ impl Fill {
             over: over > 0,
             bar: Bar::new(&lengths, total.max(budget), budget),
             legend: vec![
-                named(system),
-                named(conversation),
-                named(rag),
-                ("overhead", "overhead", signed(overhead)),
+                named(system, Section::SystemPinned),
+                named(conversation, Section::Conversation),
+                named(rag, Section::Rag),
+                ("overhead", "Overhead", signed(overhead)),
             ],
         }
     }
@@ -213,7 +215,7 @@ impl Pressure {
     fn new(plan: &ContextPlan) -> Self {
         let usage = &plan.usage;
         let (level, class) = match usage.level {
-            Level::Normal => ("normal", "calm"),
+            Level::Normal => ("OK", "calm"),
             Level::Approaching => ("approaching the limit", "near"),
             Level::AtLimit => ("at the limit", "full"),
         };
@@ -221,15 +223,11 @@ impl Pressure {
         let limited = limit > 0;
         Self {
             tokens: number(usage.pressure),
-            limit: if limited { grouped(limit) } else { "an unknown window".into() },
-            percent: if limited { percent(tokens, limit) } else { "not known".into() },
+            limit: if limited { grouped(limit) } else { "an unknown context window".into() },
+            percent: if limited { percent(tokens, limit) } else { "unknown".into() },
             level,
             high: usage.level != Level::Normal,
-            from: if usage.reported {
-                "from the provider's last report"
-            } else {
-                "counted, no provider has reported it"
-            },
+            from: if usage.reported { "from the provider's last usage report" } else { "local count" },
             bar: Bar::new(&[(class, tokens)], limit.max(tokens), limit),
         }
     }
@@ -263,8 +261,8 @@ fn said(notice: &Notice, redact: bool) -> (&'static str, String) {
 /// What there is to know beside the numbers.
 fn facts(plan: &ContextPlan) -> Vec<(&'static str, String)> {
     let mut facts = vec![("limits", visible(&words::limits(plan)))];
-    let window = plan.window_start.as_ref().map(|id| format!("from {} on", visible(&short(id.as_str()))));
-    facts.extend(window.map(|window| ("window", window)));
+    let window = plan.window_start.as_ref().map(|id| format!("from {}", visible(&short(id.as_str()))));
+    facts.extend(window.map(|window| ("history", window)));
     let cleared = plan.cleared_before.as_ref().map(|id| visible(&short(id.as_str())));
     facts.extend(cleared.map(|id| ("tool results", format!("sent as stubs before {id}"))));
     facts.push(("provider", visible(&short(&plan.provider))));
@@ -277,6 +275,7 @@ fn pots(plan: &ContextPlan) -> Vec<Pot> {
     let whole = whole.unwrap_or_default();
     let pot = |section: &crate::plan::SectionUse| Pot {
         name: section.section.name(),
+        title: row::section(section.section),
         share: tenths(section.share),
         cap: section.cap.map_or_else(|| "none".into(), grouped),
         budget: grouped(section.budget),

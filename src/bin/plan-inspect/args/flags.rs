@@ -16,7 +16,7 @@ pub(crate) struct Request {
     /// The session to take from a file of several: its id, or its line number if it has none
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// What the last prompt left behind, in place of the session's `previous`; --save-anchor may write the same file anew
+    /// Anchor of the last prompt, in place of the session's `previous`; --save-anchor may overwrite the same file
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<PathBuf>,
     #[command(flatten)]
@@ -67,13 +67,13 @@ impl Terms {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Documents")]
 pub(crate) struct Documents {
-    /// What a retriever answered, in JSON, in place of the session's documents
+    /// Retrieval results (JSON), in place of the session's documents
     #[arg(long, value_name = "FILE")]
     pub(crate) rag: Option<PathBuf>,
-    /// Which retriever's JSON that is
+    /// Format of the retrieval results
     #[arg(long, value_enum, default_value_t = Retriever::List, value_name = "WHOSE", requires = "rag")]
     pub(crate) rag_from: Retriever,
-    /// Its scores are distances: smaller is better (all of them are turned round, say it only where they are)
+    /// The scores are distances: smaller is better. All of them are inverted
     #[arg(long, requires = "rag")]
     pub(crate) rag_distances: bool,
 }
@@ -108,15 +108,15 @@ impl Retriever {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Options of the planner")]
+#[command(next_help_heading = "Planner options")]
 pub(crate) struct Options {
-    /// Options in TOML; see config/default.toml. Without it, the file that CONTEXT_WINDOW_CONFIG names
+    /// Options in TOML; see config/default.toml [default: the file that CONTEXT_WINDOW_CONFIG names]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Start from a preset instead of the defaults
     #[arg(long, value_parser = Config::presets().collect::<Vec<_>>())]
     preset: Option<String>,
-    /// Set one option, over everything else: --set rag.max_items=5
+    /// Set one option; overrides everything else: --set rag.max_items=5
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     settings: Vec<(String, String)>,
     /// Read once: a pipe has its text only once.
@@ -197,7 +197,7 @@ pub(crate) struct Target {
     /// Plan for this model, whatever the session names
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
-    /// The wire form the plan is priced in and printed as, whatever the model's own is
+    /// Wire format to count and print in, in place of the model's own
     #[arg(long, value_enum)]
     pub(crate) provider: Option<Provider>,
     /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or its folder
@@ -215,23 +215,23 @@ pub(crate) enum Provider {
     Anthropic,
     /// Gemini generateContent
     Gemini,
-    /// The text of the model's own chat template, found in the folder that --tokenizer names
+    /// The model's own chat template, from the folder that --tokenizer names
     ChatTemplate,
 }
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits, in tokens")]
 pub(crate) struct Limits {
-    /// The prompt budget itself, in place of context length - completion - safety buffer
+    /// Prompt budget, in place of context length - reply reserve - safety margin
     #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
     budget: Option<u64>,
-    /// Prompt and completion together
+    /// Context length: prompt and reply together
     #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
     context_len: Option<u64>,
-    /// Kept free for the reply
+    /// Reply reserve: kept free for the reply
     #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
     max_completion: Option<u64>,
-    /// Kept free for what cannot be foreseen
+    /// Safety margin: kept free on top of the reply reserve
     #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
     safety_buffer: Option<u64>,
 }
@@ -245,7 +245,7 @@ pub(super) fn tokens(text: &str) -> Result<u64, String> {
     };
     let number: Result<u64, _> = digits.parse();
     let number = number.ok().and_then(|number| number.checked_mul(thousand));
-    number.ok_or_else(|| format!("expected tokens from 0 to {}, as in 8000, 8,000 or 8k", u64::MAX))
+    number.ok_or_else(|| "expected a number of tokens, as in 8000, 8,000 or 8k".into())
 }
 
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
@@ -280,7 +280,7 @@ impl Limits {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Screen {
-    /// Columns of texts for people, 40 or more (a plan's report takes 60) [default: those of the terminal, or 80]
+    /// Output width in columns, 40 or more (a plan's report takes 60) [default: the terminal's, or 80]
     #[arg(long, value_name = "COLUMNS", value_parser = columns, global = true, display_order = 900)]
     width: Option<usize>,
     /// Colours; `auto` asks the terminal, NO_COLOR and CLICOLOR_FORCE
@@ -317,7 +317,7 @@ impl Screen {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CertaintyAsked {
-    /// What is proven without counting
+    /// Bounds that need no counting
     Bounds,
     /// Counted in full
     Exact,
@@ -331,7 +331,7 @@ pub(crate) enum Format {
     Json,
     /// What is sent: the provider's request body (messages and tools), or the text of the chat template
     Messages,
-    /// One web page that needs nothing else: the plan, its items with their texts, and which budgets would change them
+    /// One self-contained web page: the plan, its items with their texts, and at which budgets each is in
     Html,
 }
 

@@ -24,19 +24,19 @@ use flags::{at_least_one, tokens};
 const USAGE: &str = "plan-inspect [plan] SESSION [OPTIONS]\n       plan-inspect COMMAND [ARGUMENTS]";
 
 const EXAMPLES: &str = "Examples:
-  plan-inspect chat.json --budget 8k                 what of this session fits into 8,000 tokens
+  plan-inspect chat.json --budget 8k                 which items of this session fit into 8,000 tokens
   plan-inspect logs.jsonl --list                     the sessions of a file
   plan-inspect logs.jsonl --id 17 --model gpt-5      one of them, for another model
   plan-inspect chat.json --format messages           the request body itself
   plan-inspect chat.json --format html -o plan.html  the plan as a web page, with texts and explanations
   plan-inspect explain chat.json m12 --budget 8k     why m12 is in or out, and what would change that
-  plan-inspect diff monday.json tuesday.json         what differs, and the cause of each difference
+  plan-inspect diff monday.json tuesday.json         what changed, and the cause of each change
   plan-inspect compact chat.json                     what a compaction would archive, keep and ask for
-  plan-inspect history chat.json                     everything that was said, archived or not
+  plan-inspect history chat.json                     all messages, archived or not
   plan-inspect chat.json --preset agent --set rag.max_items=5
   plan-inspect plan --help                           all options of a plan";
 
-/// See what goes into a prompt, what does not, and why.
+/// See what is in a prompt, what is not, and why.
 ///
 /// `plan-inspect SESSION` is short for `plan-inspect plan SESSION`.
 #[derive(Debug, Parser)]
@@ -54,19 +54,19 @@ pub(crate) enum Command {
     Plan(Box<Plan>),
     /// Why an item is in or out, and which budgets would change that
     Explain(Box<Explain>),
-    /// What differs between the plans of two sessions, and the one input that each difference comes from
+    /// Diff between the plans of two sessions, with the cause of each change
     Diff(Box<Diff>),
     /// What a compaction would archive, keep and ask for; with --apply, do it in a new file
     Compact(Box<Compact>),
-    /// Everything that was said, with a marker wherever messages were archived
+    /// All messages, archived or not, with a marker for each compaction
     History(History),
-    /// Plan every prompt of a session again, from its first one on, and say what they repeat and come to
+    /// Plan every prompt of a session again, and show its cached prefix and the totals
     Replay(Box<Replay>),
-    /// The plan on a screen: filter it, move its budget, look at earlier prompts
+    /// The plan on an interactive screen: filter it, try other budgets, look at earlier prompts
     Tui(Box<Tui>),
-    /// Plan test vectors and compare with what they expect
+    /// Plan test vectors and compare with the expected plans
     Vectors(Vectors),
-    /// Show the options in force
+    /// Show the effective options
     #[command(subcommand)]
     Config(ConfigCommand),
     /// List, show and import models
@@ -186,16 +186,16 @@ pub(crate) struct Plan {
     /// Write that to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
-    /// In the page (--format html), a hash and a size in place of every text; ids stay
+    /// In the page (--format html), replace every text by a hash and a size; ids stay
     #[arg(long, help_heading = "Output")]
     pub(crate) redact: bool,
-    /// Write what the next prompt needs to begin as this one does; may be the file of --previous
+    /// Write the anchor of this prompt, for --previous of the next one; may be the file of --previous
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) save_anchor: Option<PathBuf>,
     /// Mark cache breakpoints in the messages (--format messages), where the provider knows them
     #[arg(long, help_heading = "Output")]
     pub(crate) breakpoints: bool,
-    /// How sure the numbers of what is left out are: bounds cost nothing, exact ones are counted in full
+    /// Precision of the token counts of items that are not in the prompt
     #[arg(long, value_enum, default_value_t = CertaintyAsked::Bounds, value_name = "HOW", help_heading = "Output")]
     pub(crate) certainty: CertaintyAsked,
     /// Exit with 1 when the plan is over its budget
@@ -207,8 +207,7 @@ pub(crate) struct Plan {
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) request: Request,
-    /// The item: a message, note, document or system text by its id; item:ID and rag:ID where both are called so. Without
-    /// it, everything
+    /// Id of a message, note, document or system text; item:ID or rag:ID where both have that id [default: all items]
     #[arg(value_name = "ID")]
     pub(crate) item: Option<String>,
     /// What to print
@@ -218,9 +217,9 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
-    /// The session before
+    /// Session before the change
     pub(crate) before: PathBuf,
-    /// The session after; the same file where only --then-... differ
+    /// Session after the change; the same file where only --then-... differ
     pub(crate) after: PathBuf,
     /// The session to take from the first file, and from the second unless --then-id says otherwise
     #[arg(long)]
@@ -251,10 +250,10 @@ pub(crate) struct Compact {
     /// The last message to archive; without --from, from the first
     #[arg(long, value_name = "ID")]
     pub(crate) to: Option<String>,
-    /// The summary, made elsewhere or edited: a text file, or - for standard input [default: the digest]
+    /// A summary to use: a text file, or - for standard input [default: the digest]
     #[arg(long, value_name = "FILE")]
     pub(crate) summary: Option<PathBuf>,
-    /// Write the compacted session there; the session itself is left as it is
+    /// Write the compacted session to a new file; the session itself is not changed
     #[arg(long, value_name = "NEW FILE")]
     pub(crate) apply: Option<PathBuf>,
     /// What to print
@@ -279,9 +278,9 @@ pub(crate) struct History {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HistoryFormat {
-    /// One line a message, archived ones dimmed
+    /// One line for each message, archived ones dimmed
     Text,
-    /// Everything, for reading or keeping
+    /// Every message in full, as Markdown
     Markdown,
     /// One JSON object
     Json,
@@ -306,18 +305,18 @@ pub(crate) struct Replay {
     /// Write that to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
-    /// In the page (--format html), a hash and a size in place of every text
+    /// In the page (--format html), replace every text by a hash and a size
     #[arg(long, help_heading = "Output")]
     pub(crate) redact: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReplayFormat {
-    /// A line a prompt; of several sessions a line each
+    /// One line for each prompt; of several sessions one line for each session
     Text,
-    /// JSON lines: one object a prompt, then the totals
+    /// JSON lines: one object for each prompt, then the totals
     Json,
-    /// The last prompt as a web page, with a timeline of those before it
+    /// The last prompt as a web page, with a timeline of the earlier prompts
     Html,
 }
 
@@ -328,23 +327,23 @@ pub(crate) struct Tui {
     /// Read the session again whenever its file grows
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Compare with the plan of this session, in place of the prompt before
+    /// Compare with the plan of this session, in place of the previous prompt
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
     /// The session to take from that file
     #[arg(long, value_name = "ID", requires = "against")]
     pub(crate) against_id: Option<String>,
-    /// Begin with what is tried in this file, as the key `w` writes it
+    /// Start with the what-if changes in this file, as the key `w` saves them
     #[arg(long, value_name = "FILE")]
     pub(crate) what_if: Option<PathBuf>,
-    /// Draw one picture of this size as text, and end: for a snapshot, a page, a pipe
+    /// Print one screen of this size as text and exit
     #[arg(long, value_name = "COLUMNSxLINES", value_parser = picture_size, conflicts_with = "follow")]
     pub(crate) print: Option<(u16, u16)>,
     // No comment: the names of keys would be tags of a page of documentation.
     #[arg(
         long,
         requires = "print",
-        help = "Press these keys before the picture: characters as they are, others as <Enter>, <Tab>, <C-d>, <lt>"
+        help = "Keys to press before printing: characters, or names such as <Enter>, <Tab>, <C-d>, <lt>"
     )]
     pub(crate) keys: Option<String>,
 }
@@ -384,7 +383,7 @@ pub(crate) enum ConfigCommand {
     Show {
         #[command(flatten)]
         options: Options,
-        /// Say where each value came from
+        /// Show the origin of each value
         #[arg(long)]
         origin: bool,
         /// What to print
@@ -395,7 +394,7 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
-    /// List the models that are known, or those with these words in name or provider
+    /// List the known models, or those with these words in name or provider
     List {
         #[arg(value_name = "WORD")]
         words: Vec<String>,
@@ -405,7 +404,7 @@ pub(crate) enum ModelsCommand {
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
-    /// Show what is known of one model, and where it comes from
+    /// Show the entry of one model, and its source
     Show {
         name: String,
         #[command(flatten)]
@@ -414,7 +413,7 @@ pub(crate) enum ModelsCommand {
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
-    /// Turn a public catalogue (LiteLLM's price file, or models.dev's api.json) into a file for --models
+    /// Convert a public catalogue (LiteLLM's price file, or models.dev's api.json) into a file for --models
     Import {
         /// The catalogue, or - for standard input
         file: PathBuf,
@@ -428,7 +427,7 @@ pub(crate) enum ModelsCommand {
 }
 
 /// Columns and lines, as in 120x40.
-fn picture_size(text: &str) -> Result<(u16, u16), String> {
+pub(crate) fn picture_size(text: &str) -> Result<(u16, u16), String> {
     let sides =
         text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
     let sides = sides.filter(|(width, height)| (1..=1_000).contains(width) && (1..=1_000).contains(height));

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
         manager.compaction_now(request)?
     };
     let Some(job) = job else {
-        let why = waiting(state).unwrap_or("there is nothing before what is kept");
+        let why = waiting(state).unwrap_or("nothing is older than the messages to keep");
         if args.apply.is_some() {
             bail!("nothing to compact: {why}; nothing was written");
         }
@@ -115,7 +115,7 @@ struct Preview<'a> {
     log: &'a Conversation,
     record: &'a Compaction,
     state: CompactionState,
-    /// The wire form of the target.
+    /// The wire format of the target.
     form: Framing,
 }
 
@@ -125,11 +125,11 @@ impl Preview<'_> {
         let tokens = report::grouped;
         let due = match self.state {
             CompactionState::Due(trigger) => format!("due ({})", trigger.text()),
-            CompactionState::Waiting(gate) => format!("not due: {}", gate.text()),
+            CompactionState::Waiting(gate) => format!("not now: {}", gate.text()),
             CompactionState::Stopped { attempts } => {
                 format!("stopped after {attempts} attempts without progress")
             }
-            _ => "not due: no trigger fires".into(),
+            _ => "not needed: below all thresholds".into(),
         };
         let archived =
             runs(record.archived.iter().map(|run| (run.id.as_str(), run.last_id.as_str(), run.count)));
@@ -139,9 +139,9 @@ impl Preview<'_> {
             RequestForm::Conversation => "the conversation",
         };
         let request = match job.messages().len() as u64 {
-            0 => format!("none: the window of {} has no room for one", job.model()),
+            0 => format!("none: it does not fit the context window of {}", job.model()),
             count => format!(
-                "{form}: {}, {} tokens for {}, an answer of at most {}",
+                "{form}: {}, {} tokens for {}, reply reserve {}",
                 plural(count, "message"),
                 tokens(job.tokens().n),
                 job.model(),
@@ -163,7 +163,7 @@ impl Preview<'_> {
                     writeln!(text, "  {line}")?;
                 }
             }
-            None => writeln!(text, "{}: nothing stands for them", record.kind.name())?,
+            None => writeln!(text, "{}: no summary", record.kind.name())?,
         }
         Ok(text.lines().map(|line| report::printable(line.trim_end()) + "\n").collect())
     }

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
 
 fn text(diff: &context_window::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() {
-        return "no difference\n".into();
+        return "no differences\n".into();
     }
     let columns = change::HEADINGS.map(|heading| (heading, Align::Left));
     let mut table = Table::new(&columns).within(screen.limit());

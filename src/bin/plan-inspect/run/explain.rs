@@ -50,7 +50,7 @@ fn confirmed(remedies: &[(Remedy, ContextPlan)]) -> String {
     if lines.is_empty() {
         lines
     } else {
-        format!("\nover budget; it fits, planned again, with any one of these:\n{lines}")
+        format!("\nover budget; any one of these makes it fit (planned again to verify):\n{lines}")
     }
 }
 
@@ -60,9 +60,9 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
         ("item", Align::Left),
         ("now", Align::Left),
         ("tokens", Align::Right),
-        ("comes in", Align::Right),
-        ("stays from", Align::Right),
-        ("goes out", Align::Right),
+        ("enters at", Align::Right),
+        ("always from", Align::Right),
+        ("drops at", Align::Right),
         ("why", Align::Left),
     ])
     .within(screen.limit());
@@ -82,7 +82,7 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
     }
     let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));
     let runs = all.iter().any(|one| one.first_id.is_some());
-    let said = "\nOf messages in a row (a..b) this is about the newest, and the exchange it belongs to.\n";
+    let said = "\nA run of messages (a..b) is answered for its newest message and its exchange.\n";
     let runs = if runs { folded(said, screen.limit()) } else { String::new() };
     format!("{}{table}{runs}", budget.unwrap_or_default())
 }

@@ -60,7 +60,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
                 }
             }
             Row::Rewound(id) => {
-                let said = format!("Went on from before {}", report::brief(id.as_str()));
+                let said = format!("Rewound to before {}", report::brief(id.as_str()));
                 text.push_str(&paint("1;36", &rule(&said, width)));
             }
             _ => {}
@@ -96,7 +96,7 @@ fn markdown(log: &Conversation) -> Result<String> {
                 text.push_str("\n---\n\n");
             }
             Row::Rewound(id) => {
-                writeln!(text, "---\n\n**Went on from before {}**\n\n---\n", report::printable(id.as_str()))?;
+                writeln!(text, "---\n\n**Rewound to before {}**\n\n---\n", report::printable(id.as_str()))?;
             }
             _ => {}
         }

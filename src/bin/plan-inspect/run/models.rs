@@ -42,7 +42,7 @@ fn list(words: &[String], registry: &Registry, format: DataFormat, screen: &Scre
         ("context", Align::Right),
         ("max input", Align::Right),
         ("max output", Align::Right),
-        ("tokens", Align::Left),
+        ("token counts", Align::Left),
         ("$ in / M", Align::Right),
         ("$ out / M", Align::Right),
     ])
@@ -79,10 +79,10 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
         ("max input", with_unit(entry.max_input)),
         ("max output", with_unit(entry.max_output)),
         ("tokenizer", format!("{} ({})", entry.tokenizer.as_deref().unwrap_or("the default"), counts(entry))),
-        ("framing", name_of(&entry.framing)?),
+        ("wire format", name_of(&entry.framing)?),
     ];
     if let Some(cache) = entry.cache {
-        let least = cache.min_tokens.map(|least| format!(", from {} tokens on", report::grouped(least)));
+        let least = cache.min_tokens.map(|least| format!(", minimum {} tokens", report::grouped(least)));
         let step = cache.step.map(|step| format!(", in steps of {step}"));
         lines.push(("cache", name_of(&cache.rule)? + &least.unwrap_or_default() + &step.unwrap_or_default()));
     }
@@ -94,7 +94,7 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
         lines.push(("US$ a million", text + &cached + &written));
     }
     lines.push(("source", entry.source.clone()));
-    lines.push(("read on", entry.date.clone()));
+    lines.push(("verified", entry.date.clone()));
     let lines = lines.into_iter().filter(|(_, text)| !text.is_empty());
     let lines: Vec<String> =
         lines.map(|(what, text)| format!("{what:<15} {}\n", report::printable(&text))).collect();

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if args.redact && args.format != Format::Html {
-        bail!("--redact is about the texts of the page; expected --format html beside it");
+        bail!("--redact needs --format html");
     }
     let mut outputs = Outputs::beside(args.request.files()?);
     let output = outputs.claim("--output", args.output.as_deref())?;
@@ -73,7 +73,7 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
     let explanations = if small { prepared.manager.explain_all(request)? } else { Vec::new() };
     if !small {
         stderr::note(&format!(
-            "more than {} messages and documents: the page explains no rows, `plan-inspect explain` does",
+            "more than {} messages and documents: the page has no explanations, `plan-inspect explain` has",
             report::grouped(EXPLAINED as u64)
         ));
     }
@@ -99,7 +99,7 @@ fn shown(text: &str) -> String {
         .collect()
 }
 
-/// What is sent: the body of the model's wire form, or the text of its own chat template.
+/// What is sent: the body of the model's wire format, or the text of its own chat template.
 fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     if let Some(template) = &model.template {
         return Ok(render::chat_template(plan, template)?);
@@ -116,10 +116,10 @@ fn marks(body: &str) -> usize {
 fn say_breakpoints(format: Format, marks: usize) {
     let said = match (format, marks) {
         (Format::Messages, 0) => {
-            "none: the target knows no marks, or the prompt is shorter than its cache's least".into()
+            "none: the provider takes none, or the prompt is below the minimum of its cache".into()
         }
         (Format::Messages, marks) => format!("{marks} marked"),
-        _ => "they show in the messages; expected --format messages".into(),
+        _ => "they are in the messages; expected --format messages".into(),
     };
     stderr::note(&format!("breakpoints: {said}"));
 }
@@ -128,7 +128,7 @@ fn say_breakpoints(format: Format, marks: usize) {
 fn say_beside(plan: &ContextPlan) {
     if let Some(overflow) = &plan.overflow {
         let over = report::grouped(overflow.tokens);
-        stderr::note(&format!("over budget by {over} tokens; the text report says what would help"));
+        stderr::note(&format!("over budget by {over} tokens; the text report lists fixes"));
     }
     for notice in &plan.notices {
         let ids: Vec<String> = notice.ids.iter().map(|id| report::brief(id.as_str())).collect();

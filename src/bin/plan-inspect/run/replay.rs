@@ -193,7 +193,7 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
     };
     writeln!(
         text,
-        "\n{} of {}: {} over budget, {}, the largest {} tokens, {} of the budget used",
+        "\n{} of {}: {} over budget, {}, largest prompt {} tokens, {} of the budget used",
         counted(whole.plans, "prompt", "prompts"),
         counted(played.len() as u64, "session", "sessions"),
         report::grouped(whole.overflows),
@@ -203,7 +203,7 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
     )?;
     writeln!(
         text,
-        "repeated: {} of what the prompt before held, {} of all that was sent after it",
+        "prefix kept {}; cache hit rate {}",
         percent(whole.reused, whole.before),
         percent(whole.reused, whole.after),
     )?;
@@ -216,9 +216,9 @@ fn prompts(played: &Played, screen: &Screen) -> String {
         ("turn", Align::Right),
         ("messages", Align::Right),
         ("tokens", Align::Right),
-        ("repeats", Align::Right),
+        ("cached", Align::Right),
         ("new", Align::Right),
-        ("parts", Align::Left),
+        ("events", Align::Left),
     ]);
     let mut before = None;
     for prompt in &played.prompts {
@@ -244,7 +244,7 @@ fn one_line_each(played: &[Played], screen: &Screen) -> String {
         ("over budget", Align::Right),
         ("compactions", Align::Right),
         ("largest", Align::Right),
-        ("repeated", Align::Right),
+        ("prefix kept", Align::Right),
     ]);
     for Played { session, sums, .. } in played {
         table.row([
@@ -263,7 +263,7 @@ fn one_line_each(played: &[Played], screen: &Screen) -> String {
 fn page(args: &Replay) -> Result<String> {
     let mut sessions = sessions(args)?;
     let (Some((name, session)), true) = (sessions.pop(), sessions.is_empty()) else {
-        bail!("replay: a page is of one session; expected one file of one session, or --id");
+        bail!("replay: a page shows one session; expected one file of one session, or --id");
     };
     let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
     let request = prepared.request();

@@ -190,7 +190,7 @@ fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -
             Ok(Diff::between((before_manager, before), (manager, after))?)
         }),
         (None, Some(other)) => Ok(Diff::between((&other.manager, &other.request()), (manager, after))?),
-        (None, None) => anyhow::bail!("there is nothing to compare with"),
+        (None, None) => anyhow::bail!("nothing to compare with"),
     })
 }
 

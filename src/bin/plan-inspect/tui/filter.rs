@@ -68,7 +68,7 @@ fn term(word: &str) -> Result<Term, String> {
         Some(("id", value)) => Term::Id(wanted(value)),
         // Ids may hold a colon: only what looks like a key is one.
         Some((key, _)) if ["tokens", "why", "in", "out", "state", "ttl", "priority"].contains(&key) => {
-            return Err(format!("`{key}:` is no key; expected {KEYS}, >500, <500, or a text"));
+            return Err(format!("`{key}:` is not a filter key; expected {KEYS}, >500, <500, or a text"));
         }
         _ => Term::Text(wanted(word)),
     })
@@ -79,7 +79,9 @@ impl Term {
         let has = |text: &str, part: &str| text.to_lowercase().contains(part);
         match self {
             Self::Reason(name) => has(reason(row), name),
-            Self::Section(name) => has(row.section().name(), name),
+            Self::Section(name) => {
+                has(row.section().name(), name) || has(report::section(row.section()), name)
+            }
             Self::Source(name) => {
                 let (source, role) = match row {
                     Decision::Included(item) => (Some(item.source), item.role),

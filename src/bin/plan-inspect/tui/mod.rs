@@ -98,7 +98,7 @@ fn serve(
         loop {
             match happening {
                 Happening::Signal(signal) => return Ok(Some(signal)),
-                Happening::Broken => anyhow::bail!("a part of the program broke down; see above"),
+                Happening::Broken => anyhow::bail!("an internal thread failed; see above"),
                 Happening::Input(event) => questions.extend(update::input(app, &event)),
                 Happening::Answer(answer) => questions.extend(update::answer(app, answer)),
             }

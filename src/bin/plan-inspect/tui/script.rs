@@ -38,7 +38,7 @@ impl Script {
                 None if first == '<' && named.is_some_and(|(name, _)| name.len() > 1) => {
                     let name = named.map_or("", |(name, _)| name);
                     bail!(
-                        "--keys: <{name}> is no key; expected <Enter>, <Esc>, <Tab>, <lt>, <C-d> and the like"
+                        "--keys: <{name}> is not a key; expected <Enter>, <Esc>, <Tab>, <lt>, <C-d> and the like"
                     );
                 }
                 None => (KeyEvent::from(KeyCode::Char(first)), &rest[first.len_utf8()..]),

@@ -254,7 +254,7 @@ impl App {
     /// Tries what is in a file, at its prompt; to be undone like anything that is tried.
     pub(crate) fn begin_with(&mut self, saved: Saved) {
         if saved.session != self.subject.name {
-            self.note = format!("this was tried with {}", report::brief(&saved.session));
+            self.note = format!("these what-if changes were made for {}", report::brief(&saved.session));
         }
         self.goes_to = Some(saved.prompt).filter(|prompt| *prompt != self.subject.prompts);
         self.undo.push(mem::replace(&mut self.what_if, saved.what_if()));

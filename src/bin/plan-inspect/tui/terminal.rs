@@ -78,8 +78,8 @@ impl Screen {
             }
             // What cannot be written is no reason to lose the screen.
             Order::Write(text) => match write_new(text) {
-                Ok(name) => format!("written to {name}"),
-                Err(error) => format!("not written: {error}"),
+                Ok(name) => format!("saved to {name}"),
+                Err(error) => format!("not saved: {error}"),
             },
         }))
     }

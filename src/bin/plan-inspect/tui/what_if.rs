@@ -65,7 +65,7 @@ impl Saved {
         let saved: Self = serde_json::from_str(&text).map_err(|error| {
             let (line, column, said) = (error.line(), error.column(), error.to_string());
             let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
-            anyhow!("{at}:{line}:{column}: {said}; expected a file that `w` on the screen has written")
+            anyhow!("{at}:{line}:{column}: {said}; expected a file saved by the key `w`")
         })?;
         let is_message = |id: &str| subject.message(id).is_some();
         let is_pinned = |id: &str| subject.session().log.is_pinned(id);
@@ -73,11 +73,11 @@ impl Saved {
         for (id, pinned) in &saved.pinned {
             let (is_there, id) = (is_message(id) || !pinned && is_pinned(id), report::printable(id));
             let what = if *pinned { "message" } else { "message or note" };
-            ensure!(is_there, "{at}: pinned.{id}: {name} has no {what} of that name");
+            ensure!(is_there, "{at}: pinned.{id}: {name} has no {what} with that id");
         }
         for id in saved.expired.keys() {
             let (is_there, id) = (is_message(id) || is_pinned(id), report::printable(id));
-            ensure!(is_there, "{at}: expired.{id}: {name} has no message or note of that name");
+            ensure!(is_there, "{at}: expired.{id}: {name} has no message or note with that id");
         }
         ensure!(saved.prompt_budget != Some(0), "{at}: prompt_budget: expected tokens from 1 up, or null");
         let prompts = subject.prompts;

@@ -34,9 +34,9 @@ fn every_key_does_what_the_help_says() {
     assert_eq!(it.app.list.rows.len(), 2);
     press(&mut it, "a/care<Enter>");
     assert_eq!((it.app.list.rows.len(), it.app.row_id()), (1, Some(("care", true))));
-    assert!(matches!(&it.app.explained.1, Known::Answered(said) if said.contains("comes in")));
+    assert!(matches!(&it.app.explained.1, Known::Answered(said) if said.contains("enters at")));
     press(&mut it, "/<C-u>wrong:x tokens:5<Enter>");
-    assert!(it.app.note.contains("is no key"), "{}", it.app.note);
+    assert!(it.app.note.contains("is not a filter key"), "{}", it.app.note);
     press(&mut it, "<Esc><Esc>");
     assert_eq!(it.app.list.rows.len(), total);
 
@@ -62,7 +62,7 @@ fn every_key_does_what_the_help_says() {
     press(&mut it, "p");
     assert!(it.app.what_if.is_empty());
     press(&mut it, "t");
-    assert!(it.app.known().unwrap().went.iter().any(|id| id.as_str() == "m0"), "its TTL is used up");
+    assert!(it.app.known().unwrap().went.iter().any(|id| id.as_str() == "m0"), "it has expired");
     press(&mut it, "wu<Esc>");
     assert!(
         matches!(&it.orders[0], Order::Write(json) if json.contains("\"m0\": true") && json.contains("support-chat.json")),
@@ -70,7 +70,7 @@ fn every_key_does_what_the_help_says() {
         it.orders
     );
     press(&mut it, "/id:care<Enter>p");
-    assert!(it.app.note.contains("documents are not pinned"));
+    assert!(it.app.note.contains("documents cannot be pinned"));
     press(&mut it, "y");
     assert_eq!(it.orders[1], Order::Copy("care".into()));
     press(&mut it, "<Esc>");
@@ -116,7 +116,7 @@ fn compactions_are_found_and_open() {
     let place = it.app.place_of_prompt().unwrap();
     assert!(it.app.marks[place].figures.compactions > it.app.marks[place - 1].figures.compactions);
     it.press("{").unwrap();
-    assert!(it.app.note.contains("no compaction that way"));
+    assert!(it.app.note.contains("no earlier compaction"));
     it.press("5g}e").unwrap();
     assert_eq!(it.app.open.iter().collect::<Vec<_>>(), [&1]);
     assert!(it.text().unwrap().contains("[-]"));
@@ -133,7 +133,7 @@ fn what_is_found_is_in_sight() {
         it.press(&format!("/{word}<Enter>")).unwrap();
         let (mut seen, first) = (0, it.app.log.selected);
         while seen == 0 || it.app.log.selected != first {
-            if it.app.note.contains("is not in the log") {
+            if it.app.note.contains("no match for") {
                 break;
             }
             if matches!(
@@ -169,12 +169,12 @@ fn looking_for_something_moves_only_to_what_is_there() {
     let before = it.app.log.selected;
     it.press("/<C-u>wheatx").unwrap();
     assert_eq!(it.app.log.selected, before, "letter by letter it went elsewhere, and back");
-    assert!(it.app.note.contains("`wheatx` is not in the log"), "{}", it.app.note);
+    assert!(it.app.note.contains("no match for `wheatx`"), "{}", it.app.note);
     it.press("<Esc>").unwrap();
     assert_eq!((it.app.log.selected, &*it.app.note), (before, ""));
     // No letter is a sign of a pattern.
     it.press("/(.*<Enter>").unwrap();
-    assert!(it.app.note.contains("`(.*` is not in the log"));
+    assert!(it.app.note.contains("no match for `(.*`"));
 }
 
 /// What is tried with an item is taken back with the same key, also where it is one of several then.
@@ -273,9 +273,9 @@ fn every_key_is_on_the_page() {
 #[test]
 fn names_of_keys_that_are_none_are_refused() {
     let mut it = screen(CHAT, (80, 24), "");
-    assert!(it.press("<Entre>").unwrap_err().to_string().contains("<Entre> is no key"));
-    assert_eq!(super::super::size("120x40"), Ok((120, 40)));
+    assert!(it.press("<Entre>").unwrap_err().to_string().contains("<Entre> is not a key"));
+    assert_eq!(crate::args::picture_size("120x40"), Ok((120, 40)));
     for wrong in ["120", "0x5", "x", "-1x3", "120x40x2", "99999x9"] {
-        assert!(super::super::size(wrong).is_err(), "{wrong}");
+        assert!(crate::args::picture_size(wrong).is_err(), "{wrong}");
     }
 }

@@ -170,7 +170,7 @@ fn the_head_is_never_cut() {
         assert!(!head.contains("gp") || head.contains("gpt-4o"), "{width}: {head}");
         let facts = text.lines().nth(2).unwrap();
         let repeats = script.app.plan().unwrap().repeated().unwrap();
-        let whole = format!(" · repeats {} of {}", repeats.tokens, repeats.of);
+        let whole = format!(" · cached prefix {} / {}", repeats.tokens, repeats.of);
         assert!(facts.ends_with(&whole) || !facts.contains("rep"), "{width}: {facts}");
         let keys = text.lines().last().unwrap();
         assert!(

@@ -26,7 +26,7 @@ fn the_mouse_chooses_scrolls_and_slides() {
     let (x, y) = find(&it, "- care");
     it.happens(&mouse(click, x, y));
     assert_eq!(it.app.row_id(), Some(("care", true)));
-    let (x, y) = find(&it, "rag    ");
+    let (x, y) = find(&it, "Documents    ");
     it.happens(&mouse(click, x, y));
     assert_eq!((it.app.pane, it.app.section), (Pane::Sections, 2));
     it.happens(&mouse(MouseEventKind::ScrollUp, 60, 8));
@@ -45,7 +45,7 @@ fn the_mouse_chooses_scrolls_and_slides() {
     let mut it = screen(TALK, (120, 40), "");
     let foot = |it: &Script| {
         let picture = it.text().unwrap();
-        let at = picture.lines().position(|line| line.contains("C compacts")).unwrap();
+        let at = picture.lines().position(|line| line.contains("C compacted")).unwrap();
         u16::try_from(at).unwrap() - 1
     };
     let y = foot(&it);

@@ -53,12 +53,12 @@ fn every_comparison_is_reached() {
         }
         titles
     };
-    let tried = "what is tried, against the plan without it · d for another";
-    let other_one = "this session, with what is tried, against the other one · d for another";
-    let before = "this prompt, with what is tried, against the one before · d for another";
+    let tried = "what-if vs. current · d next comparison";
+    let other_one = "this session with what-if changes vs. --against · d next comparison";
+    let before = "this prompt with what-if changes vs. the previous one · d next comparison";
     assert_eq!(titles(&format!("{CHAT} {other}"), "+,"), [tried, other_one, before, tried]);
     assert_eq!(titles(CHAT, "+,"), [tried, before, tried, before]);
-    assert_eq!(titles(CHAT, ""), ["this prompt, against the one before"; 4]);
+    assert_eq!(titles(CHAT, ""), ["this prompt vs. the previous one"; 4]);
 
     let mut it = screen(&format!("{CHAT} {other}"), (120, 40), "+,d");
     let changes = |it: &Script| match &it.app.diff {
@@ -93,7 +93,7 @@ fn nothing_is_lost_in_a_crowded_timeline() {
         })
         .collect();
     let picture = it.text().unwrap();
-    let signs = picture.lines().find(|line| line.contains('!') && !line.contains("repeats")).unwrap();
+    let signs = picture.lines().find(|line| line.contains('!') && !line.contains("cached")).unwrap();
     assert_eq!((signs.matches('!').count(), signs.matches('C').count()), (1, 1), "{picture}");
     let column = |sign: char| signs.chars().position(|c| c == sign).unwrap();
     assert_eq!((column('!'), column('C')), (1 + 340 * 78 / 1_000, 1 + 700 * 78 / 1_000));
@@ -130,7 +130,8 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
                 let Known::Answered(said) = &it.app.explained.1 else { panic!("{arguments}: not explained") };
                 let budget = said
                     .lines()
-                    .find_map(|line| line.trim().strip_prefix("comes in       at ")?.split(", ").next());
+                    .find_map(|line| line.trim().strip_prefix("enters at      ")?.split(", ").next());
+                let budget = budget.filter(|budget| !budget.starts_with("never"));
                 let Some(budget) = budget else { continue };
                 let budget: u64 = budget.replace(',', "").parse().unwrap();
                 let (id, document) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)).unwrap();
@@ -165,7 +166,7 @@ fn bars_show_what_is_repeated() {
         let it = screen(arguments, size, "2");
         let buffer = it.buffer().unwrap();
         let text = it.text().unwrap();
-        let legend = text.lines().position(|line| line.contains("repeats ░▂ new")).unwrap();
+        let legend = text.lines().position(|line| line.contains("cached ░▂ new")).unwrap();
         let foot = u16::try_from(legend).unwrap() - 1;
         let bars = it.app.marks.len();
         let wide = ((usize::from(size.0) - 2) / bars).min(7);

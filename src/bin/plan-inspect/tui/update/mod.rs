@@ -15,7 +15,7 @@ use super::{
     state::{App, Column, Cursor, Follow, Known, Order, Pane, Popup, Show, View},
     subject::{LogRow, Subject},
 };
-use context_window::{LoadedConfig, Section};
+use context_window::{LoadedConfig, Section, report};
 use moves::{page, scrolls, sideways, step, turn_pane};
 use prompts::{compare, comparison, to_compaction, to_number, to_prompt};
 use ratatui::{
@@ -114,7 +114,7 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
         }
         Err(error) => {
             app.unread = true;
-            app.note = format!("not read again: {error}");
+            app.note = format!("reload failed: {error}");
             Vec::new()
         }
     }
@@ -271,7 +271,7 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
                 let id = id.to_owned();
                 app.orders.push(Order::Copy(id));
             }
-            None => app.note = "there is nothing to copy".into(),
+            None => app.note = "nothing to copy".into(),
         },
         Action::Save => save(app),
         Action::Pause => return pause(app),
@@ -314,7 +314,8 @@ fn open(app: &mut App) -> Vec<Question> {
     }
     match app.view {
         View::Plan if app.pane == Pane::Sections => {
-            let section = Section::ALL[app.section].name();
+            let section = report::section(Section::ALL[app.section]).to_lowercase();
+            let section = section.split(' ').next().unwrap_or_default();
             search(app, &format!("section:{section}"));
             app.pane = Pane::Items;
         }
@@ -351,7 +352,7 @@ fn pause(app: &mut App) -> Vec<Question> {
     match mem::replace(&mut app.follow, Follow::Yes) {
         Follow::No => {
             app.follow = Follow::No;
-            app.note = "nothing is followed; start with --follow".into();
+            app.note = "not following; start with --follow".into();
             Vec::new()
         }
         Follow::Yes => {

@@ -22,7 +22,7 @@ pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Optio
     };
     let Some(next) = which(place, app.marks.len()) else {
         app.note = if place == 0 {
-            "this is the first prompt that is planned".into()
+            "this is the first planned prompt".into()
         } else {
             "this is the last prompt".into()
         };
@@ -39,7 +39,7 @@ pub(super) fn to_number(app: &mut App, number: usize) -> Vec<Question> {
     let place = app.marks.iter().position(|mark| mark.figures.number == number);
     let questions = to_prompt(app, |_, _| place);
     if place.is_none() && matches!(app.replayed, Known::Answered(())) {
-        app.note = format!("prompt {number} is not among those that are planned");
+        app.note = format!("prompt {number} is not among the planned prompts");
     }
     questions
 }
@@ -53,7 +53,7 @@ pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
             if forward { (from + 1..len).find(is_one) } else { (0..from.min(len)).rev().find(is_one) };
         match found {
             Some(at) => app.log.selected = at,
-            None => app.note = "there is no compaction that way".into(),
+            None => app.note = if forward { "no later compaction" } else { "no earlier compaction" }.into(),
         }
         return Vec::new();
     }
@@ -64,7 +64,7 @@ pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
     };
     let questions = to_prompt(app, found);
     if questions.is_empty() && !app.note.contains("being planned") {
-        app.note = "there is no compaction that way".into();
+        app.note = if forward { "no later compaction" } else { "no earlier compaction" }.into();
     }
     questions
 }
@@ -97,6 +97,6 @@ pub(super) fn compare(app: &mut App) {
     let at = all.iter().position(|one| Some(*one) == app.comparison());
     app.compared = at.map(|at| all[(at + 1) % all.len()]);
     if all.len() < 2 {
-        app.note = "there is nothing else to compare with".into();
+        app.note = "no other comparison".into();
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn find(app: &mut App, from: usize, forward: bool) {
     };
     match found {
         Some(at) => app.log.selected = at,
-        None => app.note = format!("`{}` is not in the log", app.sought.text()),
+        None => app.note = format!("no match for `{}` in the log", app.sought.text()),
     }
 }
 

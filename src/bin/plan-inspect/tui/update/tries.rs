@@ -26,7 +26,7 @@ pub(super) fn try_out(app: &mut App, change: impl FnOnce(&mut WhatIf)) -> Vec<Qu
 
 pub(super) fn undo(app: &mut App) -> Vec<Question> {
     let Some(before) = app.undo.pop() else {
-        app.note = "nothing is tried that could be undone".into();
+        app.note = "nothing to undo".into();
         return Vec::new();
     };
     app.what_if = before;
@@ -47,7 +47,7 @@ pub(super) fn pin(app: &mut App) -> Vec<Question> {
     let Some((id, document)) = app.row_id() else { return Vec::new() };
     let id = id.to_owned();
     if document {
-        app.note = format!("{id} is a document: documents are not pinned, their scores decide");
+        app.note = format!("{id} is a document: documents cannot be pinned");
         return Vec::new();
     }
     let log = &app.subject.session().log;
@@ -57,21 +57,18 @@ pub(super) fn pin(app: &mut App) -> Vec<Question> {
     });
     let is_message = app.subject.message(&id).is_some();
     if !is_message && !pinned {
-        app.note = format!("{id} is no message and no note: it cannot be pinned");
+        app.note = format!("{id} is not a message or note: it cannot be pinned");
         return Vec::new();
     }
     app.note = match (pinned, app.row()) {
         (true, _) if !is_message => {
-            format!("{id} is unpinned, and a note without its pin is gone; u takes that back")
+            format!("unpinned {id}: an unpinned note is removed; u undoes")
         }
         (false, Some(Decision::Excluded(row))) if row.count > 1 => {
-            format!(
-                "{id} is pinned, the newest of {}",
-                report::brief(row.id.as_str()) + " and what follows it"
-            )
+            format!("pinned {id} (newest of {}-{id})", report::brief(row.id.as_str()))
         }
-        (true, _) => format!("{id} is unpinned"),
-        (false, _) => format!("{id} is pinned, and with it the exchange that it belongs to"),
+        (true, _) => format!("unpinned {id}"),
+        (false, _) => format!("pinned {id} and its exchange"),
     };
     try_out(app, |what_if| {
         if what_if.pins.remove(&id).is_none() {
@@ -88,7 +85,7 @@ pub(super) fn expire(app: &mut App) -> Vec<Question> {
     let id = turned.cloned().unwrap_or_else(|| id.to_owned());
     let is_note = app.subject.session().log.is_pinned(&id);
     if document || app.subject.message(&id).is_none() && !is_note {
-        app.note = format!("{id} is no message and no note: it has no TTL to try");
+        app.note = format!("{id} is not a message or note: it has no TTL");
         return Vec::new();
     }
     let expired = app.row().is_some_and(|row| match row {
@@ -98,9 +95,9 @@ pub(super) fn expire(app: &mut App) -> Vec<Question> {
         }
     });
     app.note = match (app.what_if.expired.contains_key(&id), expired) {
-        (true, _) => format!("{id} has its own TTL again"),
-        (false, true) => format!("{id} has a turn left; what it answers or belongs to may have none"),
-        (false, false) => format!("the TTL of {id} is used up"),
+        (true, _) => format!("TTL of {id} restored"),
+        (false, true) => format!("{id} set to 1 turn left; the rest of its exchange may still be expired"),
+        (false, false) => format!("{id} set to expired"),
     };
     try_out(app, |what_if| {
         if what_if.expired.remove(&id).is_none() {
@@ -111,7 +108,7 @@ pub(super) fn expire(app: &mut App) -> Vec<Question> {
 
 pub(super) fn save(app: &mut App) {
     if app.what_if.is_empty() {
-        app.note = "nothing is tried that could be written".into();
+        app.note = "no what-if changes to save".into();
         return;
     }
     let mark = app.place_of_prompt().and_then(|place| app.marks.get(place));
@@ -127,6 +124,6 @@ pub(super) fn save(app: &mut App) {
     };
     match serde_json::to_string_pretty(&saved) {
         Ok(json) => app.orders.push(Order::Write(json + "\n")),
-        Err(error) => app.note = format!("not written: {error}"),
+        Err(error) => app.note = format!("not saved: {error}"),
     }
 }

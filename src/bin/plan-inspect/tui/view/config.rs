@@ -8,12 +8,12 @@ use context_window::{LoadedConfig, report};
 use ratatui::{Frame, layout::Rect, style::Style, text::Line};
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
-    frame.render_widget(pane(app, "Config · options in force, and where each comes from", true), area);
+    frame.render_widget(pane(app, "Config · effective options and their origins", true), area);
     let mut inner = inside(area);
     if let Some(plan) = app.plan() {
         let limits = plan.limits;
         let text = format!(
-            "in force ({}): context_len {}, max_completion {}, safety_buffer {}, prompt budget {}",
+            "limits ({}): context length {}, reply reserve {}, safety margin {}, prompt budget {}",
             plan.limits_source.name(),
             report::grouped(limits.context_len),
             report::grouped(limits.max_completion),

@@ -8,7 +8,7 @@ use super::{
     },
     pane,
 };
-use context_window::{Decision, Source, Ttl, report};
+use context_window::{Decision, Section, Source, Ttl, report};
 use ratatui::{
     Frame,
     layout::Rect,
@@ -82,7 +82,7 @@ fn text(app: &App) -> Text<'static> {
             lines.extend(explanation.lines().skip(1).map(|line| Line::raw(line.to_owned())));
         }
         Known::Failed(error) => lines.push(Line::styled(error.clone(), app.theme.alarm)),
-        Known::Asked => lines.push(Line::styled("  asking what would change that ...", app.theme.faint)),
+        Known::Asked => lines.push(Line::styled("  explaining ...", app.theme.faint)),
         Known::Nothing => {}
     }
     if let Some((id, document)) = app.row_id() {
@@ -93,10 +93,15 @@ fn text(app: &App) -> Text<'static> {
         lines.push(Line::raw(""));
         match app.subject.text(id, row.kind()) {
             Some(text) => lines.extend(body(&text)),
-            None => lines.push(Line::styled("its text is not in the session", app.theme.faint)),
+            None => lines.push(Line::styled("no text in the session", app.theme.faint)),
         }
     }
     Text::from(lines)
+}
+
+/// Whether the source says no more than the section does.
+fn same(section: Section, source: Source) -> bool {
+    section.name() == source.name()
 }
 
 fn what_it_is(row: Decision<'_>) -> String {
@@ -104,14 +109,18 @@ fn what_it_is(row: Decision<'_>) -> String {
     match row {
         Decision::Included(item) => {
             let role = item.role.map(|role| format!(" · role {}", role.name())).unwrap_or_default();
-            let (section, source, priority) = (item.section.name(), item.source.name(), item.priority.name());
-            let source = if source == section { String::new() } else { format!(" · {source}") };
+            let (section, priority) = (report::section(item.section), item.priority.name());
+            let source = if same(item.section, item.source) {
+                String::new()
+            } else {
+                format!(" · {}", report::source(item.source))
+            };
             format!("{section}{source}{role} · priority {priority}{}", ttl(item.ttl))
         }
         Decision::Excluded(item) => {
-            let section = item.section.name();
-            let source = item.source.map(Source::name).filter(|source| *source != section);
-            let source = source.map(|source| format!(" · {source}")).unwrap_or_default();
+            let section = report::section(item.section);
+            let source = item.source.filter(|source| !same(item.section, *source));
+            let source = source.map(|source| format!(" · {}", report::source(source))).unwrap_or_default();
             format!("{section}{source}{}", ttl(item.ttl))
         }
     }
@@ -126,7 +135,7 @@ fn body(text: &str) -> Vec<Line<'static>> {
     }
     if shown.len() < text.len() {
         let rest = report::grouped((text.len() - shown.len()) as u64);
-        lines.push(Line::styled(format!("... and {rest} bytes more"), Style::new()));
+        lines.push(Line::styled(format!("... {rest} more bytes"), Style::new()));
     }
     lines
 }

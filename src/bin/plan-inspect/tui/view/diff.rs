@@ -27,13 +27,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         Known::Asked => return say(frame, inner, "comparing ...", app.theme.faint),
         Known::Failed(error) => return say(frame, inner, error.clone(), app.theme.alarm),
         Known::Nothing => {
-            let nothing =
-                "There is no prompt before this one. Try something (< > p t), or start with --against FILE.";
+            let nothing = "No previous prompt. Try a change (< > p t), or start with --against FILE.";
             return say(frame, inner, nothing, app.theme.faint);
         }
     };
     if diff.changes.is_empty() {
-        return say(frame, inner, "no difference", app.theme.good);
+        return say(frame, inner, "no differences", app.theme.good);
     }
     let columns = columns(diff, inner.width.into());
     let row = |cells: [String; 5]| -> String {
@@ -84,12 +83,12 @@ fn columns(diff: &Diff, room: usize) -> [usize; 5] {
 }
 
 fn title(app: &App) -> String {
-    let this = if app.what_if.is_empty() { "" } else { ", with what is tried" };
+    let this = if app.what_if.is_empty() { "" } else { " with what-if changes" };
     let what = match app.comparison() {
-        Some(Comparison::Untried) => "what is tried, against the plan without it".to_owned(),
-        Some(Comparison::Other) => format!("this session{this}, against the other one"),
-        Some(Comparison::Before) | None => format!("this prompt{this}, against the one before"),
+        Some(Comparison::Untried) => "what-if vs. current".to_owned(),
+        Some(Comparison::Other) => format!("this session{this} vs. --against"),
+        Some(Comparison::Before) | None => format!("this prompt{this} vs. the previous one"),
     };
-    let others = if app.comparisons().len() > 1 { " · d for another" } else { "" };
+    let others = if app.comparisons().len() > 1 { " · d next comparison" } else { "" };
     format!("Diff · {what}{others}")
 }

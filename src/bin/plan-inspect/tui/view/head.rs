@@ -143,7 +143,7 @@ fn level(theme: Theme, plan: &ContextPlan) -> Style {
     if plan.overflow.is_some() { theme.alarm } else { theme.level(plan.usage.level) }
 }
 
-/// Pressure, the prefix that is repeated, what was billed, and how much there is to be noticed.
+/// The full conversation, the cached prefix, what was billed, and the number of notices.
 fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     let usage = &plan.usage;
     let mut parts = Vec::new();
@@ -157,7 +157,8 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     }
     if usage.limit > 0 {
         let (pressure, limit) = (report::tokens(usage.pressure), report::grouped(usage.limit));
-        parts.push(Span::raw(format!("pressure {pressure} / {limit} {} %", usage.percent)));
+        let percent = report::tenths(per_mille(usage.pressure.n, usage.limit));
+        parts.push(Span::raw(format!("full conversation {pressure} / {limit} ({percent})")));
     }
     let repeated = plan.repeated().map(|prefix| (prefix.tokens, prefix.of));
     let mark =
@@ -166,18 +167,19 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     let same =
         mark.filter(|mark| mark.figures.tokens == plan.total.n).and_then(|mark| mark.figures.repeats());
     if let Some((tokens, of)) = repeated.or(same) {
-        parts.push(Span::raw(format!("repeats {} of {}", report::grouped(tokens), report::grouped(of))));
+        parts.push(Span::raw(format!("cached prefix {} / {}", report::grouped(tokens), report::grouped(of))));
     } else if let Some(mark) = mark.filter(|mark| mark.figures.tokens != plan.total.n) {
         let tokens = report::grouped(mark.figures.tokens);
-        parts.push(Span::raw(format!("planned by itself; after the prompt before it: {tokens}")));
+        parts.push(Span::raw(format!("fresh plan; continuing the last prompt: {tokens}")));
     }
     let billed = app.subject.session().log.billed();
     if billed.context_size() > 0 {
         let (sent, got) = (report::grouped(billed.context_size()), report::grouped(billed.output));
-        parts.push(Span::raw(format!("billed in all: in {sent} out {got}")));
+        parts.push(Span::raw(format!("billed: in {sent} out {got}")));
     }
     if usage.compactions > 0 {
-        parts.push(Span::raw(format!("compacted {}", times(usage.compactions))));
+        let compactions = if usage.compactions == 1 { "compaction" } else { "compactions" };
+        parts.push(Span::raw(format!("{} {compactions}", report::grouped(usage.compactions))));
     }
     for part in parts.iter_mut().skip(1) {
         part.content = format!(" · {}", part.content).into();
@@ -185,14 +187,15 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     parts
 }
 
-fn times(count: u64) -> String {
-    if count == 1 { "once".into() } else { format!("{} times", report::grouped(count)) }
+/// So much of that in per mille, as far as that is a number people read.
+fn per_mille(tokens: u64, of: u64) -> u16 {
+    u16::try_from(u128::from(tokens) * 1_000 / u128::from(of.max(1))).unwrap_or(u16::MAX)
 }
 
 /// The filter while it is typed, else what was last said, else the most useful keys.
 pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if let Some(input) = &app.input {
-        let label = if app.view == View::Log { "find: " } else { "filter: " };
+        let label = if app.view == View::Log { "search: " } else { "filter: " };
         let room = usize::from(area.width).saturating_sub(label.len() + 1);
         let scroll = input.visual_scroll(room);
         let shown: String = report::printable(input.value()).chars().skip(scroll).collect();
@@ -216,10 +219,10 @@ pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
     let keys = match app.view {
         View::Plan => "? help  q quit  / filter  a i x show  [ ] prompt  < > budget  p pin  ! notices",
-        View::Timeline => "? help  q quit  j k choose  Enter show that prompt  { } compaction  1 plan",
-        View::Diff => "? help  q quit  j k choose  Enter show the item  d other  [ ] prompt  1 plan",
+        View::Timeline => "? help  q quit  j k select  Enter open prompt  { } compaction  1 plan",
+        View::Diff => "? help  q quit  j k select  Enter open item  d next comparison  [ ] prompt  1 plan",
         View::Config => "? help  q quit  j k scroll  1 plan",
-        View::Log => "? help  q quit  / find  n N next  Enter open  { } compaction  1 plan",
+        View::Log => "? help  q quit  / search  n N next  Enter open  { } compaction  1 plan",
     };
     let hints = keys.split("  ").enumerate().map(|(at, hint)| {
         let gap = if at == 0 { "" } else { "  " };

@@ -19,11 +19,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let sought = if app.sought.is_empty() {
         String::new()
     } else {
-        format!(" · looking for {}", report::brief(app.sought.text()))
+        format!(" · search {}", report::brief(app.sought.text()))
     };
     let later = match &app.at {
         At::Past(past) => {
-            format!(" · this prompt had the first {} messages", report::grouped(past.messages as u64))
+            format!(" · at this prompt: the first {} messages", report::grouped(past.messages as u64))
         }
         At::Now => String::new(),
     };
@@ -110,7 +110,7 @@ fn lines(app: &App, row: &LogRow, columns: u16) -> Vec<Line<'static>> {
             None => vec![Line::raw("")],
         },
         LogRow::Rewound(id) => {
-            let said = format!("── Went on from before {} ──", report::brief(id.as_str()));
+            let said = format!("── Rewound to before {} ──", report::brief(id.as_str()));
             vec![Line::styled(said, app.theme.warning)]
         }
     }

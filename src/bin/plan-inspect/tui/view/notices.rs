@@ -21,8 +21,8 @@ pub(super) fn text(app: &App) -> Text<'static> {
     if let Some(overflow) = &plan.overflow {
         let over = format!("over budget by {} tokens", report::grouped(overflow.tokens));
         lines.push(Line::styled(over, app.theme.alarm));
-        lines.push(Line::raw(format!("what cannot be left out: {}", report::largest(plan))));
-        lines.push(Line::raw(format!("too much already: {}", report::conflict(overflow))));
+        lines.push(Line::raw(format!("required items: {}", report::largest(plan))));
+        lines.push(Line::raw(format!("these alone exceed the budget: {}", report::conflict(overflow))));
         lines.push(Line::styled("any one of these makes it fit:", app.theme.heading));
         for remedy in &overflow.remedies {
             lines.push(Line::raw(format!("  {}", report::remedy(remedy, &plan.limits))));
@@ -33,7 +33,7 @@ pub(super) fn text(app: &App) -> Text<'static> {
         lines.push(Line::raw(format!("{:<3} {}", notice.rule, report::sentence(notice))));
     }
     if lines.is_empty() {
-        lines.push(Line::styled("nothing to be noticed", app.theme.good));
+        lines.push(Line::styled("no notices", app.theme.good));
     }
     Text::from(lines)
 }

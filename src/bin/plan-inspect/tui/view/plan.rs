@@ -46,12 +46,12 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
         y += 1;
     };
     let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
-    row(format!("# {:<14}{overhead:>7}", "overhead"));
-    row(format!("· {:<14}{:>7}", "left over", report::grouped(plan.left_over())));
+    row(format!("# {:<14}{overhead:>7}", "Overhead"));
+    row(format!("· {:<14}{:>7}", "Free", report::grouped(plan.left_over())));
     let section = &plan.sections[app.section];
     let cap = section.cap.map_or_else(|| "no cap".into(), |cap| format!("cap {}", report::grouped(cap)));
     row(String::new());
-    row(format!("{}: {} of the budget, {cap}", section.section.name(), report::tenths(section.share)));
+    row(format!("{}: share {}, {cap}", report::section(section.section), report::tenths(section.share)));
     row(format!("{} in, {} out", report::grouped(section.included), report::grouped(section.excluded)));
 }
 
@@ -66,15 +66,15 @@ fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
     match app.list.show {
         Show::All => {}
-        Show::In => title += " · only what is in",
-        Show::Out => title += " · only what is out",
+        Show::In => title += " · only in",
+        Show::Out => title += " · only out",
     }
     if !app.list.typed.is_empty() {
         let _ = write!(title, " · filter {}", report::brief(&app.list.typed));
     }
     if app.list.column != Column::Order || app.list.reversed {
         let turned = if app.list.reversed { ", reversed" } else { "" };
-        let _ = write!(title, " · by {}{turned}", app.list.column.name());
+        let _ = write!(title, " · sorted by {}{turned}", app.list.column.name());
     }
     frame.render_widget(pane(app, &title, focused), area);
     match &app.planned {
@@ -87,7 +87,7 @@ fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
                 say(
                     frame,
                     below,
-                    "no row is like that: Esc clears the filter, a shows what is in and out; 5 has every message by itself",
+                    "no matches: Esc clears the filter, a shows all items; 5 lists every message",
                     app.theme.faint,
                 );
             }

@@ -57,11 +57,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let mut said = vec![format!("  +{came} -{went}")];
         let pins = app.what_if.count() - usize::from(app.what_if.budget.is_some());
         if pins > 0 {
-            said.push(format!(", {pins} tried"));
+            said.push(format!(", {pins} {}", if pins == 1 { "change" } else { "changes" }));
         }
         if let Some((kept, of)) = planned.kept {
             let percent = u128::from(kept) * 100 / u128::from(of.max(1));
-            said.push(format!(", repeats {percent} %"));
+            said.push(format!(", cached prefix {percent} %"));
         }
         spans.extend(said.into_iter().map(|said| Span::styled(said, app.theme.warning)));
     } else {

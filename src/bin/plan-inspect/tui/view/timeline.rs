@@ -53,9 +53,9 @@ fn heading(app: &App) -> String {
     let (reused, of) = app
         .marks
         .iter()
-        .filter_map(|mark| mark.figures.repeats())
+        .filter_map(|mark| Some((mark.figures.reused?, mark.figures.tokens)))
         .fold((0, 0), |sum, (reused, of)| (sum.0 + u128::from(reused), sum.1 + u128::from(of)));
-    let reuse = (reused * 100).checked_div(of).map(|percent| format!(" · {percent} % repeated"));
+    let reuse = (reused * 100).checked_div(of).map(|percent| format!(" · cache hit {percent} %"));
     let planning = if matches!(app.replayed, Known::Asked) { " · planning" } else { "" };
     let all = app.subject.prompts;
     let (some, whole) = (report::grouped(prompts as u64), report::grouped(all as u64));
@@ -152,7 +152,7 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
         };
         frame.buffer_mut().set_string(x, area.y + height, symbol, style);
     }
-    let legend = "█▄ repeats ░▂ new ▓ both C compacts ! over";
+    let legend = "█▄ cached ░▂ new ▓ mixed C compacted ! over budget";
     let line = Rect { y: area.y + height + 1, height: 1, ..area };
     frame.render_widget(Line::styled(legend, app.theme.faint), line);
 }
@@ -160,7 +160,7 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
 fn prompts(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let heading = format!(
         "{:>6} {:>5} {:>7} {:>9} {:>9} {:>9}  {}",
-        "prompt", "turn", "msgs", "tokens", "repeats", "new", "parts"
+        "prompt", "turn", "msgs", "tokens", "cached", "new", "events"
     );
     frame.render_widget(Line::styled(heading, app.theme.heading), area);
     if app.marks.is_empty() {

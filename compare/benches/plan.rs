@@ -1,0 +1,103 @@
+//! What a plan costs. The same sessions as the scale test makes; a plain `main` in place of criterion's macros.
+
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, ToolCall,
+};
+use criterion::{BenchmarkId, Criterion};
+use std::hint::black_box;
+
+const TEXT: &str = "The harbour office keeps a ledger of every boat that comes in, with its length, its cargo and the \
+                    hour of the tide; whoever pays the fee signs on the same line. ";
+
+fn conversation(messages: usize) -> Conversation {
+    let one = |at: usize| match at % 4 {
+        0 => Message::user(format!("Question {at}: {TEXT}")),
+        1 => Message::assistant("").calls([ToolCall::new(
+            format!("c{at}"),
+            "find_boat",
+            format!("{{\"n\":{at}}}"),
+        )]),
+        2 => Message::tool(format!("c{}", at - 1), TEXT.repeat(4)),
+        _ => Message::assistant(format!("Answer {at}: {}", TEXT.repeat(3))),
+    };
+    Conversation::from((0..messages).map(one))
+}
+
+fn documents(count: u32) -> Vec<RagItem> {
+    let one = |at: u32| {
+        let text = format!("{at}: {}", TEXT.repeat(at as usize % 9 + 1));
+        RagItem::new(format!("page-{at}"), 1.0 / f64::from(at + 1), text)
+    };
+    (0..count).map(one).collect()
+}
+
+/// Plans every step at 8,000 tokens; says how many tokens were sent in all.
+fn agent_turn(manager: &ContextWindowManager, remembers: bool) -> u64 {
+    let mut log = Conversation::from([Message::user(format!("Look at every boat. {TEXT}"))]);
+    let mut sent = 0;
+    for step in 0..300 {
+        let request = PlanRequest::new(&log).limits(RequestLimits::budget(8_000));
+        let plan = manager.build_plan(&request).expect("a sound request");
+        sent += plan.total.n;
+        let call = Message::assistant("").calls([ToolCall::new(format!("c{step}"), "find_boat", "{}")]);
+        if remembers {
+            log.push_reply(&plan, call, None);
+        } else {
+            log.push(call);
+        }
+        log.push(Message::tool(format!("c{step}"), TEXT.repeat(4)));
+    }
+    sent
+}
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args().sample_size(20);
+    let model = Model::named("gpt-4o").expect("the registry is built in");
+    let manager = ContextWindowManager::configured(model, Config::default()).expect("the defaults are sound");
+    let plan = |log: &Conversation, rag: &[RagItem], budget: u64| {
+        let request = PlanRequest::new(log).rag(rag.iter().cloned()).limits(RequestLimits::budget(budget));
+        manager.build_plan(&request).expect("a sound request")
+    };
+
+    // The window alone, at one budget, over longer and longer histories: counted before ("warm"), and not ("cold").
+    let mut group = criterion.benchmark_group("history");
+    for messages in [1_000, 100_000, 1_000_000] {
+        let log = conversation(messages);
+        group.bench_function(BenchmarkId::new("warm 8k", messages), |bench| {
+            bench.iter(|| plan(black_box(&log), &[], 8_000));
+        });
+    }
+    for messages in [1_000, 10_000] {
+        group.bench_function(BenchmarkId::new("cold 8k", messages), |bench| {
+            bench.iter_batched_ref(
+                || conversation(messages),
+                |log| plan(black_box(log), &[], 8_000),
+                criterion::BatchSize::LargeInput,
+            );
+        });
+    }
+    group.finish();
+
+    // An agent's whole turn: 300 steps, each planned and committed; found anew each time, and going on from the last.
+    let mut group = criterion.benchmark_group("agent turn of 300 steps");
+    for (name, remembers) in [("fresh", false), ("steady", true)] {
+        group.bench_function(name, |bench| bench.iter(|| agent_turn(&manager, remembers)));
+    }
+    group.finish();
+
+    // Documents beside a history of 1,000 messages.
+    let mut group = criterion.benchmark_group("documents");
+    let log = conversation(1_000);
+    for count in [20, 1_000, 20_000] {
+        let rag = documents(count);
+        group.bench_function(BenchmarkId::new("8k", count), |bench| {
+            bench.iter(|| plan(&log, black_box(&rag), 8_000));
+        });
+    }
+    group.finish();
+
+    // Pushing alone: nothing is counted.
+    criterion
+        .bench_function("push 100,000 messages", |bench| bench.iter(|| conversation(black_box(100_000))));
+    criterion.final_summary();
+}

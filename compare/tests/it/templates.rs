@@ -1,0 +1,77 @@
+//! Plans for chat templates against the released tokenizers (rule N3).
+
+use context_window::{
+    Certainty, ChatTemplate, Config, ContextPlan, ContextWindowManager, Model, PlanRequest, RagItem,
+    RequestLimits, TokenCounter, Tool, render,
+};
+use context_window_compare::{corpus::conversation, tokenizers};
+use std::path::Path;
+
+fn template_of(model: &Model) -> &ChatTemplate {
+    model.template.as_ref().unwrap()
+}
+
+/// The whole prompt through the reference: control tokens are meant.
+fn by_reference(folder: &Path, text: &str) -> u64 {
+    let mut reference = tokenizers_v0::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
+    reference.with_truncation(None).unwrap();
+    reference.encode_fast(text, false).unwrap().len() as u64
+}
+
+fn ledger(plan: &ContextPlan) -> i128 {
+    let items = plan.included.iter().map(|item| i128::from(item.tokens.n));
+    items.chain(plan.overhead.iter().map(|line| i128::from(line.tokens))).sum()
+}
+
+/// N3: with a chat template the total is the count of what the template renders, at any budget.
+#[test]
+fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
+    let tools = [Tool::new(
+        "stock",
+        "Counts \"<b>\" things & 'more'.",
+        r#"{"type":"object","properties":{"item":{"type":"string"}}}"#,
+    )];
+    let documents =
+        [RagItem::new("d1", 0.9, "Finch kettles whistle."), RagItem::new("d2", 0.8, "Wrens do not.")];
+    let mut folders = tokenizers::folders();
+    folders.retain(|folder| ChatTemplate::from_folder(folder).is_ok());
+    for folder in folders {
+        let model = Model::custom("m").with_template(ChatTemplate::from_folder(&folder).unwrap());
+        let manager = ContextWindowManager::new(
+            model.clone(),
+            TokenCounter::huggingface(&folder).unwrap(),
+            Config::default(),
+        );
+        let manager = manager.unwrap();
+        let log = conversation();
+        let mut joined = 0;
+        for budget in [300, 500, 800, 1_300, 2_500, 20_000] {
+            let request = PlanRequest::new(&log)
+                .rag(documents.clone())
+                .tools(&tools)
+                .limits(RequestLimits::budget(budget));
+            let plan = match manager.build_plan(&request) {
+                Ok(plan) => plan,
+                // Some templates know no tools, and say so.
+                Err(error) => {
+                    assert!(
+                        error.to_string().contains("roles must alternate"),
+                        "{}: {error}",
+                        folder.display()
+                    );
+                    break;
+                }
+            };
+            let text = render::chat_template(&plan, template_of(&model)).unwrap();
+            assert_eq!(plan.total.n, by_reference(&folder, &text), "{} at {budget}", folder.display());
+            assert_eq!(i128::from(plan.total.n), ledger(&plan));
+            assert_eq!(plan.total.certainty, Certainty::Exact);
+            // What a template puts around a message is learnt: only the whole is exact.
+            assert!(plan.included.iter().all(|item| item.tokens.certainty == Certainty::Estimate));
+            assert!(plan.total.n <= budget || plan.overflow.is_some(), "{} at {budget}", folder.display());
+            assert!(text.contains("And the Wren?"), "{}", folder.display());
+            joined += plan.overhead.iter().filter(|line| line.what == "joins" && line.tokens != 0).count();
+        }
+        eprintln!("{}: {joined} plans with joins", folder.display());
+    }
+}

@@ -1,0 +1,272 @@
+//! The binary as a user calls it: forms of input, formats, exit codes, errors.
+
+mod answers;
+mod compaction;
+mod files;
+#[cfg(unix)]
+mod inert;
+mod input;
+mod packaging;
+mod target;
+#[cfg(unix)]
+mod terminal;
+mod wording;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::{collections::BTreeSet, io::Write as _, path::PathBuf};
+
+const EXAMPLE: &str = "examples/support-chat.json";
+
+fn inspect(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("plan-inspect").unwrap();
+    for name in ["RUST_LOG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CONTEXT_WINDOW_CONFIG"] {
+        command.env_remove(name);
+    }
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(args);
+    command
+}
+
+fn out(args: &[&str]) -> String {
+    let output = inspect(args).assert().success().get_output().stdout.clone();
+    String::from_utf8(output).unwrap()
+}
+
+/// Exit code 2, nothing on standard output, one message on standard error.
+fn fails(args: &[&str]) -> String {
+    let assert = inspect(args).assert().code(2);
+    assert!(assert.get_output().stdout.is_empty());
+    String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+}
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(text.as_bytes()).unwrap();
+    packer.finish().unwrap()
+}
+
+const LINES: &str = "{\"id\":\"first\",\"messages\":[{\"role\":\"user\",\"content\":\"one\"}]}\n\
+                     [{\"role\":\"user\",\"content\":\"two\"}]\n\
+                     {\"id\":\"third\",\"query\":\"three?\",\"passages\":[{\"id\":\"p\",\"text\":\"3\",\"score\":1}]}\n";
+
+#[test]
+fn the_subcommand_may_be_left_out() {
+    assert_eq!(out(&[EXAMPLE]), out(&["plan", EXAMPLE]));
+    assert_eq!(out(&["--budget", "300", EXAMPLE]), out(&["plan", EXAMPLE, "--budget=300"]));
+}
+
+#[test]
+fn the_example_of_the_readme_looks_as_it_is_shown_there() {
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    assert!(readme.contains(&out(&[EXAMPLE, "--budget", "400"])), "the README shows another report");
+    let screen = out(&["tui", "examples/long-talk.json", "--print", "80x24"]);
+    assert!(readme.contains(&screen), "the README shows another screen");
+}
+
+/// Every command of docs/examples.md prints what stands under it there.
+#[test]
+fn the_examples_look_as_they_are_shown() {
+    let run = |page: &str| -> BTreeSet<String> {
+        let page = std::fs::read_to_string(page).unwrap();
+        let one = |part: &str| {
+            let (command, rest) = part.split_once("\n```\n\n```text\n").unwrap();
+            let (expected, _) = rest.split_once("```").unwrap();
+            let args: Vec<&str> = command.split(' ').collect();
+            assert_eq!(out(&args), expected, "{command}");
+            args[0].to_owned()
+        };
+        page.split("```sh\nplan-inspect ").skip(1).map(one).collect()
+    };
+    assert_eq!(run("docs/explaining.md"), BTreeSet::from(["diff".into(), "explain".into()]));
+    assert_eq!(run("docs/compaction.md"), BTreeSet::from(["compact".into(), "history".into()]));
+    assert_eq!(run("docs/screen.md"), BTreeSet::from(["tui".into()]));
+    let shown = run("docs/examples.md");
+    let files = std::fs::read_dir("examples").unwrap().map(|file| file.unwrap().path().display().to_string());
+    let sessions: BTreeSet<String> =
+        files.filter(|name| name.ends_with(".json") && !name.ends_with("anchor.json")).collect();
+    assert_eq!(shown, sessions, "every example is shown, and nothing else");
+}
+
+#[test]
+fn the_error_of_the_readme_looks_as_it_is_shown_there() {
+    let path = file("mine.toml", b"[rag]\nmax_itmes = 5\n");
+    let error =
+        fails(&[EXAMPLE, "--config", path.to_str().unwrap()]).replace(path.to_str().unwrap(), "mine.toml");
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    assert!(readme.contains(&format!("```text\n{}\n```", error.trim_end())), "{error}");
+    assert!(readme.contains(&format!("know {} models", out(&["models", "list"]).lines().count() - 3)));
+}
+
+#[test]
+fn colour_is_for_terminals_and_says_nothing_of_its_own() {
+    let plain = out(&[EXAMPLE]);
+    assert!(!plain.contains('\u{1b}'), "piped");
+    let coloured = out(&[EXAMPLE, "--color", "always"]);
+    assert!(coloured.contains("\u{1b}[1m"));
+    let mut stripped = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        stripped.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    assert_eq!(stripped + rest, plain);
+    let forced = |name: &str| {
+        let output = inspect(&[EXAMPLE]).env(name, "1").assert().success().get_output().stdout.clone();
+        String::from_utf8(output).unwrap()
+    };
+    assert_eq!(forced("CLICOLOR_FORCE"), coloured);
+    assert_eq!(forced("NO_COLOR"), plain);
+}
+
+#[test]
+fn reports_fit_their_width_whatever_the_script() {
+    let wide = file(
+        "wide.json",
+        serde_json::json!({
+            "model": "模型".repeat(60),
+            "pinned": [{"id": "メモ".repeat(20), "text": "x"}, {"id": "🦀".repeat(50), "text": "y", "ttl": "none_remaining"}],
+            "messages": [{"role": "user", "id": "質問".repeat(30), "content": "日本語".repeat(90)}],
+            "rag": [{"id": "e\u{301}".repeat(80), "text": "z".repeat(400), "score": 1}],
+        })
+        .to_string()
+        .as_bytes(),
+    );
+    for session in
+        [wide.to_str().unwrap(), EXAMPLE, "examples/overflow.json", "examples/agent-parallel-tools.json"]
+    {
+        for width in ["60", "80", "133", "200"] {
+            for budget in ["60", "400", "4000000000"] {
+                let text = out(&[session, "--width", width, "--budget", budget]);
+                for line in text.lines() {
+                    let columns = unicode_width::UnicodeWidthStr::width(line);
+                    assert!(columns <= width.parse().unwrap(), "{columns} columns of {width}: {line}");
+                    assert_eq!(line, line.trim_end());
+                }
+            }
+        }
+    }
+}
+
+/// The session and the model file of docs/session.md do what the page says.
+#[test]
+fn the_session_page_is_true() {
+    let page = std::fs::read_to_string("docs/session.md").unwrap();
+    let block = |kind: &str| {
+        let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
+        rest.split_once("```").unwrap().0.to_owned()
+    };
+    let session = file("page.json", block("json").as_bytes());
+    let session = session.to_str().unwrap();
+    let plan: Value = serde_json::from_str(&out(&[session, "--format", "json"])).unwrap();
+    let ids: Vec<&str> =
+        plan["included"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["s0", "tone", "m0", "a1", "refunds", "m2", "clock"]);
+    let models = file("page.toml", block("toml").as_bytes());
+    let args =
+        [session, "--models", models.to_str().unwrap(), "--model", "llama-at-home", "--format", "json"];
+    let plan: Value = serde_json::from_str(&out(&args)).unwrap();
+    assert_eq!((&plan["limits_source"], &plan["certainty"]), (&"request".into(), &"estimate".into()));
+}
+
+#[test]
+fn the_command_line_is_forgiving() {
+    assert_eq!(out(&[EXAMPLE, "--budget", "8k"]), out(&[EXAMPLE, "--budget", "8,000"]));
+    assert_eq!(out(&[EXAMPLE, "--budget", "8_000"]), out(&[EXAMPLE, "--budget", "8000"]));
+    for wrong in ["-5", "8x", "99999999999999999999", "k", ""] {
+        let error = fails(&[EXAMPLE, "--budget", wrong]);
+        assert!(
+            error.contains("expected a number of tokens") || error.contains("value is required"),
+            "{wrong}: {error}"
+        );
+    }
+    assert!(fails(&["plam", EXAMPLE]).contains("plan"));
+    assert!(fails(&["cofnig"]).contains("config"));
+    let text = std::fs::read_to_string(EXAMPLE).unwrap();
+    let piped = inspect(&[]).write_stdin(text).assert().success().get_output().stdout.clone();
+    assert_eq!(String::from_utf8(piped).unwrap(), out(&[EXAMPLE]));
+    let lines = file("list.jsonl", LINES.as_bytes());
+    assert_eq!(out(&[lines.to_str().unwrap(), "--list"]), "first\n2\nthird\n");
+    assert!(fails(&[EXAMPLE, "--save-anchor", "-"]).contains("expected a file"));
+    assert!(fails(&[EXAMPLE, "--set", "max_items=5"]).contains("did you mean `rag.max_items`?"));
+    let mut command = inspect(&[EXAMPLE]);
+    let error = command.env("CONTEXT_WINDOW_RAG_MAX_ITEMS", "5").assert().code(2).get_output().stderr.clone();
+    assert!(String::from_utf8(error).unwrap().contains("did you mean `CONTEXT_WINDOW_RAG__MAX_ITEMS`?"));
+    // A body cannot say that it is over the budget; standard error does.
+    let body = inspect(&[EXAMPLE, "--format", "messages", "--budget", "20"]).assert().success();
+    let beside = String::from_utf8(body.get_output().stderr.clone()).unwrap();
+    assert!(beside.contains("over budget by"), "{beside}");
+}
+
+#[test]
+fn json_and_messages_are_json() {
+    let plan: Value = serde_json::from_str(&out(&[EXAMPLE, "--format", "json"])).unwrap();
+    assert_eq!(plan["version"], 1);
+    assert_eq!(plan["sections"]["conversation"]["share"], 550);
+    assert_eq!(plan["fingerprint"].as_str().unwrap().len(), 64);
+    let rows = plan["included"].as_array().unwrap().iter().map(|row| row["token_estimate"].as_i64().unwrap());
+    let lines = plan["overhead"].as_array().unwrap().iter().map(|line| line["tokens"].as_i64().unwrap());
+    assert_eq!(rows.chain(lines).sum::<i64>(), plan["estimated_tokens_total"]);
+    let body: Value = serde_json::from_str(&out(&[EXAMPLE, "--format", "messages"])).unwrap();
+    assert_eq!(body["messages"][0]["role"], "system");
+}
+
+#[test]
+fn what_is_out_is_counted_when_asked() {
+    let rows = |args: &[&str]| -> Vec<Value> {
+        let args = [&[EXAMPLE, "--budget", "400", "--format", "json"], args].concat();
+        serde_json::from_str::<Value>(&out(&args)).unwrap()["excluded"].as_array().unwrap().clone()
+    };
+    let certainties = |rows: &[Value]| rows.iter().map(|row| row["certainty"].clone()).collect::<Vec<_>>();
+    assert_eq!(certainties(&rows(&[])), ["at_least", "at_least"]);
+    assert_eq!(certainties(&rows(&["--certainty", "exact"])), ["exact", "exact"]);
+    assert!(
+        rows(&["--certainty", "exact"])[0]["token_estimate"].as_u64()
+            > rows(&[])[0]["token_estimate"].as_u64()
+    );
+}
+
+#[test]
+fn strict_turns_an_overflow_into_exit_code_1() {
+    inspect(&[EXAMPLE, "--budget", "20"]).assert().code(0);
+    let strict = inspect(&[EXAMPLE, "--budget", "20", "--strict"]).assert().code(1);
+    assert!(!strict.get_output().stdout.is_empty(), "the plan is shown all the same");
+    inspect(&[EXAMPLE, "--strict"]).assert().code(0);
+}
+
+/// Behaviour 67: one record a plan, with numbers and without a word of the prompt.
+#[test]
+fn one_event_a_plan_with_target_tokens() {
+    let mut command = inspect(&[EXAMPLE, "--budget", "400"]);
+    let log = command
+        .env("RUST_LOG", "tokens=info")
+        .env("NO_COLOR", "1")
+        .assert()
+        .success()
+        .get_output()
+        .stderr
+        .clone();
+    let log = String::from_utf8(log).unwrap();
+    assert_eq!(log.lines().count(), 1, "{log}");
+    for field in [
+        "INFO tokens: plan",
+        "prompt_budget=400",
+        "conversation_used=",
+        "rag_limit=",
+        "excluded_budget=",
+        "estimated_tokens_total=",
+    ] {
+        assert!(log.contains(field), "{field} is not in {log}");
+    }
+    assert!(!log.contains("kettle"), "the log holds text of the prompt: {log}");
+}
+
+#[test]
+fn help_names_everything() {
+    insta::assert_snapshot!(out(&["plan", "--help"]));
+}

@@ -1,0 +1,165 @@
+//! Why, what differs, what is repeated, and what vectors expect.
+
+use super::{EXAMPLE, fails, file, inspect, out};
+use serde_json::Value;
+
+/// The shipped test vectors, at least 200 of them, hold; a wrong one is found and named.
+#[test]
+fn the_vectors_hold() {
+    let said = out(&["vectors", "tests/vectors"]);
+    let count: usize = said.split(' ').next().unwrap().parse().unwrap();
+    assert!(count >= 200 && said.starts_with(&format!("{count} vectors, 0 failed\n")), "{said}");
+    let sound = std::fs::read_to_string("tests/vectors/s8_not_monotone_16.json").unwrap();
+    let wrong = file("wrong-vector.json", sound.replace("\"total\": 16", "\"total\": 17").as_bytes());
+    let assert = inspect(&["vectors", wrong.to_str().unwrap()]).assert().code(1);
+    let said = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
+    assert!(
+        said.contains("total: expected 17\n  total: planned  16") && said.contains("1 vector, 1 failed"),
+        "{said}"
+    );
+    let none = file("no-vector.json", b"{\"rules\": [], \"budget\": -1}");
+    assert!(fails(&["vectors", none.to_str().unwrap()]).contains("no vector"));
+}
+
+#[test]
+fn an_explanation_says_why_and_how_back() {
+    let args = ["explain", EXAMPLE, "hours", "--budget", "400"];
+    insta::assert_snapshot!(out(&args), @r"
+    hours  out: too large; 30 tokens left
+      prompt budget  400, this item needs 33
+      blocked by     postage
+      enters at      403, 3 more
+      in at          403 to 456, 490 and more
+      always from    490
+    ");
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    assert!(readme.contains(&out(&args)), "the README shows another explanation");
+    let json: Value = serde_json::from_str(&out(&[&args[..], &["--format", "json"]].concat())).unwrap();
+    assert_eq!((&json["enters_at"], &json["stays_from"]), (&403.into(), &490.into()));
+    // What it says holds.
+    for (budget, is_in) in
+        [("402", false), ("403", true), ("456", true), ("457", false), ("489", false), ("490", true)]
+    {
+        let plan: Value =
+            serde_json::from_str(&out(&[EXAMPLE, "--budget", budget, "--format", "json"])).unwrap();
+        let ids = plan["included"].as_array().unwrap().iter().map(|row| &row["id"]);
+        assert_eq!(ids.filter(|id| *id == "hours").count() == 1, is_in, "{budget}");
+    }
+    let all = out(&["explain", EXAMPLE, "--budget", "400"]);
+    assert!(all.contains("hours     out      33        403          490"), "{all}");
+    assert!(
+        fails(&["explain", EXAMPLE, "huors"])
+            .contains("no item has the id `huors`; expected the id of a message, note, document or system text; did you mean `hours`?")
+    );
+}
+
+#[test]
+fn a_diff_names_one_cause_a_change() {
+    let said = out(&["diff", EXAMPLE, EXAMPLE, "--budget", "400", "--then-budget", "300"]);
+    insta::assert_snapshot!(said, @r"
+    item         before           after            cause   verified by
+    rag:hours    dropped: budget  in: relevant     budget  this change alone
+    voucher      in: pinned       dropped: budget  budget  this change alone
+    rag:faults   in: relevant     dropped: budget  budget  this change alone
+    rag:postage  in: relevant     dropped: budget  budget  this change alone
+
+    4 changes
+    ");
+    assert_eq!(out(&["diff", EXAMPLE, EXAMPLE]), "no differences\n");
+    let json = out(&["diff", EXAMPLE, EXAMPLE, "--then-budget", "300", "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json["changes"].as_array().unwrap().iter().all(|change| change["cause"] == "budget"));
+    assert!(fails(&["diff", EXAMPLE, "nowhere.json"]).contains("nowhere.json cannot be read"));
+}
+
+/// The cached prefix is in the report and the JSON.
+#[test]
+fn a_plan_says_how_long_its_cached_prefix_is() {
+    let anchor = file("repeats-anchor.json", b"");
+    let anchor = anchor.to_str().unwrap();
+    out(&[EXAMPLE, "--budget", "400", "--save-anchor", anchor]);
+    let again = out(&[EXAMPLE, "--budget", "400", "--previous", anchor]);
+    let json: Value =
+        serde_json::from_str(&out(&[EXAMPLE, "--budget", "400", "--previous", anchor, "--format", "json"]))
+            .unwrap();
+    let sum: u64 =
+        json["included"].as_array().unwrap().iter().map(|row| row["token_estimate"].as_u64().unwrap()).sum();
+    let sum = sum + 42; // the tools
+    assert!(again.contains(&format!("cached  {sum} of the last prompt's {sum} tokens\n")), "{again}");
+    assert_eq!(json["prefix"]["tokens"], sum);
+    let page = std::fs::read_to_string("docs/explaining.md").unwrap();
+    let shown = out(&[EXAMPLE, "--budget", "330", "--previous", anchor]);
+    let line = shown.lines().find(|line| line.starts_with("cached")).unwrap();
+    assert!(page.contains(line), "the page shows another line than {line}");
+    let less = out(&[EXAMPLE, "--budget", "300", "--previous", anchor]);
+    assert!(less.contains("tokens, breaks at voucher: dropped: budget"), "{less}");
+}
+
+#[test]
+fn a_replay_comes_to_the_sums_of_its_prompts() {
+    let files = ["examples/long-talk.json", EXAMPLE];
+    let lines = out(&["replay", files[0], files[1], "--format", "json"]);
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (totals, prompts) = lines.split_last().unwrap();
+    let sum = |key: &str| prompts.iter().filter_map(|line| line[key].as_u64()).sum::<u64>();
+    let totals = &totals["totals"];
+    assert_eq!(prompts.len(), 16);
+    assert_eq!((totals["sessions"].as_u64(), totals["plans"].as_u64()), (Some(2), Some(16)));
+    assert_eq!(totals["compactions"], 1);
+    assert_eq!(totals["estimated_tokens"], sum("estimated_tokens_total"));
+    assert_eq!(totals["reused_prefix_tokens"], sum("reused_prefix_tokens"));
+    let ratio = |part: u64, whole: u64| (part * 10_000 / whole) as f64 / 10_000.0;
+    assert_eq!(totals["prefix_reuse"], ratio(sum("reused_prefix_tokens"), sum("previous_tokens")));
+    assert_eq!(totals["budget_use"], ratio(sum("estimated_tokens_total"), sum("prompt_budget")));
+    let later = prompts.iter().filter(|line| line["previous_tokens"].is_u64());
+    let after: u64 = later.filter_map(|line| line["estimated_tokens_total"].as_u64()).sum();
+    assert_eq!(totals["prompt_reuse"], ratio(sum("reused_prefix_tokens"), after));
+
+    let text = out(&["replay", files[0]]);
+    assert!(
+        text.contains("compacted #1")
+            && text.contains("12 prompts of 1 session: 0 over budget, 1 compaction,")
+    );
+    // What happened before the first one that is planned is not told as if it had happened there.
+    let newest = out(&["replay", files[0], "--newest", "3"]);
+    assert!(!newest.contains("compacted #") && newest.contains("\n    10"), "{newest}");
+    assert!(out(&["replay", files[0], files[1]]).contains("support-chat.json        4"));
+    let page = out(&["replay", files[0], "--newest", "3", "--format", "html"]);
+    assert!(page.contains("12 (this)<") && page.contains("9 older prompts"));
+    assert!(fails(&["replay", files[0], files[1], "--format", "html"]).contains("a page shows one session"));
+    assert!(fails(&["replay", "nowhere.json"]).contains("nowhere.json cannot be read"));
+}
+
+/// Code keeps its shape wherever it is shown.
+#[test]
+fn tabs_are_spaces() {
+    let session = br#"{"messages": [{"role": "user", "id": "q", "content": "if x {\n\tgo()\n}"}]}"#;
+    let path = file("tabs.json", session);
+    let path = path.to_str().unwrap();
+    for args in [
+        &["history", path, "--expand"][..],
+        &["history", path, "--format", "markdown"],
+        &["tui", path, "--print", "120x30", "--keys", "j"],
+    ] {
+        let shown = out(args);
+        assert!(shown.contains("    go()") && !shown.contains('\t') && !shown.contains("?go"), "{shown}");
+    }
+    assert!(out(&["history", path, "--format", "json"]).contains("{\\n\\tgo()"));
+}
+
+/// The prompts on the screen and those of `replay` are said to be the same.
+#[test]
+fn replay_and_screen_say_the_same_of_a_prompt() {
+    let args = ["examples/long-talk.json", "--budget", "200"];
+    let replayed = out(&[&["replay"], &args[..]].concat());
+    let screen = out(&[&["tui"], &args[..], &["--print", "200x60", "--keys", "2g"]].concat());
+    let rows = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.trim_matches('│').trim());
+        let lines = lines.filter(|line| !line.contains(" prompts of "));
+        let rows =
+            lines.filter(|line| line.split_whitespace().next().is_some_and(|n| n.parse::<u8>().is_ok()));
+        rows.map(|row| row.split("  ").last().unwrap().trim().to_owned()).collect()
+    };
+    assert_eq!(rows(&replayed), rows(&screen));
+    assert!(replayed.contains(" dropped (budget)"), "{replayed}");
+}

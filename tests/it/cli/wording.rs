@@ -1,0 +1,245 @@
+//! People read the terms of docs/glossary.md: words that only this project would know are nowhere.
+
+use super::{inspect, out};
+use std::fs;
+
+/// Words and names that nobody should have to learn, on any surface.
+const BANNED: [&str; 38] = [
+    "absent",
+    "all but that",
+    "always sent",
+    "as it is",
+    "as they are",
+    "comes in",
+    "for want of",
+    "goes out",
+    "has to be in",
+    "in force",
+    "in its place",
+    "it costs",
+    "its place",
+    "last_prompt",
+    "left over",
+    "made up",
+    "made-up",
+    "margin",
+    "new_item",
+    "newest of them",
+    "no room",
+    "other way round",
+    "pot",
+    "pressure",
+    "purse",
+    "rag_block",
+    "reply_priming",
+    "room",
+    "stands",
+    "steady",
+    "system_pinned",
+    "thrown together",
+    "too much already",
+    "turned round",
+    "used up",
+    "went on from",
+    "wire form",
+    "wire forms",
+];
+
+/// Terms that hold one of those words and are no dialect.
+const FINE: [&str; 1] = ["safety margin"];
+
+/// A text without its line breaks, as far as the next line goes on with this one: that one is indented.
+fn joined(text: &str) -> String {
+    let mut joined = String::new();
+    for line in text.lines() {
+        joined.push(if line.starts_with(' ') { ' ' } else { '\n' });
+        joined += &line.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    joined.to_lowercase()
+}
+
+/// Where a text holds one of the words: not inside of another word, and not as a part of an option's name.
+fn dialect(text: &str) -> Vec<String> {
+    let lines = FINE.iter().fold(joined(text), |lines, fine| lines.replace(fine, ""));
+    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || ['_', '-'].contains(&c));
+    let mut found = Vec::new();
+    for word in BANNED {
+        for (at, _) in lines.match_indices(word) {
+            let mut before = lines[..at].chars().rev();
+            let mut after = lines[at + word.len()..].chars();
+            let (before, after) = ([before.next(), before.next()], [after.next(), after.next()]);
+            let joined = |[next, then]: [Option<char>; 2]| inside(next) || next == Some('.') && inside(then);
+            if !joined(before) && !joined(after) {
+                let from = lines[..at].char_indices().rev().nth(30).map_or(0, |(from, _)| from);
+                found.push(format!("`{word}` in: {}", lines[from..].chars().take(80).collect::<String>()));
+            }
+        }
+    }
+    found
+}
+
+/// What of a page a person reads or hears: no style, no script, no tags, but their labels.
+fn seen(page: &str) -> String {
+    let mut text = String::new();
+    for part in page.split('<').skip(1) {
+        let (tag, after) = part.split_once('>').unwrap_or((part, ""));
+        if tag.starts_with("style") || tag.starts_with("script") {
+            continue;
+        }
+        let label = tag.split("aria-label=\"").nth(1).and_then(|label| label.split('"').next());
+        text += &format!(" {} {after}", label.unwrap_or_default());
+    }
+    text
+}
+
+fn is_plain(what: &str, text: &str) {
+    let found = if text.starts_with("<!doctype html>") { dialect(&seen(text)) } else { dialect(text) };
+    assert!(found.is_empty(), "{what}\n{}", found.join("\n"));
+}
+
+/// The files of a folder that end so.
+fn files(folder: &str, ending: &str) -> Vec<String> {
+    let all = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string());
+    let mut all: Vec<String> = all.filter(|path| path.ends_with(ending)).collect();
+    all.sort();
+    assert!(!all.is_empty(), "{folder}");
+    all
+}
+
+fn examples() -> Vec<String> {
+    let mut all = files("examples", ".json");
+    all.retain(|path| !path.ends_with("-anchor.json"));
+    all
+}
+
+#[test]
+fn dialect_is_found_and_names_of_options_are_none() {
+    assert_eq!(dialect("Left\n  over: 5, and the margin. A room").len(), 3);
+    let fine = "safety margin, tokens.margin, sections.system_pinned.share, mushroom, margins, synth:room-2";
+    assert_eq!(dialect(fine), Vec::<String>::new());
+}
+
+#[test]
+fn reports_say_it_in_standard_terms() {
+    for file in examples() {
+        for budget in ["60", "200", "300", "400", "8k"] {
+            for args in [
+                vec!["plan", &file, "--budget", budget],
+                vec!["plan", &file, "--budget", budget, "--model", "claude-sonnet-5"],
+                vec!["plan", &file, "--budget", budget, "--model", "gemini-2.5-pro"],
+                vec!["plan", &file, "--budget", budget, "--format", "html", "--redact"],
+                vec!["explain", &file, "--budget", budget],
+                vec!["replay", &file, "--budget", budget],
+                vec!["diff", &file, "examples/long-talk.json", "--budget", budget],
+                vec!["diff", &file, &file, "--budget", budget, "--then-budget", "250"],
+            ] {
+                is_plain(&args.join(" "), &out(&args));
+            }
+        }
+        is_plain(&file, &out(&["replay", &file, "--format", "html", "--redact"]));
+        is_plain(&file, &out(&["compact", &file]));
+    }
+}
+
+/// Notices, causes and errors: every shipped fixture, for targets that take less than its own.
+#[test]
+fn notices_and_errors_say_it_in_standard_terms() {
+    for file in files("tests/fixtures", ".json") {
+        for target in [&[][..], &["--provider", "anthropic"], &["--provider", "gemini"]] {
+            let args = [&["plan", &file], target].concat();
+            let done = inspect(&args).output().unwrap();
+            let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
+            // What a file is called says nothing here.
+            is_plain(&args.join(" "), &said.replace(&file, ""));
+        }
+    }
+}
+
+#[test]
+fn screens_say_it_in_standard_terms() {
+    let keys = [
+        "", "?", "?G", "2", "3", "4", "4G", "5", "!", "G<Enter>", "<<<<<<", "<<<<<<d", "p", "pu", "t", "u",
+        "{",
+    ];
+    for file in examples() {
+        for size in ["62x16", "80x24", "120x40"] {
+            for keys in keys {
+                let keys = keys.replace('<', "<lt>").replace("<lt>Enter>", "<Enter>");
+                let args = ["tui", &file, "--budget", "300", "--print", size, "--keys", &keys];
+                is_plain(&args.join(" "), &out(&args));
+            }
+        }
+    }
+}
+
+#[test]
+fn help_says_it_in_standard_terms() {
+    let commands = [
+        "plan",
+        "explain",
+        "diff",
+        "compact",
+        "history",
+        "replay",
+        "tui",
+        "vectors",
+        "config show",
+        "models list",
+        "models show",
+        "models import",
+        "schema",
+        "completions",
+        "man",
+    ];
+    is_plain("--help", &out(&["--help"]));
+    for command in commands {
+        let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        is_plain(command, &out(&args));
+        is_plain(command, &out(&[&args[..args.len() - 1], &["-h"]].concat()));
+    }
+}
+
+/// What the screens say has its line in the glossary, in order.
+#[test]
+fn the_glossary_knows_the_terms() {
+    let page = fs::read_to_string("docs/glossary.md").unwrap();
+    let lines = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    let terms: Vec<String> =
+        lines.skip(1).map(|line| line.split('|').nth(1).unwrap().trim().to_lowercase()).collect();
+    assert!(terms.is_sorted(), "{terms:?}");
+    for term in [
+        "anchor",
+        "budget",
+        "cached prefix",
+        "candidate",
+        "certainty",
+        "compaction",
+        "digest",
+        "document",
+        "dropped",
+        "exchange",
+        "expired",
+        "fixed part",
+        "full conversation",
+        "live question",
+        "minimum",
+        "notice",
+        "overflow",
+        "pin",
+        "placeholder result",
+        "prompt budget",
+        "reply reserve",
+        "required",
+        "safety margin",
+        "section",
+        "share",
+        "sticky window",
+        "summary",
+        "token calibration",
+        "ttl",
+        "turn",
+        "wire format",
+    ] {
+        assert!(terms.iter().any(|known| known == term), "{term}");
+    }
+}

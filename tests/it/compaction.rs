@@ -1,0 +1,66 @@
+//! Usage, levels and compaction, behaviour by behaviour: rules U1 to U4 and C1 to C10. A file a subject.
+
+mod due;
+mod kept;
+mod records;
+mod summary;
+mod usage;
+
+use context_window::*;
+
+fn config(change: impl FnOnce(&mut Config)) -> Config {
+    let mut config = Config::default();
+    change(&mut config);
+    config
+}
+
+/// A planner whose tokens are bytes and nothing else, for round numbers.
+fn bytes(config: Config) -> ContextWindowManager {
+    let model = Model::custom("test").in_form(Framing::Plain);
+    ContextWindowManager::new(
+        model,
+        TokenCounter::from_fn("bytes", |text| Ok::<_, std::convert::Infallible>(text.len() as u64)),
+        config,
+    )
+    .unwrap()
+}
+
+fn limits(context_len: u64) -> RequestLimits {
+    RequestLimits::new().context_len(context_len).max_completion(100).safety_buffer(0)
+}
+
+/// A closure that takes a conversation of any lifetime.
+fn asking<F: Fn(&Conversation) -> PlanRequest<'_>>(request: F) -> F {
+    request
+}
+
+static TOOLS: std::sync::LazyLock<[Tool; 1]> =
+    std::sync::LazyLock::new(|| [Tool::new("look", "Looks.", "{}")]);
+
+/// Messages of so many bytes each, user and assistant in turn.
+fn talk(messages: usize, size: usize) -> Conversation {
+    (0..messages).map(|at| said(at, size)).collect::<Vec<_>>().into()
+}
+
+fn said(at: usize, size: usize) -> Message {
+    let text = format!("{at:04} {}", "x".repeat(size - 5));
+    if at.is_multiple_of(2) { Message::user(text) } else { Message::assistant(text) }
+}
+
+fn ids(log: &Conversation) -> Vec<String> {
+    log.active()
+        .map(|part| match part {
+            Active::Message { id, .. } => id.as_str().to_owned(),
+            Active::Summary(record) => format!("#{}", record.number),
+            _ => unreachable!(),
+        })
+        .collect()
+}
+
+fn range(from: usize, to: usize) -> Vec<String> {
+    (from..to).map(|at| format!("m{at}")).collect()
+}
+
+fn call(id: &str) -> Message {
+    Message::assistant("").calls([ToolCall::new(id, "look", "{}")])
+}

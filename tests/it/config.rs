@@ -1,0 +1,373 @@
+//! Options: what is shipped is what the code does, every key changes something, and every error says where and what.
+
+use context_window::{
+    Config, ConfigLayers, ContextWindowManager, Conversation, Level, LoadedConfig, Message, Model,
+    PinnedItem, PlanRequest, RagItem, RequestLimits, Sections, TokenCounter, ToolCall, ToolResults, Ttl,
+    report,
+};
+use std::collections::BTreeMap;
+
+const SHIPPED: &str = include_str!("../../config/default.toml");
+
+fn load(text: &str) -> Config {
+    ConfigLayers::new().text("test.toml", text).load().unwrap().config
+}
+
+fn error(text: &str) -> String {
+    ConfigLayers::new().text("mine.toml", text).load().unwrap_err().to_string()
+}
+
+#[test]
+fn the_shipped_defaults_are_the_codes_defaults() {
+    assert_eq!(load(SHIPPED), Config::default());
+}
+
+#[test]
+fn every_key_that_has_a_default_is_shipped_and_no_other() {
+    let shipped: Vec<&str> = LoadedConfig::keys().collect();
+    let settings = Config::default().settings();
+    let missing: Vec<&String> = settings.keys().filter(|key| !shipped.contains(&key.as_str())).collect();
+    assert!(missing.is_empty(), "config/default.toml does not show {missing:?}");
+    // Keys that are unset by default are known to the loader too: each line is valid with its comment taken off.
+    let all = SHIPPED.replace("\n#", "\n");
+    let lines =
+        all.lines().filter(|line| line.starts_with('[') || (line.contains(" = ") && !line.starts_with(' ')));
+    let set = load(&lines.collect::<Vec<_>>().join("\n")).settings();
+    assert_eq!(
+        set.keys().map(String::as_str).collect::<std::collections::BTreeSet<_>>(),
+        shipped.into_iter().collect()
+    );
+    // And each of them has its comment.
+    let mut comment = false;
+    for line in SHIPPED.lines() {
+        let key =
+            line.trim_start_matches('#').split_once(" = ").is_some_and(|(key, _)| !key.starts_with(' '));
+        let documented = comment || !key || line.contains("share = ") || line.contains("cap = ");
+        assert!(documented, "no comment above: {line}");
+        comment = line.starts_with("# ");
+    }
+}
+
+#[test]
+fn the_presets_are_these_options() {
+    let mut agent = Config::default();
+    agent.preset = Some("agent".into());
+    agent.sections = Sections::shares(150, 750, 100);
+    agent.conversation.low_mark = 500;
+    agent.conversation.tool_results = ToolResults::Clear;
+    agent.conversation.keep_results = 5;
+    assert_eq!(Config::preset("agent").unwrap(), agent);
+
+    let mut chat = Config::default();
+    chat.preset = Some("chat".into());
+    chat.sections = Sections::shares(150, 700, 150);
+    assert_eq!(Config::preset("chat").unwrap(), chat);
+
+    let mut rag = Config::default();
+    rag.preset = Some("rag".into());
+    rag.sections = Sections::shares(100, 300, 600);
+    rag.rag.max_items = Some(40);
+    assert_eq!(Config::preset("rag").unwrap(), rag);
+
+    // How others compact; what they do is in tests/compaction.
+    let others = ["dropping", "lights", "summary-only", "summary-tail"];
+    let own = ["agent", "chat", "rag"];
+    assert_eq!(
+        Config::presets().collect::<std::collections::BTreeSet<_>>(),
+        own.into_iter().chain(others).collect()
+    );
+    assert!(others.iter().all(|name| Config::preset(name).is_ok()));
+}
+
+#[test]
+fn each_layer_holds_over_the_one_before() {
+    let file = "preset = \"rag\"\n[rag]\nmax_items = 3\nmin_score = 0.25\n[conversation]\nlow_mark = 700\n";
+    let variables = [
+        ("CONTEXT_WINDOW_RAG__MAX_ITEMS", "4"),
+        ("CONTEXT_WINDOW_TTL__POLICY", "ask"),
+        ("CONTEXT_WINDOW_DATA", "/somewhere"),
+        ("PATH", "/bin"),
+    ];
+    let loaded = ConfigLayers::new()
+        .text("mine.toml", file)
+        .environment(variables)
+        .pairs("flag --set", [("conversation.low_mark", "800")])
+        .load()
+        .unwrap();
+    let (config, origin) = (&loaded.config, |key| loaded.origin(key));
+    assert_eq!(config.sections.rag.share, 600);
+    assert_eq!(origin("sections.rag.share"), "preset rag:10");
+    assert_eq!(config.rag.min_score, Some(0.25));
+    assert_eq!(origin("rag.min_score"), "mine.toml:4");
+    assert_eq!(config.rag.max_items, Some(4));
+    assert_eq!(origin("rag.max_items"), "environment CONTEXT_WINDOW_RAG__MAX_ITEMS");
+    assert_eq!(config.ttl.policy, context_window::TtlPolicy::Ask);
+    assert_eq!(config.conversation.low_mark, 800);
+    assert_eq!(origin("conversation.low_mark"), "flag --set conversation.low_mark");
+    assert_eq!(origin("usage.approaching"), "default");
+}
+
+/// What a planner with these options shows of itself: one plan of a session that has everything, and its levels.
+fn behaviour(config: &Config) -> String {
+    let call = |id: &str| ToolCall::new(id, "look_up", "{}");
+    let mut log = Conversation::new();
+    log.push_system("s0", "Answer from the documents. ".repeat(2));
+    log.pin(PinnedItem::new("gone", "A note whose days are over.").ttl(Ttl::NoneRemaining));
+    for turn in 0..6 {
+        log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(6))));
+        log.push(Message::assistant("").calls([call(&format!("c{turn}"))]));
+        log.push(Message::tool(format!("c{turn}"), "result ".repeat(100)));
+        log.push(Message::assistant(format!("Answer {turn}: {}", "because. ".repeat(6))));
+    }
+    log.push(Message::user("And now?"));
+    log.push(Message::assistant("").calls([call("open"), call("never answered")]));
+    log.push(Message::tool("open", "a long result ".repeat(30)));
+    let document = |id: &str, score: f64, words: usize, origin: &str| {
+        RagItem::new(id, score, format!("{id} says: {}", "so it is. ".repeat(words))).origin(origin)
+    };
+    let documents = [
+        document("large", 0.9, 60, "book"),
+        document("first", 0.8, 12, "book"),
+        document("second", 0.7, 11, "book"),
+        document("third", 0.2, 10, "letter"),
+        document("fourth", 0.1, 9, "letter"),
+        document("fifth", 0.05, 8, "diary"),
+    ];
+    let manager = || {
+        let model = Model::custom("test");
+        match TokenCounter::named(&config.model.default.tokenizer) {
+            Ok(counter) => ContextWindowManager::new(model, counter, config.clone()),
+            Err(error) => Err(error),
+        }
+    };
+    let manager = match manager() {
+        Ok(manager) => manager,
+        Err(error) => return error.to_string(),
+    };
+    let with = |budget: Option<u64>, start: Option<&str>| {
+        let mut request = PlanRequest::new(&log).rag(documents.iter().cloned());
+        if let Some(budget) = budget {
+            request = request.limits(RequestLimits::budget(budget));
+        }
+        if let Some(start) = start {
+            let mut anchor = context_window::Anchor::default();
+            anchor.window_start = Some(start.into());
+            request = request.previous(anchor);
+        }
+        match manager.build_plan(&request) {
+            Ok(plan) => report::json(&plan),
+            Err(error) => error.to_string(),
+        }
+    };
+    let limits = manager.build_plan(&PlanRequest::new(&log)).map(|plan| plan.limits);
+    let levels = limits.map(|limits| {
+        let levels =
+            (0..=130).map(|percent| Level::of(limits.context_len / 100 * percent, &limits, &config.usage));
+        format!("{:?}", levels.collect::<Vec<_>>())
+    });
+    // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after a report.
+    format!(
+        "{}{}{}{}{}{}{levels:?}",
+        with(None, None),
+        with(Some(700), None),
+        with(Some(1400), Some("m0")),
+        with(Some(120), None),
+        estimates(config),
+        compactions(config),
+    )
+}
+
+/// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of it.
+fn compactions(config: &Config) -> String {
+    let limits = RequestLimits::new().context_len(12_000).max_completion(500);
+    let counter = TokenCounter::chars_per_4();
+    let manager = match ContextWindowManager::new(Model::custom("test"), counter, config.clone()) {
+        Ok(manager) => manager,
+        Err(error) => return error.to_string(),
+    };
+    let mut told = String::new();
+    let mut log = Conversation::new();
+    for turn in 0..60 {
+        log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(90))));
+        log.push(Message::assistant(format!("Answer {turn}: {}", "because. ".repeat(90))));
+        let request = || PlanRequest::new(&log).limits(limits);
+        let state = match manager.compaction_state(request()) {
+            Ok(state) => state,
+            Err(error) => return error.to_string(),
+        };
+        told += &format!("{state:?} ");
+        if let Some(job) = manager.compaction_due(request()).unwrap() {
+            let said: Vec<&str> = job.messages().iter().map(Message::text).collect();
+            told += &format!("{:?} {:?} {said:?} {:?}", job.first_active(), job.form(), job.digest());
+            told += &format!("{:?}\n", manager.fall_back(&mut log, &job));
+        }
+    }
+    told
+}
+
+/// What a counter that estimates comes to, before and after a report of half as much again.
+fn estimates(config: &Config) -> String {
+    let manager =
+        match ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config.clone()) {
+            Ok(manager) => manager,
+            Err(error) => return error.to_string(),
+        };
+    let mut log = Conversation::from([Message::user("How long does a kettle last?")]);
+    let before = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    let usage = context_window::Usage::openai(before.counted() * 3 / 2, 0, 9);
+    log.push_reply(&before, Message::assistant("Ten years."), usage);
+    let after = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    format!("{} {}", before.total.n, after.total.n)
+}
+
+/// For each key, a value that is not its default.
+const OTHER_VALUES: [(&str, &str); 29] = [
+    ("preset", "\"rag\""),
+    ("model.default.context_len", "9000"),
+    ("model.default.max_completion", "1000"),
+    ("model.default.safety_buffer", "3"),
+    ("model.default.tokenizer", "\"chars/4\""),
+    ("sections.system_pinned.share", "50"),
+    ("sections.system_pinned.cap", "9"),
+    ("sections.conversation.share", "450"),
+    ("sections.conversation.cap", "90"),
+    ("sections.rag.share", "200"),
+    ("sections.rag.cap", "60"),
+    ("conversation.low_mark", "300"),
+    ("conversation.repair", "\"drop\""),
+    ("conversation.tool_results", "\"clear\""),
+    ("conversation.keep_results", "1"),
+    ("conversation.clear_at_least", "100000"),
+    ("rag.fill", "\"prefix\""),
+    ("rag.placement", "\"before_conversation\""),
+    ("rag.header", "\"id_source_score\""),
+    ("rag.min_score", "0.5"),
+    ("rag.max_items", "1"),
+    ("rag.max_item_tokens", "40"),
+    ("rag.max_source_tokens", "50"),
+    ("ttl.policy", "\"unlimited\""),
+    ("tokens.calibrate", "false"),
+    ("tokens.margin", "1200"),
+    ("usage.approaching", "60"),
+    ("usage.at_limit", "90"),
+    ("usage.base", "\"context\""),
+];
+
+/// Values that have to change with another key, so that the options stay valid or the key has anything to act on.
+const WITH: [(&str, &str, &str); 8] = [
+    ("compaction.strict", "compaction.messages", "16"),
+    ("compaction.on_drop", "compaction.percent", "0"),
+    ("compaction.target", "compaction.retain.capacity", "100"),
+    ("sections.system_pinned.share", "sections.rag.share", "400"),
+    ("sections.conversation.share", "sections.rag.share", "400"),
+    ("sections.rag.share", "sections.conversation.share", "650"),
+    ("conversation.keep_results", "conversation.tool_results", "\"clear\""),
+    ("conversation.clear_at_least", "conversation.tool_results", "\"clear\""),
+];
+
+#[test]
+fn every_key_changes_something() {
+    let mut values: BTreeMap<&str, &str> = OTHER_VALUES.into();
+    values.extend([
+        ("compaction.enabled", "false"),
+        ("compaction.strategy", "\"sliding_window\""),
+        ("compaction.strict", "true"),
+        ("compaction.percent", "70"),
+        ("compaction.tokens", "1000"),
+        ("compaction.remaining", "2000"),
+        ("compaction.messages", "12"),
+        ("compaction.turns", "7"),
+        ("compaction.on_drop", "false"),
+        ("compaction.min_messages", "100"),
+        ("compaction.target", "40"),
+        ("compaction.retain.tokens", "200"),
+        ("compaction.retain.messages", "2"),
+        ("compaction.retain.capacity", "10"),
+        ("compaction.retain.active", "20"),
+        ("compaction.summary.max_tokens", "300"),
+        ("compaction.summary.form", "\"transcript\""),
+        ("compaction.summary.instruction", "\"chat\""),
+        ("compaction.digest.max_tokens", "100"),
+    ]);
+    // How much is remembered changes speed only; `counts_in_plans` holds that.
+    for key in LoadedConfig::keys().filter(|key| *key != "tokens.cache_bytes") {
+        let value = values.remove(key).unwrap_or_else(|| panic!("no test value for {key}"));
+        let mut base: Vec<(&str, &str)> = vec![("conversation.clear_at_least", "50")];
+        let mut pairs = vec![(key, value)];
+        for (of, other, value) in WITH.iter().filter(|(of, ..)| *of == key) {
+            let needed = if of.starts_with("sections") { &mut pairs } else { &mut base };
+            needed.push((other, value));
+        }
+        let config = |pairs: &[(&str, &str)]| {
+            ConfigLayers::new()
+                .pairs("base", base.iter().copied())
+                .pairs("test", pairs.iter().copied())
+                .load()
+                .unwrap()
+                .config
+        };
+        let strip = |mut text: String| {
+            // The hash of the options changes with any of them; that is not what is meant here.
+            for part in ["\"config\": \"", "\"fingerprint\": \""] {
+                while let Some(at) = text.find(part) {
+                    let end = at + part.len() + text[at + part.len()..].find('"').unwrap() + 1;
+                    text.replace_range(at..end, "");
+                }
+            }
+            text
+        };
+        let (with, without) = (strip(behaviour(&config(&pairs))), strip(behaviour(&config(&[]))));
+        assert!(with != without, "{key} = {value} changes nothing");
+    }
+    assert!(values.is_empty(), "not keys: {values:?}");
+}
+
+#[test]
+fn behaviour_29_errors_say_where_what_and_what_is_allowed() {
+    let cases = [
+        ("a typo in a key", "[rag]\nfill = \"prefix\"\nmax_itmes = 3\n"),
+        ("a typo in a table", "[sections.ragg]\nshare = 300\n"),
+        ("a typo in a value", "[ttl]\npolicy = \"automatc\"\n"),
+        ("a wrong type", "[rag]\nmax_items = \"three\"\n"),
+        ("a number where a table belongs", "rag = 3\n"),
+        ("a fraction", "[conversation]\nlow_mark = 0.6\n"),
+        ("a negative number", "[conversation]\nkeep_results = -1\n"),
+        ("a share that does not sum", "[sections.conversation]\nshare = 500 # less\n"),
+        ("a share over everything", "[sections.rag]\nshare = 70000\n"),
+        ("not a number", "[rag]\nmin_score = nan\n"),
+        ("infinite", "[rag]\nmin_score = -inf\n"),
+        ("a percent over 100", "[usage]\napproaching = 175\n"),
+        ("a percent over 100", "[compaction]\npercent = 101\n"),
+        ("a target over its trigger", "[compaction]\ntarget = 90\npercent = 80\n"),
+        ("a target equal to its trigger", "[compaction]\ntarget = 85\n"),
+        ("a trigger under the default target", "[compaction]\npercent = 40\n"),
+        ("approaching behind at_limit", "[usage]\nat_limit = 70\n"),
+        ("a low mark of 0", "[conversation]\nlow_mark = 0\n"),
+        ("an unknown preset", "preset = \"agents\"\n"),
+        ("a key twice", "[rag]\nmax_items = 1\nmax_items = 2\n"),
+        ("no TOML", "[rag\nmax_items = 1\n"),
+        ("no window", "[model.default]\ncontext_len = 0\n"),
+        (
+            "a tab, an umlaut and a wide letter before the place",
+            "[rag]\n\tmax_items = 1 # ä\nmin_score = \"日本\"\n",
+        ),
+        ("escape codes", "[rag]\n\"max\\u001b[31mitems\" = 1\n"),
+    ];
+    let text: String = cases.iter().map(|(what, text)| format!("--- {what}\n{}\n\n", error(text))).collect();
+    insta::assert_snapshot!("config_errors", text);
+}
+
+#[test]
+fn errors_of_variables_and_flags_name_them() {
+    let layers = || ConfigLayers::new().text("mine.toml", "[rag]\nmax_items = 3\n");
+    let errors = [
+        layers().environment([("CONTEXT_WINDOW_RAG__MAX_ITMES", "3")]).load(),
+        layers().environment([("CONTEXT_WINDOW_RAG__MAX_ITEMS", "many")]).load(),
+        layers().pairs("flag --set", [("sections.rag.share", "10")]).load(),
+        layers().pairs("flag --set", [("rag", "\n[ttl]")]).load(),
+        layers().pairs("flag --preset", [("preset", "chatt")]).load(),
+        layers().pairs("flag --set", [("et", "3")]).load(),
+    ];
+    let text: String = errors.into_iter().map(|error| format!("{}\n\n", error.unwrap_err())).collect();
+    insta::assert_snapshot!("config_errors_of_pairs", text);
+}

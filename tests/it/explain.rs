@@ -1,0 +1,378 @@
+//! Every answer of `explain` against brute force: the same request planned at every budget of the model.
+
+use crate::support::generate::{self, Session};
+use context_window::{
+    ContextPlan, ContextWindowManager, Decision, ExcludedReason, Explanation, HeldBy, IncludedReason,
+    Interval, ItemId, Model, PlanRequest, PlannedItem, RequestLimits, Section, Source,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The largest budget that is looked at: more than any session here needs.
+const MOST: u64 = 1_500;
+
+/// Messages that a target demands (H5): they follow from what else is in.
+const DEMANDED: [&str; 3] = ["item:synth:lead", "item:synth:continue", "item:synth:bridge:"];
+
+fn is_demanded(id: &str) -> bool {
+    DEMANDED.iter().any(|demanded| id.starts_with(demanded))
+}
+
+/// Ids of what is in, documents marked as such; no results that were made up: those are part of their call.
+fn within(plan: &ContextPlan) -> BTreeSet<String> {
+    let is_item =
+        |row: &&PlannedItem| row.source != Source::Synthetic || is_demanded(&format!("item:{}", row.id));
+    let rows = plan.included.iter().filter(is_item);
+    rows.map(|row| format!("{}{}", if row.section == Section::Rag { "rag:" } else { "item:" }, row.id))
+        .collect()
+}
+
+/// Whether results of the open exchange are sent without their middle (rule S7).
+fn is_clipped(plan: &ContextPlan) -> bool {
+    plan.notices.iter().any(|notice| notice.rule == "S7" && notice.text.starts_with("the middle is cut out"))
+}
+
+/// The plans of every budget, by what is in.
+struct Brute(Vec<BTreeSet<String>>);
+
+impl Brute {
+    fn force(manager: &ContextWindowManager, request: &PlanRequest<'_>, limits: RequestLimits) -> Self {
+        let plan = |budget: u64| {
+            let mut limits = limits;
+            limits.prompt_budget = Some(budget);
+            manager.build_plan(&request.clone().limits(limits)).unwrap()
+        };
+        let minimum = within(&plan(1));
+        // E1: where results are clipped nothing but the minimum is taken to be in, but for the present plan.
+        let at = |budget: u64| {
+            let plan = plan(budget);
+            if is_clipped(&plan) && limits.prompt_budget != Some(budget) {
+                minimum.clone()
+            } else {
+                within(&plan)
+            }
+        };
+        Self((1..=MOST).map(at).collect())
+    }
+
+    fn at(&self, budget: u64) -> &BTreeSet<String> {
+        &self.0[budget as usize - 1]
+    }
+
+    /// What the explanation has to say of an id.
+    fn agrees(&self, id: &str, budget: u64, got: &Explanation) -> Result<(), String> {
+        let is_in = |budget: u64| self.at(budget).contains(id);
+        let mut intervals: Vec<Interval> = Vec::new();
+        for at in budget..=MOST {
+            match intervals.last_mut() {
+                _ if !is_in(at) => {}
+                Some(last) if last.to == Some(at - 1) => last.to = Some(at),
+                _ => intervals.push(Interval { from: at, to: Some(at) }),
+            }
+        }
+        for last in intervals.iter_mut().filter(|last| last.to == Some(MOST)) {
+            last.to = None;
+        }
+        let stays_from = intervals.last().filter(|last| last.to.is_none()).map(|last| last.from);
+        let enters_at = intervals.first().map(|first| first.from);
+        let leaves_then: BTreeSet<String> = match enters_at {
+            Some(at) if at > budget => self.at(budget).difference(self.at(at)).cloned().collect(),
+            _ => BTreeSet::new(),
+        };
+        let leaves_then: BTreeSet<&str> = leaves_then
+            .iter()
+            .filter(|id| !is_demanded(id))
+            .map(|id| id.split_once(':').unwrap().1)
+            .collect();
+        let leaves_at = (1..budget).rev().find(|at| is_in(budget) && !is_in(*at));
+        let more = intervals.len().saturating_sub(16) as u64;
+        intervals.truncate(16);
+        // What a target demands may be in at every smaller budget, and go at a larger one.
+        let always = is_in(budget) && leaves_at.is_none() && (!is_demanded(id) || stays_from == Some(budget));
+        let same = got.included == is_in(budget)
+            && got.enters_at == enters_at
+            && got.stays_from == stays_from
+            && got.intervals == intervals
+            && got.more == more
+            && got.leaves_then.iter().map(|id| id.as_str()).collect::<BTreeSet<_>>() == leaves_then
+            && got.leaves_at == leaves_at
+            && got.never.is_some() == (enters_at.is_none() || always)
+            && got.never_code.is_some() == got.never.is_some();
+        let expected = || {
+            format!(
+                "{id}: {intervals:?} more {more} stays {stays_from:?} leaves then {leaves_then:?} leaves at {leaves_at:?}"
+            )
+        };
+        if same { Ok(()) } else { Err(format!("{}\n{got:#?}", expected())) }
+    }
+}
+
+/// The items of a request that have an id of their own.
+fn ids(session: &Session) -> Vec<String> {
+    let mut ids: Vec<String> = (0..session.lines.len()).map(|at| format!("item:m{at}")).collect();
+    ids.extend((0..session.notes.len()).map(|at| format!("item:n{at}")));
+    let mut documents: BTreeMap<String, u32> = BTreeMap::new();
+    for id in session.rag_ids() {
+        *documents.entry(id).or_default() += 1;
+    }
+    ids.extend(documents.into_iter().filter(|(_, times)| *times == 1).map(|(id, _)| format!("rag:{id}")));
+    ids
+}
+
+fn model(at: u8) -> Model {
+    match at {
+        0 => Model::custom("test"),
+        1 => Model::named("claude-sonnet-5").unwrap(),
+        _ => Model::named("mistral-large-latest").unwrap(),
+    }
+}
+
+/// The reason's code and numbers are those that the plan's JSON has for the row.
+fn the_code_is_the_row_s(got: &Explanation, row: serde_json::Value) -> Result<(), String> {
+    const OTHERS: [&str; 14] = [
+        "kind",
+        "id",
+        "last_id",
+        "count",
+        "source",
+        "section",
+        "role",
+        "priority",
+        "ttl",
+        "reason",
+        "token_estimate",
+        "certainty",
+        "hash",
+        "relevance",
+    ];
+    let mut expected = row.as_object().unwrap().clone();
+    let reason = expected["reason"].clone();
+    // What a row is may carry an id or a number of its own.
+    match expected["kind"].as_str() {
+        Some("placeholder_result") => drop(expected.remove("of")),
+        Some("summary") => drop(expected.remove("compaction")),
+        _ => {}
+    }
+    expected.retain(|key, _| !OTHERS.contains(&key.as_str()));
+    expected.insert("code".into(), reason);
+    let code = serde_json::to_value(&got.reason_code).unwrap();
+    if code == serde_json::Value::Object(expected.clone()) {
+        Ok(())
+    } else {
+        Err(format!("{}: {code} is not {expected:?}", got.id))
+    }
+}
+
+/// Every answer about a session, one by one and all at once, against planning at every budget.
+fn every_answer_agrees(
+    manager: &ContextWindowManager,
+    session: &Session,
+    request: &PlanRequest<'_>,
+    limits: RequestLimits,
+) -> Result<(), String> {
+    let brute = Brute::force(manager, request, limits);
+    let budget = limits.prompt_budget.unwrap();
+    let mut one_by_one = BTreeMap::new();
+    for id in ids(session) {
+        let got = manager.explain(request, &id).unwrap();
+        brute.agrees(&id, budget, &got)?;
+        one_by_one.insert((got.document, got.id.clone()), got);
+    }
+    let plan: serde_json::Value =
+        serde_json::from_str(&context_window::report::json(&manager.build_plan(request).unwrap())).unwrap();
+    let rows = ["included", "excluded"].map(|list| plan[list].as_array().unwrap().clone()).concat();
+    for (all, row) in manager.explain_all(request).unwrap().into_iter().zip(rows) {
+        the_code_is_the_row_s(&all, row)?;
+        let id = format!("item:{}", all.id);
+        if is_demanded(&id) {
+            brute.agrees(&id, budget, &all)?;
+        }
+        let section = if all.document { "rag" } else { "item" };
+        if all.document && session.rag_ids().iter().filter(|id| all.id.as_str() == *id).count() > 1 {
+            continue; // Its id is that of another document.
+        }
+        let one = match one_by_one.remove(&(all.document, all.id.clone())) {
+            Some(one) => one,
+            None => manager.explain(request, &format!("{section}:{}", all.id)).unwrap(),
+        };
+        if one != all {
+            return Err(format!("alone {one:#?}, among all {all:#?}"));
+        }
+    }
+    Ok(())
+}
+
+/// A session as it is, for a target that demands nothing.
+fn agrees_as_it_is(mut session: Session) -> Result<(), TestCaseError> {
+    session.budget = session.budget.min(MOST);
+    let manager = ContextWindowManager::new(model(0), generate::bytes(), session.config.clone()).unwrap();
+    let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
+    let log = session.log();
+    let request = session.request(&log).limits(limits);
+    every_answer_agrees(&manager, &session, &request, limits).map_err(TestCaseError::fail)
+}
+
+proptest! {
+    #![proptest_config(generate::cases(300, 20_000))]
+
+    /// Where several pins or documents compete for little room.
+    #[test]
+    fn every_counterfactual_of_a_crowded_prompt_is_what_every_budget_shows(session in generate::crowded()) {
+        agrees_as_it_is(session)?;
+    }
+
+    /// Where one message of a long conversation is asked about, and most decisions are none of its matter.
+    #[test]
+    fn every_counterfactual_of_a_talk_is_what_every_budget_shows(session in generate::talk()) {
+        agrees_as_it_is(session)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(generate::cases(150, 10_000))]
+
+    #[test]
+    fn every_counterfactual_is_what_every_budget_shows(
+        session in generate::session(),
+        target in prop_oneof![4 => Just(0u8), 1 => Just(1), 1 => Just(2)],
+        margin in prop_oneof![4 => Just(1_000u32), 1 => 700u32..1_400],
+        (archived_at, how) in (0usize..14, prop_oneof![3 => Just(0u8), 1 => Just(1), 1 => Just(2), 2 => Just(3)]),
+    ) {
+        let mut session = session;
+        session.budget = session.budget.min(MOST);
+        session.config.tokens.margin = margin as _;
+        let estimates = session.config.tokens.margin != 1_000;
+        let counter = if estimates { generate::bytes().as_estimate() } else { generate::bytes() };
+        let manager = ContextWindowManager::new(model(target), counter, session.config.clone()).unwrap();
+        let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
+        // Half of the conversations were started fresh, rewound or compacted somewhere.
+        let log = session.log_with(archived_at, |log| match how {
+            1 => log.start_fresh(),
+            2 => drop(log.rewind_before(format!("m{}", archived_at / 2))),
+            3 => drop(manager.compaction_now(&*log).unwrap().map(|job| manager.apply_compaction(log, &job, "s"))),
+            _ => {}
+        });
+        let request = session.request(&log).limits(limits);
+        let plan = manager.build_plan(&request).unwrap();
+        if let Err(difference) = every_answer_agrees(&manager, &session, &request, limits) {
+            prop_assert!(false, "{}", difference);
+        }
+        // E2: what holds an item's place is enough to make it, no more than that, or all there is.
+        for row in &plan.excluded {
+            let id = if row.section == Section::Rag { format!("rag:{}", row.id) } else { format!("item:{}", row.id) };
+            let Some(Decision::Excluded(row)) = plan.find(&id) else { continue };
+            let ExcludedReason::Budget { room, held_by } = row.reason else { continue };
+            let got = manager.explain(&request, &id).unwrap();
+            let (Some(tokens), true) = (got.tokens, held_by != HeldBy::Overflow) else { continue };
+            let may_go = |row: &&PlannedItem| row.reason != IncludedReason::Required;
+            let cost = |id: &ItemId| plan.included.iter().filter(may_go).find(|row| row.id == *id).unwrap().tokens.n;
+            let costs: Vec<u64> = got.displaced_by.iter().map(cost).collect();
+            let (held, all): (u64, u64) =
+                (costs.iter().sum(), plan.included.iter().filter(may_go).map(|row| row.tokens.n).sum());
+            prop_assert!(room + held >= tokens || held == all, "{got:?}");
+            prop_assert!(costs.last().is_none_or(|last| room + held - last < tokens), "{got:?}");
+        }
+    }
+}
+
+#[test]
+fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
+    let session =
+        context_window::Conversation::from([context_window::Message::user("Who paid?").id("question")]);
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let error = manager.explain(&PlanRequest::new(&session), "qestion").unwrap_err();
+    insta::assert_snapshot!(error, @"no item has the id `qestion`; expected the id of a message, note, document or system text; did you mean `question`?");
+}
+
+/// All ids of a small request against brute force.
+fn agrees(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64, ids: &[&str]) {
+    let limits = RequestLimits::budget(budget).context_len(MOST).safety_buffer(0);
+    let request = request.clone().limits(limits);
+    let brute = Brute::force(manager, &request, limits);
+    for id in ids {
+        brute.agrees(id, budget, &manager.explain(&request, id).unwrap()).unwrap();
+    }
+}
+
+/// Found by a reader: an older message that comes in later can make the target demand one more, which takes the place of
+/// the one that is asked about.
+#[test]
+fn what_a_target_demands_can_push_a_message_out_again() {
+    let log = context_window::Conversation::from([
+        context_window::Message::assistant("a"),
+        context_window::Message::user("0123456789"),
+        context_window::Message::assistant("0123456789"),
+        context_window::Message::user("0123456789"),
+    ]);
+    for at in 0..3 {
+        let manager = ContextWindowManager::new(model(at), generate::bytes(), Default::default()).unwrap();
+        for budget in [30, 45, 90] {
+            agrees(&manager, &PlanRequest::new(&log), budget, &["item:m0", "item:m1", "item:m2", "item:m3"]);
+        }
+    }
+}
+
+/// Found by a reader: with a counter that rounds, documents together cost more than each of them.
+#[test]
+fn what_documents_cost_together_is_known_to_every_answer() {
+    let counter = context_window::TokenCounter::from_fn("quarters", |text| {
+        Ok::<_, std::fmt::Error>(text.len() as u64 / 4)
+    });
+    let manager = ContextWindowManager::new(model(0), counter, Default::default()).unwrap();
+    let log = context_window::Conversation::from([context_window::Message::user("Who paid the fee?")]);
+    let document =
+        |at: usize| context_window::RagItem::new(format!("d{at}"), 9.0 - at as f64, "x".repeat(11 + at));
+    let request = PlanRequest::new(&log).rag((0..6).map(document));
+    let ids: Vec<String> = (0..6).map(|at| format!("rag:d{at}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    for budget in [20, 60, 80, 100, 120] {
+        agrees(&manager, &request, budget, &ids);
+    }
+}
+
+/// Of two documents with one id, the one that competes goes by it; the other one repeats it at every budget.
+#[test]
+fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
+    let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
+    let log = context_window::Conversation::from([context_window::Message::user("Who?")]);
+    let document = |score, text: &str| context_window::RagItem::new("d", score, text);
+    for documents in
+        [[document(0.1, "low"), document(0.9, "high")], [document(0.9, "high"), document(0.1, "low")]]
+    {
+        let mut anchor = context_window::Anchor::default();
+        (anchor.live, anchor.rag) = (Some("m0".into()), Some(vec!["d".into()]));
+        let fresh = PlanRequest::new(&log).rag(documents);
+        for (request, budget) in [(&fresh, 20), (&fresh, 400), (&fresh.clone().previous(anchor), 400)] {
+            agrees(&manager, request, budget, &["rag:d"]);
+            let limits = RequestLimits::budget(budget).context_len(MOST).safety_buffer(0);
+            let all = manager.explain_all(&request.clone().limits(limits)).unwrap();
+            let repeat = all.iter().find(|one| one.reason == "duplicate of d").unwrap();
+            assert!(
+                !repeat.included && repeat.intervals.is_empty() && repeat.enters_at.is_none(),
+                "{repeat:?}"
+            );
+            assert_eq!(repeat.never.as_deref(), Some("duplicate of d"));
+        }
+    }
+}
+
+/// Found by a full run: where the documents of the last prompt have to be given up, another one may come first, and what
+/// repeated its text stands for it.
+#[test]
+fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
+    let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
+    let log = context_window::Conversation::from([context_window::Message::user("x".repeat(31))]);
+    let mut anchor = context_window::Anchor::default();
+    anchor.live = Some("m0".into());
+    anchor.rag = Some(vec!["d2".into()]);
+    let same = "D".repeat(57);
+    let documents = [
+        context_window::RagItem::new("d2", 0.0, same.as_str()).origin("o1"),
+        context_window::RagItem::new("d3", 1.0, same.as_str()),
+    ];
+    let request = PlanRequest::new(&log).rag(documents).previous(anchor);
+    agrees(&manager, &request, 1, &["rag:d2", "rag:d3"]);
+    let limits = RequestLimits::budget(1).context_len(MOST).safety_buffer(0);
+    assert!(manager.explain(&request.limits(limits), "d3").unwrap().enters_at.is_some());
+}

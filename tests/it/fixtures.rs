@@ -1,0 +1,162 @@
+//! A folder of small sessions: session in, report and JSON out; errors are snapshotted too. Every fixture names the rules
+//! it shows, and every plan in the loop keeps the laws.
+
+use crate::support::laws::{self, Case};
+use context_window::{
+    Config, ContextWindowManager, Error, Framing, Model, Session, TokenCounter, render, report,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::{collections::BTreeSet, fmt::Write as _, path::Path};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fixture {
+    rules: Vec<String>,
+    /// Numbered behaviours of such systems that it shows.
+    #[serde(default)]
+    behaviours: Vec<u32>,
+    why: String,
+    /// The session, or a text that is none.
+    session: Option<Box<RawValue>>,
+    text: Option<String>,
+    budget: Option<u64>,
+    #[serde(default)]
+    config: String,
+    counter: Option<String>,
+    /// The wire form that the body is shown in, and that the plan is made for.
+    body: Option<String>,
+    /// How many turns are completed and planned again.
+    #[serde(default)]
+    turns: u32,
+}
+
+fn read(path: &Path) -> Fixture {
+    let text = std::fs::read_to_string(path).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn run(fixture: &Fixture) -> Result<String, Error> {
+    let text =
+        fixture.session.as_ref().map(|raw| raw.get().to_owned()).or_else(|| fixture.text.clone()).unwrap();
+    let mut session = Session::from_json(&text)?;
+    let config = Config::from_toml(&fixture.config, "config.toml")?;
+    let mut model = session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named)?;
+    if fixture.body.as_deref() == Some("openai-responses") {
+        model = model.in_form(Framing::OpenAiResponses);
+    }
+    let manager = match &fixture.counter {
+        Some(name) => ContextWindowManager::new(model, TokenCounter::named(name)?, config.clone())?,
+        None => ContextWindowManager::configured(model, config.clone())?,
+    };
+    session.limits.prompt_budget = fixture.budget;
+    let mut out = String::new();
+    for turn in 0..=fixture.turns {
+        let request = session.request();
+        let plan = manager.build_plan(&request)?;
+        let case = Case {
+            manager: &manager,
+            request: &request,
+            messages: session.log.messages(),
+            rag: session.rag.iter().map(|item| item.id().as_str().to_owned()).collect(),
+            config: &config,
+            plan: &plan,
+        };
+        laws::hold(&case).unwrap();
+        if fixture.turns > 0 {
+            let _ = writeln!(out, "=== turn {turn}");
+        }
+        let _ = writeln!(out, "{}\n{}", report::text(&plan), report::json(&plan));
+        let body = match fixture.body.as_deref() {
+            Some("openai") => serde_json::to_string_pretty(&render::openai(&plan)).unwrap(),
+            Some("openai-responses") => {
+                serde_json::to_string_pretty(&render::openai_responses(&plan)).unwrap()
+            }
+            Some("anthropic") => serde_json::to_string_pretty(&render::anthropic(&plan)).unwrap(),
+            Some("gemini") => serde_json::to_string_pretty(&render::gemini(&plan)).unwrap(),
+            Some(other) => panic!("no body of {other}"),
+            None => String::new(),
+        };
+        out.push_str(&body);
+        session.log.complete_turn(&plan);
+    }
+    Ok(out)
+}
+
+#[test]
+fn every_fixture_plans_as_it_did() {
+    insta::glob!("..", "fixtures/*.json", |path| {
+        let fixture = read(path);
+        let out = run(&fixture).unwrap_or_else(|error| {
+            let mut text = format!("error ({:?}): {error}\n", error.kind());
+            let mut source = std::error::Error::source(&error);
+            while let Some(cause) = source {
+                let _ = writeln!(text, "because: {cause}");
+                source = cause.source();
+            }
+            text
+        });
+        insta::with_settings!({ description => fixture.why, omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(out);
+        });
+    });
+}
+
+#[test]
+fn every_rule_has_a_fixture() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 40, "{} fixtures", files.len());
+    let named: BTreeSet<String> = files.iter().flat_map(|path| read(path).rules).collect();
+    let rules =
+        "B1 B2 B3 B4 B5 B6 S1 S2 S3 S4 S5 S6 S7 S8 S9 T1 T2 T3 O1 O2 O3 O4 O5 H1 H2 H3 H4 H5 H6 H7 N1 N3";
+    let missing: Vec<&str> = rules.split(' ').filter(|rule| !named.contains(*rule)).collect();
+    assert!(missing.is_empty(), "no fixture names {missing:?}");
+    let rulebook = include_str!("../../docs/rules.md");
+    let unknown: Vec<&String> =
+        named.iter().filter(|rule| !rulebook.contains(&format!("**{rule}**"))).collect();
+    assert!(unknown.is_empty(), "docs/rules.md does not know {unknown:?}");
+}
+
+/// The numbers behind the word in names and comments of a source text, one or several.
+fn behaviours_in(text: &str) -> BTreeSet<u32> {
+    let mut numbers = BTreeSet::new();
+    for after in text.split("ehaviour").skip(1) {
+        let list: String = after
+            .trim_start_matches('s')
+            .chars()
+            .take_while(|c| c.is_ascii_digit() || ", _and".contains(*c))
+            .collect();
+        numbers.extend(
+            list.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<u32>().ok()),
+        );
+    }
+    numbers
+}
+
+#[test]
+fn every_behaviour_of_planning_has_a_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut named = BTreeSet::new();
+    for folder in [
+        "tests/it",
+        "tests/it/support",
+        "tests/fixtures",
+        "src/planner",
+        "src/planner/budget",
+        "src/provider/model",
+        "src/tokens",
+        "src/usage",
+    ] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("rs") => named.extend(behaviours_in(&std::fs::read_to_string(path).unwrap())),
+                Some("json") => named.extend(read(&path).behaviours),
+                _ => {}
+            }
+        }
+    }
+    let missing: Vec<u32> = (1..=36).chain([39, 67, 68]).filter(|number| !named.contains(number)).collect();
+    assert!(missing.is_empty(), "no test names the behaviours {missing:?}");
+}

@@ -1,0 +1,203 @@
+//! Every interval that `explain` names for real conversations with real passages, against planning at every budget: through
+//! the library, and through the tool's JSON (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
+
+use crate::support::data;
+use context_window::{ContextWindowManager, Interval, Model, Session, Source};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, process::Command, sync::Mutex};
+
+/// The largest budget that is planned at, in tokens.
+const MOST: u64 = 3_000;
+
+/// Sessions that are checked: few by default, all with `FULL=1`.
+fn count() -> usize {
+    if std::env::var_os("FULL").is_some_and(|full| full == "1") { 500 } else { 150 }
+}
+
+/// Numbers that look thrown together and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % most.max(1)
+    }
+}
+
+/// Real conversations with real passages: the end of a conversation, some of the passages of one query, a few of its
+/// messages pinned or kept as notes, under the model's own limits less whatever leaves `MOST`.
+fn sessions() -> Vec<Value> {
+    let lines = |prefixes: &[&str]| -> Vec<Value> {
+        let texts = data::texts(prefixes);
+        let lines = texts.iter().flat_map(|text| text.lines()).filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let talks = lines(&["conv_", "long_"]);
+    let queries = lines(&["rag_"]);
+    if talks.is_empty() {
+        return Vec::new();
+    }
+    let (mut dice, mut sessions) = (Dice(15), Vec::new());
+    let mut at = 0;
+    while sessions.len() < count() {
+        let talk = &talks[(at * 7) % talks.len()];
+        let query = &queries[(at * 11) % queries.len()];
+        at += 1;
+        let messages = talk["messages"].as_array().unwrap();
+        let bytes = |message: &Value| message.to_string().len();
+        // Messages that a budget of this size can hold at all.
+        let mut kept: Vec<Value> =
+            messages.iter().filter(|message| bytes(message) < 2_500).cloned().collect();
+        let most = 3 + dice.below(12);
+        kept.drain(..kept.len().saturating_sub(most));
+        if kept.is_empty() {
+            continue;
+        }
+        for message in &mut kept {
+            let message = message.as_object_mut().unwrap();
+            message.remove("id");
+            if dice.below(8) == 0 {
+                message.insert("pinned".into(), true.into());
+            }
+        }
+        let mut passages: Vec<Value> = query["passages"].as_array().unwrap().clone();
+        passages.retain(|passage| bytes(passage) < 2_500);
+        passages.truncate(dice.below(10));
+        let notes: Vec<Value> = (0..dice.below(6))
+            .map(|nth| {
+                let text: String = messages[dice.below(messages.len())]["content"]
+                    .as_str()
+                    .unwrap_or("a note")
+                    .chars()
+                    .take(40 + dice.below(300))
+                    .collect();
+                let mut note = json!({"id": format!("note{nth}"), "text": format!("{text}."),
+                    "priority": (["high", "normal", "low"][dice.below(3)])});
+                if dice.below(3) == 0 {
+                    note["ttl"] = "unlimited".into();
+                }
+                note
+            })
+            .collect();
+        let models =
+            ["gpt-4o", "gpt-4o", "gpt-4o", "claude-sonnet-5", "gemini-2.5-pro", "mistral-large-latest"];
+        sessions.push(json!({
+            "id": format!("{at}"),
+            "model": (models[dice.below(models.len())]),
+            "limits": {"context_len": MOST, "max_completion": 0, "safety_buffer": 0,
+                "prompt_budget": 1 + dice.below(MOST as usize - 1)},
+            "pinned": notes, "messages": kept, "rag": passages,
+        }));
+    }
+    sessions
+}
+
+/// What is in at each budget from 1 on: ids, documents marked as such.
+fn by_force(manager: &ContextWindowManager, session: &Session) -> Vec<BTreeSet<(bool, String)>> {
+    let plan = |budget: u64| {
+        let mut limits = session.limits;
+        limits.prompt_budget = Some(budget);
+        let plan = manager.build_plan(&session.request().limits(limits)).unwrap();
+        plan.included.iter().map(|row| (row.source == Source::Rag, row.id.to_string())).collect()
+    };
+    (1..=MOST).map(plan).collect()
+}
+
+/// The intervals from a budget up, as the tool's JSON has them, and how many more there are.
+fn intervals(all: &[BTreeSet<(bool, String)>], item: &(bool, String), budget: u64) -> (Vec<Interval>, u64) {
+    let mut found: Vec<Interval> = Vec::new();
+    for at in budget..=MOST {
+        if !all[at as usize - 1].contains(item) {
+            continue;
+        }
+        match found.last_mut() {
+            Some(last) if last.to == Some(at - 1) => last.to = Some(at),
+            _ => found.push(Interval { from: at, to: Some(at) }),
+        }
+    }
+    if let Some(last) = found.last_mut().filter(|last| last.to == Some(MOST)) {
+        last.to = None;
+    }
+    let more = found.len().saturating_sub(16) as u64;
+    found.truncate(16);
+    (found, more)
+}
+
+/// How many answers of a session were compared, or the first that is wrong.
+fn check(value: &Value, number: usize) -> Result<u64, String> {
+    let text = value.to_string();
+    let session = Session::from_json(&text).map_err(|error| error.to_string())?;
+    let model = Model::named(session.model.as_deref().unwrap()).unwrap();
+    let manager = ContextWindowManager::configured(model, Default::default()).unwrap();
+    let budget = session.limits.prompt_budget.unwrap();
+    let forced = by_force(&manager, &session);
+    let answers = manager.explain_all(&session.request()).map_err(|error| error.to_string())?;
+    let path = std::env::temp_dir().join(format!("context-window-{}-{number}.json", std::process::id()));
+    std::fs::write(&path, &text).unwrap();
+    let mut tool = Command::new(assert_cmd::cargo::cargo_bin("plan-inspect"));
+    tool.env_remove("CONTEXT_WINDOW_CONFIG")
+        .args(["explain".as_ref(), path.as_os_str()])
+        .args(["--format", "json"]);
+    let output = tool.output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+    let said = said["explanations"].as_array().unwrap();
+    if said.len() != answers.len() {
+        return Err(format!("{} answers of the tool, {} of the library", said.len(), answers.len()));
+    }
+    let mut compared = 0;
+    for (answer, said) in answers.iter().zip(said) {
+        if *said != serde_json::to_value(answer).unwrap() {
+            return Err(format!("the tool says {said}, the library {answer:?}"));
+        }
+        let item = (answer.document, answer.id.to_string());
+        // Of two documents of one id the one that competes is meant; the other one repeats it.
+        let repeats = said["reason_code"]["code"] == "duplicate" || item.1.starts_with("synth:");
+        if repeats && !answer.included {
+            continue;
+        }
+        compared += 1;
+        let expected = intervals(&forced, &item, budget);
+        if (&answer.intervals, answer.more) != (&expected.0, expected.1) {
+            return Err(format!(
+                "{} of {text}: {:?} and {}, planned {expected:?}",
+                answer.id, answer.intervals, answer.more
+            ));
+        }
+        let leaves = (1..budget).rev().find(|at| !forced[*at as usize - 1].contains(&item));
+        if answer.included && answer.leaves_at != leaves {
+            return Err(format!(
+                "{} of {text}: leaves at {:?}, planned {leaves:?}",
+                answer.id, answer.leaves_at
+            ));
+        }
+    }
+    Ok(compared)
+}
+
+#[test]
+fn every_interval_of_real_sessions_is_what_planning_shows() {
+    let sessions = sessions();
+    let next = Mutex::new(sessions.iter().enumerate());
+    let wrong = Mutex::new(Vec::new());
+    let compared = Mutex::new(0);
+    let work = || {
+        loop {
+            let Some((number, session)) = next.lock().unwrap().next() else { return };
+            match check(session, number) {
+                Ok(answers) => *compared.lock().unwrap() += answers,
+                Err(why) => wrong.lock().unwrap().push(why),
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
+    let (wrong, compared) = (wrong.into_inner().unwrap(), compared.into_inner().unwrap());
+    eprintln!(
+        "{} real sessions at {MOST} budgets each: {compared} answers compared, {} wrong",
+        sessions.len(),
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong[0]);
+    assert!(sessions.is_empty() || compared > 2_000, "{compared}");
+}

@@ -1,0 +1,484 @@
+//! Laws as properties over generated sessions, broken ones too. `FULL=1` runs many more cases.
+
+use crate::support::{
+    generate::{self, Session},
+    laws::{self, Case},
+};
+use context_window::{
+    Certainty, ContextPlan, ContextWindowManager, Conversation, Entry, Fill, IncludedReason, Message, Model,
+    PlanRequest, Remedy, Role, Section, Source, TokenCounter, Ttl, TtlPolicy,
+};
+use proptest::{prelude::*, test_runner::TestRunner};
+use std::cell::Cell;
+
+fn check(session: &Session, manager: &ContextWindowManager) -> Result<ContextPlan, TestCaseError> {
+    let log = session.log();
+    let request = session.request(&log);
+    let plan = manager.build_plan(&request).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let case = Case {
+        manager,
+        request: &request,
+        messages: log.messages(),
+        rag: session.rag_ids(),
+        config: &session.config,
+        plan: &plan,
+    };
+    laws::hold(&case).map_err(TestCaseError::fail)?;
+    Ok(plan)
+}
+
+/// Everything that can be seen of a log: what was said, what happened, and what is made of it.
+fn seen(log: &Conversation) -> String {
+    let entries = log.entries().map(|entry| match entry {
+        Entry::Message(message) => format!("{message:?}"),
+        Entry::Event(event) => serde_json::to_string(event).unwrap(),
+        other => panic!("{other:?}"),
+    });
+    let mut all: Vec<String> = entries.collect();
+    all.extend(log.display().map(|row| format!("{row:?}")));
+    all.extend(log.active().map(|part| format!("{part:?}")));
+    all.push(format!("{:?} {:?} {:?}", log.anchor(), log.level(), log.billed()));
+    all.join("\n")
+}
+
+/// The ids of what is in.
+fn ids(plan: &ContextPlan, section: Section) -> Vec<String> {
+    plan.included.iter().filter(|row| row.section == section).map(|row| row.id.to_string()).collect()
+}
+
+proptest! {
+    #![proptest_config(generate::cases(3_000, 40_000))]
+
+    #[test]
+    fn every_law_holds_for_every_plan(session in generate::session()) {
+        check(&session, &session.manager())?;
+    }
+
+    #[test]
+    fn every_law_holds_with_estimates_too(session in generate::session(), rough in prop::bool::ANY) {
+        let counter = if rough { TokenCounter::chars_per_4() } else { TokenCounter::chars_per_3_5() };
+        let manager = ContextWindowManager::new(Model::custom("test"), counter, session.config.clone()).unwrap();
+        let plan = check(&session, &manager)?;
+        prop_assert_eq!(plan.total.certainty == Certainty::Estimate, !plan.included.is_empty());
+    }
+
+    /// S8, O3: the order in which documents come in says nothing.
+    #[test]
+    fn shuffled_documents_change_nothing(session in generate::session(), seed in 0usize..720) {
+        let (log, manager) = (session.log(), session.manager());
+        let request = session.request(&log);
+        let mut documents = session.documents();
+        let mut seed = seed;
+        for at in (1..documents.len()).rev() {
+            documents.swap(at, seed % (at + 1));
+            seed /= at + 1;
+        }
+        let one = manager.build_plan(&request).unwrap();
+        let other = manager.build_plan(&request.clone().rag(documents)).unwrap();
+        prop_assert_eq!(laws::all_bytes(&one), laws::all_bytes(&other));
+    }
+
+    /// S8: with `fill = "prefix"` a larger RAG budget never loses an item (shares of RAG alone, so that the budget is
+    /// its budget; per-source limits pass items over, so they are off).
+    #[test]
+    fn prefix_fill_is_monotone(mut session in generate::session(), more in 0u64..300) {
+        session.config.rag.fill = Fill::Prefix;
+        session.config.rag.max_source_tokens = None;
+        session.lines.clear();
+        session.notes.clear();
+        let small = session.plan().unwrap();
+        session.budget += more;
+        let large = session.plan().unwrap();
+        let (small, large) = (ids(&small, Section::Rag), ids(&large, Section::Rag));
+        prop_assert_eq!(&large[..small.len()], &small[..]);
+    }
+
+    /// Planning reads and never writes (behaviour 25), and a clone ages on its own (behaviour 26). What messages remember
+    /// (their counts, their stubs) is not seen from outside, so later plans tell: of a planner that counts otherwise, and of
+    /// the same one, each beside the plan of a log that nobody planned before.
+    #[test]
+    fn planning_changes_nothing(session in generate::session()) {
+        let (log, manager) = (session.log(), session.manager());
+        let before = seen(&log);
+        let first = manager.build_plan(&session.request(&log)).unwrap();
+        prop_assert_eq!(&before, &seen(&log));
+        let mut clone = log.clone();
+        clone.complete_turn(&first);
+        prop_assert_ne!(&before, &seen(&clone));
+        prop_assert_eq!(&before, &seen(&log));
+        let other = ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), session.config.clone());
+        for planner in [&other.unwrap(), &manager] {
+            let again = planner.build_plan(&session.request(&log)).unwrap();
+            let fresh = planner.build_plan(&session.request(&session.log())).unwrap();
+            prop_assert_eq!(laws::all_bytes(&again), laws::all_bytes(&fresh));
+        }
+    }
+
+    /// T3: TTL falls by one, only for what the plan included, and never below nothing.
+    #[test]
+    fn ttl_falls_only_for_what_was_included(session in generate::session()) {
+        let mut log = session.log();
+        let manager = session.manager();
+        let before = manager.build_plan(&session.request(&log)).unwrap();
+        log.complete_turn(&before);
+        let after = manager.build_plan(&session.request(&log)).unwrap();
+        let old = |id: &str| before.included.iter().find(|row| row.id.as_str() == id).map(|row| row.ttl);
+        for row in after.included.iter().filter(|row| row.section != Section::Rag && row.source != Source::State) {
+            let was_in = old(row.id.as_str());
+            let expected = match was_in {
+                Some(Some(Ttl::Limited(n))) => Some(Ttl::turns(n.get() - 1)),
+                Some(ttl) => ttl,
+                None => continue,
+            };
+            prop_assert_eq!(row.ttl, expected, "{}", row.id);
+        }
+    }
+
+    /// T2: under `ask` an expired item stays exactly one more turn: what was asked about is gone the next one.
+    #[test]
+    fn what_was_asked_about_is_gone_the_next_turn(mut session in generate::session()) {
+        session.config.ttl.policy = TtlPolicy::Ask;
+        let mut log = session.log();
+        let manager = session.manager();
+        let plan = manager.build_plan(&session.request(&log)).unwrap();
+        let rag = session.rag_ids();
+        let asked: Vec<String> = plan.notices.iter().filter(|notice| notice.rule == "T2")
+            .flat_map(|notice| notice.ids.iter().map(ToString::to_string))
+            .filter(|id| !rag.contains(id))
+            .collect();
+        log.complete_turn(&plan);
+        let next = manager.build_plan(&session.request(&log)).unwrap();
+        for notice in next.notices.iter().filter(|notice| notice.rule == "T2") {
+            prop_assert!(!asked.contains(&notice.ids[0].to_string()), "asked twice about {}", notice.ids[0]);
+        }
+        for id in asked.iter().filter(|id| id.starts_with('n')) {
+            prop_assert!(!next.included.iter().any(|row| row.id.as_str() == id), "{} is still in", id);
+        }
+    }
+
+    /// S2: an undroppable pin is in, whatever the budget.
+    #[test]
+    fn unlimited_pins_are_in(session in generate::session()) {
+        let plan = session.plan().unwrap();
+        for (at, (.., ttl)) in session.notes.iter().enumerate() {
+            if *ttl == Some(Ttl::Unlimited) {
+                let id = format!("n{at}");
+                prop_assert!(plan.included.iter().any(|row| row.id.as_str() == id), "{}", id);
+            }
+        }
+    }
+
+    /// H: planning what was rendered again changes nothing, and a sound history is untouched.
+    #[test]
+    fn repair_is_idempotent(session in generate::session()) {
+        let plan = session.plan().unwrap();
+        // The prompt as a log of its own, with all the room it needs; state and documents are messages there.
+        let log = Conversation::from(plan.messages().iter().cloned());
+        let manager = ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+        let limits = context_window::RequestLimits::budget(1_000_000);
+        let again = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+        prop_assert_eq!(again.messages(), plan.messages());
+        prop_assert!(again.notices.iter().all(|notice| notice.rule == "B1"), "{:?}", again.notices);
+        prop_assert!(again.excluded.is_empty(), "{:?}", again.excluded);
+    }
+}
+
+/// H2, behaviour 17: made-up results depend on the call alone: they are the same a turn later.
+#[test]
+fn synthetic_results_are_stable() {
+    let compared = Cell::new(0);
+    let mut runner = TestRunner::new(generate::cases(3_000, 40_000));
+    let ran = runner.run(&generate::session(), |mut session| {
+        session.budget = 1_000_000;
+        let now = session.plan().unwrap();
+        let life = generate::Life { pin: None, ttl: None };
+        session.lines.push(generate::Line {
+            role: Role::User,
+            size: 5,
+            calls: Vec::new(),
+            answers: None,
+            life,
+        });
+        let later = session.plan().unwrap();
+        for row in now.included.iter().filter(|row| row.source == Source::Synthetic) {
+            if let Some(same) = later.included.iter().find(|other| other.id == row.id) {
+                prop_assert_eq!(row.hash(), same.hash());
+                compared.set(compared.get() + 1);
+            }
+        }
+        Ok(())
+    });
+    ran.unwrap_or_else(|error| panic!("{error}"));
+    // Without one in three cases there was nothing to be stable.
+    assert!(compared.get() >= 1_000, "{} made-up results were compared", compared.get());
+}
+
+#[test]
+fn ties_fall_to_the_id() {
+    let log = Conversation::from([Message::user("q")]);
+    let items = [(0.5, "b"), (0.5, "a"), (-0.0, "d"), (0.0, "c")];
+    let items = items.map(|(score, id)| (score, id.to_owned(), format!("text of {id}")));
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).rag(items)).unwrap();
+    assert_eq!(ids(&plan, Section::Rag), ["a", "b", "c", "d"]);
+}
+
+/// Not a law: with backfill a larger budget may lose a document (sizes 6, 3, 2 by rank: 5 takes 3 + 2, 6 takes 6).
+#[test]
+fn backfill_is_not_monotone_and_says_so() {
+    let log = Conversation::new();
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let fence = "<document id=\"a\">\n\n</document>\n".len() as u64;
+    let sizes = [(3.0, "a", fence as usize + 51), (2.0, "b", 30), (1.0, "c", 20)];
+    let items = || sizes.map(|(score, id, size)| (score, id.to_owned(), id.repeat(size)));
+    let at = |room: u64| {
+        let empty = 3 + (7 + 12 + 12);
+        let limits = context_window::RequestLimits::budget(empty + room);
+        ids(&manager.build_plan(&PlanRequest::new(&log).rag(items()).limits(limits)).unwrap(), Section::Rag)
+    };
+    assert_eq!(at(2 * fence + 50), ["b", "c"]);
+    assert_eq!(at(2 * fence + 51), ["a"]);
+}
+
+#[test]
+fn behaviour_6_and_7_the_live_question_is_in_even_when_it_alone_is_over_the_budget() {
+    let log = Conversation::from([
+        Message::user("old"),
+        Message::assistant("answer"),
+        Message::user("x".repeat(500)),
+    ]);
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let limits = context_window::RequestLimits::budget(100);
+    let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+    assert_eq!(
+        plan.included.iter().map(|row| (row.id.as_str(), row.reason)).collect::<Vec<_>>(),
+        [("m2", IncludedReason::Required)]
+    );
+    assert_eq!(plan.overflow.unwrap().tokens, 3 + 7 + 500 - 100);
+}
+
+/// Found by a full run: a pin that follows the live question ends the merge of state into it, and a pin after it in the
+/// order spent that saving all the same.
+#[test]
+fn what_merging_saves_is_spent_once_at_any_budget() {
+    let life = |pin| generate::Life { pin, ttl: None };
+    let line =
+        |role, size, pin| generate::Line { role, size, calls: Vec::new(), answers: None, life: life(pin) };
+    let document = |id, size, score| generate::Document { id, size, score, origin: Some("o1"), ttl: None };
+    let high = context_window::Priority::High;
+    let mut config = context_window::Config::default();
+    config.sections = context_window::Sections::shares(0, 0, 1000);
+    let mut session = Session {
+        system: None,
+        focus: None,
+        states: vec![14],
+        notes: vec![(14, high, None)],
+        lines: vec![line(Role::User, 31, None), line(Role::Assistant, 7, Some(high))],
+        rag: vec![document("d1", 57, 1), document("d2", 1, 0)],
+        budget: 0,
+        config,
+        before: None,
+    };
+    for budget in 1..500 {
+        session.budget = budget;
+        check(&session, &session.manager()).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(generate::cases(3_000, 40_000))]
+
+    /// S6: every change that an overflow names makes it fit, and the budget it asks for is exact to one token.
+    #[test]
+    fn what_an_overflow_proposes_helps(
+        mut session in generate::session(), tight in 1u64..200, margin in prop_oneof![Just(1_000u32), 500u32..=2_000],
+    ) {
+        session.budget = tight;
+        session.config.tokens.margin = margin;
+        let plan = session.plan().unwrap();
+        let Some(overflow) = &plan.overflow else { return Ok(()) };
+        prop_assert_eq!(overflow.tokens, plan.total.n - tight);
+        if margin == 1_000 && session.config.conversation.tool_results != context_window::ToolResults::Clip {
+            // The conflicting set is too much, no smaller one is, and without any one of its members it fits.
+            let sizes: Vec<u64> = plan.included.iter().map(|row| row.tokens.n).collect();
+            let beside = plan.total.n - sizes.iter().sum::<u64>().min(plan.total.n);
+            if plan.overhead.iter().all(|line| line.tokens > 0) {
+                let of = |id: &context_window::ItemId| plan.included.iter().find(|row| row.id == *id).unwrap().tokens.n;
+                let conflict: Vec<u64> = overflow.conflict.iter().map(of).collect();
+                let together = beside + conflict.iter().sum::<u64>();
+                prop_assert!(together > tight);
+                prop_assert!(conflict.iter().all(|one| together - one <= tight), "{:?}", overflow.conflict);
+                if sizes.len() < 12 {
+                    let too_much = |set: &u32| {
+                        let of_set = (0..sizes.len()).filter(|at| set >> at & 1 == 1);
+                        beside + of_set.map(|at| sizes[at]).sum::<u64>() > tight
+                    };
+                    let smallest = (0..1u32 << sizes.len()).filter(too_much).map(u32::count_ones).min();
+                    prop_assert_eq!(smallest, Some(conflict.len() as u32));
+                }
+            }
+        }
+        // Planning again confirms each of them, and says what then is in.
+        let confirmed = session.manager().remedies(&session.request(&session.log())).unwrap();
+        prop_assert_eq!(confirmed.iter().map(|(remedy, _)| remedy).collect::<Vec<_>>(), overflow.remedies.iter().collect::<Vec<_>>());
+        prop_assert!(confirmed.iter().all(|(_, plan)| plan.overflow.is_none()));
+        for remedy in &overflow.remedies {
+            let mut log = session.log();
+            let mut other = session.clone();
+            match remedy {
+                Remedy::RaiseBudget { to } => {
+                    other.budget = *to - 1;
+                    prop_assert!(other.plan().unwrap().overflow.is_some(), "{} is more than it takes", to);
+                    other.budget = *to;
+                }
+                Remedy::Unpin { id } => prop_assert!(log.unpin(id)),
+                Remedy::Shorten { id, by } => {
+                    let by = *by as usize;
+                    let number = |prefix: &str| id.as_str().strip_prefix(prefix).and_then(|at| at.parse::<usize>().ok());
+                    if let Some(at) = number("m") {
+                        other.lines[at].size -= by;
+                    } else if let Some(at) = number("n") {
+                        other.notes[at].0 -= by;
+                    } else if let Some(at) = number("st") {
+                        other.states[at] -= by;
+                    } else if id.as_str() == "focus" {
+                        *other.focus.as_mut().unwrap() -= by;
+                    } else {
+                        *other.system.as_mut().unwrap() -= by;
+                    }
+                    log = other.log();
+                }
+                other => prop_assert!(false, "{:?} in a request that sets its budget", other),
+            }
+            let again = other.manager().build_plan(&other.request(&log)).unwrap();
+            prop_assert!(again.overflow.is_none(), "{:?} does not help: {:?}", remedy, again.overflow);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(generate::cases(3_000, 40_000))]
+
+    /// S5: planned again and again from what it left behind, a prompt of an unchanged conversation settles: a window that
+    /// grew into what was left over is cut to its low mark, a pin takes another one's room, and then nothing moves.
+    #[test]
+    fn a_plan_from_its_own_anchor_settles(session in generate::session()) {
+        settles(&session)?;
+    }
+}
+
+fn settles(session: &Session) -> Result<(), TestCaseError> {
+    let log = session.log();
+    let manager = session.manager();
+    let next = |plan: &context_window::ContextPlan| {
+        manager.build_plan(&session.request(&log).previous(plan.anchor())).unwrap()
+    };
+    let settled = (0..4).fold(session.plan().unwrap(), |plan, _| next(&plan));
+    let again = next(&settled);
+    prop_assert_eq!(&again.included, &settled.included);
+    prop_assert_eq!(again.anchor(), settled.anchor());
+    Ok(())
+}
+
+/// Found by a full run: a window that is in by a pin alone left no start, so that every second plan found it anew and let
+/// the conversation pay for the pin.
+#[test]
+fn a_window_in_by_its_pins_alone_settles() {
+    let life = |pin, ttl| generate::Life { pin, ttl };
+    let line = |role, size, calls: &[&'static str], life| generate::Line {
+        role,
+        size,
+        calls: calls.to_vec(),
+        answers: None,
+        life,
+    };
+    let mut config = context_window::Config::default();
+    config.sections = context_window::Sections::shares(0, 471, 529);
+    config.conversation.low_mark = 1;
+    config.ttl.policy = context_window::TtlPolicy::Ask;
+    let mut session = Session {
+        system: Some(1),
+        focus: Some(45),
+        states: vec![24],
+        notes: Vec::new(),
+        lines: vec![
+            line(Role::User, 5, &[], life(None, None)),
+            line(Role::Assistant, 12, &["x"], life(None, None)),
+            line(
+                Role::Assistant,
+                2,
+                &[],
+                life(Some(context_window::Priority::High), Some(context_window::Ttl::NoneRemaining)),
+            ),
+        ],
+        rag: Vec::new(),
+        budget: 0,
+        config,
+        before: None,
+    };
+    for budget in 100..400 {
+        session.budget = budget;
+        settles(&session).unwrap();
+    }
+}
+
+#[test]
+fn a_lower_completion_helps_where_it_is_proposed() {
+    let log = Conversation::from([Message::user("x".repeat(300))]);
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let limits = |completion| {
+        context_window::RequestLimits::new().context_len(400).max_completion(completion).safety_buffer(0)
+    };
+    let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits(200))).unwrap();
+    let overflow = plan.overflow.unwrap();
+    assert_eq!(overflow.tokens, 110);
+    let Some(Remedy::LowerCompletion { to }) = overflow.remedies.get(1) else {
+        panic!("{:?}", overflow.remedies)
+    };
+    let fits = |completion| {
+        manager.build_plan(&PlanRequest::new(&log).limits(limits(completion))).unwrap().overflow.is_none()
+    };
+    assert!(fits(*to) && !fits(*to + 1));
+}
+
+/// A target without framing: nothing but the texts is priced, and priming, roles and merges cost and save nothing.
+#[test]
+fn plain_framing_prices_texts_alone() {
+    let mut model = Model::custom("plain");
+    model.framing = context_window::Framing::Plain;
+    let manager = ContextWindowManager::new(model, generate::bytes(), Default::default()).unwrap();
+    let log = Conversation::from([
+        Message::system("abc"),
+        Message::user("0123456789").name("ida"),
+        Message::assistant("").calls([context_window::ToolCall::new("c", "fn", "{}")]),
+        Message::tool("c", "four"),
+        Message::user("?"),
+    ]);
+    let plan = manager.build_plan(&PlanRequest::new(&log).state("clock", "noon")).unwrap();
+    let state = "<state id=\"clock\">\nnoon\n</state>".len() as u64;
+    assert_eq!(plan.total.n, 3 + (10 + 3) + (2 + 2) + 4 + 1 + state);
+    assert!(plan.overhead.is_empty(), "{:?}", plan.overhead);
+}
+
+proptest! {
+    #![proptest_config(generate::cases(500, 20_000))]
+
+    /// N4: what is said of what was not counted is never less than counting it says.
+    #[test]
+    fn a_bound_is_never_less_than_the_count(session in generate::session()) {
+        let log = session.log();
+        let counter = context_window::TokenCounter::bytes();
+        let manager = ContextWindowManager::new(Model::custom("test"), counter, session.config.clone()).unwrap();
+        let plan = manager.build_plan(&session.request(&log)).unwrap();
+        let counted = manager.build_plan(&session.request(&log).count_excluded()).unwrap();
+        for (bound, exact) in plan.excluded.iter().zip(&counted.excluded) {
+            prop_assert_eq!((&bound.id, bound.count), (&exact.id, exact.count));
+            let is_bound = bound.tokens.certainty == Certainty::UpperBound;
+            prop_assert!(!is_bound || bound.tokens.n >= exact.tokens.n, "{bound:?} {exact:?}");
+        }
+    }
+}

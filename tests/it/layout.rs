@@ -1,0 +1,279 @@
+//! The house itself: rooms that depend one way, files of one noun.
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
+
+/// What is outside of tests: everything before `#[cfg(test)]` or `#[cfg(all(test`.
+fn code(text: &str) -> &str {
+    let end = text.find("#[cfg(test)]").or_else(|| text.find("#[cfg(all(test")).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// Every module of a crate: its path, and its code.
+struct House {
+    modules: BTreeMap<Vec<String>, String>,
+}
+
+impl House {
+    /// The modules below a folder whose first file has this name; `without` is a folder that belongs to another crate.
+    fn read(root: &Path, first: &str, without: Option<&str>) -> Self {
+        let mut modules = BTreeMap::new();
+        for file in files(root) {
+            let inside = file.strip_prefix(root).unwrap();
+            let mut path: Vec<String> =
+                inside.iter().map(|part| part.to_string_lossy().trim_end_matches(".rs").to_owned()).collect();
+            if path.first().is_some_and(|name| Some(name.as_str()) == without)
+                || path.contains(&"tests".to_owned())
+            {
+                continue;
+            }
+            if path.last().is_some_and(|name| name == "mod" || (path.len() == 1 && name == first)) {
+                path.pop();
+            }
+            modules.insert(path, code(&std::fs::read_to_string(&file).unwrap()).to_owned());
+        }
+        Self { modules }
+    }
+
+    /// The children of a module in the order of their `mod` lines, which is the order of the layers.
+    fn children(&self, path: &[String]) -> Vec<String> {
+        let lines = self.modules[path].lines();
+        let names = lines.filter_map(|line| {
+            let line = line.trim_start_matches("pub(crate) ").trim_start_matches("pub ");
+            line.strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned)
+        });
+        names.collect()
+    }
+
+    /// The module that a path from the root ends in, through re-exports of its parents.
+    fn resolve(&self, path: &[String]) -> Vec<String> {
+        let mut at = Vec::new();
+        for name in path {
+            let mut next = at.clone();
+            next.push(name.clone());
+            if self.modules.contains_key(&next) {
+                at = next;
+                continue;
+            }
+            let Some(code) = self.modules.get(&at) else { break };
+            // A name of the module itself, unless it takes it from one of its children.
+            let from = uses(code).into_iter().find(|used| used.len() > 1 && used.last() == Some(name));
+            if let Some(child) = from.and_then(|used| used.first().cloned()) {
+                next = at.clone();
+                next.push(child);
+                if self.modules.contains_key(&next) {
+                    at = next;
+                }
+            }
+            break;
+        }
+        at
+    }
+
+    /// The modules that a module uses, outside of tests.
+    fn used_by(&self, path: &[String]) -> BTreeSet<Vec<String>> {
+        let mut found = BTreeSet::new();
+        for used in paths(&self.modules[path]) {
+            let absolute = match used[0].as_str() {
+                "crate" => used[1..].to_vec(),
+                "super" => {
+                    let ups = used.iter().take_while(|part| *part == "super").count();
+                    if ups > path.len() {
+                        continue;
+                    }
+                    path[..path.len() - ups].iter().chain(&used[ups..]).cloned().collect()
+                }
+                _ => continue,
+            };
+            found.insert(self.resolve(&absolute));
+        }
+        found
+    }
+
+    /// Every use of a module by one that stands above it, as text; and how many uses were looked at.
+    fn backward(&self) -> (Vec<String>, usize) {
+        let (mut wrong, mut looked_at) = (Vec::new(), 0);
+        for path in self.modules.keys() {
+            for used in self.used_by(path) {
+                // The first part in which they differ: two children of one module.
+                let common = path.iter().zip(&used).take_while(|(a, b)| a == b).count();
+                let (Some(own), Some(other)) = (path.get(common), used.get(common)) else { continue };
+                looked_at += 1;
+                let order = self.children(&path[..common]);
+                let place = |name: &String| order.iter().position(|one| one == name);
+                if place(own) < place(other) {
+                    wrong.push(format!("{} uses {}", path.join("::"), used.join("::")));
+                }
+            }
+        }
+        (wrong, looked_at)
+    }
+}
+
+/// What `use` lines of a module name, each path in its parts.
+fn uses(code: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for line in code.split(';') {
+        let Some(at) = line.rfind("use ") else { continue };
+        if line[..at].rsplit('\n').next().is_some_and(|before| before.contains("//")) {
+            continue;
+        }
+        tree(&line[at + 4..], &[], &mut found);
+    }
+    found
+}
+
+/// Paths that begin with `crate` or `super`, in `use` lines and elsewhere.
+fn paths(code: &str) -> Vec<Vec<String>> {
+    let lines: String = code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let mut found = Vec::new();
+    for root in ["crate::", "super::"] {
+        for (at, _) in lines.match_indices(root) {
+            let before = lines[..at].chars().next_back();
+            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+                continue;
+            }
+            tree(&lines[at..], &[], &mut found);
+        }
+    }
+    found
+}
+
+/// One `use` tree, or one path, in its parts.
+fn tree(text: &str, before: &[String], found: &mut Vec<Vec<String>>) {
+    let text = text.trim_start();
+    if let Some(inner) = text.strip_prefix('{') {
+        let (mut depth, mut start) = (0, 0);
+        for (at, c) in inner.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth > 0 => depth -= 1,
+                '}' | ',' if depth == 0 => {
+                    tree(&inner[start..at], before, found);
+                    start = at + 1;
+                    if c == '}' {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+        return;
+    }
+    let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    if name.is_empty() {
+        found.extend((!before.is_empty()).then(|| before.to_vec()));
+        return;
+    }
+    let mut path = before.to_vec();
+    if name != "self" || before.is_empty() {
+        path.push(name.clone());
+    }
+    match text[name.len()..].strip_prefix("::") {
+        Some(rest) => tree(rest, &path, found),
+        None => found.push(path),
+    }
+}
+
+#[test]
+fn no_module_uses_one_that_stands_below_it() {
+    let house = House::read(&source(), "lib", Some("bin"));
+    assert!(house.children(&[]).len() >= 14, "{:?}", house.children(&[]));
+    let (wrong, looked_at) = house.backward();
+    assert!(looked_at > 300, "only {looked_at} uses found");
+    let known = |wrong: &String| {
+        ["analysis::explain::", "planner::candidates::"].iter().any(|room| wrong.matches(room).count() == 2)
+    };
+    let wrong: Vec<String> = wrong.into_iter().filter(|wrong| !known(wrong)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn nor_does_any_of_the_tool() {
+    let house = House::read(&source().join("bin/plan-inspect"), "main", None);
+    let (wrong, looked_at) = house.backward();
+    assert!(looked_at > 50, "only {looked_at} uses found");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_reader_of_imports_reads_every_form() {
+    let house = |modules: &[(&str, &str)]| House {
+        modules: modules
+            .iter()
+            .map(|(path, code)| {
+                (
+                    path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect(),
+                    (*code).to_owned(),
+                )
+            })
+            .collect(),
+    };
+    let backward = |code: &str| {
+        let all = [
+            ("", "mod a;\npub mod b;\n"),
+            ("a", "pub(crate) mod x;\nmod y;\npub(crate) use y::{Late, More};\n"),
+            ("a::x", code),
+            ("a::y", ""),
+            ("b", ""),
+        ];
+        house(&all).backward().0
+    };
+    for code in [
+        "use crate::b::Thing;",
+        "use crate::{a::Own, b};",
+        "fn f() { crate::b::g() }",
+        "use super::super::b::Thing;",
+        "use super::y::Late;",
+        "use super::{Own, Late};",
+        "use super::More as Other;",
+        "use crate::a::{self, More};",
+    ] {
+        assert_eq!(backward(code).len(), 1, "{code}");
+    }
+    for code in ["use super::Own;", "// use crate::b::Thing;", "use crate::a::x::Own;", "use std::b;"] {
+        assert_eq!(backward(code).len(), 0, "{code}");
+    }
+}
+
+#[test]
+fn no_file_is_over_500_lines_of_code() {
+    for path in files(&source()) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines = code(&text)
+            .lines()
+            .filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"))
+            .count();
+        assert!(lines <= 500, "{}: {lines} lines of code", path.display());
+    }
+}
+
+/// A stranger reads `ls src` first.
+#[test]
+fn the_first_folder_is_short() {
+    let entries = std::fs::read_dir(source()).unwrap().count();
+    assert!(entries <= 19, "{entries} entries in src");
+}

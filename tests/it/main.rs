@@ -1,0 +1,64 @@
+//! Every test that sees the crate from outside, in one binary: it is linked once. A module a subject; a name before `::`
+//! runs one of them: `cargo test --all-features --test it laws::`.
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests"
+)]
+
+mod rules;
+mod support;
+
+mod breakpoints;
+#[cfg(feature = "openai")]
+mod calibration;
+#[cfg(all(feature = "inspect", feature = "openai"))]
+mod cli;
+mod compaction;
+#[cfg(feature = "openai")]
+mod config;
+#[cfg(all(feature = "openai", feature = "hf"))]
+mod counting;
+#[cfg(all(feature = "openai", feature = "hf", feature = "chat-template"))]
+mod counts_in_plans;
+#[cfg(feature = "openai")]
+mod data;
+mod diff;
+#[cfg(all(feature = "genai", feature = "openai"))]
+mod driver;
+#[cfg(feature = "openai")]
+mod endurance;
+mod explain;
+#[cfg(feature = "openai")]
+mod fixtures;
+#[cfg(all(feature = "inspect", feature = "openai"))]
+mod hostile;
+#[cfg(all(feature = "html", feature = "openai"))]
+mod html;
+mod injection;
+#[cfg(all(feature = "inspect", feature = "openai"))]
+mod intervals;
+mod journal;
+mod laws;
+mod layout;
+mod models;
+mod oracle;
+mod prefix;
+mod providers;
+#[cfg(feature = "openai")]
+mod real_compactions;
+#[cfg(feature = "openai")]
+mod replay;
+mod scale;
+#[cfg(feature = "openai")]
+mod schema;
+mod steady;
+#[cfg(feature = "inspect")]
+mod terminal;
+mod validators;
+#[cfg(all(feature = "widgets", feature = "openai"))]
+mod widgets;

@@ -1,0 +1,138 @@
+//! What a plan says of the last prompt: counted again from the two request bodies.
+
+use crate::support::generate;
+use context_window::{
+    ContextWindowManager, Conversation, Framing, Message, Model, PinnedItem, PlanRequest, Prefix,
+    PrefixCause, RagItem, RequestLimits, Tool, Ttl,
+};
+use proptest::prelude::*;
+
+fn manager(model: Model) -> ContextWindowManager {
+    ContextWindowManager::new(model, generate::bytes(), Default::default()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(generate::cases(1_000, 20_000))]
+
+    /// Texts of both prompts side by side: the items that are repeated are exactly the leading messages that are equal.
+    #[test]
+    fn what_is_repeated_is_what_both_bodies_begin_with(session in generate::session(), budget in 1u64..1_500) {
+        let log = session.log();
+        let mut model = Model::custom("test");
+        // Without merges every row is a text of its own.
+        model.framing = Framing::Plain;
+        let manager = ContextWindowManager::new(model, generate::bytes(), session.config.clone()).unwrap();
+        let before = manager.build_plan(&session.request(&log)).unwrap();
+        let now = manager.build_plan(&session.request(&log).limits(RequestLimits::budget(budget))).unwrap();
+        let prefix = now.prefix(&before.anchor()).unwrap();
+        let rows = |plan: &context_window::ContextPlan| -> Vec<(String, String, u64)> {
+            plan.included.iter().map(|row| (row.id.to_string(), row.hash(), row.tokens.n)).collect()
+        };
+        let (then, here) = (rows(&before), rows(&now));
+        let same = then.iter().zip(&here).take_while(|(a, b)| a.0 == b.0 && a.1 == b.1).count();
+        prop_assert_eq!(prefix.items, same as u64);
+        prop_assert_eq!(prefix.tokens, then[..same].iter().map(|row| row.2).sum::<u64>());
+        prop_assert_eq!(prefix.of, then.iter().map(|row| row.2).sum::<u64>());
+        prop_assert_eq!(prefix.cause.is_some(), same < then.len());
+        prop_assert_eq!(prefix.instead_of.as_ref().map(|id| id.to_string()), then.get(same).map(|row| row.0.clone()));
+        // Where every row is a message of its own, these are the messages that both prompts begin with.
+        if session.rag.is_empty() && session.states.is_empty() {
+            let common = before.messages().iter().zip(now.messages()).take_while(|(a, b)| a == b).count();
+            prop_assert!(before.messages().len() == then.len() && common >= same);
+            prop_assert!(common == same || then[same].1 == here[same].1, "an equal text of another item");
+        }
+        // What it remembers by itself is what it is told.
+        let again = manager.build_plan(&session.request(&log).previous(before.anchor())).unwrap();
+        prop_assert_eq!(again.repeated(), again.prefix(&before.anchor()));
+    }
+}
+
+fn base() -> Conversation {
+    let mut log = Conversation::from([
+        Message::system("Answer from the documents."),
+        Message::user("one").id("q1"),
+        Message::assistant("two").id("a1"),
+        Message::user("three").id("q2"),
+    ]);
+    log.pin(PinnedItem::new("note", "short answers"));
+    log
+}
+
+fn parted(before: &PlanRequest<'_>, now: &PlanRequest<'_>, model: Model) -> Prefix {
+    let first = manager(Model::custom("test")).build_plan(before).unwrap();
+    let again = manager(model).build_plan(now).unwrap();
+    again.prefix(&first.anchor()).unwrap()
+}
+
+#[test]
+fn every_cause_is_named() {
+    let log = base();
+    let plain = || Model::custom("test");
+    let cause = |before: &PlanRequest<'_>, now: &PlanRequest<'_>| parted(before, now, plain()).cause;
+    let request = || PlanRequest::new(&log);
+    assert_eq!(cause(&request(), &request()), None);
+    let other = Model::named("claude-sonnet-5").unwrap();
+    let prefix = parted(&request(), &request(), other);
+    assert_eq!((prefix.cause, prefix.tokens), (Some(PrefixCause::Target), 0));
+    assert_eq!(cause(&request().focus("boats"), &request().focus("tides")), Some(PrefixCause::Changed));
+    let tools = [Tool::new("f", "", "{}")];
+    assert_eq!(cause(&request(), &request().tools(&tools)), Some(PrefixCause::Inserted));
+    assert_eq!(cause(&request().tools(&tools), &request()), Some(PrefixCause::Removed));
+    let small = request().limits(RequestLimits::budget(60));
+    assert_eq!(cause(&request(), &small), Some(PrefixCause::Budget));
+    let mut expired = base();
+    expired.set_ttl("note", Ttl::NoneRemaining).unwrap();
+    assert_eq!(cause(&request(), &PlanRequest::new(&expired)), Some(PrefixCause::Expired));
+    let documents =
+        |id: &str| request().rag([RagItem::new(id, 1.0, "Boats pay."), RagItem::new("c", 0.5, "Tides.")]);
+    assert_eq!(cause(&documents("b"), &documents("a")), Some(PrefixCause::Removed));
+    let twice =
+        documents("b").rag([RagItem::new("a", 2.0, "Boats pay."), RagItem::new("b", 1.0, "Boats pay.")]);
+    assert_eq!(cause(&documents("b"), &twice), Some(PrefixCause::LeftOut));
+}
+
+/// What went from the request is not taken for a message that found no room, where the conversation remembers.
+#[test]
+fn a_note_that_is_unpinned_is_gone() {
+    let talk = |at: usize| {
+        if at.is_multiple_of(2) { Message::user("question") } else { Message::assistant("answer") }
+    };
+    let mut log: Conversation = (0..21).map(talk).collect::<Vec<Message>>().into();
+    log.pin(PinnedItem::new("note", "short answers"));
+    let manager = manager(Model::custom("test"));
+    let limits = RequestLimits::budget(150);
+    let before = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+    log.unpin("note");
+    let request = PlanRequest::new(&log).limits(limits).previous(before.anchor());
+    let again = manager.build_plan(&request).unwrap();
+    assert!(again.excluded.iter().any(|row| row.count > 2), "a run of messages is out");
+    assert_eq!(again.repeated().unwrap().cause, Some(PrefixCause::Removed));
+    // A window that moves is another matter.
+    log.pin(PinnedItem::new("note", "short answers"));
+    for at in 21..29 {
+        log.push(talk(at));
+    }
+    let later = manager.build_plan(&PlanRequest::new(&log).limits(limits).previous(before.anchor())).unwrap();
+    let prefix = later.repeated().unwrap();
+    assert_eq!((prefix.cause, prefix.items), (Some(PrefixCause::Budget), 1), "{prefix:?}");
+}
+
+/// A conversation remembers one prompt, the last.
+#[test]
+fn a_conversation_repeats_what_it_sent() {
+    let mut log = base();
+    let manager = manager(Model::custom("test"));
+    let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(first.repeated(), None);
+    log.push_reply(&first, Message::assistant("four"), None);
+    log.push(Message::user("five"));
+    let second = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    let prefix = second.repeated().unwrap();
+    assert_eq!((prefix.items, prefix.tokens, prefix.cause), (first.included.len() as u64, prefix.of, None));
+    log.push_reply(&second, Message::assistant("six"), None);
+    let prompts = log.entries().filter(|entry| match entry {
+        context_window::Entry::Event(context_window::Event::Sent { anchor, .. }) => anchor.prompt.is_some(),
+        _ => false,
+    });
+    assert_eq!(prompts.count(), 1);
+}

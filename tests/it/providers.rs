@@ -1,0 +1,232 @@
+//! Whatever the history, what is sent is what its target takes: generated histories and real ones, through every wire
+//! form, judged by validators that were written from the providers' rules and apart from the renderers. `FULL=1` runs
+//! 100,000 histories; `CONTEXT_WINDOW_BODIES=FOLDER` writes the bodies there, for `tests/sdk/check.py`.
+
+pub mod body;
+mod history;
+mod ledger;
+
+use crate::rules::{self, Form, Target};
+use crate::support::{data, generate};
+use body::{Goal, goals};
+use context_window::{
+    ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, PlanRequest, PlannedItem,
+    RequestLimits, Role, Section, Session, Source, TokenCounter,
+};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Prompt budgets: hardly the question, a part of the history, all of it.
+const BUDGETS: [u64; 3] = [60, 400, 1_000_000];
+
+fn managers() -> Vec<(Goal, ContextWindowManager)> {
+    let manager = |goal: &Goal| {
+        let counter = TokenCounter::chars_per_4();
+        ContextWindowManager::new(goal.model.clone(), counter, goal.config.clone()).unwrap()
+    };
+    let both = |goal| {
+        let manager = manager(&goal);
+        (goal, manager)
+    };
+    goals().into_iter().map(both).collect()
+}
+
+/// Everything that holds for one plan of one target.
+fn hold(goal: &Goal, manager: &ContextWindowManager, request: &PlanRequest<'_>) -> Result<(), String> {
+    let plan = manager.build_plan(request).map_err(|error| error.to_string())?;
+    // An empty request is an empty plan: there is nothing to send.
+    if plan.messages().is_empty() {
+        return Ok(());
+    }
+    let sent = goal.body(&plan);
+    let broken = rules::check(&goal.rules, &sent);
+    if !broken.is_empty() {
+        return Err(format!("{}\n{sent:#}", broken.join("\n")));
+    }
+    #[cfg(feature = "async-openai")]
+    body::is_what_async_openai_sends(goal, &plan)?;
+    never_over_without_saying_so(&plan)?;
+    what_nobody_wrote_is_named(&plan)?;
+    ledger::adds_up(goal, &plan, &sent, TokenCounter::chars_per_4())?;
+    body::write(goal, &sent);
+    valid_in_any_other_form(goal, &plan)?;
+    planned_again_it_is_the_same(goal, manager, &plan)
+}
+
+/// Rendered for another wire form than its own, a plan is what a server takes of which nothing but its form is known.
+fn valid_in_any_other_form(goal: &Goal, plan: &ContextPlan) -> Result<(), String> {
+    for form in [Form::OpenAiChat, Form::OpenAiResponses, Form::Anthropic, Form::Gemini] {
+        let by_a_server = goal.rules.form == Form::ChatTemplate && form == Form::OpenAiChat;
+        if goal.rules.form == form || by_a_server {
+            continue;
+        }
+        let sent = body::in_form(plan, form);
+        let broken = rules::check(&Target::new(form), &sent);
+        if !broken.is_empty() {
+            return Err(format!("as {form:?}: {}\n{sent:#}", broken.join("\n")));
+        }
+    }
+    Ok(())
+}
+
+fn never_over_without_saying_so(plan: &ContextPlan) -> Result<(), String> {
+    let excess = plan.total.n.saturating_sub(plan.prompt_budget);
+    let said = plan.overflow.as_ref().map_or(0, |overflow| overflow.tokens);
+    let droppable = plan
+        .included
+        .iter()
+        .any(|row| matches!(row.reason, IncludedReason::Recent | IncludedReason::Relevant));
+    if excess != said || excess > 0 && droppable {
+        return Err(format!("S6: over by {excess}, said {said}, droppable: {droppable}"));
+    }
+    Ok(())
+}
+
+/// H2, H5: a row of source synthetic stands in a notice.
+fn what_nobody_wrote_is_named(plan: &ContextPlan) -> Result<(), String> {
+    let named: BTreeSet<&str> =
+        plan.notices.iter().flat_map(|notice| &notice.ids).map(|id| id.as_str()).collect();
+    let unnamed =
+        plan.included.iter().find(|row| row.source == Source::Synthetic && !named.contains(row.id.as_str()));
+    unnamed.map_or(Ok(()), |row| Err(format!("{} is in no notice", row.id)))
+}
+
+/// What is sent, read back and planned with room enough, is sent again byte for byte, and nothing is repaired.
+fn planned_again_it_is_the_same(
+    goal: &Goal,
+    manager: &ContextWindowManager,
+    plan: &ContextPlan,
+) -> Result<(), String> {
+    if plan.messages().iter().all(|message| message.role().instructs()) {
+        return Ok(());
+    }
+    let sent = goal.unmarked(plan);
+    let session = Session::from_json(&sent.to_string()).map_err(|error| format!("{error}\n{sent:#}"))?;
+    let request = session.request().limits(RequestLimits::budget(10_000_000));
+    let again = manager.build_plan(&request).map_err(|error| error.to_string())?;
+    let body = goal.unmarked(&again);
+    // What stands after the question as the user's is the question when it is read back, and what the model thought
+    // before it belongs to an earlier turn then.
+    let asked = |row: &PlannedItem| row.reason == IncludedReason::Required && row.role == Some(Role::User);
+    let same_question = plan.included.iter().any(asked)
+        && !plan.included.iter().any(|row| [Source::State, Source::Synthetic].contains(&row.source))
+        && !later_instructions(plan)
+        && !left_something_out(plan);
+    let same = if same_question { body == sent } else { thoughtless(&body) == thoughtless(&sent) };
+    if !same {
+        return Err(format!("another prompt when planned again:\n{sent:#}\n{body:#}"));
+    }
+    let repaired =
+        again.notices.iter().find(|notice| ["H1", "H2", "H3", "H4", "H5", "H6"].contains(&notice.rule));
+    repaired.map_or(Ok(()), |notice| Err(format!("repaired when planned again: {notice:?}\n{sent:#}")))
+}
+
+/// Whether system messages stand in the conversation: some are the user's notes when they are read back.
+fn later_instructions(plan: &ContextPlan) -> bool {
+    let head = |row: &&PlannedItem| [Source::System, Source::Pinned].contains(&row.source);
+    plan.included.iter().skip_while(head).any(|row| row.source == Source::System)
+}
+
+/// Whether messages are out for want of room: then a loop that the model is still at may have lost its results, and what it
+/// thought there is an earlier thought when it is read back.
+fn left_something_out(plan: &ContextPlan) -> bool {
+    plan.excluded
+        .iter()
+        .any(|row| matches!(row.reason, ExcludedReason::Budget { .. }) && row.section != Section::Rag)
+}
+
+/// A body without what the model thought.
+fn thoughtless(body: &Value) -> Value {
+    let thought = |value: &Value| {
+        ["thinking", "redacted_thinking", "reasoning"].iter().any(|kind| value["type"] == *kind)
+    };
+    match body {
+        Value::Array(list) => list.iter().filter(|value| !thought(value)).map(thoughtless).collect(),
+        Value::Object(object) => {
+            let kept = object
+                .iter()
+                .filter(|(key, _)| !["reasoning_content", "thoughtSignature"].contains(&&***key));
+            kept.map(|(key, value)| (key.clone(), thoughtless(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+proptest! {
+    #![proptest_config(generate::cases(700, 100_000))]
+
+    #[test]
+    fn every_history_is_valid_for_every_target(history in history::history()) {
+        thread_local!(static MANAGERS: Vec<(Goal, ContextWindowManager)> = managers());
+        MANAGERS.with(|managers| {
+            let log = history.log();
+            for (goal, manager) in managers {
+                for budget in BUDGETS {
+                    let request = history.request(&log).limits(RequestLimits::budget(budget));
+                    hold(goal, manager, &request)
+                        .map_err(|why| TestCaseError::fail(format!("{} at {budget}: {why}", goal.name)))?;
+                }
+            }
+            Ok::<(), TestCaseError>(())
+        })?;
+    }
+}
+
+/// Real sessions, where the data is: each one (or one of eight, without `FULL=1`) for every target at every budget.
+#[test]
+fn every_real_session_is_valid_for_every_target() {
+    let managers = managers();
+    let every = if std::env::var_os("FULL").is_some_and(|full| full == "1") { 1 } else { 8 };
+    let (mut plans, mut wrong) = (0u32, Vec::new());
+    for file in data::files(&["conv_", "long_", "rag_"]) {
+        for (session, id) in file.sessions().zip(file.ids()).step_by(every) {
+            let session = session.unwrap();
+            for (goal, manager) in &managers {
+                for budget in [500, 8_000, 10_000_000] {
+                    let request = session.request().limits(RequestLimits::budget(budget));
+                    plans += 1;
+                    if let Err(why) = hold(goal, manager, &request) {
+                        wrong.push(format!("{id} for {} at {budget}: {why}", goal.name));
+                    }
+                }
+            }
+            assert!(wrong.len() < 5, "{}", wrong.join("\n\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    eprintln!("{plans} prompts of real sessions are valid");
+}
+
+/// H9: a session whose user has tools of their own (as tau2-bench logs them). The call and its result go together, as the
+/// user's text, with a notice; nothing of them is a call of the model's.
+#[test]
+fn calls_of_a_user_and_their_results_are_text_of_the_user() {
+    let text = r#"[
+        {"role": "assistant", "content": "Please run the speed test."},
+        {"role": "user", "content": "I run it.", "tool_calls": [{"id": "u1", "type": "function",
+            "function": {"name": "run_speed_test", "arguments": "{\"device\": \"phone</tool_call>\"}"}}]},
+        {"role": "tool", "tool_call_id": "u1", "content": "Poor: 2 Mbps."},
+        {"role": "assistant", "content": "I see.", "tool_calls": [{"id": "a1", "type": "function",
+            "function": {"name": "reset", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "a1", "content": "done"},
+        {"role": "user", "content": "And now?"}
+    ]"#;
+    let session = Session::from_json(text).unwrap();
+    for (goal, manager) in managers() {
+        for budget in 1..400 {
+            let request = session.request().limits(RequestLimits::budget(budget));
+            hold(&goal, &manager, &request).unwrap_or_else(|why| panic!("{} at {budget}: {why}", goal.name));
+            let plan = manager.build_plan(&request).unwrap();
+            let is_in = |id: &str| plan.included.iter().any(|row| row.id.as_str() == id);
+            assert_eq!(is_in("m1"), is_in("m2"), "{} at {budget}", goal.name);
+            let said = plan.notices.iter().find(|notice| notice.rule == "H9");
+            assert_eq!(said.is_some(), is_in("m1"), "{} at {budget}", goal.name);
+            assert!(said.is_none_or(|said| said.ids == ["m1".into(), "m2".into()]));
+            let sent = goal.body(&plan).to_string();
+            assert_eq!(sent.contains("Poor: 2 Mbps."), is_in("m2"), "{} at {budget}: {sent}", goal.name);
+            assert_eq!(sent.contains("<tool_call name="), is_in("m1"), "{} at {budget}: {sent}", goal.name);
+            assert_eq!(sent.matches("</tool_call>").count(), usize::from(is_in("m1")), "{sent}");
+        }
+    }
+}

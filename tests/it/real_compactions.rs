@@ -1,0 +1,115 @@
+//! Compactions that really happened, beside ours: when the trigger fires, what is archived and what is left. The table in
+//! `docs/compaction.md` is what this prints.
+
+use crate::support::data;
+use context_window::*;
+use serde_json::Value;
+
+fn lines() -> Vec<Value> {
+    let text = data::text("conv_claudecode.jsonl.gz").unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn read(messages: &[Value]) -> Vec<Message> {
+    let text = serde_json::json!({ "messages": messages }).to_string();
+    let session = SessionFile::new("session", text.into_bytes()).unwrap().session(None).unwrap();
+    session.log.messages().to_vec()
+}
+
+/// The session is replayed with what the provider reported, request by request.
+#[test]
+fn real_compactions_beside_ours() {
+    let limits = RequestLimits::new().context_len(200_000).max_completion(32_000);
+    let mut table = String::from(
+        "| session | really | before, after | due by ours | archived, kept | before, after |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    let lines = lines();
+    for line in &lines {
+        let meta = &line["meta"];
+        let Some(cut) = meta["compact_summary_at"][0].as_u64().map(|cut| cut as usize) else { continue };
+        let reports: Vec<(usize, Usage)> = meta["usage"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|usage| {
+                let number = |key: &str| usage[key].as_u64().unwrap_or(0);
+                let report = Usage::anthropic(
+                    number("prompt"),
+                    number("cache_write"),
+                    number("cache_read"),
+                    number("completion"),
+                );
+                (number("at") as usize, report)
+            })
+            .collect();
+        let counter = TokenCounter::o200k_base().as_estimate();
+        let model = Model::named("claude-opus-4-6").unwrap();
+        let manager = ContextWindowManager::new(model, counter, Config::default()).unwrap();
+        let messages = read(&line["messages"].as_array().unwrap()[..=cut]);
+        let summary = messages[cut].text().to_owned();
+        let mut log = Conversation::new();
+        let mut due = None;
+        for (at, message) in messages[..cut].iter().enumerate() {
+            let request = PlanRequest::new(&log).limits(limits);
+            match reports.iter().find(|(of, _)| *of == at) {
+                Some((_, usage)) => {
+                    let plan = manager.build_plan(&request).unwrap();
+                    log.push_reply(&plan, message.clone(), *usage);
+                }
+                None => drop(log.push(message.clone())),
+            }
+            let request = PlanRequest::new(&log).limits(limits);
+            if due.is_none()
+                && matches!(manager.compaction_state(request.clone()).unwrap(), CompactionState::Due(_))
+            {
+                due = Some((at, manager.usage(request).unwrap().pressure.n));
+            }
+        }
+        let request = PlanRequest::new(&log).limits(limits);
+        let (archived, sizes) = match manager.compaction_now(request).unwrap() {
+            Some(job) => {
+                // The summary that was really made stands in for the one that would be.
+                let record = manager.apply_compaction(&mut log, &job, &summary);
+                match record {
+                    Ok(record) => {
+                        let active = manager.stats(&log).unwrap().active;
+                        (
+                            format!("{}, {active}", record.messages_archived),
+                            format!(
+                                "{}, {}",
+                                report::grouped(record.tokens_before),
+                                report::grouped(record.tokens_after)
+                            ),
+                        )
+                    }
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Compaction);
+                        ("refused: not smaller".into(), "-".into())
+                    }
+                }
+            }
+            None => (format!("{:?}", manager.compaction_state(&log).unwrap()), String::new()),
+        };
+        let after = reports.iter().find(|(at, usage)| *at > cut && usage.context_size() > 0);
+        let after =
+            after.map_or("-".into(), |(_, usage)| report::grouped(usage.context_size() - usage.output));
+        let boundary = &meta["compact_boundary"][0];
+        let id = line["id"].as_str().unwrap();
+        table += &format!(
+            "| {} | {} at {cut} | {}, {after} | {} | {archived} | {sizes} |\n",
+            &id[..id.len().min(21)],
+            boundary["trigger"].as_str().unwrap(),
+            report::grouped(boundary["pre_tokens"].as_u64().unwrap()),
+            due.map_or("not due".into(), |(at, pressure)| format!(
+                "after {at}, at {}",
+                report::grouped(pressure)
+            )),
+        );
+    }
+    eprintln!("{table}");
+    let page = std::fs::read_to_string("docs/compaction.md").unwrap_or_default();
+    assert!(
+        lines.is_empty() || page.contains(&table),
+        "docs/compaction.md shows another table than\n{table}"
+    );
+}
