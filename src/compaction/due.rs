@@ -126,9 +126,9 @@ impl ContextWindowManager {
         if let Some(gate) = gate(request.log, &options, wish) {
             return Ok(CompactionState::Waiting(gate));
         }
-        let known = match self.frame(request) {
+        let known = match self.context(request) {
             Err(error) if error.kind() == ErrorKind::Budget => false,
-            frame => frame?.limits.capacity() > 0,
+            context => context?.limits.capacity() > 0,
         };
         if !known {
             return Ok(CompactionState::Waiting(Gate::UnknownLimit));

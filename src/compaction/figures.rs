@@ -52,8 +52,8 @@ impl ContextWindowManager {
     /// The figures of a request without documents and state, as if no prompt had been sent before it.
     pub(super) fn figures(&self, request: &PlanRequest<'_>) -> Result<Figures, Error> {
         let bare = super::bare(request);
-        let frame = self.frame(&bare)?;
-        let plan = self.plan_from(&bare, &frame, Steady::default())?;
+        let context = self.context(&bare)?;
+        let plan = self.plan_from(&bare, &context, Steady::default())?;
         let log = request.log;
         Ok(Figures {
             usage: plan.usage,

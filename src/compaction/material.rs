@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     message::Message,
     plan::anchor::Steady,
-    planner::{expiry::Fate, manager::ContextWindowManager, request::PlanRequest},
+    planner::{expiry::Eligibility, manager::ContextWindowManager, request::PlanRequest},
     provider::wording,
 };
 
@@ -44,7 +44,7 @@ impl Material {
         kept: Kept,
     ) -> Result<Self, Error> {
         let log = request.log;
-        let pool = manager.pool(request, Steady::default())?;
+        let candidates = manager.candidates(request, Steady::default())?;
         let leading = log.turns().leading();
         let from = kept.from.unwrap_or(leading);
         let first = kept.first.unwrap_or_else(|| log.turns().messages());
@@ -66,7 +66,7 @@ impl Material {
                     let message = wording::summary(&text, record.messages_archived, &record.state);
                     Piece { message: Message::user(message), is: Kind::Summary(text) }
                 }
-                Active::Message { id, message } => {
+                Active::Message { id, .. } => {
                     let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
                         continue;
                     };
@@ -76,14 +76,14 @@ impl Material {
                         continue;
                     }
                     let stays = archived || apart.contains(&position);
-                    let dead = match pool.unit_of(position).filter(|_| !stays) {
-                        Some(unit) => matches!(pool.fate(unit)?, Fate::Out(_)),
+                    let dead = match candidates.unit_of(position).filter(|_| !stays) {
+                        Some(unit) => matches!(candidates.eligibility(unit)?, Eligibility::Out(_)),
                         None => false,
                     };
                     if dead {
                         continue;
                     }
-                    let message = pool.as_text_of_the_user(position).unwrap_or_else(|| message.clone());
+                    let message = candidates.said(position).into_owned();
                     Piece { message, is: if stays { Kind::Stays } else { Kind::Archived } }
                 }
             };

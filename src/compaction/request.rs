@@ -261,7 +261,7 @@ impl CompactionRequest {
         // A budget of the request's own is for its prompts; what has to be read for a summary may be more.
         let limits = RequestLimits { prompt_budget: None, ..self.limits };
         let limits = limits.max_completion(answer.min(limits.max_completion.unwrap_or(u64::MAX)));
-        Ok(manager.frame(&PlanRequest::new(&log).limits(limits))?.prompt_budget)
+        Ok(manager.context(&PlanRequest::new(&log).limits(limits))?.prompt_budget)
     }
 
     /// The messages as they were sent, where that is asked for and fits; otherwise a transcript that does.
@@ -329,7 +329,7 @@ impl CompactionRequest {
     }
 }
 
-/// Tokens for the fence around a transcript and the frame of its message, at first.
+/// Tokens for the fence around a transcript and the context of its message, at first.
 const AROUND: u64 = 40;
 
 impl AsRef<Prompt> for CompactionRequest {

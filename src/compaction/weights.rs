@@ -1,11 +1,11 @@
 //! What every part of the active conversation costs, counted in full: what is kept and what is freed is reckoned with it.
 
 use crate::{
-    conversation::Conversation,
+    conversation::{Conversation, ExchangeIndex, TurnIndex},
     error::Error,
     plan::{BudgetSource, anchor::Steady},
     planner::{
-        candidates::{Results, Scale, Unit},
+        candidates::{CandidateId, Costs, Results},
         manager::ContextWindowManager,
         request::PlanRequest,
     },
@@ -70,34 +70,36 @@ impl Turn {
 
 impl<'a> Weights<'a> {
     pub(super) fn of(manager: &ContextWindowManager, request: &PlanRequest<'a>) -> Result<Self, Error> {
-        let frame = manager.frame(request)?;
+        let context = manager.context(request)?;
         let log = request.log;
-        let pool = manager.pool(request, Steady::default())?;
-        let scale = Scale::new(&pool, manager.meter(), Results::default());
-        let sum = |units: &[Unit]| -> Result<u64, Error> {
-            units.iter().try_fold(0u64, |sum, unit| Ok(sum.saturating_add(scale.whole(*unit)?)))
+        let candidates = manager.candidates(request, Steady::default())?;
+        let costs = Costs::new(&candidates, manager.meter(), Results::default());
+        let sum = |units: &[CandidateId]| -> Result<u64, Error> {
+            units.iter().try_fold(0u64, |sum, unit| Ok(sum.saturating_add(costs.whole(*unit)?)))
         };
-        let overhead: i64 = frame.overhead.iter().map(|line| line.tokens).sum();
-        let notes = (0..log.notes().len() as u32).map(Unit::Note);
-        let head: Vec<Unit> = pool.required_system.iter().copied().chain(notes).collect();
+        let overhead: i64 = context.overhead.iter().map(|line| line.tokens).sum();
+        let notes = (0..log.notes().len() as u32).map(CandidateId::Note);
+        let head: Vec<CandidateId> =
+            candidates.index().required_system.iter().copied().chain(notes).collect();
         let fixed = sum(&head)?.saturating_add_signed(overhead);
-        let summaries: Vec<Unit> = (0..log.view().summaries().count() as u32).map(Unit::Summary).collect();
+        let summaries: Vec<CandidateId> =
+            (0..log.view().summaries().count() as u32).map(CandidateId::Summary).collect();
         let mut weights = Self {
             log,
-            limits: frame.limits,
-            budget: frame.prompt_budget,
-            window: match frame.budget_source {
-                BudgetSource::Request => frame.limits.capacity().min(frame.prompt_budget),
-                _ => frame.limits.capacity(),
+            limits: context.limits,
+            budget: context.prompt_budget,
+            window: match context.budget_source {
+                BudgetSource::Request => context.limits.capacity().min(context.prompt_budget),
+                _ => context.limits.capacity(),
             },
             fixed,
             summaries: sum(&summaries)?,
             turns: Vec::new(),
             pinned: 0,
         };
-        for turn in 0..log.turns().count() {
-            let part = |unit: Unit| -> Result<Option<Part>, Error> {
-                let members = pool.members(unit);
+        for turn in TurnIndex::each(log.turns().all()) {
+            let part = |unit: CandidateId| -> Result<Option<Part>, Error> {
+                let members = candidates.members(unit);
                 let Some((at, last)) = members.iter().min().zip(members.iter().max()) else {
                     return Ok(None);
                 };
@@ -105,17 +107,17 @@ impl<'a> Weights<'a> {
                     at: *at,
                     last: *last,
                     messages: members.len() as u64,
-                    tokens: if log.turns().is_faulty(unit_exchange(unit)) { 0 } else { scale.whole(unit)? },
-                    open: unit_exchange(unit).is_some_and(|at| pool.open == Some(at)),
+                    tokens: if log.turns().is_faulty(unit_exchange(unit)) { 0 } else { costs.whole(unit)? },
+                    open: unit_exchange(unit).is_some_and(|at| candidates.open == Some(at)),
                 }))
             };
-            let head = match scale.head(turn) {
+            let head = match candidates.index().head(turn) {
                 Some(head) => part(head)?,
                 None => None,
             };
             let mut exchanges = Vec::new();
-            for at in scale.exchanges(turn) {
-                exchanges.extend(part(Unit::Exchange(at))?);
+            for at in ExchangeIndex::each(log.turns().exchanges(turn)) {
+                exchanges.extend(part(CandidateId::Exchange(at))?);
             }
             let archived = |part: &Part| log.view().archived(part.at).is_some();
             let mut turn = Turn { head, exchanges };
@@ -145,9 +147,9 @@ impl<'a> Weights<'a> {
     }
 }
 
-fn unit_exchange(unit: Unit) -> Option<u32> {
+fn unit_exchange(unit: CandidateId) -> Option<ExchangeIndex> {
     match unit {
-        Unit::Exchange(at) => Some(at),
+        CandidateId::Exchange(at) => Some(at),
         _ => None,
     }
 }

@@ -1,6 +1,8 @@
 //! Compactions in a log: what each archives, and the turns without it (rules C1, S3).
 
-use super::{TurnIndex, ArchivedBy, Compaction, CompactionKind, Conversation, Event, Place, Placed, Run, View};
+use super::{
+    ArchivedBy, Compaction, CompactionKind, Conversation, Event, Place, Placed, Run, TurnIndex, View,
+};
 use crate::{item::ItemId, message::Role};
 use std::{collections::BTreeSet, ops::Range};
 
@@ -62,7 +64,7 @@ impl Conversation {
         if self.view.is_whole() {
             return u64::from(self.turns.count());
         }
-        (0..self.turns.count()).filter(|turn| !archived(turn)).count() as u64
+        TurnIndex::each(self.turns.all()).filter(|turn| !archived(turn)).count() as u64
     }
 
     pub(crate) fn view(&self) -> &View {

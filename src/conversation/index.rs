@@ -7,6 +7,7 @@ macro_rules! index {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) struct $name(u32);
 
+        #[allow(dead_code, reason = "not every kind of number needs all of them")]
         impl $name {
             pub(crate) fn new(number: u32) -> Self {
                 Self(number)
@@ -18,6 +19,10 @@ macro_rules! index {
 
             pub(crate) fn to_usize(self) -> usize {
                 self.0 as usize
+            }
+
+            pub(crate) fn next(self) -> Self {
+                Self(self.0 + 1)
             }
 
             /// Every number of a range, in order.

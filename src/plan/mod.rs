@@ -162,11 +162,6 @@ pub struct PlannedItem {
 }
 
 impl PlannedItem {
-    /// Whether it is there because the target demands it (rule H5).
-    pub(crate) fn is_demanded(&self) -> bool {
-        self.kind.is_required_by_provider()
-    }
-
     /// A hash of what is sent for this item (blake3, 32 hexadecimal digits), computed when asked for.
     #[must_use]
     pub fn hash(&self) -> String {

@@ -9,9 +9,9 @@ use crate::{
 
 /// What becomes of an item.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum Eligibility {
     /// It competes for a place.
-    Lives,
+    Eligible,
     /// So it does, once more: if it is kept, the plan asks about these.
     Asks(Vec<ItemId>),
     /// It is out.
@@ -30,46 +30,48 @@ impl<'a> Expiry<'a> {
     }
 
     /// A pinned note.
-    pub(crate) fn note(&self, id: &ItemId) -> Fate {
+    pub(crate) fn note(&self, id: &ItemId) -> Eligibility {
         let lifetime = self.log.lifetime(id);
-        lifetime.map_or(Fate::Lives, |lifetime| self.fate([(id.clone(), lifetime)]))
+        lifetime.map_or(Eligibility::Eligible, |lifetime| self.eligibility([(id.clone(), lifetime)]))
     }
 
     /// A document, whose TTL is the caller's.
-    pub(crate) fn document(&self, id: &ItemId, ttl: Option<Ttl>) -> Fate {
-        ttl.map_or(Fate::Lives, |left| {
+    pub(crate) fn document(&self, id: &ItemId, ttl: Option<Ttl>) -> Eligibility {
+        ttl.map_or(Eligibility::Eligible, |left| {
             let asked = false;
-            self.fate([(id.clone(), Lifetime { left, asked })])
+            self.eligibility([(id.clone(), Lifetime { left, asked })])
         })
     }
 
     /// Messages that live and leave together: as long as the longest-lived member that carries a TTL, and a pinned
     /// member without one lives for ever.
-    pub(crate) fn messages(&self, members: &[u32]) -> Fate {
+    pub(crate) fn messages(&self, members: &[u32]) -> Eligibility {
         let mut votes = Vec::new();
         for position in members {
             match self.log.message_lifetime(*position) {
                 Some(lifetime) => votes.push((self.log.message_id(*position), lifetime)),
-                None if self.log.pins().contains_key(position) => return Fate::Lives,
+                None if self.log.pins().contains_key(position) => return Eligibility::Eligible,
                 None => {}
             }
         }
-        self.fate(votes)
+        self.eligibility(votes)
     }
 
-    fn fate(&self, votes: impl IntoIterator<Item = (ItemId, Lifetime)>) -> Fate {
+    fn eligibility(&self, votes: impl IntoIterator<Item = (ItemId, Lifetime)>) -> Eligibility {
         let votes: Vec<(ItemId, Lifetime)> = votes.into_iter().collect();
         let alive = |lifetime: &Lifetime| lifetime.left != Ttl::NoneRemaining;
         if votes.is_empty() || votes.iter().any(|(_, lifetime)| alive(lifetime)) {
-            return Fate::Lives;
+            return Eligibility::Eligible;
         }
         let unasked = votes.iter().filter(|(_, lifetime)| !lifetime.asked);
         let unasked: Vec<ItemId> = unasked.map(|(id, _)| id.clone()).collect();
         match self.policy {
-            TtlPolicy::Unlimited => Fate::Lives,
-            TtlPolicy::Automatic => Fate::Out(ExcludedReason::TtlExpired { asked: false }),
-            TtlPolicy::Ask if unasked.is_empty() => Fate::Out(ExcludedReason::TtlExpired { asked: true }),
-            TtlPolicy::Ask => Fate::Asks(unasked),
+            TtlPolicy::Unlimited => Eligibility::Eligible,
+            TtlPolicy::Automatic => Eligibility::Out(ExcludedReason::TtlExpired { asked: false }),
+            TtlPolicy::Ask if unasked.is_empty() => {
+                Eligibility::Out(ExcludedReason::TtlExpired { asked: true })
+            }
+            TtlPolicy::Ask => Eligibility::Asks(unasked),
         }
     }
 }

@@ -8,7 +8,9 @@ use crate::{
         ContextPlan, LedgerLine,
         anchor::{Anchor, Steady, Target},
     },
-    planner::{assemble::Frame, budget, candidates::Pool, request::PlanRequest, solve::Planning, telemetry},
+    planner::{
+        assemble::PlanContext, budget, candidates::Candidates, request::PlanRequest, solve::Solver, telemetry,
+    },
     provider::{conform::Standing, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
     usage::{Lesson, Margin},
@@ -103,23 +105,23 @@ impl ContextWindowManager {
 
     /// The same, for one who asks what would be: nothing is told to telemetry.
     pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
-        let frame = self.frame(request)?; // B1-B3
-        let steady = self.steady(request, &frame); // S5: what of the last prompt still holds
-        self.plan_from(request, &frame, steady)
+        let context = self.context(request)?; // B1-B3
+        let steady = self.steady(request, &context); // S5: what of the last prompt still holds
+        self.plan_from(request, &context, steady)
     }
 
     /// The plan of a request, going on from what holds of the last prompt.
     pub(crate) fn plan_from(
         &self,
         request: &PlanRequest<'_>,
-        frame: &Frame<'_>,
+        context: &PlanContext<'_>,
         steady: Steady<'_>,
     ) -> Result<ContextPlan, Error> {
-        let pool = self.pool(request, steady)?;
-        let attempt = self.planning(&pool).plan(frame)?;
-        if attempt.decided.chosen.gave_up_the_set {
-            let pool = self.pool(request, Steady { rag: &[], ..steady })?; // S5, S8: documents anew
-            return Ok(self.planning(&pool).plan(frame)?.plan);
+        let candidates = self.candidates(request, steady)?;
+        let attempt = self.solver(&candidates).plan(context)?;
+        if attempt.solution.chosen.gave_up_the_set {
+            let candidates = self.candidates(request, Steady { rag: &[], ..steady })?; // S5, S8: documents anew
+            return Ok(self.solver(&candidates).plan(context)?.plan);
         }
         Ok(attempt.plan)
     }
@@ -163,25 +165,25 @@ impl ContextWindowManager {
     }
 
     /// The candidates of a request (S1, S2, S8, S9, T1, T2, O5).
-    pub(crate) fn pool<'r>(
+    pub(crate) fn candidates<'r>(
         &'r self,
         request: &'r PlanRequest<'r>,
         steady: Steady<'_>,
-    ) -> Result<Pool<'r>, Error> {
-        Pool::gather(request, &self.config, &self.meter, steady)
+    ) -> Result<Candidates<'r>, Error> {
+        Candidates::gather(request, &self.config, &self.meter, steady)
     }
 
-    pub(crate) fn planning<'p>(&'p self, pool: &'p Pool<'p>) -> Planning<'p> {
-        Planning::new(pool, &self.meter, &self.config)
+    pub(crate) fn solver<'p>(&'p self, candidates: &'p Candidates<'p>) -> Solver<'p> {
+        Solver::new(candidates, &self.meter, &self.config)
     }
 
     /// What is known before anything is chosen: limits, budget, and what is sent in any case.
-    pub(crate) fn frame(&self, request: &PlanRequest<'_>) -> Result<Frame<'_>, Error> {
+    pub(crate) fn context(&self, request: &PlanRequest<'_>) -> Result<PlanContext<'_>, Error> {
         let asked = request.limits;
         let (limits, limits_source) = self.model.limits(asked, &self.config);
         let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
         let lesson = self.lesson(request, limits.context_len); // N6
-        Ok(Frame {
+        Ok(PlanContext {
             model: &self.model,
             config: self.config_name.clone(),
             limits,
@@ -211,11 +213,12 @@ impl ContextWindowManager {
         request.margin.or(learnt).or(set).filter(|_| estimates)
     }
 
-    pub(crate) fn steady<'r>(&self, request: &'r PlanRequest<'_>, frame: &Frame<'_>) -> Steady<'r> {
+    pub(crate) fn steady<'r>(&self, request: &'r PlanRequest<'_>, context: &PlanContext<'_>) -> Steady<'r> {
         let anchor = request.previous.as_ref().or(request.log.anchor());
         let live = request.log.live_question().map(|position| request.log.message_id(position));
-        let steady =
-            |anchor: &'r Anchor| anchor.steady(&self.model, frame.limits, frame.prompt_budget, live.as_ref());
+        let steady = |anchor: &'r Anchor| {
+            anchor.steady(&self.model, context.limits, context.prompt_budget, live.as_ref())
+        };
         anchor.map(steady).unwrap_or_default()
     }
 

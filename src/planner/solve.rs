@@ -8,6 +8,7 @@
 use crate::{
     config::Config,
     error::Error,
+    item::Section,
     message::Role,
     plan::ContextPlan,
     planner::{
@@ -17,7 +18,6 @@ use crate::{
         observer::{Observer, Unobserved},
         select::{Selection, Selector},
     },
-    item::Section,
     provider::meter::Meter,
     tokens::{TokenCount, Weight},
 };
@@ -111,32 +111,33 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         withheld: u64,
     ) -> Result<Solution<'p, O>, Error> {
         let available = self.available(context, budget, withheld);
-        let mut trials = self.divide(available)?; // B4, B5, S6, S7, N5
-        let taken = &trials[trials.len() - 1];
-        let chosen = self.selector(&taken.scenario).choose(&taken.budgets)?; // S2-S5, S8, S9, B6
-        for trial in &mut trials {
-            trial.heard = trial.scenario.observer.take();
-        }
+        let tried = self.divide(available)?; // B4, B5, S6, S7, N5
+        let (scenario, budgets) = &tried[tried.len() - 1];
+        let chosen = self.selector(scenario).choose(budgets)?; // S2-S5, S8, S9, B6
+        let heard = |(scenario, budgets): (Rc<Scenario<'p, O>>, Budgets)| {
+            let heard = scenario.observer.take();
+            Trial { scenario, budgets, heard }
+        };
+        let trials = tried.into_iter().map(heard).collect();
         let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
         let used = chosen.used() + block;
         Ok(Solution { chosen, trials, available: available.tokens, used, withheld })
     }
 
     /// The budgets, and the costs they were made with: where tool results have to be shorter, with those.
-    fn divide(&self, available: Available) -> Result<Vec<Trial<'p, O>>, Error> {
+    fn divide(&self, available: Available) -> Result<Vec<(Rc<Scenario<'p, O>>, Budgets)>, Error> {
         let mut results = Results::remembered(self.candidates);
-        let mut trials = Vec::new();
+        let mut tried = Vec::new();
         loop {
             let scenario = self.scenario(results, available.total())?;
             let budgets = scenario.demands.divide(available, self.config, &scenario.observer);
             // What is clipped depends on every token there is; for many budgets only the minimum is asked about there.
             let clips = self.up_to.is_some() && budgets.overflow;
             let shorter = if clips { None } else { self.selector(&scenario).shorter_results(&budgets)? };
-            let heard = scenario.observer.take();
-            trials.push(Trial { heard, scenario, budgets });
+            tried.push((scenario, budgets));
             match shorter {
                 Some(shorter) => results = shorter,
-                None => return Ok(trials),
+                None => return Ok(tried),
             }
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) ->
 /// message, the last note.
 fn last_in(plan: &ContextPlan, section: Section) -> impl Iterator<Item = &PlannedItem> {
     let mut rows: Vec<&PlannedItem> = plan.included.iter().filter(|row| row.section == section).collect();
-    rows.retain(|row| row.reason != IncludedReason::Required && !row.is_demanded());
+    rows.retain(|row| row.reason != IncludedReason::Required && !row.kind.is_required_by_provider());
     if section != Section::Conversation {
         rows.reverse();
     }

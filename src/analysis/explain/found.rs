@@ -1,10 +1,6 @@
 //! When each item is in, over all budgets of the model.
 
-use super::{
-    Interval, LISTED,
-    piece::Piece,
-    sweep::{Hypothesis, Key},
-};
+use super::{Interval, LISTED, budget_range::BudgetRange, key::Key, sweep::Sweep};
 use crate::error::Error;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +48,7 @@ impl Found {
     /// Looks at every budget from the present one up, and from there down until everything that can leave has left.
     /// `present` is what the plan holds.
     pub(super) fn search(
-        hypothesis: &Hypothesis<'_>,
+        sweep: &Sweep<'_>,
         budget: u64,
         asked: &BTreeSet<Key>,
         present: &BTreeSet<Key>,
@@ -61,12 +57,12 @@ impl Found {
         if asked.is_empty() {
             return Ok(found);
         }
-        let now = hypothesis.below(budget)?;
-        let all: BTreeSet<Key> = now.without(&hypothesis.nothing()).into_iter().collect();
+        let now = sweep.below(budget)?;
+        let all: BTreeSet<Key> = now.without(&sweep.nothing()).into_iter().collect();
         let more: Vec<Key> = present.iter().copied().filter(|key| !all.contains(key)).collect();
         found.clipped(budget, &more);
-        found.upwards(hypothesis, budget, &now, &more)?;
-        found.downwards(hypothesis, now, &all)?;
+        found.upwards(sweep, budget, &now, &more)?;
+        found.downwards(sweep, now, &all)?;
         Ok(found)
     }
 
@@ -83,35 +79,35 @@ impl Found {
 
     fn upwards(
         &mut self,
-        hypothesis: &Hypothesis<'_>,
+        sweep: &Sweep<'_>,
         budget: u64,
-        present: &Piece<'_>,
+        present: &BudgetRange<'_>,
         more: &[Key],
     ) -> Result<(), Error> {
-        let mut before = hypothesis.nothing();
+        let mut before = sweep.nothing();
         let mut at = budget;
         loop {
-            let piece = hypothesis.above(at)?;
+            let range = sweep.above(at)?;
             let mut gone = None;
-            for key in piece.without(&before) {
+            for key in range.without(&before) {
                 if let Some(track) = self.tracks.get_mut(&key) {
                     track.since = Some(at);
                     if track.intervals.is_empty() && at > budget {
-                        let gone = gone.get_or_insert_with(|| gone_by(&piece, present, more, hypothesis));
+                        let gone = gone.get_or_insert_with(|| gone_by(&range, present, more, sweep));
                         track.leaves_then.clone_from(gone);
                     }
                 }
             }
-            for key in before.without(&piece) {
+            for key in before.without(&range) {
                 if let Some(track) = self.tracks.get_mut(&key) {
                     track.close(Some(at - 1));
                 }
             }
-            if piece.to >= hypothesis.most {
+            if range.to >= sweep.most {
                 break;
             }
-            at = piece.to + 1;
-            before = piece;
+            at = range.to + 1;
+            before = range;
         }
         self.tracks.values_mut().for_each(|track| track.close(None));
         Ok(())
@@ -119,32 +115,32 @@ impl Found {
 
     fn downwards<'p>(
         &mut self,
-        hypothesis: &Hypothesis<'p>,
-        present: Piece<'p>,
+        sweep: &Sweep<'p>,
+        present: BudgetRange<'p>,
         all: &BTreeSet<Key>,
     ) -> Result<(), Error> {
-        let leaves = |key: &Key| !hypothesis.minimum().contains(key) && all.contains(key);
+        let leaves = |key: &Key| !sweep.minimum().contains(key) && all.contains(key);
         let mut waiting: BTreeSet<Key> = self.tracks.keys().copied().filter(leaves).collect();
         let mut above = present;
         while above.from > 1 && !waiting.is_empty() {
             let at = above.from - 1;
-            let piece = hypothesis.below(at)?;
-            for key in above.without(&piece) {
+            let range = sweep.below(at)?;
+            for key in above.without(&range) {
                 if let (true, Some(track)) = (waiting.remove(&key), self.tracks.get_mut(&key)) {
                     track.leaves_at = Some(at);
                 }
             }
-            above = piece;
+            above = range;
         }
         Ok(())
     }
 }
 
-/// What the plan holds and a piece does not.
-fn gone_by(piece: &Piece<'_>, present: &Piece<'_>, more: &[Key], hypothesis: &Hypothesis<'_>) -> Vec<Key> {
-    let mut gone = present.without(piece);
+/// What the plan holds and a range does not.
+fn gone_by(range: &BudgetRange<'_>, present: &BudgetRange<'_>, more: &[Key], sweep: &Sweep<'_>) -> Vec<Key> {
+    let mut gone = present.without(range);
     if !more.is_empty() {
-        let held: BTreeSet<Key> = piece.without(&hypothesis.nothing()).into_iter().collect();
+        let held: BTreeSet<Key> = range.without(&sweep.nothing()).into_iter().collect();
         gone.extend(more.iter().copied().filter(|key| !held.contains(key)));
     }
     gone

@@ -14,18 +14,22 @@ use crate::{
 use serde::Serialize;
 use std::collections::BTreeSet;
 
+mod key;
 mod displaced;
 mod relief;
-mod found;
-mod piece;
-mod pools;
-mod subject;
+mod budget_range;
+mod gathered;
+mod slack;
+mod reach;
 mod sweep;
+mod subject;
+mod found;
 
 use found::{Found, Track};
-use pools::Pools;
+use gathered::Gathered;
+use key::Key;
 use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
-use sweep::{Hypothesis, Key};
+use sweep::Sweep;
 
 /// How many intervals of budgets are listed.
 const LISTED: usize = 16;
@@ -133,24 +137,25 @@ impl ContextWindowManager {
         plan: &ContextPlan,
         rows: Vec<(Decision<'_>, ItemId)>,
     ) -> Result<Vec<Explanation>, Error> {
-        let frame = self.frame(request)?;
-        let pools = Pools::gather(self, request, &frame)?;
-        let demanded = plan.included.iter().filter(|row| row.is_demanded()).map(|row| row.id.clone());
-        let demanded: Vec<ItemId> = demanded.collect();
-        let ids = Subjects::of(request, &pools, &demanded);
+        let context = self.context(request)?;
+        let gathered = Gathered::of(self, request, &context)?;
+        let required_by_provider =
+            plan.included.iter().filter(|row| row.kind.is_required_by_provider()).map(|row| row.id.clone());
+        let required_by_provider: Vec<ItemId> = required_by_provider.collect();
+        let ids = Subjects::of(request, &gathered, &required_by_provider);
         let subjects: Vec<Subject<'_>> = rows.into_iter().map(|(row, id)| ids.subject(row, id)).collect();
         let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
         let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
         let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
-        let hypothesis = Hypothesis::new(self, &frame, &pools, &asked, demanded.clone())?;
-        let found = Found::search(&hypothesis, plan.prompt_budget, &asked, &present)?;
-        subjects.iter().map(|subject| answer(plan, &hypothesis, &found, subject)).collect()
+        let sweep = Sweep::new(self, &context, &gathered, &asked, required_by_provider.clone())?;
+        let found = Found::search(&sweep, plan.prompt_budget, &asked, &present)?;
+        subjects.iter().map(|subject| answer(plan, &sweep, &found, subject)).collect()
     }
 }
 
 fn answer(
     plan: &ContextPlan,
-    hypothesis: &Hypothesis<'_>,
+    sweep: &Sweep<'_>,
     found: &Found,
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
@@ -178,8 +183,8 @@ fn answer(
         leaves_then: track
             .leaves_then
             .iter()
-            .filter(|key| matches!(key, Key::Item(_)))
-            .flat_map(|key| hypothesis.ids(*key))
+            .filter(|key| !matches!(key, Key::RequiredByProvider(_)))
+            .flat_map(|key| sweep.ids(*key))
             .collect(),
         leaves_at: track.leaves_at,
         never: None,
@@ -191,10 +196,10 @@ fn answer(
             let always = match subject.key {
                 None => true,
                 // What a target demands may go at larger budgets too.
-                Some(Key::Demanded(_)) => {
+                Some(Key::RequiredByProvider(_)) => {
                     track.leaves_at.is_none() && track.stays_from == Some(plan.prompt_budget)
                 }
-                Some(key) => hypothesis.minimum().contains(&key),
+                Some(key) => sweep.minimum().contains(&key),
             };
             if !always {
                 return Ok(Explanation { tokens, certainty, ..explanation });
@@ -212,12 +217,12 @@ fn answer(
             }
         }
         Decision::Excluded(row) => {
-            let count = subject.key.map(|key| hypothesis.tokens(key)).transpose()?.flatten();
+            let count = subject.key.map(|key| sweep.tokens(key)).transpose()?.flatten();
             let tokens = count.map(|count| count.n);
             let (never, never_code) = match explanation.enters_at {
                 Some(_) => (None, None),
                 None => {
-                    let (words, code) = never(subject, row, hypothesis)?;
+                    let (words, code) = never(subject, row, sweep)?;
                     (Some(words), Some(code))
                 }
             };
@@ -237,16 +242,12 @@ fn answer(
 }
 
 /// Why nothing brings it in, in words and as data.
-fn never(
-    subject: &Subject<'_>,
-    row: &ExcludedItem,
-    hypothesis: &Hypothesis<'_>,
-) -> Result<(String, Never), Error> {
+fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result<(String, Never), Error> {
     if !is_for_want_of_room(&row.reason) {
         return Ok((row.reason.to_string(), Never::Reason(row.reason.clone())));
     }
     // What no walk examined may turn out to be nothing that could be sent.
-    if let Some(reason) = subject.key.map(|key| hypothesis.dead(key)).transpose()?.flatten() {
+    if let Some(reason) = subject.key.map(|key| sweep.dead(key)).transpose()?.flatten() {
         return Ok((reason.to_string(), Never::Reason(reason)));
     }
     let held = match row.reason {
@@ -258,8 +259,8 @@ fn never(
         ExcludedReason::Policy(_) => "the policy keeps it out at every",
         _ => "it does not fit in any",
     };
-    let words = format!("{held} budget of this model, up to {}", grouped(hypothesis.most));
-    Ok((words, Never::UpTo(row.reason.clone(), hypothesis.most)))
+    let words = format!("{held} budget of this model, up to {}", grouped(sweep.most));
+    Ok((words, Never::UpTo(row.reason.clone(), sweep.most)))
 }
 
 fn is_document(row: Decision<'_>) -> bool {

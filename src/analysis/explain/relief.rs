@@ -48,8 +48,8 @@ impl ContextWindowManager {
             Remedy::Shorten { id, by } => return self.with_less(request, id, *by, rows),
         }
         // As if the last prompt had been made under the changed limits (rule S5).
-        let steady = self.steady(request, &self.frame(request)?);
-        self.plan_from(&changed, &self.frame(&changed)?, steady).map(Some)
+        let steady = self.steady(request, &self.context(request)?);
+        self.plan_from(&changed, &self.context(&changed)?, steady).map(Some)
     }
 
     /// The plan with an item's text cut at its end.

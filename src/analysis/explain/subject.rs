@@ -1,6 +1,6 @@
 //! What is asked about: rows of a plan, by ids as people give them, and what they stand for in the rules.
 
-use super::{pools::Pools, sweep::Key};
+use super::{gathered::Gathered, key::Key};
 use crate::{
     conversation::Conversation,
     item::{ItemId, ItemKind, Section, Source},
@@ -8,7 +8,7 @@ use crate::{
         ContextPlan, Decision, ExcludedItem, PlannedItem,
         reason::{ExcludedReason, PolicyRule},
     },
-    planner::{candidates::Unit, request::PlanRequest},
+    planner::{candidates::CandidateId, request::PlanRequest},
     text::plain,
 };
 use std::collections::BTreeMap;
@@ -35,16 +35,26 @@ pub(super) struct Subjects<'a> {
     log: &'a Conversation,
     documents: BTreeMap<&'a ItemId, Key>,
     notes: BTreeMap<&'a ItemId, u32>,
-    /// Messages that the target demands, in the order of the present plan.
-    demanded: BTreeMap<&'a ItemId, u32>,
+    /// Messages that the provider requires (rule H5), in the order of the present plan.
+    required_by_provider: BTreeMap<&'a ItemId, u32>,
     may_give_up: bool,
 }
 
 impl<'a> Subjects<'a> {
-    pub(super) fn of(request: &'a PlanRequest<'_>, pools: &'a Pools<'_>, demanded: &'a [ItemId]) -> Self {
+    pub(super) fn of(
+        request: &'a PlanRequest<'_>,
+        gathered: &'a Gathered<'_>,
+        required_by_provider: &'a [ItemId],
+    ) -> Self {
         let notes = request.log.notes().iter().map(|note| &note.item.id).zip(0..).collect();
-        let (documents, may_give_up) = (pools.documents(), pools.may_give_up());
-        Self { log: request.log, documents, notes, demanded: demanded.iter().zip(0..).collect(), may_give_up }
+        let (documents, may_give_up) = (gathered.documents(), gathered.may_give_up());
+        Self {
+            log: request.log,
+            documents,
+            notes,
+            required_by_provider: required_by_provider.iter().zip(0..).collect(),
+            may_give_up,
+        }
     }
 
     pub(super) fn subject<'p>(&self, row: Decision<'p>, id: ItemId) -> Subject<'p> {
@@ -74,10 +84,10 @@ impl<'a> Subjects<'a> {
             return self.documents.get(id).copied().filter(|_| !repeats);
         }
         if let (Some(Source::Pinned), Some(at)) = (source, self.notes.get(id)) {
-            return Some(Key::Item(Unit::Note(*at)));
+            return Some(Key::Item(CandidateId::Note(*at)));
         }
-        if matches!(row, Decision::Included(row) if row.is_demanded()) {
-            return self.demanded.get(id).map(|nth| Key::Demanded(*nth));
+        if matches!(row, Decision::Included(row) if row.kind.is_required_by_provider()) {
+            return self.required_by_provider.get(id).map(|nth| Key::RequiredByProvider(*nth));
         }
         // A placeholder result belongs to the message whose call it answers.
         let id = match row {
@@ -85,7 +95,7 @@ impl<'a> Subjects<'a> {
             _ => id,
         };
         let position = self.log.position_of(id)?;
-        Unit::of(self.log.turns().place_of(position)).map(Key::Item)
+        CandidateId::of(self.log.turns().place_of(position)).map(Key::Item)
     }
 }
 

@@ -1,98 +1,127 @@
-//! Every budget of a range, piece by piece: within a piece everything is decided alike, so one plan stands for all.
+//! Every budget of a model, without planning for every one.
+//!
+//! An explanation has to say for which budgets an item is in, and a model has hundreds of thousands of them. The sweep
+//! starts at one budget, solves the request there, and asks how far the same solution holds (see [`super::slack`]): so far
+//! nothing has to be solved again. Then it goes on with the first budget behind that range. Ranges are as long as decisions
+//! allow, so their number follows the number of changes, not the number of budgets.
+//!
+//! Two things are not part of a solution, and may still change the plan. A prompt can come out larger than its parts, by
+//! joins or by messages that the provider requires (rules N3, H5). Where more is left than that can ever be, it changes
+//! nothing. Otherwise the whole plan is made, and the range is cut to where its size certainly plays no part; where tokens
+//! were withheld for it, the range is this one budget. And documents of the last prompt that no longer fit are given up
+//! (rule S5): then the solution without them is the one that counts, where both ranges overlap.
+//!
+//! Invariant: at every budget of a range, `build_plan` under that budget holds exactly what the range says. A brute-force
+//! test plans for every budget and compares.
 
-use super::{piece::Piece, pools::Pools};
+use super::{budget_range::BudgetRange, gathered::Gathered, key::Key, reach, slack::Recorder};
 use crate::{
     error::Error,
     item::ItemId,
     plan::{ContextPlan, reason::ExcludedReason},
     planner::{
-        assemble::Frame,
-        candidates::{Pool, Scope, Unit},
-        expiry::Fate,
+        assemble::PlanContext,
+        budget,
+        candidates::{CandidateId, Candidates, Rank},
+        expiry::Eligibility,
         manager::ContextWindowManager,
-        select::Selection,
-        solve::{Decided, Planning},
+        solve::{Attempt, Solution, Solver},
     },
     tokens::TokenCount,
 };
 use std::collections::BTreeSet;
 
-/// What may be in a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
-    /// A unit, or a document by its place in the request. Documents rank differently once the set of the last prompt is
-    /// given up, and are the same documents.
-    Item(Unit),
-    /// A message that the target demands (rule H5), by its place among those of the present plan. It follows from what else
-    /// is in.
-    Demanded(u32),
-}
-
-/// A request under hypothetical budgets.
-pub(super) struct Hypothesis<'p> {
-    frame: &'p Frame<'p>,
-    first: View<'p>,
+/// A request under other budgets than its own.
+pub(super) struct Sweep<'p> {
+    context: &'p PlanContext<'p>,
+    first: Ranked<'p>,
     /// Without the documents of the last prompt (rule S5).
-    anew: Option<View<'p>>,
-    /// By how much a prompt can come out larger than its parts, where that can be said (rules N3, H5).
+    anew: Option<Ranked<'p>>,
+    /// By how many tokens a prompt can come out larger than its parts, where that can be said (rules N3, H5).
     most_added: Option<u64>,
     /// The largest budget that is asked about.
     pub(super) most: u64,
     minimum: BTreeSet<Key>,
-    /// The ids of the messages that the present plan's target demands, where they are asked about.
-    demanded: Vec<ItemId>,
-    /// By its place in the request, the rank of each document.
-    ranks: Vec<u32>,
+    /// The ids of the messages that the provider requires of the present plan, where they are asked about.
+    required_by_provider: Vec<ItemId>,
+    /// By its position in the request, the rank of each document.
+    ranks: Vec<Rank>,
 }
 
-/// One pool, and how it is planned.
-struct View<'p> {
-    pool: &'p Pool<'p>,
-    planning: Planning<'p>,
+/// Candidates with one ranking of their documents, and what solves them.
+struct Ranked<'p> {
+    candidates: &'p Candidates<'p>,
+    solver: Solver<'p, Recorder>,
 }
 
-impl<'p> Hypothesis<'p> {
+impl<'p> Ranked<'p> {
+    /// The solution as what is in over a range of budgets.
+    fn range(
+        &self,
+        (from, to): (u64, u64),
+        solution: Solution<'p, Recorder>,
+        required_by_provider: Vec<Key>,
+    ) -> Found<'p> {
+        let chosen = solution.chosen;
+        let keys = chosen.kept.into_keys().map(Key::Item).chain(required_by_provider).collect();
+        Found {
+            gave_up: chosen.gave_up_the_set,
+            range: BudgetRange { from, to, keys, documents: chosen.documents, candidates: self.candidates },
+        }
+    }
+}
+
+/// A range, and whether the documents of the last prompt cannot stay in it.
+struct Found<'p> {
+    gave_up: bool,
+    range: BudgetRange<'p>,
+}
+
+impl<'p> Sweep<'p> {
     pub(super) fn new(
         manager: &'p ContextWindowManager,
-        frame: &'p Frame<'p>,
-        pools: &'p Pools<'p>,
+        context: &'p PlanContext<'p>,
+        gathered: &'p Gathered<'p>,
         asked: &BTreeSet<Key>,
-        demanded: Vec<ItemId>,
+        required_by_provider: Vec<ItemId>,
     ) -> Result<Self, Error> {
-        let most = frame.largest_budget();
-        let most_added = manager.most_added(pools.first.places() > 0)?;
-        // Where something may be added, what comes in after the goal may take its place.
-        let alone = asked.len() == 1 && most_added == Some(0);
-        let goal = asked.first().and_then(|key| match key {
-            Key::Item(unit) => Some(*unit).filter(|unit| alone && pools.first.is_a_goal(*unit)),
-            Key::Demanded(_) => None,
-        });
-        let is_asked = asked.iter().any(|key| matches!(key, Key::Demanded(_)));
-        let scope = Scope { most: u64::try_from(frame.total(most).max(0)).unwrap_or(u64::MAX), goal };
-        let view = |pool: &'p Pool<'p>| View { pool, planning: manager.planning(pool).traced(scope) };
-        let mut ranks = vec![0; pools.first.documents().len()];
-        for (document, rank) in pools.first.documents().iter().zip(0..) {
-            ranks[document.at] = rank;
-        }
+        let most = context.largest_budget();
+        let index = gathered.first.index();
+        let most_added = manager.most_added(!index.document_slots().is_empty())?;
+        // Where something may be added, what comes in after the goal may take its tokens.
+        let goal = match asked.first() {
+            Some(Key::Item(id)) if asked.len() == 1 && most_added == Some(0) => Some(*id),
+            _ => None,
+        };
+        let goal = goal.filter(|id| index.is_decided_by_the_walk(*id));
+        let available = budget::clamped(context.total(most));
+        let ranked = |candidates: &'p Candidates<'p>| {
+            let recorder = Recorder::new(available, goal);
+            Ranked { candidates, solver: manager.solver(candidates).observed(recorder, available) }
+        };
+        let mut ranks: Vec<(usize, Rank)> =
+            index.documents().map(|(rank, document)| (document.at, rank)).collect();
+        ranks.sort_unstable();
+        let is_asked = asked.iter().any(|key| matches!(key, Key::RequiredByProvider(_)));
         Ok(Self {
-            frame,
-            first: view(&pools.first),
-            anew: pools.anew.as_ref().map(view),
+            context,
+            first: ranked(&gathered.first),
+            anew: gathered.anew.as_ref().map(ranked),
             most_added,
             most,
-            minimum: pools.first.minimum().into_iter().map(|(unit, ..)| Key::Item(unit)).collect(),
-            demanded: if is_asked { demanded } else { Vec::new() },
-            ranks,
+            minimum: index.minimum().into_iter().map(|(id, ..)| Key::Item(id)).collect(),
+            required_by_provider: if is_asked { required_by_provider } else { Vec::new() },
+            ranks: ranks.into_iter().map(|(_, rank)| rank).collect(),
         })
     }
 
-    fn pool(&self) -> &'p Pool<'p> {
-        self.first.pool
+    fn candidates(&self) -> &'p Candidates<'p> {
+        self.first.candidates
     }
 
-    /// A piece in which nothing is.
-    pub(super) fn nothing(&self) -> Piece<'p> {
-        Piece::empty(self.pool())
+    /// A range in which nothing is.
+    pub(super) fn nothing(&self) -> BudgetRange<'p> {
+        BudgetRange::empty(self.candidates())
     }
 
     /// What is in at every budget.
@@ -102,135 +131,139 @@ impl<'p> Hypothesis<'p> {
 
     /// The ids of what a key stands for: of an exchange, those of its messages.
     pub(super) fn ids(&self, key: Key) -> Vec<ItemId> {
-        let pool = self.pool();
+        let candidates = self.candidates();
         match key {
-            Key::Demanded(nth) => self.demanded.get(nth as usize).cloned().into_iter().collect(),
-            Key::Item(Unit::Document(at)) => vec![pool.request().rag[at as usize].id.clone()],
-            Key::Item(Unit::Note(at)) => vec![pool.log().notes()[at as usize].item.id.clone()],
-            Key::Item(unit) => {
-                pool.members(unit).into_iter().map(|position| pool.log().message_id(position)).collect()
+            Key::RequiredByProvider(nth) => {
+                self.required_by_provider.get(nth as usize).cloned().into_iter().collect()
+            }
+            Key::Document(at) => vec![candidates.request().rag[at].id.clone()],
+            Key::Item(CandidateId::Note(at)) => vec![candidates.log().notes()[at as usize].item.id.clone()],
+            Key::Item(id) => {
+                let members = candidates.members(id).into_iter();
+                members.map(|position| candidates.log().message_id(position)).collect()
             }
         }
     }
 
     /// What it costs, counted no further than to the largest budget.
     pub(super) fn tokens(&self, key: Key) -> Result<Option<TokenCount>, Error> {
-        let most = u64::try_from(self.frame.total(self.most).max(0)).unwrap_or(u64::MAX);
-        self.unit(key).map(|unit| self.first.planning.cost(unit, most)).transpose()
+        let most = budget::clamped(self.context.total(self.most));
+        self.id(key).map(|id| self.first.solver.cost(id, most)).transpose()
     }
 
     /// Why it can never be sent as it is, if that is so.
     pub(super) fn dead(&self, key: Key) -> Result<Option<ExcludedReason>, Error> {
-        let Some(unit) = self.unit(key) else { return Ok(None) };
-        Ok(match self.pool().fate(unit)? {
-            Fate::Out(reason) => Some(reason),
-            Fate::Lives | Fate::Asks(_) => None,
+        let Some(id) = self.id(key) else { return Ok(None) };
+        Ok(match self.candidates().eligibility(id)? {
+            Eligibility::Out(reason) => Some(reason),
+            Eligibility::Eligible | Eligibility::Asks(_) => None,
         })
     }
 
-    fn unit(&self, key: Key) -> Option<Unit> {
+    fn id(&self, key: Key) -> Option<CandidateId> {
         match key {
-            Key::Item(Unit::Document(at)) => Some(Unit::Document(self.ranks[at as usize])),
-            Key::Item(unit) => Some(unit),
-            Key::Demanded(_) => None,
+            Key::Item(id) => Some(id),
+            Key::Document(at) => Some(CandidateId::Document(self.ranks[at])),
+            Key::RequiredByProvider(_) => None,
         }
     }
 
     /// What is in at this budget, and at which larger ones.
-    pub(super) fn above(&self, budget: u64) -> Result<Piece<'p>, Error> {
-        self.at(budget, |planning, decided| {
-            let total = planning.reach_up(decided, self.frame.total(self.most));
-            (budget, self.highest_with(total, budget))
+    pub(super) fn above(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
+        self.at(budget, |solver, solution| {
+            let available = reach::up(solution, solver.config(), self.context.total(self.most));
+            (budget, self.highest_with(available, budget))
         })
     }
 
     /// What is in at this budget, and at which smaller ones.
-    pub(super) fn below(&self, budget: u64) -> Result<Piece<'p>, Error> {
-        self.at(budget, |planning, decided| {
-            let total = planning.reach_down(decided, self.frame.total(1));
-            (self.lowest_with(total, budget), budget)
+    pub(super) fn below(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
+        self.at(budget, |solver, solution| {
+            let available = reach::down(solution, solver.config(), self.context.total(1));
+            (self.lowest_with(available, budget), budget)
         })
     }
 
     fn at(
         &self,
         budget: u64,
-        reach: impl Fn(&Planning<'_>, &Decided<'_>) -> (u64, u64),
-    ) -> Result<Piece<'p>, Error> {
-        let (gave_up, mut piece) = self.by(&self.first, budget, &reach)?;
-        if let (true, Some(anew)) = (gave_up, &self.anew) {
-            let (_, other) = self.by(anew, budget, &reach)?;
-            piece = Piece { from: piece.from.max(other.from), to: piece.to.min(other.to), ..other };
-        }
-        Ok(piece)
+        reach: impl Fn(&Solver<'p, Recorder>, &Solution<'p, Recorder>) -> (u64, u64),
+    ) -> Result<BudgetRange<'p>, Error> {
+        let found = self.found(&self.first, budget, &reach)?;
+        let Some(anew) = self.anew.as_ref().filter(|_| found.gave_up) else { return Ok(found.range) };
+        let other = self.found(anew, budget, &reach)?.range;
+        let (from, to) = (found.range.from.max(other.from), found.range.to.min(other.to));
+        Ok(BudgetRange { from, to, ..other })
     }
 
-    /// Says also whether the documents of the last prompt cannot stay.
-    fn by(
+    fn found(
         &self,
-        View { pool, planning }: &View<'p>,
+        ranked: &Ranked<'p>,
         budget: u64,
-        reach: impl Fn(&Planning<'_>, &Decided<'_>) -> (u64, u64),
-    ) -> Result<(bool, Piece<'p>), Error> {
-        let mut decided = planning.decide(self.frame, budget, 0)?;
-        let (mut from, mut to) = reach(planning, &decided);
-        // What is left takes whatever may be added, at this budget and at those down to where it no longer does.
-        let spare = self.most_added.map(|added| decided.left() - i128::from(added));
-        let mut demanded = Vec::new();
-        let whole = || planning.plan(&Frame { prompt_budget: budget, ..self.frame.clone() });
+        reach: impl Fn(&Solver<'p, Recorder>, &Solution<'p, Recorder>) -> (u64, u64),
+    ) -> Result<Found<'p>, Error> {
+        let solution = ranked.solver.solve(self.context, budget, 0)?;
+        let (from, to) = reach(&ranked.solver, &solution);
+        let is_asked = !self.required_by_provider.is_empty();
+        let spare = self.most_added.map(|added| solution.left() - i128::from(added));
         if let Some(spare) = spare.filter(|spare| *spare >= 0) {
-            from = from.max(self.lowest_with(self.frame.total(budget) - spare, budget));
-            if !self.demanded.is_empty() {
-                demanded = self.demanded_by(&whole()?.plan);
-            }
-        } else if !decided.is_minimal() || self.most_added.is_none() || !self.demanded.is_empty() {
-            let attempt = whole()?;
-            demanded = self.demanded_by(&attempt.plan);
-            let minimal = attempt.decided.is_minimal();
-            if attempt.decided.withholds() || !minimal && attempt.plan.total.n > budget {
-                // What is withheld depends on every token there is.
-                (from, to) = (budget, budget);
-            } else if !minimal {
-                from = from.max(attempt.plan.total.n);
-            }
-            decided = attempt.decided;
+            // Down to where what is left no longer takes whatever may be added.
+            let from = from.max(self.lowest_with(self.context.total(budget) - spare, budget));
+            let required =
+                if is_asked { self.required_by(&self.whole(ranked, budget)?.plan) } else { Vec::new() };
+            return Ok(ranked.range((from, to), solution, required));
         }
-        let Selection { kept, documents, gave_up_the_set, .. } = decided.chosen;
-        let units = kept.into_keys().map(Key::Item).chain(demanded).collect();
-        Ok((gave_up_the_set, Piece { from, to, units, documents, pool }))
+        if solution.is_minimal() && self.most_added.is_some() && !is_asked {
+            return Ok(ranked.range((from, to), solution, Vec::new()));
+        }
+        let Attempt { plan, solution } = self.whole(ranked, budget)?;
+        let (total, minimal) = (plan.total.n, solution.is_minimal());
+        let range = match () {
+            // What is withheld depends on every token there is.
+            () if solution.withholds() || !minimal && total > budget => (budget, budget),
+            () if minimal => (from, to),
+            () => (from.max(total), to),
+        };
+        Ok(ranked.range(range, solution, self.required_by(&plan)))
     }
 
-    /// What of the messages that are asked about a plan's target demands.
-    fn demanded_by(&self, plan: &ContextPlan) -> Vec<Key> {
-        let there: BTreeSet<&ItemId> =
-            plan.included.iter().filter(|row| row.is_demanded()).map(|row| &row.id).collect();
-        let asked = self.demanded.iter().zip(0..).filter(|(id, _)| there.contains(id));
-        asked.map(|(_, nth)| Key::Demanded(nth)).collect()
+    /// The whole plan at a budget.
+    fn whole(&self, ranked: &Ranked<'p>, budget: u64) -> Result<Attempt<'p, Recorder>, Error> {
+        ranked.solver.plan(&PlanContext { prompt_budget: budget, ..self.context.clone() })
     }
 
-    /// The smallest budget that leaves at least so much.
-    fn lowest_with(&self, total: i128, budget: u64) -> u64 {
-        if self.frame.margin.is_none() {
-            return u64::try_from(total + i128::from(budget) - self.frame.total(budget)).unwrap_or(1).max(1);
+    /// What the provider requires of a plan, of the messages that are asked about.
+    fn required_by(&self, plan: &ContextPlan) -> Vec<Key> {
+        let required = plan.included.iter().filter(|row| row.kind.is_required_by_provider());
+        let there: BTreeSet<&ItemId> = required.map(|row| &row.id).collect();
+        let asked = self.required_by_provider.iter().zip(0..).filter(|(id, _)| there.contains(id));
+        asked.map(|(_, nth)| Key::RequiredByProvider(nth)).collect()
+    }
+
+    /// The smallest budget that leaves at least so many tokens.
+    fn lowest_with(&self, available: i128, budget: u64) -> u64 {
+        if self.context.margin.is_none() {
+            let lowest = u64::try_from(available + i128::from(budget) - self.context.total(budget));
+            return lowest.unwrap_or(1).max(1);
         }
         let (mut low, mut high) = (1, budget);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.frame.total(middle) >= total { high = middle } else { low = middle + 1 }
+            if self.context.total(middle) >= available { high = middle } else { low = middle + 1 }
         }
         high
     }
 
-    /// The largest budget that leaves no more than so much.
-    fn highest_with(&self, total: i128, budget: u64) -> u64 {
-        if self.frame.margin.is_none() {
-            let highest = u64::try_from(total + i128::from(budget) - self.frame.total(budget));
+    /// The largest budget that leaves no more than so many tokens.
+    fn highest_with(&self, available: i128, budget: u64) -> u64 {
+        if self.context.margin.is_none() {
+            let highest = u64::try_from(available + i128::from(budget) - self.context.total(budget));
             return highest.unwrap_or(u64::MAX).clamp(budget, self.most.max(budget));
         }
         let (mut low, mut high) = (budget, self.most.max(budget));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if self.frame.total(middle) <= total { low = middle } else { high = middle - 1 }
+            if self.context.total(middle) <= available { low = middle } else { high = middle - 1 }
         }
         low
     }

@@ -1,4 +1,4 @@
-//! A job as a request of the crate `genai`. What a provider takes is decided where it is for every prompt (rules H3 to
+//! A job as a request of the crate `genai`. What a provider takes is solution where it is for every prompt (rules H3 to
 //! H7); here its messages only change their types.
 
 use super::{CompactionRequest, Provider};

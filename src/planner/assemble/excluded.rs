@@ -12,7 +12,7 @@ use crate::{
         reason::{ExcludedReason, HeldBy, PolicyRule},
     },
     planner::{
-        candidates::{Pool, Unit},
+        candidates::{CandidateId, Candidates},
         select::Selection,
     },
     provider::{
@@ -26,23 +26,27 @@ use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 /// # Errors
 ///
 /// Where the request asks for exact counts of what is out, and the counter fails.
-pub(super) fn rows(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Result<Vec<ExcludedItem>, Error> {
-    let mut rows = empty_texts(pool);
-    rows.extend(notes(pool, meter, chosen));
-    rows.extend(messages(pool, meter, chosen));
-    rows.extend(documents(pool, meter, chosen));
-    if pool.request().counts_excluded {
-        let documents = pool.documents().iter().zip(0..).filter(|(document, rank)| {
-            document.out.is_some() || chosen.passed_over.contains_key(&Unit::Document(*rank))
+pub(super) fn rows(
+    candidates: &Candidates<'_>,
+    meter: &Meter,
+    chosen: &Selection,
+) -> Result<Vec<ExcludedItem>, Error> {
+    let mut rows = empty_texts(candidates);
+    rows.extend(notes(candidates, meter, chosen));
+    rows.extend(messages(candidates, meter, chosen));
+    rows.extend(documents(candidates, meter, chosen));
+    if candidates.request().counts_excluded {
+        let documents = candidates.index().documents().filter(|(rank, document)| {
+            document.out.is_some() || chosen.passed_over.contains_key(&CandidateId::Document(*rank))
         });
-        let mut documents = documents.map(|(_, rank)| pool.document(rank));
+        let mut documents = documents.map(|(rank, _)| candidates.document(rank));
         // Rows of notes come in the order of the notes.
-        let mut notes = pool.log().notes().iter();
+        let mut notes = candidates.log().notes().iter();
         for row in &mut rows {
             let document = if row.section == Section::Rag { documents.next() } else { None };
             let is_note = row.source == Some(Source::Pinned);
             let note = if is_note { notes.find(|note| note.item.id == row.id) } else { None };
-            row.tokens = exactly(row, document, note, pool, meter)?;
+            row.tokens = exactly(row, document, note, candidates, meter)?;
         }
     }
     Ok(rows)
@@ -53,23 +57,19 @@ fn exactly(
     row: &ExcludedItem,
     document: Option<&RagItem>,
     note: Option<&Note>,
-    pool: &Pool<'_>,
+    candidates: &Candidates<'_>,
     meter: &Meter,
 ) -> Result<TokenCount, Error> {
     if let Some(item) = document {
         return Ok(meter.counted(meter.document(item, u64::MAX)?.in_full()));
     }
-    let log = pool.log();
+    let log = candidates.log();
     let first = log.position_of(&row.id);
-    let as_it_is = |position: u32| match pool.as_text_of_the_user(position) {
-        Some(text) => Cow::Owned(text),
-        None => Cow::Borrowed(log.message(position)),
-    };
     let messages: Vec<(Cow<'_, Message>, Standing)> = match (note, first) {
         (Some(note), _) => vec![(Cow::Borrowed(&note.message), Standing::Head)],
         (None, Some(first)) => {
             let run = first..first + u32::try_from(row.count).unwrap_or(u32::MAX);
-            run.map(|position| (as_it_is(position), pool.standing_of(position))).collect()
+            run.map(|position| (candidates.said(position), candidates.standing_of(position))).collect()
         }
         // A system text or state with nothing in it.
         (None, None) => return Ok(row.tokens),
@@ -84,7 +84,7 @@ fn exactly(
 }
 
 /// System texts and state with nothing in them (rule H3).
-fn empty_texts(pool: &Pool<'_>) -> Vec<ExcludedItem> {
+fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
     let row = |(id, source): &(ItemId, Source)| ExcludedItem {
         id: id.clone(),
         last_id: None,
@@ -94,17 +94,18 @@ fn empty_texts(pool: &Pool<'_>) -> Vec<ExcludedItem> {
         section: Section::SystemPinned,
         priority: Some(Priority::Normal),
         ttl: None,
-        reason: Pool::empty_message(),
+        reason: Candidates::empty_message(),
         tokens: TokenCount { n: 0, certainty: Certainty::Exact },
     };
-    pool.empty_texts.iter().map(row).collect()
+    candidates.empty_texts.iter().map(row).collect()
 }
 
-fn notes(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
-    let notes = pool.log().notes().iter().zip(0..);
+fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
+    let notes = candidates.log().notes().iter().zip(0..);
     let out = notes.filter_map(|(note, at)| {
-        let unit = Unit::Note(at);
-        let reason = pool.dead_pins.get(&unit).or_else(|| chosen.fallen.get(&unit))?;
+        let candidate = CandidateId::Note(at);
+        let reason =
+            candidates.index().dead_pins.get(&candidate).or_else(|| chosen.fallen.get(&candidate))?;
         let bound = meter.bound(meter::text_bytes(&note.message), 1);
         Some(ExcludedItem {
             id: note.item.id.clone(),
@@ -114,7 +115,7 @@ fn notes(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem
             source: Some(Source::Pinned),
             section: Section::SystemPinned,
             priority: Some(note.item.priority),
-            ttl: pool.ttl_of(&note.item.id),
+            ttl: candidates.ttl_of(&note.item.id),
             reason: reason.clone(),
             tokens: tokens(meter, reason, bound),
         })
@@ -122,12 +123,11 @@ fn notes(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem
     out.collect()
 }
 
-fn documents(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
-    let documents = pool.documents().iter().zip(0..);
-    let out = documents.filter_map(|(document, rank)| {
-        let unit = Unit::Document(rank);
-        let reason = document.out.as_ref().or_else(|| chosen.passed_over.get(&unit))?;
-        let item = pool.document(rank);
+fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
+    let out = candidates.index().documents().filter_map(|(rank, document)| {
+        let candidate = CandidateId::Document(rank);
+        let reason = document.out.as_ref().or_else(|| chosen.passed_over.get(&candidate))?;
+        let item = candidates.document(rank);
         let bound = meter.bound(meter.document_bytes(item), 0);
         Some(ExcludedItem {
             id: item.id.clone(),
@@ -162,16 +162,16 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
 /// Where a message that was looked at stands: in, or out for this reason at the cost of this section.
 type Outcome = Option<(ExcludedReason, Section)>;
 
-fn messages(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
-    let fallen = chosen.fallen.keys().map(|unit| (*unit, pool.members(*unit).len()));
-    let mut runs = Runs { pool, meter, sizes: fallen.collect(), rows: Vec::new() };
-    for position in &pool.empty_leading {
-        let reason = Pool::empty_message();
+fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
+    let fallen = chosen.fallen.keys().map(|candidate| (*candidate, candidates.members(*candidate).len()));
+    let mut runs = Runs { candidates, meter, sizes: fallen.collect(), rows: Vec::new() };
+    for position in &candidates.empty_leading {
+        let reason = Candidates::empty_message();
         runs.add(*position..position + 1, &reason, Section::SystemPinned, true);
     }
-    let log = pool.log().turns();
+    let log = candidates.log().turns();
     let mut next = log.leading();
-    for (position, outcome) in outcomes(pool, chosen) {
+    for (position, outcome) in outcomes(candidates, chosen) {
         runs.unexamined(next..position, chosen);
         if let Some((reason, section)) = outcome {
             runs.add(position..position + 1, &reason, section, true);
@@ -183,45 +183,45 @@ fn messages(pool: &Pool<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedI
 }
 
 /// Every message that was looked at, by position.
-fn outcomes(pool: &Pool<'_>, chosen: &Selection) -> BTreeMap<u32, Outcome> {
+fn outcomes(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, Outcome> {
     let mut outcomes = BTreeMap::new();
-    let mut file = |unit: Unit, outcome: Outcome| {
-        for position in pool.members(unit) {
+    let mut file = |candidate: CandidateId, outcome: Outcome| {
+        for position in candidates.members(candidate) {
             outcomes.insert(position, outcome.clone());
         }
     };
-    for (unit, reason) in &chosen.dead {
-        if !is_moved(pool, *unit) {
-            file(*unit, Some((reason.clone(), Section::Conversation)));
+    for (candidate, reason) in &chosen.dead {
+        if !is_moved(candidates, *candidate) {
+            file(*candidate, Some((reason.clone(), Section::Conversation)));
         }
     }
-    for (unit, reason) in chosen.fallen.iter().chain(&pool.dead_pins) {
-        file(*unit, Some((reason.clone(), Section::SystemPinned)));
+    for (candidate, reason) in chosen.fallen.iter().chain(&candidates.index().dead_pins) {
+        file(*candidate, Some((reason.clone(), Section::SystemPinned)));
     }
-    for unit in chosen.kept.keys() {
-        file(*unit, None);
+    for candidate in chosen.kept.keys() {
+        file(*candidate, None);
     }
     outcomes
 }
 
 /// Whether an exchange's only message stands in another exchange now.
-fn is_moved(pool: &Pool<'_>, unit: Unit) -> bool {
-    matches!(unit, Unit::Exchange(at) if pool.log().turns().is_moved(at))
+fn is_moved(candidates: &Candidates<'_>, candidate: CandidateId) -> bool {
+    matches!(candidate, CandidateId::Exchange(at) if candidates.log().turns().is_moved(at))
 }
 
 struct Runs<'a, 'b> {
-    pool: &'a Pool<'b>,
+    candidates: &'a Candidates<'b>,
     meter: &'a Meter,
     /// How many messages each fallen pin has.
-    sizes: BTreeMap<Unit, usize>,
+    sizes: BTreeMap<CandidateId, usize>,
     rows: Vec<(Range<u32>, ExcludedReason, Section, bool)>,
 }
 
 impl Runs<'_, '_> {
     fn unexamined(&mut self, range: Range<u32>, chosen: &Selection) {
-        let pool = self.pool;
+        let candidates = self.candidates;
         let mut next = range.start;
-        for (archived, by) in pool.log().view().archived_in(range.clone()) {
+        for (archived, by) in candidates.log().view().archived_in(range.clone()) {
             self.behind(next..archived.start, chosen);
             next = archived.end;
             self.add(archived, &by.into(), Section::Conversation, false);
@@ -260,7 +260,7 @@ impl Runs<'_, '_> {
         seen: bool,
         chosen: &Selection,
     ) -> ExcludedItem {
-        let log = self.pool.log();
+        let log = self.candidates.log();
         let count = range.end - range.start;
         let last = range.end - 1;
         let looked_at = seen || count == 1;
@@ -270,7 +270,7 @@ impl Runs<'_, '_> {
             last_id: (count > 1).then(|| log.message_id(last)),
             count: u64::from(count),
             kind: if range.start < log.turns().leading() { ItemKind::SystemText } else { ItemKind::Message },
-            source: same(range, looked_at, |at| source_of(self.pool.role_of(at))),
+            source: same(range, looked_at, |at| source_of(self.candidates.role_of(at))),
             section,
             priority: same(range, looked_at, |at| log.pins().get(&at).copied().unwrap_or_default()),
             ttl: same(range, looked_at, |at| log.message_lifetime(at).map(|lifetime| lifetime.left))
@@ -286,11 +286,12 @@ impl Runs<'_, '_> {
 
     /// Whether the row is one fallen pin that was weighed by itself, without a user message that it brings.
     fn is_weighed_alone(&self, range: &Range<u32>, chosen: &Selection) -> bool {
-        let unit = self.pool.unit_of(range.start).filter(|unit| chosen.fallen.contains_key(unit));
-        unit.is_some_and(|unit| {
-            self.pool.brought_by(unit).is_none_or(|head| chosen.has(head))
-                && self.sizes.get(&unit) == Some(&range.len())
-                && range.clone().all(|position| self.pool.unit_of(position) == Some(unit))
+        let candidate =
+            self.candidates.unit_of(range.start).filter(|candidate| chosen.fallen.contains_key(candidate));
+        candidate.is_some_and(|candidate| {
+            self.candidates.index().brought_by(candidate).is_none_or(|head| chosen.has(head))
+                && self.sizes.get(&candidate) == Some(&range.len())
+                && range.clone().all(|position| self.candidates.unit_of(position) == Some(candidate))
         })
     }
 }

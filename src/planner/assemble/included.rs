@@ -2,13 +2,14 @@
 
 use crate::{
     config::Placement,
+    conversation::ExchangeIndex,
     error::Error,
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Mark, Message, Prompt, Role},
     plan::{LedgerLine, Notice, PlannedItem, reason::IncludedReason},
     planner::{
-        candidates::{Pool, Results, Scale, Shortened, Unit},
-        expiry::Fate,
+        candidates::{CandidateId, Candidates, Costs, Results, Shortened},
+        expiry::Eligibility,
         repair::{self, Piece},
         select::Selection,
     },
@@ -53,22 +54,22 @@ pub(super) struct Changed {
 }
 
 pub(super) fn rows(
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
+    candidates: &Candidates<'_>,
+    costs: &Costs<'_>,
     meter: &Meter,
     chosen: &Selection,
     placement: Placement,
     merged: bool,
 ) -> Result<Parts, Error> {
     let mut writer = Writer {
-        pool,
-        scale,
-        results: scale.results(),
+        candidates,
+        costs,
+        results: costs.results(),
         meter,
         chosen,
         parts: Parts {
             rows: Vec::new(),
-            prompt: Prompt { tools: pool.request().tools.to_vec(), ..Prompt::default() },
+            prompt: Prompt { tools: candidates.request().tools.to_vec(), ..Prompt::default() },
             overhead: Vec::new(),
             notices: Vec::new(),
             asked: BTreeSet::new(),
@@ -80,23 +81,23 @@ pub(super) fn rows(
             stable: Vec::new(),
         },
     };
-    let question = super::question(pool);
+    let question = super::question(candidates);
     writer.head()?;
     if placement == Placement::BeforeConversation || question.is_none() {
         writer.block()?;
     }
-    for unit in writer.conversation() {
-        if question == Some(unit) {
+    for candidate in writer.conversation() {
+        if question == Some(candidate) {
             writer.mark();
         }
-        if question == Some(unit) && placement == Placement::BeforeQuestion {
+        if question == Some(candidate) && placement == Placement::BeforeQuestion {
             writer.block()?;
         }
-        if question == Some(unit) && !pool.state_comes_last {
+        if question == Some(candidate) && !candidates.index().state_comes_last {
             writer.state()?;
         }
-        writer.unit(unit)?;
-        if question == Some(unit) && merged {
+        writer.candidate(candidate)?;
+        if question == Some(candidate) && merged {
             writer.mark();
             writer.merge_state()?;
         }
@@ -104,7 +105,7 @@ pub(super) fn rows(
     if !merged {
         writer.mark();
     }
-    if !merged && (pool.state_comes_last || question.is_none()) {
+    if !merged && (candidates.index().state_comes_last || question.is_none()) {
         writer.state()?;
     }
     Ok(writer.parts)
@@ -120,8 +121,8 @@ pub(super) fn source_of(role: Role) -> Source {
 }
 
 struct Writer<'a, 'b> {
-    pool: &'a Pool<'b>,
-    scale: &'a Scale<'b>,
+    candidates: &'a Candidates<'b>,
+    costs: &'a Costs<'b>,
     results: &'a Results,
     meter: &'a Meter,
     chosen: &'a Selection,
@@ -131,24 +132,25 @@ struct Writer<'a, 'b> {
 impl Writer<'_, '_> {
     /// System texts, focus hint, then notes in their order, those whose days are counted last.
     fn head(&mut self) -> Result<(), Error> {
-        let notes = 0..self.pool.log().notes().len() as u32;
+        let notes = 0..self.candidates.log().notes().len() as u32;
         let (fleeting, lasting): (Vec<u32>, Vec<u32>) = notes.partition(|at| {
-            let id = &self.pool.log().notes()[*at as usize].item.id;
-            matches!(self.pool.ttl_of(id), Some(Ttl::Limited(_) | Ttl::NoneRemaining))
+            let id = &self.candidates.log().notes()[*at as usize].item.id;
+            matches!(self.candidates.ttl_of(id), Some(Ttl::Limited(_) | Ttl::NoneRemaining))
         });
-        let system = self.pool.required_system.iter().copied();
-        let units: Vec<Unit> = system
-            .filter(|unit| !matches!(unit, Unit::State(_)))
-            .chain(lasting.into_iter().chain(fleeting.iter().copied()).map(Unit::Note))
-            .filter(|unit| self.chosen.has(*unit))
+        let system = self.candidates.index().required_system.iter().copied();
+        let in_order: Vec<CandidateId> = system
+            .filter(|candidate| !matches!(candidate, CandidateId::State(_)))
+            .chain(lasting.into_iter().chain(fleeting.iter().copied()).map(CandidateId::Note))
+            .filter(|candidate| self.chosen.has(*candidate))
             .collect();
-        let fleeting = |unit: &Unit| matches!(unit, Unit::Note(at) if fleeting.contains(at));
-        let lasts = units.iter().take_while(|unit| !fleeting(unit)).count();
-        for (at, unit) in units.into_iter().enumerate() {
+        let fleeting =
+            |candidate: &CandidateId| matches!(candidate, CandidateId::Note(at) if fleeting.contains(at));
+        let lasts = in_order.iter().take_while(|candidate| !fleeting(candidate)).count();
+        for (at, candidate) in in_order.into_iter().enumerate() {
             if at == lasts {
                 self.mark();
             }
-            self.unit(unit)?;
+            self.candidate(candidate)?;
         }
         if self.parts.stable.is_empty() {
             self.mark();
@@ -167,42 +169,51 @@ impl Writer<'_, '_> {
     }
 
     /// The kept messages of the conversation in log order, summaries among them.
-    fn conversation(&self) -> Vec<Unit> {
+    fn conversation(&self) -> Vec<CandidateId> {
         let kept = self.chosen.kept.keys().copied();
-        let mut units: Vec<Unit> = kept
-            .filter(|unit| matches!(unit, Unit::Summary(_) | Unit::Head(_) | Unit::Exchange(_)))
+        let mut in_order: Vec<CandidateId> = kept
+            .filter(|candidate| {
+                matches!(candidate, CandidateId::Summary(_) | CandidateId::Head(_) | CandidateId::Exchange(_))
+            })
             .collect();
-        units.sort_by_cached_key(|unit| self.pool.order_of(*unit));
-        units
+        in_order.sort_by_cached_key(|candidate| self.candidates.order_of(*candidate));
+        in_order
     }
 
-    fn unit(&mut self, unit: Unit) -> Result<(), Error> {
-        let pool = self.pool;
-        match unit {
-            Unit::System(at) => {
-                let (id, message) = pool.system(at).clone();
-                self.push(unit, id, ItemKind::SystemText, Source::System, Priority::Normal, &message)
+    fn candidate(&mut self, candidate: CandidateId) -> Result<(), Error> {
+        let candidates = self.candidates;
+        match candidate {
+            CandidateId::System(at) => {
+                let (id, message) = candidates.system(at).clone();
+                self.push(candidate, id, ItemKind::SystemText, Source::System, Priority::Normal, &message)
             }
-            Unit::Focus => match pool.focus() {
+            CandidateId::Focus => match candidates.focus() {
                 Some((id, focus)) => {
-                    self.push(unit, id, ItemKind::FocusHint, Source::System, Priority::Normal, focus)
+                    self.push(candidate, id, ItemKind::FocusHint, Source::System, Priority::Normal, focus)
                 }
                 None => Ok(()),
             },
-            Unit::State(at) => {
-                let (id, message) = pool.state(at);
-                self.push(unit, id.clone(), ItemKind::State, Source::State, Priority::Normal, message)
+            CandidateId::State(at) => {
+                let (id, message) = candidates.state(at);
+                self.push(candidate, id.clone(), ItemKind::State, Source::State, Priority::Normal, message)
             }
-            Unit::Note(at) => {
-                let note = &pool.log().notes()[at as usize];
-                self.ask(unit)?;
+            CandidateId::Note(at) => {
+                let note = &candidates.log().notes()[at as usize];
+                self.ask(candidate)?;
                 let item = &note.item;
-                self.push(unit, item.id.clone(), ItemKind::Note, Source::Pinned, item.priority, &note.message)
-            }
-            Unit::Summary(at) => {
-                let (id, compaction, message) = self.pool.summary(at);
                 self.push(
-                    unit,
+                    candidate,
+                    item.id.clone(),
+                    ItemKind::Note,
+                    Source::Pinned,
+                    item.priority,
+                    &note.message,
+                )
+            }
+            CandidateId::Summary(at) => {
+                let (id, compaction, message) = self.candidates.summary(at);
+                self.push(
+                    candidate,
                     id.clone(),
                     ItemKind::Summary { compaction },
                     Source::Summary,
@@ -210,31 +221,28 @@ impl Writer<'_, '_> {
                     message,
                 )
             }
-            Unit::Document(_) => Ok(()),
-            Unit::Head(_) => {
-                self.ask(unit)?;
-                let members = pool.members(unit);
+            CandidateId::Document(_) => Ok(()),
+            CandidateId::Head(_) => {
+                self.ask(candidate)?;
+                let members = candidates.members(candidate);
                 self.say_of_calls(&members);
-                members.into_iter().try_for_each(|position| self.message(unit, position))
+                members.into_iter().try_for_each(|position| self.message(candidate, position))
             }
-            Unit::Exchange(at) => self.exchange(unit, at),
+            CandidateId::Exchange(at) => self.exchange(candidate, at),
         }
     }
 
-    fn message(&mut self, unit: Unit, position: u32) -> Result<(), Error> {
-        let log = self.pool.log();
+    fn message(&mut self, candidate: CandidateId, position: u32) -> Result<(), Error> {
+        let log = self.candidates.log();
         let source = source_of(log.message(position).role());
-        let message = match self.pool.as_text_of_the_user(position) {
-            Some(text) => text,
-            None => log.message(position).clone(),
-        };
+        let message = self.candidates.said(position);
         let priority = log.pins().get(&position).copied().unwrap_or_default();
-        self.push(unit, log.message_id(position), ItemKind::Message, source, priority, &message)
+        self.push(candidate, log.message_id(position), ItemKind::Message, source, priority, &message)
     }
 
     /// Calls of the user and their results are sent as text (rule H9).
     fn say_of_calls(&mut self, members: &[u32]) {
-        let log = self.pool.log();
+        let log = self.candidates.log();
         if members.first().is_some_and(|head| !log.message(*head).tool_calls().is_empty()) {
             self.parts.notices.push(Notice {
                 rule: "H9",
@@ -245,14 +253,14 @@ impl Writer<'_, '_> {
     }
 
     /// The messages of an exchange as repaired, and what the repairs did.
-    fn exchange(&mut self, unit: Unit, at: u32) -> Result<(), Error> {
-        let log = self.pool.log();
+    fn exchange(&mut self, candidate: CandidateId, at: ExchangeIndex) -> Result<(), Error> {
+        let log = self.candidates.log();
         let exchange = log.turns().exchange(at);
-        self.ask(unit)?;
+        self.ask(candidate)?;
         if exchange.answers.is_empty() {
-            return self.message(unit, exchange.at);
+            return self.message(candidate, exchange.at);
         }
-        let open = self.pool.open == Some(at);
+        let open = self.candidates.open == Some(at);
         self.parts.notices.extend(repair::notices(log, exchange, open));
         for piece in repair::sound(log, exchange) {
             let priority = piece.position.and_then(|position| log.pins().get(&position));
@@ -266,7 +274,7 @@ impl Writer<'_, '_> {
                 }
             };
             let message = self.as_sent(&piece);
-            self.push(unit, piece.id, kind, source, priority, &message)?;
+            self.push(candidate, piece.id, kind, source, priority, &message)?;
         }
         Ok(())
     }
@@ -274,13 +282,13 @@ impl Writer<'_, '_> {
     /// A piece of an exchange, shortened where it is a result that is not sent whole (rule S7).
     fn as_sent(&mut self, piece: &Piece) -> Message {
         let shortened = piece.position.filter(|_| piece.message.role() == Role::Tool);
-        let shortened = shortened.and_then(|at| Some((at, self.results.shortens(self.pool, at)?)));
+        let shortened = shortened.and_then(|at| Some((at, self.results.shortens(self.candidates, at)?)));
         let Some((position, how)) = shortened else { return piece.message.clone() };
         match how {
             Shortened::Cleared => self.parts.cleared.push(piece.id.clone()),
             Shortened::Clipped => self.parts.clipped.push(piece.id.clone()),
         }
-        let sent = self.results.as_sent(self.pool, position).into_owned();
+        let sent = self.results.as_sent(self.candidates, position).into_owned();
         match piece.message.answers() {
             // One of two calls of one id goes by another name (rule H1).
             Some(id) if sent.answers() != Some(id) => sent.answering(id),
@@ -289,11 +297,11 @@ impl Writer<'_, '_> {
     }
 
     /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).
-    fn ask(&mut self, unit: Unit) -> Result<(), Error> {
-        if self.chosen.kept[&unit].reason == IncludedReason::Required {
+    fn ask(&mut self, candidate: CandidateId) -> Result<(), Error> {
+        if self.chosen.kept[&candidate].reason == IncludedReason::Required {
             return Ok(());
         }
-        if let Fate::Asks(ids) = self.pool.fate(unit)? {
+        if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
             self.parts.asked.extend(ids.iter().cloned());
             self.parts.notices.extend(ids.into_iter().map(ask_about));
         }
@@ -302,15 +310,15 @@ impl Writer<'_, '_> {
 
     fn push(
         &mut self,
-        unit: Unit,
+        candidate: CandidateId,
         id: ItemId,
         kind: ItemKind,
         source: Source,
         priority: Priority,
         message: &Message,
     ) -> Result<(), Error> {
-        let kept = self.chosen.kept[&unit];
-        let standing = self.pool.standing(unit);
+        let kept = self.chosen.kept[&candidate];
+        let standing = self.candidates.standing(candidate);
         let tokens = self.meter.message(message, standing, u64::MAX)?.in_full();
         let recipient = self.meter.recipient();
         let differs = recipient.changes(message, standing);
@@ -329,7 +337,7 @@ impl Writer<'_, '_> {
         self.parts.first_rows.push(self.parts.rows.len());
         self.parts.prompt.messages.push(message.clone());
         self.parts.rows.push(PlannedItem {
-            ttl: self.pool.ttl_of(&id),
+            ttl: self.candidates.ttl_of(&id),
             id,
             kind,
             source,
@@ -352,12 +360,12 @@ impl Writer<'_, '_> {
         let mut text = String::from(wording::BLOCK_OPEN);
         let mut pieces = self.meter.block();
         for place in self.chosen.documents.iter() {
-            let rank = self.pool.rank_at(place);
-            let unit = Unit::Document(rank);
-            let item = self.pool.document(rank);
+            let rank = self.candidates.index().rank_at(place);
+            let candidate = CandidateId::Document(rank);
+            let item = self.candidates.document(rank);
             let fenced = self.meter.fenced(item);
-            let tokens = self.scale.whole(unit)?;
-            if let Fate::Asks(ids) = self.pool.fate(unit)? {
+            let tokens = self.costs.whole(candidate)?;
+            if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
                 self.parts.notices.extend(ids.into_iter().map(ask_about));
             }
             pieces += tokens;
@@ -388,8 +396,8 @@ impl Writer<'_, '_> {
 
     /// State as messages of its own, last of all.
     fn state(&mut self) -> Result<(), Error> {
-        let states = (0..self.pool.states() as u32).map(Unit::State);
-        states.into_iter().try_for_each(|unit| self.unit(unit))
+        let states = (0..self.candidates.index().states() as u32).map(CandidateId::State);
+        states.into_iter().try_for_each(|candidate| self.candidate(candidate))
     }
 
     /// State as further parts of the live question, which was written last.
@@ -398,14 +406,14 @@ impl Writer<'_, '_> {
             return Ok(());
         };
         self.state()?; // rows and messages; the messages become parts
-        let rows = self.parts.rows.len() - self.pool.states() as usize;
+        let rows = self.parts.rows.len() - self.candidates.index().states() as usize;
         let texts = self.parts.rows[rows..].iter().map(|row| row.body.text().to_owned());
         let merged = question.with_texts(texts);
         let messages = &mut self.parts.prompt.messages;
-        messages.truncate(messages.len() - self.pool.states() as usize);
+        messages.truncate(messages.len() - self.candidates.index().states() as usize);
         messages.push(merged);
         self.parts.first_rows.truncate(self.parts.prompt.messages.len());
-        let saved = self.meter.saved_by_merging(Role::User) * self.pool.states();
+        let saved = self.meter.saved_by_merging(Role::User) * self.candidates.index().states();
         self.line("merged", -i128::from(saved));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Where a cache breakpoint pays: the ends of what the next prompt begins with too.
 
-use super::{Frame, included::Parts};
+use super::{PlanContext, included::Parts};
 use crate::message::Mark;
 
 /// How many positions back a provider looks for what an earlier request wrote, less some that a mark itself takes
@@ -9,10 +9,10 @@ const LOOKBACK: usize = 18;
 
 /// The stable ends that are long enough for the model's cache, and one between where the live turn is so long that the
 /// last of them would not be found from the next request.
-pub(super) fn long_enough(parts: &Parts, frame: &Frame<'_>) -> Vec<Mark> {
-    let least = frame.model.cache.and_then(|cache| cache.min_tokens).unwrap_or_default();
+pub(super) fn long_enough(parts: &Parts, context: &PlanContext<'_>) -> Vec<Mark> {
+    let least = context.model.cache.and_then(|cache| cache.min_tokens).unwrap_or_default();
     let messages = &parts.prompt.messages;
-    let tools: i128 = frame.overhead.iter().map(|line| i128::from(line.tokens)).sum();
+    let tools: i128 = context.overhead.iter().map(|line| i128::from(line.tokens)).sum();
     let long = |mark: &Mark| {
         let rows = parts.first_rows.get(mark.message + 1).copied().unwrap_or(parts.rows.len());
         let tokens: u64 = parts.rows[..rows].iter().map(|row| row.tokens.n).sum();

@@ -12,7 +12,7 @@ use crate::{
     },
     planner::{
         budget::Budgets,
-        candidates::{Pool, Results, Scale, Unit},
+        candidates::{CandidateId, Candidates, Costs, Results},
         select::{self, Selection, Window},
     },
     provider::{
@@ -36,7 +36,7 @@ use included::Parts;
 
 /// What is known about a plan before anything is chosen.
 #[derive(Clone)]
-pub(crate) struct Frame<'a> {
+pub(crate) struct PlanContext<'a> {
     pub(crate) model: &'a Model,
     pub(crate) config: String,
     pub(crate) limits: Limits,
@@ -53,7 +53,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) usage: UsageOptions,
 }
 
-impl Frame<'_> {
+impl PlanContext<'_> {
     /// The largest prompt budget of the model, or the one in use, where that is larger.
     pub(crate) fn largest_budget(&self) -> u64 {
         self.limits.largest_budget().max(self.prompt_budget)
@@ -72,67 +72,67 @@ impl Frame<'_> {
 ///
 /// A synthetic id that is taken (rule O5), and counters that fail.
 pub(crate) fn plan(
-    frame: &Frame<'_>,
-    pool: &Pool<'_>,
-    scale: &Scale<'_>,
+    context: &PlanContext<'_>,
+    candidates: &Candidates<'_>,
+    costs: &Costs<'_>,
     meter: &Meter,
     budgets: &Budgets,
     chosen: &Selection,
 ) -> Result<ContextPlan, Error> {
-    let merged = select::merges_state(pool, scale, chosen);
-    let mut parts = included::rows(pool, scale, meter, chosen, frame.placement, merged)?;
-    sent::conform(&mut parts, pool, meter, frame)?;
-    let excluded = excluded::rows(pool, meter, chosen)?;
-    let mut overhead = frame.overhead.clone();
+    let merged = select::merges_state(candidates.index(), chosen);
+    let mut parts = included::rows(candidates, costs, meter, chosen, context.placement, merged)?;
+    sent::conform(&mut parts, candidates, meter, context)?;
+    let excluded = excluded::rows(candidates, meter, chosen)?;
+    let mut overhead = context.overhead.clone();
     overhead.extend(parts.overhead.iter().copied());
     let whole = whole(meter, &parts)?;
     overhead.extend(whole.map(|whole| joins(whole, &parts, &overhead)));
     let counted = sum(&parts.rows, &overhead);
-    overhead.extend(margin(frame, counted));
+    overhead.extend(margin(context, counted));
     overhead.retain(|line| line.tokens != 0);
     let mut total = total(&parts.rows, &overhead);
     if let Some(whole) = whole {
         total.certainty = whole.certainty;
     }
-    let first_id = |unit| {
-        let first = pool.members(unit).first().copied();
-        first.map(|position| pool.log().message_id(position))
+    let first_id = |candidate| {
+        let first = candidates.members(candidate).first().copied();
+        first.map(|position| candidates.log().message_id(position))
     };
     let window_start = chosen.start.and_then(first_id);
     // A window that holds nothing by recency is remembered all the same, or the next plan would undo it.
     let anchored = window_start.clone().or_else(|| match chosen.window {
         Window::Fresh => None,
-        Window::Steady => pool.window_start.and_then(first_id),
-        Window::Cut { .. } => pool.live_id(),
+        Window::Steady => candidates.index().window_start.and_then(first_id),
+        Window::Cut { .. } => candidates.live_id(),
     });
     let overflow = overflow::of(
-        frame,
+        context,
         total,
         u64::try_from(counted.max(0)).unwrap_or(u64::MAX),
         &parts.rows,
-        pool,
-        scale,
+        candidates,
+        costs,
         meter,
     )?;
-    let before = before(pool, &parts);
+    let before = before(candidates, &parts);
     let figures = pressure::Sent { rows: &parts.rows, excluded: &excluded, overhead: &overhead, total };
-    let usage = pressure::of(frame, pool, meter, &figures);
-    let mut notices = about_the_target(frame, meter);
-    notices.extend(about_the_window(pool, chosen.window));
-    notices.extend(about_the_results(pool, scale.results(), &parts));
-    notices.extend(nothing_to_clear(pool, &excluded));
+    let usage = pressure::of(context, candidates, meter, &figures);
+    let mut notices = about_the_target(context, meter);
+    notices.extend(about_the_window(candidates, chosen.window));
+    notices.extend(about_the_results(candidates, costs.results(), &parts));
+    notices.extend(nothing_to_clear(candidates, &excluded));
     notices.extend(parts.notices);
     Ok(ContextPlan {
-        model: frame.model.name.clone(),
-        provider: frame.model.provider.clone(),
-        framing: frame.model.framing,
+        model: context.model.name.clone(),
+        provider: context.model.provider.clone(),
+        framing: context.model.framing,
         tokenizer: meter.counter().name().into(),
-        config: frame.config.clone(),
-        limits: frame.limits,
-        limits_source: frame.limits_source,
-        budget_source: frame.budget_source,
-        margin: frame.margin,
-        prompt_budget: frame.prompt_budget,
+        config: context.config.clone(),
+        limits: context.limits,
+        limits_source: context.limits_source,
+        budget_source: context.budget_source,
+        margin: context.margin,
+        prompt_budget: context.prompt_budget,
         overhead,
         sections: sections(budgets, &parts.rows, &excluded),
         included: parts.rows,
@@ -142,24 +142,24 @@ pub(crate) fn plan(
         window_start,
         notices,
         usage,
-        cleared_before: scale.results().boundary(pool),
-        live: pool.live_id(),
+        cleared_before: costs.results().boundary(candidates),
+        live: candidates.live_id(),
         anchored,
         prompt: parts.prompt,
         asked: parts.asked,
         before,
-        archives: pool.log().archive_events(),
+        archives: candidates.log().archive_events(),
     })
 }
 
 /// The prompt before this one, where it is remembered. Whether the two part at a message is known here only: a plan has
 /// no log.
-fn before(pool: &Pool<'_>, parts: &Parts) -> Option<LastPrompt> {
-    let anchor = pool.last_prompt()?;
+fn before(candidates: &Candidates<'_>, parts: &Parts) -> Option<LastPrompt> {
+    let anchor = candidates.last_prompt()?;
     let tools = Some(ItemId::from(TOOLS)).filter(|_| !parts.prompt.tools.is_empty());
     let mut now = tools.iter().chain(parts.rows.iter().map(|row| &row.id));
     let parted = anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.0));
-    let parts_at_a_message = parted.is_some_and(|was| pool.log().position_of(&was.0).is_some());
+    let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.0).is_some());
     Some(LastPrompt { anchor: Arc::new(anchor.clone()), parts_at_a_message })
 }
 
@@ -182,8 +182,8 @@ fn joins(whole: TokenCount, parts: &Parts, overhead: &[LedgerLine]) -> LedgerLin
 }
 
 /// What the provider is expected to count beside what is counted here (rule N6).
-fn margin(frame: &Frame<'_>, counted: i128) -> Option<LedgerLine> {
-    let tokens = i64::try_from(frame.margin?.of(counted) - counted).unwrap_or(i64::MAX);
+fn margin(context: &PlanContext<'_>, counted: i128) -> Option<LedgerLine> {
+    let tokens = i64::try_from(context.margin?.of(counted) - counted).unwrap_or(i64::MAX);
     Some(LedgerLine { what: "margin", tokens, certainty: Certainty::Estimate })
 }
 
@@ -203,13 +203,13 @@ fn total(rows: &[PlannedItem], overhead: &[LedgerLine]) -> TokenCount {
 
 fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) -> [SectionUse; 3] {
     Section::ALL.map(|section| {
-        let pot = budgets.pots[section as usize];
+        let budget = budgets.sections[section as usize];
         let of = |row: &&PlannedItem| row.section == section;
         SectionUse {
             section,
-            share: pot.share,
-            cap: pot.cap,
-            budget: pot.budget,
+            share: budget.share,
+            cap: budget.cap,
+            budget: budget.budget,
             used: rows.iter().filter(of).map(|row| row.tokens.n).sum(),
             included: rows.iter().filter(of).count() as u64,
             excluded: excluded.iter().filter(|row| row.section == section).map(|row| row.count).sum(),
@@ -218,25 +218,25 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
 }
 
 /// What the reader should know about model and limits.
-fn about_the_target(frame: &Frame<'_>, meter: &Meter) -> Vec<Notice> {
+fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut say = |rule: &'static str, text: String| notices.push(Notice { rule, ids: Vec::new(), text });
-    if frame.model.unknown {
-        let name = &frame.model.name;
+    if context.model.unknown {
+        let name = &context.model.name;
         let near =
-            frame.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let counts = if frame.model.estimated { ", counts are estimates" } else { "" };
+            context.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let counts = if context.model.estimated { ", counts are estimates" } else { "" };
         let text = format!("model `{name}` is not in the registry: default limits apply{counts}");
         say("B2", text + &near);
     }
-    if frame.model.framing == Framing::ChatTemplate && !meter.is_rendered() {
+    if context.model.framing == Framing::ChatTemplate && !meter.is_rendered() {
         say("N3", "counted in the wire format of OpenAI Chat: no chat template is given".into());
     }
-    let window = frame.limits.context_len.min(frame.limits.max_input.unwrap_or(u64::MAX));
-    if frame.prompt_budget > window {
+    let window = context.limits.context_len.min(context.limits.max_input.unwrap_or(u64::MAX));
+    if context.prompt_budget > window {
         say("B1", format!("the budget is larger than the context window of {} tokens", grouped(window)));
     }
-    if let Some(Report { counted, reported, .. }) = frame.doubted {
+    if let Some(Report { counted, reported, .. }) = context.doubted {
         let (counted, reported) = (grouped(counted), grouped(reported));
         say(
             "N6",
@@ -247,8 +247,8 @@ fn about_the_target(frame: &Frame<'_>, meter: &Meter) -> Vec<Notice> {
 }
 
 /// A window that was cut or not continued: the prompt begins with other messages than the last one did (rule S5).
-fn about_the_window(pool: &Pool<'_>, window: Window) -> Option<Notice> {
-    let text = match (window, pool.lost_window) {
+fn about_the_window(candidates: &Candidates<'_>, window: Window) -> Option<Notice> {
+    let text = match (window, candidates.lost_window) {
         (Window::Cut { budget, low }, _) => format!(
             "the sticky window no longer fits its {} tokens: it is cut once, to its low mark of {}",
             grouped(budget),
@@ -261,8 +261,8 @@ fn about_the_window(pool: &Pool<'_>, window: Window) -> Option<Notice> {
 }
 
 /// Results that are sent shorter than they are (rule S7).
-fn about_the_results(pool: &Pool<'_>, results: &Results, parts: &Parts) -> Vec<Notice> {
-    let boundary = results.boundary(pool);
+fn about_the_results(candidates: &Candidates<'_>, results: &Results, parts: &Parts) -> Vec<Notice> {
+    let boundary = results.boundary(candidates);
     let from = boundary.map(|id| format!(" before {id}")).unwrap_or_default();
     let now = if results.has_moved() { "from now on, " } else { "" };
     let cleared = (&parts.cleared, format!("{now}tool results{from} are sent as stubs; the log keeps them"));
@@ -275,16 +275,20 @@ fn about_the_results(pool: &Pool<'_>, results: &Results, parts: &Parts) -> Vec<N
 }
 
 /// Results are to be cleared, the window is too large, and no last prompt is remembered whose window it could be (S7).
-fn nothing_to_clear(pool: &Pool<'_>, excluded: &[ExcludedItem]) -> Option<Notice> {
+fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> Option<Notice> {
     let by_window =
         |row: &ExcludedItem| matches!(row.reason, ExcludedReason::Budget { held_by: HeldBy::Window, .. });
-    let says_so = pool.clears_results() && pool.lost_window.is_none() && excluded.iter().any(by_window);
+    let says_so = candidates.index().clears_results()
+        && candidates.lost_window.is_none()
+        && excluded.iter().any(by_window);
     let text = "no tool result is cleared: clearing needs a sticky window, and no last prompt is known";
     says_so.then(|| Notice { rule: "S7", ids: Vec::new(), text: text.into() })
 }
 
-/// The unit that stands for a required question, where the block goes right before it.
-fn question(pool: &Pool<'_>) -> Option<Unit> {
-    let first = pool.required_conversation.first().copied();
-    first.filter(|unit| !matches!(unit, Unit::Summary(_)) && pool.live_turn().is_some())
+/// The candidate that stands for a required question, where the block goes right before it.
+fn question(candidates: &Candidates<'_>) -> Option<CandidateId> {
+    let first = candidates.index().required_conversation.first().copied();
+    first.filter(|candidate| {
+        !matches!(candidate, CandidateId::Summary(_)) && candidates.index().live_turn().is_some()
+    })
 }

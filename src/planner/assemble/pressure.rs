@@ -1,11 +1,11 @@
 //! What the conversation would take if all of it were sent, from what a plan has counted already (rule U2).
 
-use super::Frame;
+use super::PlanContext;
 use crate::{
     conversation::Note,
     item::{Section, Source},
     plan::{ExcludedItem, LedgerLine, PlannedItem, anchor::Target, reason::ExcludedReason},
-    planner::candidates::Pool,
+    planner::candidates::Candidates,
     provider::meter::{self, Meter},
     tokens::{Certainty, TokenCount},
     usage::ContextUsage,
@@ -27,25 +27,30 @@ pub(super) struct Sent<'a> {
 }
 
 /// Pressure and fill. What the plan left out for want of room is reckoned from its bytes: nothing is counted for it.
-pub(super) fn of(frame: &Frame<'_>, pool: &Pool<'_>, meter: &Meter, sent: &Sent<'_>) -> ContextUsage {
+pub(super) fn of(
+    context: &PlanContext<'_>,
+    candidates: &Candidates<'_>,
+    meter: &Meter,
+    sent: &Sent<'_>,
+) -> ContextUsage {
     let ratio = Ratio::of(sent.rows);
     let apart = sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.tokens.n).sum::<u64>();
     let block = sent.overhead.iter().filter(|line| line.what == "rag_block").map(|line| line.tokens).sum();
     let apart = apart.saturating_add_signed(block);
-    let mut notes = pool.log().notes().iter();
-    let left_out = sent.excluded.iter().map(|row| bytes_left_out(row, pool, &mut notes)).sum();
+    let mut notes = candidates.log().notes().iter();
+    let left_out = sent.excluded.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
     let left_out = ratio.tokens(left_out);
-    let head = head(pool, sent);
-    let reported = reported(frame, pool, meter, sent, &ratio, head);
+    let head = head(candidates, sent);
+    let reported = reported(context, candidates, meter, sent, &ratio, head);
     let estimate = sent.total.n.saturating_sub(apart).saturating_add(left_out);
     let certainty =
         if left_out > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
     let pressure = TokenCount { n: reported.unwrap_or(estimate), certainty };
-    let usage = ContextUsage::new(pressure, reported.is_some(), &frame.limits, frame.usage);
-    let compactions = pool.log().compactions().count() as u64;
+    let usage = ContextUsage::new(pressure, reported.is_some(), &context.limits, context.usage);
+    let compactions = candidates.log().compactions().count() as u64;
     ContextUsage {
         fill: sent.total.n,
-        budget: frame.prompt_budget,
+        budget: context.prompt_budget,
         apart,
         left_out,
         head,
@@ -57,16 +62,16 @@ pub(super) fn of(frame: &Frame<'_>, pool: &Pool<'_>, meter: &Meter, sent: &Sent<
 /// From the newest report that is believed: what it says, without the documents and state of its prompt, with what its
 /// plan left out, and with what came after it.
 fn reported(
-    frame: &Frame<'_>,
-    pool: &Pool<'_>,
+    context: &PlanContext<'_>,
+    candidates: &Candidates<'_>,
     meter: &Meter,
     sent: &Sent<'_>,
     ratio: &Ratio,
     head: u64,
 ) -> Option<u64> {
-    let log = pool.log();
-    let target = Target::of(frame.model);
-    let report = log.last_report(&target, meter.counter().name(), frame.limits.context_len)?;
+    let log = candidates.log();
+    let target = Target::of(context.model);
+    let report = log.last_report(&target, meter.counter().name(), context.limits.context_len)?;
     let after = report.replied_at.saturating_add(1)..log.turns().messages();
     let (mut tokens, mut counted) = (0u64, BTreeSet::new());
     for row in sent.rows.iter().filter(|row| row.section != Section::Rag && row.source != Source::State) {
@@ -79,7 +84,7 @@ fn reported(
         after.filter(|position| !counted.contains(position) && log.view().archived(*position).is_none());
     let bytes = rest.map(|position| log.turns().bytes(&(position..position + 1))).sum();
     let tokens = tokens.saturating_add(ratio.tokens(bytes));
-    let tokens = frame.margin.map_or(tokens, |margin| margin.scaled(tokens));
+    let tokens = context.margin.map_or(tokens, |margin| margin.scaled(tokens));
     let before = report.context_size.saturating_sub(report.apart).saturating_add(report.left_out);
     // What stands at the head now, and did not then, or the other way round.
     let before = before.saturating_add(head).saturating_sub(report.head);
@@ -88,8 +93,8 @@ fn reported(
 
 /// What is sent beside the active conversation: it may change without a message. Messages that are pinned where they stand
 /// are part of the conversation.
-fn head(pool: &Pool<'_>, sent: &Sent<'_>) -> u64 {
-    let log = pool.log();
+fn head(candidates: &Candidates<'_>, sent: &Sent<'_>) -> u64 {
+    let log = candidates.log();
     let leads = |position: u32| position < log.turns().leading() || log.view().archived(position).is_some();
     let stands_apart = |row: &&PlannedItem| {
         row.section == Section::SystemPinned
@@ -110,13 +115,13 @@ fn is_apart(row: &PlannedItem) -> bool {
 /// behind the one before it.
 fn bytes_left_out<'n>(
     row: &ExcludedItem,
-    pool: &Pool<'_>,
+    candidates: &Candidates<'_>,
     notes: &mut impl Iterator<Item = &'n Note>,
 ) -> u64 {
     if row.section == Section::Rag || !matches!(row.reason, ExcludedReason::Budget { .. }) {
         return 0;
     }
-    let log = pool.log();
+    let log = candidates.log();
     if row.source == Some(Source::Pinned) {
         return notes.find(|note| note.item.id == row.id).map_or(0, |note| meter::bytes(&note.message));
     }

@@ -1,12 +1,12 @@
 //! The messages as the target takes them (rules H4 to H7), and what that adds or saves (rule N3).
 
-use super::{Frame, included::Parts, marks};
+use super::{PlanContext, included::Parts, marks};
 use crate::{
     error::Error,
     item::{ItemId, ItemKind, Priority, Section, Source},
     message::{Framing, Message, Role},
     plan::{Notice, PlannedItem, reason::IncludedReason},
-    planner::candidates::Pool,
+    planner::candidates::Candidates,
     provider::{
         conform::{Conformed, Lack, Standing, Supplied},
         meter::{Meter, and_more},
@@ -22,11 +22,11 @@ use crate::{
 /// A made-up id that is taken (rule O5), and counters that fail.
 pub(super) fn conform(
     parts: &mut Parts,
-    pool: &Pool<'_>,
+    candidates: &Candidates<'_>,
     meter: &Meter,
-    frame: &Frame<'_>,
+    context: &PlanContext<'_>,
 ) -> Result<(), Error> {
-    let stable = marks::long_enough(parts, frame);
+    let stable = marks::long_enough(parts, context);
     let given = std::mem::take(&mut parts.prompt.messages);
     let ends: Vec<usize> =
         given.iter().map(|message| message.content_parts().len().saturating_sub(1)).collect();
@@ -35,7 +35,7 @@ pub(super) fn conform(
     account(parts, meter, &conformed)?;
     roles(parts, &conformed);
     supplied(parts, meter, &conformed)?;
-    pool.check_ids(&parts.made_up)?;
+    candidates.check_ids(&parts.made_up)?;
     parts.prompt.messages = conformed.messages;
     tools(parts, meter)?;
     parts.prompt.framing = Some(meter.recipient().framing());

@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     message::Message,
     plan::reason::ExcludedReason,
-    planner::{expiry::Fate, repair},
+    planner::{expiry::Eligibility, repair},
     provider::{conform::Standing, meter::Meter},
     tokens::Weight,
 };
@@ -74,9 +74,9 @@ impl<'a> Costs<'a> {
 
     /// Why a candidate is out before it is counted, if it is.
     pub(crate) fn dead(&self, id: CandidateId) -> Result<Option<ExcludedReason>, Error> {
-        Ok(match self.candidates.fate(id)? {
-            Fate::Out(reason) => Some(reason),
-            Fate::Lives | Fate::Asks(_) => None,
+        Ok(match self.candidates.eligibility(id)? {
+            Eligibility::Out(reason) => Some(reason),
+            Eligibility::Eligible | Eligibility::Asks(_) => None,
         })
     }
 

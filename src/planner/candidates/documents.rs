@@ -5,7 +5,7 @@ use crate::{
     error::{Error, Repr},
     item::{ItemId, RagItem},
     plan::reason::{ExcludedReason, PolicyRule},
-    planner::expiry::{Expiry, Fate},
+    planner::expiry::{Eligibility, Expiry},
     provider::meter::Meter,
     tokens::Weight,
 };
@@ -75,7 +75,7 @@ fn policy(
     expiry: &Expiry<'_>,
     meter: &Meter,
 ) -> Result<Option<ExcludedReason>, Error> {
-    if let Fate::Out(reason) = expiry.document(&item.id, item.ttl) {
+    if let Eligibility::Out(reason) = expiry.document(&item.id, item.ttl) {
         return Ok(Some(reason));
     }
     if let Some(limit) = rules.min_score.filter(|limit| item.score < *limit) {

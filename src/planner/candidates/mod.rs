@@ -15,7 +15,7 @@ use crate::{
         reason::{ExcludedReason, PolicyRule},
     },
     planner::{
-        expiry::{Expiry, Fate},
+        expiry::{Eligibility, Expiry},
         repair,
         request::PlanRequest,
     },
@@ -242,7 +242,7 @@ impl<'a> Candidates<'a> {
     fn live_head(&self, turn: TurnIndex) -> Option<CandidateId> {
         self.log.turns().head(turn)?;
         let id = CandidateId::Head(turn);
-        let dead = matches!(self.expiry.messages(&self.members(id)), Fate::Out(_));
+        let dead = matches!(self.expiry.messages(&self.members(id)), Eligibility::Out(_));
         (self.index.required_conversation.contains(&id) || !dead).then_some(id)
     }
 
@@ -252,7 +252,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// What becomes of a message or exchange that the walk examines, before it is weighed.
-    pub(crate) fn fate(&self, id: CandidateId) -> Result<Fate, Error> {
+    pub(crate) fn eligibility(&self, id: CandidateId) -> Result<Eligibility, Error> {
         let (at, members) = match id {
             CandidateId::Note(at) => return Ok(self.expiry.note(&self.log.notes()[at as usize].item.id)),
             CandidateId::Document(rank) => {
@@ -260,7 +260,7 @@ impl<'a> Candidates<'a> {
                 return Ok(self.expiry.document(&item.id, item.ttl));
             }
             CandidateId::System(_) | CandidateId::Focus | CandidateId::State(_) | CandidateId::Summary(_) => {
-                return Ok(Fate::Lives);
+                return Ok(Eligibility::Eligible);
             }
             CandidateId::Head(_) => (None, self.members(id)),
             CandidateId::Exchange(at) => (Some(at), self.members(id)),
@@ -269,21 +269,21 @@ impl<'a> Candidates<'a> {
             let exchange = self.log.turns().exchange(at);
             let repair = self.config.conversation.repair;
             if let Some(rule) = repair::refused(self.log, exchange, repair)? {
-                return Ok(Fate::Out(ExcludedReason::Policy(rule)));
+                return Ok(Eligibility::Out(ExcludedReason::Policy(rule)));
             }
         }
         if self.index.required_conversation.contains(&id) {
-            return Ok(Fate::Lives);
+            return Ok(Eligibility::Eligible);
         }
         if let Some(by) = self.archived(&members) {
-            return Ok(Fate::Out(by));
+            return Ok(Eligibility::Out(by));
         }
         let own = self.expiry.messages(&members);
-        if let (Fate::Lives | Fate::Asks(_), Some(at)) = (&own, at) {
+        if let (Eligibility::Eligible | Eligibility::Asks(_), Some(at)) = (&own, at) {
             let turn = self.log.turns().turn_of(at);
             let head = self.log.turns().head(turn);
             if head.is_some() && self.live_head(turn).is_none() && !self.is_pinned(&members) {
-                return self.fate(CandidateId::Head(turn));
+                return self.eligibility(CandidateId::Head(turn));
             }
         }
         Ok(own)

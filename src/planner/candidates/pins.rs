@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     item::{ItemId, Priority, Ttl},
     plan::reason::ExcludedReason,
-    planner::{expiry::Fate, repair},
+    planner::{expiry::Eligibility, repair},
 };
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -32,8 +32,8 @@ impl Candidates<'_> {
                 continue;
             }
             match self.expiry.note(&note.item.id) {
-                Fate::Out(reason) => drop(self.index.dead_pins.insert(unit, reason)),
-                Fate::Lives | Fate::Asks(_) => self.index.pins.push(Pin {
+                Eligibility::Out(reason) => drop(self.index.dead_pins.insert(unit, reason)),
+                Eligibility::Eligible | Eligibility::Asks(_) => self.index.pins.push(Pin {
                     id: unit,
                     brings: None,
                     priority: note.item.priority,
@@ -69,10 +69,10 @@ impl Candidates<'_> {
             _ => None,
         };
         let fate = match refused {
-            Some(rule) => Fate::Out(ExcludedReason::Policy(rule)),
+            Some(rule) => Eligibility::Out(ExcludedReason::Policy(rule)),
             None => self.expiry.messages(&members),
         };
-        if let Fate::Out(reason) = fate {
+        if let Eligibility::Out(reason) = fate {
             self.index.dead_pins.insert(unit, reason);
             return Ok(());
         }

@@ -87,7 +87,8 @@ impl<O: Observer> Selector<'_, O> {
     fn set_within(&self, room: Room, chosen: &Selection) -> Result<Set, Error> {
         let kept = self.index.kept_documents.unwrap_or(0);
         let slots = self.index.document_slots();
-        let of_the_set = Slot::each(slots.clone()).take_while(|slot| self.index.rank_at(*slot).number() < kept);
+        let of_the_set =
+            Slot::each(slots.clone()).take_while(|slot| self.index.rank_at(*slot).number() < kept);
         let slots = slots.start..Slot::new(of_the_set.count() as u32);
         let mut offer = self.document_offer(room, Fill::Prefix, chosen)?;
         let mut set = Set { fitting: Vec::new(), all: true, by_policy: Vec::new(), left: 0 };

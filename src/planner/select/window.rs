@@ -60,7 +60,8 @@ impl<O: Observer> Selector<'_, O> {
         let constraint = Constraint { in_walk: true, ..room.constraint(what) };
         let left = room.tokens(what);
         let from = chosen.walked_to.unwrap_or(turns.end);
-        let mut walk = Walk { selector: self, left, constraint, only_headless, floor, chosen, new: Vec::new() };
+        let mut walk =
+            Walk { selector: self, left, constraint, only_headless, floor, chosen, new: Vec::new() };
         for turn in TurnIndex::each(turns.start..from).rev() {
             if let Step::Stop = walk.turn(turn)? {
                 self.observer.walk_ends(&walk.state(&|id| walk.chosen.has(id)), turn)?;

@@ -1,0 +1,69 @@
+//! Over which budgets a solution stays what it is.
+
+use super::slack::{Recorder, Slack};
+use crate::{
+    config::Config,
+    planner::{
+        budget::Budgets,
+        observer::BudgetVariable,
+        solve::{Scenario, Solution},
+    },
+};
+
+/// The most tokens, up to `most`, that may be available while everything is decided as in this solution.
+pub(super) fn up(solution: &Solution<'_, Recorder>, config: &Config, most: i128) -> i128 {
+    let holds = holds(solution, config, |slack| &slack.growth, |now, then| then - now);
+    let available = solution.available;
+    available + gallop((most - available).max(0), |step| holds(available + step))
+}
+
+/// The fewest tokens, down to `least`, that may be available while everything is decided as in this solution.
+pub(super) fn down(solution: &Solution<'_, Recorder>, config: &Config, least: i128) -> i128 {
+    let holds = holds(solution, config, |slack| &slack.fall, |now, then| now - then);
+    let available = solution.available;
+    available - gallop((available - least).max(0), |step| holds(available - step))
+}
+
+/// Says of other numbers of available tokens whether everything is decided as in this solution: whether, in every trial,
+/// no variable moves as far as its slack.
+fn holds<'s>(
+    solution: &'s Solution<'_, Recorder>,
+    config: &'s Config,
+    side: fn(&Slack) -> &[u64; 6],
+    moved: fn(i128, i128) -> i128,
+) -> impl Fn(i128) -> bool + 's {
+    let now: Vec<[i128; 6]> = solution
+        .trials
+        .iter()
+        .map(|trial| values(&trial.scenario, &trial.budgets, solution.available, config))
+        .collect();
+    move |available| {
+        solution.trials.iter().zip(&now).all(|(trial, now)| {
+            let then = values(&trial.scenario, &trial.budgets, available, config);
+            let slack = side(&trial.heard);
+            (0..now.len()).all(|variable| moved(now[variable], then[variable]) < i128::from(slack[variable]))
+        })
+    }
+}
+
+/// What each variable is worth when so many tokens are available, and the same is decided about the minimum.
+fn values(scenario: &Scenario<'_, Recorder>, like: &Budgets, available: i128, config: &Config) -> [i128; 6] {
+    let budgets = scenario.demands.at(available, like, config);
+    BudgetVariable::ALL.map(|variable| budgets.value(variable, config))
+}
+
+/// The largest number of steps, no more than `most`, so that every number up to it holds. What does not hold never does
+/// again further on.
+fn gallop(most: i128, holds: impl Fn(i128) -> bool) -> i128 {
+    let (mut good, mut step) = (0, 1);
+    while good < most && holds((good + step).min(most)) {
+        good = (good + step).min(most);
+        step *= 2;
+    }
+    let mut bad = (good + step).min(most + 1);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if holds(middle) { good = middle } else { bad = middle }
+    }
+    good
+}
