@@ -103,10 +103,10 @@ impl ContextWindowManager {
         self.build_plan(&smaller)
     }
 
-    /// The same, for one who asks what would be: nothing is told to telemetry.
+    /// The plan of a request, of which telemetry learns nothing: for questions about what would be.
     pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
-        let context = self.context(request)?; // B1-B3
-        let steady = self.steady(request, &context); // S5: what of the last prompt still holds
+        let context = self.context(request)?; // limits, prompt budget, what is sent in any case: B1-B3, N6
+        let steady = self.steady(request, &context); // what of the last prompt still holds: S5
         self.plan_from(request, &context, steady)
     }
 
@@ -118,9 +118,9 @@ impl ContextWindowManager {
         steady: Steady<'_>,
     ) -> Result<ContextPlan, Error> {
         let candidates = self.candidates(request, steady)?;
-        let attempt = self.solver(&candidates).plan(context)?;
+        let attempt = self.solver(&candidates).plan(context)?; // budget, select, assemble, conform, ledger
         if attempt.solution.chosen.gave_up_the_set {
-            let candidates = self.candidates(request, Steady { rag: &[], ..steady })?; // S5, S8: documents anew
+            let candidates = self.candidates(request, Steady { rag: &[], ..steady })?; // documents ranked anew: S5, S8
             return Ok(self.solver(&candidates).plan(context)?.plan);
         }
         Ok(attempt.plan)

@@ -44,6 +44,9 @@ pub(crate) struct Scenario<'p, O> {
     observer: O,
 }
 
+/// A scenario, and the budgets it was given.
+type Divided<'p, O> = (Rc<Scenario<'p, O>>, Budgets);
+
 /// One way of sending results that was tried, what was divided for it, and what was heard of the decisions about it.
 pub(crate) struct Trial<'p, O: Observer> {
     pub(crate) scenario: Rc<Scenario<'p, O>>,
@@ -60,13 +63,14 @@ pub(crate) struct Solution<'p, O: Observer = Unobserved> {
     pub(crate) available: i128,
     /// What of that everything takes that is in, the wrapper around documents included; tokens.
     used: i128,
-    withheld: u64,
 }
 
 /// A plan, and how it came about.
 pub(crate) struct Attempt<'p, O: Observer = Unobserved> {
     pub(crate) plan: ContextPlan,
     pub(crate) solution: Solution<'p, O>,
+    /// Whether it was planned with less than there is.
+    pub(crate) withholds: bool,
 }
 
 impl<'p> Solver<'p> {
@@ -82,62 +86,69 @@ impl<'p> Solver<'p> {
 }
 
 impl<'p, O: Observer + Clone> Solver<'p, O> {
-    /// A plan whose prompt fits as a whole, joins and all, as far as that takes no more than so many attempts.
+    /// From the candidates to the plan, stage by stage.
+    ///
+    /// What a prompt takes beside its items is partly known only once it is put together: joins, and messages that the
+    /// provider requires. Where that pushes it over the budget, it is planned again with so much less, [`TRIES`] times at
+    /// the most (rules N3, H5).
     pub(crate) fn plan(&self, context: &PlanContext<'_>) -> Result<Attempt<'p, O>, Error> {
-        let mut attempt = self.attempt(context, 0)?;
-        for _ in 0..TRIES {
-            let Some(withheld) = attempt.too_much() else { break };
-            attempt = self.attempt(context, withheld)?; // N3, H5: what is known only now
+        let (candidates, meter) = (self.candidates, self.meter);
+        let (mut withheld, mut tries) = (0, TRIES);
+        loop {
+            // Budget: what there is, divided among the sections (B4, B5), with results as short as they have to be (S7).
+            let available = self.available(context, context.prompt_budget, withheld);
+            let divided = self.divide(available)?;
+            // Select: required, pinned, conversation, documents, then what is free once more (S2-S5, S8, S9, B6).
+            let mut solution = self.select(available, divided)?;
+            let (scenario, budgets) = solution.taken();
+            self.selector(&scenario).tell_why(&mut solution.chosen, &budgets)?;
+            // Assemble: what was chosen, in prompt order (O1).
+            let (chosen, costs) = (&solution.chosen, &scenario.costs);
+            let mut draft = assemble::draft(candidates, costs, meter, chosen, context.placement)?;
+            // Conform: the messages that the provider accepts (H4-H9).
+            assemble::conform(&mut draft, candidates, meter, context)?;
+            // The ledger: every token, what is out and why, and what would help (O2, N3, S6, U2).
+            let plan = assemble::plan(context, candidates, costs, meter, &budgets, chosen, draft)?;
+            match too_much(&plan, &solution, withheld).filter(|_| tries > 0) {
+                Some(more) => (withheld, tries) = (more, tries - 1),
+                None => return Ok(Attempt { plan, solution, withholds: withheld > 0 }),
+            }
         }
-        Ok(attempt)
     }
 
-    /// From what is available to the plan: budget, select, assemble and conform to the provider.
-    fn attempt(&self, context: &PlanContext<'_>, withheld: u64) -> Result<Attempt<'p, O>, Error> {
-        let mut solution = self.solve(context, context.prompt_budget, withheld)?;
-        let trial = solution.taken();
-        let (scenario, budgets) = (Rc::clone(&trial.scenario), trial.budgets);
-        self.selector(&scenario).tell_why(&mut solution.chosen, &budgets)?;
-        let (candidates, costs) = (self.candidates, &scenario.costs);
-        let plan = assemble::plan(context, candidates, costs, self.meter, &budgets, &solution.chosen)?; // O1, O2, N3, S6, H1-H9
-        Ok(Attempt { plan, solution })
+    /// What is in for a prompt budget: the first two stages of [`Solver::plan`].
+    pub(crate) fn solve(&self, context: &PlanContext<'_>, budget: u64) -> Result<Solution<'p, O>, Error> {
+        let available = self.available(context, budget, 0);
+        self.select(available, self.divide(available)?)
     }
 
-    /// What is in for a prompt budget, less `withheld` tokens.
-    pub(crate) fn solve(
-        &self,
-        context: &PlanContext<'_>,
-        budget: u64,
-        withheld: u64,
-    ) -> Result<Solution<'p, O>, Error> {
-        let available = self.available(context, budget, withheld);
-        let tried = self.divide(available)?; // B4, B5, S6, S7, N5
-        let (scenario, budgets) = &tried[tried.len() - 1];
-        let chosen = self.selector(scenario).choose(budgets)?; // S2-S5, S8, S9, B6
-        let heard = |(scenario, budgets): (Rc<Scenario<'p, O>>, Budgets)| {
+    fn select(&self, available: Available, divided: Vec<Divided<'p, O>>) -> Result<Solution<'p, O>, Error> {
+        let (scenario, budgets) = &divided[divided.len() - 1];
+        let chosen = self.selector(scenario).choose(budgets)?;
+        let heard = |(scenario, budgets): Divided<'p, O>| {
             let heard = scenario.observer.take();
             Trial { scenario, budgets, heard }
         };
-        let trials = tried.into_iter().map(heard).collect();
+        let trials = divided.into_iter().map(heard).collect();
         let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
         let used = chosen.used() + block;
-        Ok(Solution { chosen, trials, available: available.tokens, used, withheld })
+        Ok(Solution { chosen, trials, available: available.tokens, used })
     }
 
     /// The budgets, and the costs they were made with: where tool results have to be shorter, with those.
-    fn divide(&self, available: Available) -> Result<Vec<(Rc<Scenario<'p, O>>, Budgets)>, Error> {
+    fn divide(&self, available: Available) -> Result<Vec<Divided<'p, O>>, Error> {
         let mut results = Results::remembered(self.candidates);
-        let mut tried = Vec::new();
+        let mut divided = Vec::new();
         loop {
             let scenario = self.scenario(results, available.total())?;
             let budgets = scenario.demands.divide(available, self.config, &scenario.observer);
             // What is clipped depends on every token there is; for many budgets only the minimum is asked about there.
             let clips = self.up_to.is_some() && budgets.overflow;
             let shorter = if clips { None } else { self.selector(&scenario).shorter_results(&budgets)? };
-            tried.push((scenario, budgets));
+            divided.push((scenario, budgets));
             match shorter {
                 Some(shorter) => results = shorter,
-                None => return Ok(tried),
+                None => return Ok(divided),
             }
         }
     }
@@ -202,40 +213,28 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
 }
 
 impl<'p, O: Observer> Solution<'p, O> {
-    /// The trial that was taken.
-    fn taken(&self) -> &Trial<'p, O> {
-        &self.trials[self.trials.len() - 1]
+    /// The scenario that was taken, and its budgets.
+    fn taken(&self) -> Divided<'p, O> {
+        let taken = &self.trials[self.trials.len() - 1];
+        (Rc::clone(&taken.scenario), taken.budgets)
     }
 
     /// Whether it holds the minimum and nothing else, because that is too much.
     pub(crate) fn is_minimal(&self) -> bool {
-        self.taken().budgets.overflow
+        self.trials[self.trials.len() - 1].budgets.overflow
     }
 
     /// What is left of what is available, to the token or less.
     pub(crate) fn left(&self) -> i128 {
         self.available - self.used
     }
-
-    /// Whether less was planned with than there is.
-    pub(crate) fn withholds(&self) -> bool {
-        self.withheld > 0
-    }
 }
 
-impl<O: Observer> Attempt<'_, O> {
-    /// What to withhold next, where a prompt that holds more than the minimum is over its budget by what is known only
-    /// once it is put together: joins, and messages that the provider requires (rules N3, H5).
-    fn too_much(&self) -> Option<u64> {
-        let excess = self.plan.overflow_tokens();
-        let supplied: u64 = self
-            .plan
-            .included
-            .iter()
-            .filter(|row| row.kind.is_required_by_provider())
-            .map(|row| row.tokens.n)
-            .sum();
-        let withheld = self.solution.withheld;
-        (excess > 0 && !self.solution.is_minimal()).then(|| withheld.saturating_add(excess).max(supplied))
-    }
+/// How many tokens to withhold next, where a prompt that holds more than the minimum is over its budget by what is known
+/// only once it is put together.
+fn too_much<O: Observer>(plan: &ContextPlan, solution: &Solution<'_, O>, withheld: u64) -> Option<u64> {
+    let excess = plan.overflow_tokens();
+    let required = plan.included.iter().filter(|row| row.kind.is_required_by_provider());
+    let required: u64 = required.map(|row| row.tokens.n).sum();
+    (excess > 0 && !solution.is_minimal()).then(|| withheld.saturating_add(excess).max(required))
 }

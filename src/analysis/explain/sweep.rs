@@ -202,7 +202,7 @@ impl<'p> Sweep<'p> {
         budget: u64,
         reach: impl Fn(&Solver<'p, Recorder>, &Solution<'p, Recorder>) -> (u64, u64),
     ) -> Result<Found<'p>, Error> {
-        let solution = ranked.solver.solve(self.context, budget, 0)?;
+        let solution = ranked.solver.solve(self.context, budget)?;
         let (from, to) = reach(&ranked.solver, &solution);
         let is_asked = !self.required_by_provider.is_empty();
         let spare = self.most_added.map(|added| solution.left() - i128::from(added));
@@ -216,11 +216,11 @@ impl<'p> Sweep<'p> {
         if solution.is_minimal() && self.most_added.is_some() && !is_asked {
             return Ok(ranked.range((from, to), solution, Vec::new()));
         }
-        let Attempt { plan, solution } = self.whole(ranked, budget)?;
+        let Attempt { plan, solution, withholds } = self.whole(ranked, budget)?;
         let (total, minimal) = (plan.total.n, solution.is_minimal());
         let range = match () {
             // What is withheld depends on every token there is.
-            () if solution.withholds() || !minimal && total > budget => (budget, budget),
+            () if withholds || !minimal && total > budget => (budget, budget),
             () if minimal => (from, to),
             () => (from.max(total), to),
         };

@@ -11,7 +11,7 @@ use crate::{
         candidates::{CandidateId, Candidates, Costs, Results, Shortened},
         expiry::Eligibility,
         repair::{self, Piece},
-        select::Selection,
+        select::{self, Selection},
     },
     provider::{conform::Standing, meter::Meter, wording},
     tokens::Certainty,
@@ -19,7 +19,7 @@ use crate::{
 use std::collections::BTreeSet;
 
 /// The included half of a plan.
-pub(super) struct Parts {
+pub(crate) struct Draft {
     pub(super) rows: Vec<PlannedItem>,
     pub(super) prompt: Prompt,
     /// Block, merges and joins.
@@ -53,21 +53,26 @@ pub(super) struct Changed {
     pub(super) reasoning: Vec<ItemId>,
 }
 
-pub(super) fn rows(
+/// What was chosen, in prompt order, as the caller gave it.
+///
+/// # Errors
+///
+/// Counters that fail.
+pub(crate) fn draft(
     candidates: &Candidates<'_>,
     costs: &Costs<'_>,
     meter: &Meter,
     chosen: &Selection,
     placement: Placement,
-    merged: bool,
-) -> Result<Parts, Error> {
+) -> Result<Draft, Error> {
+    let merged = select::merges_state(candidates.index(), chosen);
     let mut writer = Writer {
         candidates,
         costs,
         results: costs.results(),
         meter,
         chosen,
-        parts: Parts {
+        draft: Draft {
             rows: Vec::new(),
             prompt: Prompt { tools: candidates.request().tools.to_vec(), ..Prompt::default() },
             overhead: Vec::new(),
@@ -108,7 +113,7 @@ pub(super) fn rows(
     if !merged && (candidates.index().state_comes_last || question.is_none()) {
         writer.state()?;
     }
-    Ok(writer.parts)
+    Ok(writer.draft)
 }
 
 /// What a message of the log is, whoever pays for it.
@@ -126,7 +131,7 @@ struct Writer<'a, 'b> {
     results: &'a Results,
     meter: &'a Meter,
     chosen: &'a Selection,
-    parts: Parts,
+    draft: Draft,
 }
 
 impl Writer<'_, '_> {
@@ -152,7 +157,7 @@ impl Writer<'_, '_> {
             }
             self.candidate(candidate)?;
         }
-        if self.parts.stable.is_empty() {
+        if self.draft.stable.is_empty() {
             self.mark();
         }
         Ok(())
@@ -160,12 +165,12 @@ impl Writer<'_, '_> {
 
     /// The end of what was written last is one that the next prompt has too.
     fn mark(&mut self) {
-        let messages = &self.parts.prompt.messages;
+        let messages = &self.draft.prompt.messages;
         let end = messages.last().map(|last| Mark {
             message: messages.len() - 1,
             part: last.content_parts().len().saturating_sub(1),
         });
-        self.parts.stable.extend(end.filter(|end| self.parts.stable.last() != Some(end)));
+        self.draft.stable.extend(end.filter(|end| self.draft.stable.last() != Some(end)));
     }
 
     /// The kept messages of the conversation in log order, summaries among them.
@@ -244,7 +249,7 @@ impl Writer<'_, '_> {
     fn say_of_calls(&mut self, members: &[u32]) {
         let log = self.candidates.log();
         if members.first().is_some_and(|head| !log.message(*head).tool_calls().is_empty()) {
-            self.parts.notices.push(Notice {
+            self.draft.notices.push(Notice {
                 rule: "H9",
                 text: "tool calls of the user and their results are sent as user text".into(),
                 ids: members.iter().map(|position| log.message_id(*position)).collect(),
@@ -261,14 +266,14 @@ impl Writer<'_, '_> {
             return self.message(candidate, exchange.at);
         }
         let open = self.candidates.open == Some(at);
-        self.parts.notices.extend(repair::notices(log, exchange, open));
+        self.draft.notices.extend(repair::notices(log, exchange, open));
         for piece in repair::sound(log, exchange) {
             let priority = piece.position.and_then(|position| log.pins().get(&position));
             let priority = priority.copied().unwrap_or_default();
             let (kind, source) = match piece.position {
                 Some(_) => (ItemKind::Message, source_of(piece.message.role())),
                 None => {
-                    self.parts.made_up.push(piece.id.clone());
+                    self.draft.made_up.push(piece.id.clone());
                     let of = log.message_id(exchange.at);
                     (ItemKind::PlaceholderResult { of }, Source::Synthetic)
                 }
@@ -285,8 +290,8 @@ impl Writer<'_, '_> {
         let shortened = shortened.and_then(|at| Some((at, self.results.shortens(self.candidates, at)?)));
         let Some((position, how)) = shortened else { return piece.message.clone() };
         match how {
-            Shortened::Cleared => self.parts.cleared.push(piece.id.clone()),
-            Shortened::Clipped => self.parts.clipped.push(piece.id.clone()),
+            Shortened::Cleared => self.draft.cleared.push(piece.id.clone()),
+            Shortened::Clipped => self.draft.clipped.push(piece.id.clone()),
         }
         let sent = self.results.as_sent(self.candidates, position).into_owned();
         match piece.message.answers() {
@@ -302,8 +307,8 @@ impl Writer<'_, '_> {
             return Ok(());
         }
         if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
-            self.parts.asked.extend(ids.iter().cloned());
-            self.parts.notices.extend(ids.into_iter().map(ask_about));
+            self.draft.asked.extend(ids.iter().cloned());
+            self.draft.notices.extend(ids.into_iter().map(ask_about));
         }
         Ok(())
     }
@@ -322,7 +327,7 @@ impl Writer<'_, '_> {
         let tokens = self.meter.message(message, standing, u64::MAX)?.in_full();
         let recipient = self.meter.recipient();
         let differs = recipient.changes(message, standing);
-        let changed = &mut self.parts.changed;
+        let changed = &mut self.draft.changed;
         for (list, is) in [
             (&mut changed.fenced, differs.fenced),
             (&mut changed.parts, differs.parts),
@@ -334,9 +339,9 @@ impl Writer<'_, '_> {
             list.extend(is.then(|| id.clone()));
         }
         let message = recipient.message(message, standing).into_owned();
-        self.parts.first_rows.push(self.parts.rows.len());
-        self.parts.prompt.messages.push(message.clone());
-        self.parts.rows.push(PlannedItem {
+        self.draft.first_rows.push(self.draft.rows.len());
+        self.draft.prompt.messages.push(message.clone());
+        self.draft.rows.push(PlannedItem {
             ttl: self.candidates.ttl_of(&id),
             id,
             kind,
@@ -356,7 +361,7 @@ impl Writer<'_, '_> {
         if !self.chosen.has_documents() {
             return Ok(());
         }
-        self.parts.first_rows.push(self.parts.rows.len());
+        self.draft.first_rows.push(self.draft.rows.len());
         let mut text = String::from(wording::BLOCK_OPEN);
         let mut pieces = self.meter.block();
         for place in self.chosen.documents.iter() {
@@ -366,11 +371,11 @@ impl Writer<'_, '_> {
             let fenced = self.meter.fenced(item);
             let tokens = self.costs.whole(candidate)?;
             if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
-                self.parts.notices.extend(ids.into_iter().map(ask_about));
+                self.draft.notices.extend(ids.into_iter().map(ask_about));
             }
             pieces += tokens;
             text.push_str(&fenced);
-            self.parts.rows.push(PlannedItem {
+            self.draft.rows.push(PlannedItem {
                 id: item.id.clone(),
                 kind: ItemKind::Document,
                 source: Source::Rag,
@@ -390,7 +395,7 @@ impl Writer<'_, '_> {
             let whole = i128::from(self.meter.message(&block, Standing::Live, u64::MAX)?.in_full());
             self.line("joins", whole - i128::from(pieces));
         }
-        self.parts.prompt.messages.push(block);
+        self.draft.prompt.messages.push(block);
         Ok(())
     }
 
@@ -402,28 +407,28 @@ impl Writer<'_, '_> {
 
     /// State as further parts of the live question, which was written last.
     fn merge_state(&mut self) -> Result<(), Error> {
-        let Some(question) = self.parts.prompt.messages.pop() else {
+        let Some(question) = self.draft.prompt.messages.pop() else {
             return Ok(());
         };
         self.state()?; // rows and messages; the messages become parts
-        let rows = self.parts.rows.len() - self.candidates.index().states() as usize;
-        let texts = self.parts.rows[rows..].iter().map(|row| row.body.text().to_owned());
+        let rows = self.draft.rows.len() - self.candidates.index().states() as usize;
+        let texts = self.draft.rows[rows..].iter().map(|row| row.body.text().to_owned());
         let merged = question.with_texts(texts);
-        let messages = &mut self.parts.prompt.messages;
+        let messages = &mut self.draft.prompt.messages;
         messages.truncate(messages.len() - self.candidates.index().states() as usize);
         messages.push(merged);
-        self.parts.first_rows.truncate(self.parts.prompt.messages.len());
+        self.draft.first_rows.truncate(self.draft.prompt.messages.len());
         let saved = self.meter.saved_by_merging(Role::User) * self.candidates.index().states();
         self.line("merged", -i128::from(saved));
         Ok(())
     }
 
     fn line(&mut self, what: &'static str, tokens: i128) {
-        self.parts.line(self.meter, what, tokens);
+        self.draft.line(self.meter, what, tokens);
     }
 }
 
-impl Parts {
+impl Draft {
     /// Adds to a line of the overhead.
     pub(super) fn line(&mut self, meter: &Meter, what: &'static str, tokens: i128) {
         let certainty = match meter.certainty() {

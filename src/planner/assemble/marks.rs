@@ -1,6 +1,6 @@
 //! Where a cache breakpoint pays: the ends of what the next prompt begins with too.
 
-use super::{PlanContext, included::Parts};
+use super::{PlanContext, included::Draft};
 use crate::message::Mark;
 
 /// How many positions back a provider looks for what an earlier request wrote, less some that a mark itself takes
@@ -9,16 +9,16 @@ const LOOKBACK: usize = 18;
 
 /// The stable ends that are long enough for the model's cache, and one between where the live turn is so long that the
 /// last of them would not be found from the next request.
-pub(super) fn long_enough(parts: &Parts, context: &PlanContext<'_>) -> Vec<Mark> {
+pub(super) fn long_enough(draft: &Draft, context: &PlanContext<'_>) -> Vec<Mark> {
     let least = context.model.cache.and_then(|cache| cache.min_tokens).unwrap_or_default();
-    let messages = &parts.prompt.messages;
+    let messages = &draft.prompt.messages;
     let tools: i128 = context.overhead.iter().map(|line| i128::from(line.tokens)).sum();
     let long = |mark: &Mark| {
-        let rows = parts.first_rows.get(mark.message + 1).copied().unwrap_or(parts.rows.len());
-        let tokens: u64 = parts.rows[..rows].iter().map(|row| row.tokens.n).sum();
+        let rows = draft.first_rows.get(mark.message + 1).copied().unwrap_or(draft.rows.len());
+        let tokens: u64 = draft.rows[..rows].iter().map(|row| row.tokens.n).sum();
         i128::from(tokens) + tools >= i128::from(least)
     };
-    let mut marks: Vec<Mark> = parts.stable.iter().filter(|mark| long(mark)).copied().collect();
+    let mut marks: Vec<Mark> = draft.stable.iter().filter(|mark| long(mark)).copied().collect();
     if let [.., before, last] = marks[..]
         && last.message - before.message > LOOKBACK
     {

@@ -13,7 +13,7 @@ use crate::{
     planner::{
         budget::Budgets,
         candidates::{CandidateId, Candidates, Costs, Results},
-        select::{self, Selection, Window},
+        select::{Selection, Window},
     },
     provider::{
         meter::Meter,
@@ -30,9 +30,10 @@ mod excluded;
 mod marks;
 mod overflow;
 mod pressure;
-mod sent;
+mod conform;
 
-use included::Parts;
+pub(crate) use conform::conform;
+pub(crate) use included::{Draft, draft};
 
 /// What is known about a plan before anything is chosen.
 #[derive(Clone)]
@@ -66,11 +67,11 @@ impl PlanContext<'_> {
     }
 }
 
-/// Puts a plan together.
+/// The ledger of a draft that is in the provider's form, with what is out and why: the plan.
 ///
 /// # Errors
 ///
-/// A synthetic id that is taken (rule O5), and counters that fail.
+/// Counters that fail.
 pub(crate) fn plan(
     context: &PlanContext<'_>,
     candidates: &Candidates<'_>,
@@ -78,19 +79,17 @@ pub(crate) fn plan(
     meter: &Meter,
     budgets: &Budgets,
     chosen: &Selection,
+    draft: Draft,
 ) -> Result<ContextPlan, Error> {
-    let merged = select::merges_state(candidates.index(), chosen);
-    let mut parts = included::rows(candidates, costs, meter, chosen, context.placement, merged)?;
-    sent::conform(&mut parts, candidates, meter, context)?;
     let excluded = excluded::rows(candidates, meter, chosen)?;
     let mut overhead = context.overhead.clone();
-    overhead.extend(parts.overhead.iter().copied());
-    let whole = whole(meter, &parts)?;
-    overhead.extend(whole.map(|whole| joins(whole, &parts, &overhead)));
-    let counted = sum(&parts.rows, &overhead);
+    overhead.extend(draft.overhead.iter().copied());
+    let whole = whole(meter, &draft)?;
+    overhead.extend(whole.map(|whole| joins(whole, &draft, &overhead)));
+    let counted = sum(&draft.rows, &overhead);
     overhead.extend(margin(context, counted));
     overhead.retain(|line| line.tokens != 0);
-    let mut total = total(&parts.rows, &overhead);
+    let mut total = total(&draft.rows, &overhead);
     if let Some(whole) = whole {
         total.certainty = whole.certainty;
     }
@@ -109,19 +108,19 @@ pub(crate) fn plan(
         context,
         total,
         u64::try_from(counted.max(0)).unwrap_or(u64::MAX),
-        &parts.rows,
+        &draft.rows,
         candidates,
         costs,
         meter,
     )?;
-    let before = before(candidates, &parts);
-    let figures = pressure::Sent { rows: &parts.rows, excluded: &excluded, overhead: &overhead, total };
+    let before = before(candidates, &draft);
+    let figures = pressure::Sent { rows: &draft.rows, excluded: &excluded, overhead: &overhead, total };
     let usage = pressure::of(context, candidates, meter, &figures);
     let mut notices = about_the_target(context, meter);
     notices.extend(about_the_window(candidates, chosen.window));
-    notices.extend(about_the_results(candidates, costs.results(), &parts));
+    notices.extend(about_the_results(candidates, costs.results(), &draft));
     notices.extend(nothing_to_clear(candidates, &excluded));
-    notices.extend(parts.notices);
+    notices.extend(draft.notices);
     Ok(ContextPlan {
         model: context.model.name.clone(),
         provider: context.model.provider.clone(),
@@ -134,8 +133,8 @@ pub(crate) fn plan(
         margin: context.margin,
         prompt_budget: context.prompt_budget,
         overhead,
-        sections: sections(budgets, &parts.rows, &excluded),
-        included: parts.rows,
+        sections: sections(budgets, &draft.rows, &excluded),
+        included: draft.rows,
         excluded,
         total,
         overflow,
@@ -145,8 +144,8 @@ pub(crate) fn plan(
         cleared_before: costs.results().boundary(candidates),
         live: candidates.live_id(),
         anchored,
-        prompt: parts.prompt,
-        asked: parts.asked,
+        prompt: draft.prompt,
+        asked: draft.asked,
         before,
         archives: candidates.log().archive_events(),
     })
@@ -154,10 +153,10 @@ pub(crate) fn plan(
 
 /// The prompt before this one, where it is remembered. Whether the two part at a message is known here only: a plan has
 /// no log.
-fn before(candidates: &Candidates<'_>, parts: &Parts) -> Option<LastPrompt> {
+fn before(candidates: &Candidates<'_>, draft: &Draft) -> Option<LastPrompt> {
     let anchor = candidates.last_prompt()?;
-    let tools = Some(ItemId::from(TOOLS)).filter(|_| !parts.prompt.tools.is_empty());
-    let mut now = tools.iter().chain(parts.rows.iter().map(|row| &row.id));
+    let tools = Some(ItemId::from(TOOLS)).filter(|_| !draft.prompt.tools.is_empty());
+    let mut now = tools.iter().chain(draft.rows.iter().map(|row| &row.id));
     let parted = anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.0));
     let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.0).is_some());
     Some(LastPrompt { anchor: Arc::new(anchor.clone()), parts_at_a_message })
@@ -165,19 +164,19 @@ fn before(candidates: &Candidates<'_>, parts: &Parts) -> Option<LastPrompt> {
 
 /// The prompt as a whole, where it is counted as it is rendered (rule N3).
 #[cfg(feature = "chat-template")]
-fn whole(meter: &Meter, parts: &Parts) -> Result<Option<TokenCount>, Error> {
-    meter.whole(&parts.prompt)
+fn whole(meter: &Meter, draft: &Draft) -> Result<Option<TokenCount>, Error> {
+    meter.whole(&draft.prompt)
 }
 
 #[cfg(not(feature = "chat-template"))]
 #[expect(clippy::unnecessary_wraps, reason = "with chat templates it can fail")]
-fn whole(_: &Meter, _: &Parts) -> Result<Option<TokenCount>, Error> {
+fn whole(_: &Meter, _: &Draft) -> Result<Option<TokenCount>, Error> {
     Ok(None)
 }
 
 /// What the whole differs by from its pieces. The pieces are estimates then, and the whole is not.
-fn joins(whole: TokenCount, parts: &Parts, overhead: &[LedgerLine]) -> LedgerLine {
-    let tokens = i64::try_from(i128::from(whole.n) - sum(&parts.rows, overhead)).unwrap_or(i64::MAX);
+fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLine {
+    let tokens = i64::try_from(i128::from(whole.n) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
     LedgerLine { what: "joins", tokens, certainty: Certainty::Estimate }
 }
 
@@ -261,13 +260,13 @@ fn about_the_window(candidates: &Candidates<'_>, window: Window) -> Option<Notic
 }
 
 /// Results that are sent shorter than they are (rule S7).
-fn about_the_results(candidates: &Candidates<'_>, results: &Results, parts: &Parts) -> Vec<Notice> {
+fn about_the_results(candidates: &Candidates<'_>, results: &Results, draft: &Draft) -> Vec<Notice> {
     let boundary = results.boundary(candidates);
     let from = boundary.map(|id| format!(" before {id}")).unwrap_or_default();
     let now = if results.has_moved() { "from now on, " } else { "" };
-    let cleared = (&parts.cleared, format!("{now}tool results{from} are sent as stubs; the log keeps them"));
+    let cleared = (&draft.cleared, format!("{now}tool results{from} are sent as stubs; the log keeps them"));
     let clipped = (
-        &parts.clipped,
+        &draft.clipped,
         "the middle is cut out: otherwise required items would exceed the budget".to_owned(),
     );
     let notice = |(ids, text): (&Vec<ItemId>, String)| Notice { rule: "S7", ids: ids.clone(), text };

@@ -1,6 +1,6 @@
 //! The messages as the target takes them (rules H4 to H7), and what that adds or saves (rule N3).
 
-use super::{PlanContext, included::Parts, marks};
+use super::{PlanContext, included::Draft, marks};
 use crate::{
     error::Error,
     item::{ItemId, ItemKind, Priority, Section, Source},
@@ -20,65 +20,65 @@ use crate::{
 /// # Errors
 ///
 /// A made-up id that is taken (rule O5), and counters that fail.
-pub(super) fn conform(
-    parts: &mut Parts,
+pub(crate) fn conform(
+    draft: &mut Draft,
     candidates: &Candidates<'_>,
     meter: &Meter,
     context: &PlanContext<'_>,
 ) -> Result<(), Error> {
-    let stable = marks::long_enough(parts, context);
-    let given = std::mem::take(&mut parts.prompt.messages);
+    let stable = marks::long_enough(draft, context);
+    let given = std::mem::take(&mut draft.prompt.messages);
     let ends: Vec<usize> =
         given.iter().map(|message| message.content_parts().len().saturating_sub(1)).collect();
     let conformed = meter.recipient().sequence(given);
-    parts.prompt.marks = marks::placed(&stable, &ends, &conformed.places);
-    account(parts, meter, &conformed)?;
-    roles(parts, &conformed);
-    supplied(parts, meter, &conformed)?;
-    candidates.check_ids(&parts.made_up)?;
-    parts.prompt.messages = conformed.messages;
-    tools(parts, meter)?;
-    parts.prompt.framing = Some(meter.recipient().framing());
-    parts.prompt.wants = meter.recipient().wants();
+    draft.prompt.marks = marks::placed(&stable, &ends, &conformed.places);
+    account(draft, meter, &conformed)?;
+    roles(draft, &conformed);
+    supplied(draft, meter, &conformed)?;
+    candidates.check_ids(&draft.made_up)?;
+    draft.prompt.messages = conformed.messages;
+    tools(draft, meter)?;
+    draft.prompt.framing = Some(meter.recipient().framing());
+    draft.prompt.wants = meter.recipient().wants();
     #[cfg(feature = "chat-template")]
-    meter.neutralise(&mut parts.prompt);
-    about_the_calls(parts, &conformed.respelt);
-    about_the_messages(parts);
+    meter.neutralise(&mut draft.prompt);
+    about_the_calls(draft, &conformed.respelt);
+    about_the_messages(draft);
     Ok(())
 }
 
 /// What merging, joining and rewriting save or add (rule N3).
-fn account(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
+fn account(draft: &mut Draft, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
     for role in &conformed.merged {
-        parts.line(meter, "merged", -i128::from(meter.saved_by_merging(*role)));
+        draft.line(meter, "merged", -i128::from(meter.saved_by_merging(*role)));
     }
     if conformed.joined > 0
         && let Some(joined) = conformed.messages.first()
     {
-        let rows: u64 = parts.rows[..conformed.joined].iter().map(|row| row.tokens.n).sum();
+        let rows: u64 = draft.rows[..conformed.joined].iter().map(|row| row.tokens.n).sum();
         let apart = rows.saturating_sub(meter.around_one_text(Role::System));
         let tokens = meter.joins(joined.text(), std::iter::once(apart))?;
-        parts.line(meter, "joins", tokens);
+        draft.line(meter, "joins", tokens);
     }
     for message in conformed.messages.iter().filter(|message| meter.recipient().joins_thoughts(message)) {
         let texts: Vec<&str> = message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
         let apart: Result<Vec<u64>, Error> =
             texts.iter().map(|text| Ok(meter.counter().count(text)?.n)).collect();
         let tokens = meter.joins(&texts.join("\n\n"), apart?.into_iter())?;
-        parts.line(meter, "joins", tokens);
+        draft.line(meter, "joins", tokens);
     }
     for (before, after) in &conformed.rewritten {
         let tokens = |message: &Message| meter.message(message, Standing::Live, u64::MAX);
         let more = i128::from(tokens(after)?.in_full()) - i128::from(tokens(before)?.in_full());
-        parts.line(meter, "joins", more);
+        draft.line(meter, "joins", more);
     }
     Ok(())
 }
 
 /// Instructions are rows of the role in which they are sent.
-fn roles(parts: &mut Parts, conformed: &Conformed) {
+fn roles(draft: &mut Draft, conformed: &Conformed) {
     for (at, place) in conformed.places.iter().enumerate() {
-        let (row, role) = (&mut parts.rows[parts.first_rows[at]], conformed.messages[place.message].role());
+        let (row, role) = (&mut draft.rows[draft.first_rows[at]], conformed.messages[place.message].role());
         if row.role.is_some_and(Role::instructs) {
             row.role = Some(role);
         }
@@ -86,11 +86,11 @@ fn roles(parts: &mut Parts, conformed: &Conformed) {
 }
 
 /// Rows of the messages that nobody wrote, and notices of them (rule H5).
-fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
+fn supplied(draft: &mut Draft, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
     let provider = provider(meter.recipient().framing());
     // As many rows as were supplied before it stand before each given one.
     for (more, Supplied { why, before, message }) in conformed.supplied.iter().enumerate() {
-        let row = parts.first_rows.get(*before).map_or(parts.rows.len(), |first| first + more);
+        let row = draft.first_rows.get(*before).map_or(draft.rows.len(), |first| first + more);
         let (kind, id, text) = match why {
             Lack::Lead => (
                 ItemKind::Lead,
@@ -100,7 +100,7 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
             // Named after the result before it: a document may have the name of a message.
             Lack::Bridge => (
                 ItemKind::Bridge,
-                format!("synth:bridge:{}", parts.rows[parts.first_rows[before - 1] + more].id),
+                format!("synth:bridge:{}", draft.rows[draft.first_rows[before - 1] + more].id),
                 format!(
                     "placeholder assistant message added: {provider} takes no user message right after results"
                 ),
@@ -113,8 +113,8 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
         };
         let id = ItemId::from(id);
         let tokens = meter.message(message, Standing::Live, u64::MAX)?.in_full();
-        parts.made_up.push(id.clone());
-        parts.notices.push(Notice { rule: "H5", ids: vec![id.clone()], text });
+        draft.made_up.push(id.clone());
+        draft.notices.push(Notice { rule: "H5", ids: vec![id.clone()], text });
         let planned = PlannedItem {
             id,
             kind,
@@ -127,7 +127,7 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
             tokens: meter.counted(tokens),
             body: message.clone(),
         };
-        parts.rows.insert(row, planned);
+        draft.rows.insert(row, planned);
     }
     Ok(())
 }
@@ -144,32 +144,32 @@ fn provider(format: Framing) -> &'static str {
 }
 
 /// The tools as they are declared, and what has to be said of them.
-fn tools(parts: &mut Parts, meter: &Meter) -> Result<(), Error> {
-    let declared = meter.declared(&std::mem::take(&mut parts.prompt.tools))?;
-    parts.prompt.tools.clone_from(&declared.tools);
+fn tools(draft: &mut Draft, meter: &Meter) -> Result<(), Error> {
+    let declared = meter.declared(&std::mem::take(&mut draft.prompt.tools))?;
+    draft.prompt.tools.clone_from(&declared.tools);
     let notes = declared.notes.iter();
-    parts.notices.extend(notes.map(|(rule, text)| Notice { rule, ids: Vec::new(), text: text.clone() }));
+    draft.notices.extend(notes.map(|(rule, text)| Notice { rule, ids: Vec::new(), text: text.clone() }));
     Ok(())
 }
 
 /// Ids of calls that the target takes in other letters only, or once in a prompt, and calls without the signature it asks
 /// for.
-fn about_the_calls(parts: &mut Parts, respelt: &[(String, String)]) {
-    let mut say = |text: String| parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
+fn about_the_calls(draft: &mut Draft, respelt: &[(String, String)]) {
+    let mut say = |text: String| draft.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
     if let [(from, to), rest @ ..] = respelt {
         let more = and_more(rest.len());
         let (from, to) = (short(from), short(to));
         say(format!("call ids are changed to what the provider accepts: `{from}` to `{to}`{more}"));
     }
-    if let Some(unsigned) = render::unsigned_calls(&parts.prompt) {
+    if let Some(unsigned) = render::unsigned_calls(&draft.prompt) {
         let calls = if unsigned == 1 { "1 call".into() } else { format!("{unsigned} calls") };
         say(format!("no signature on {calls} of the current turn: the provider is told to skip the check"));
     }
 }
 
 /// What is sent otherwise than it is.
-fn about_the_messages(parts: &mut Parts) {
-    let changed = &parts.changed;
+fn about_the_messages(draft: &mut Draft) {
+    let changed = &draft.changed;
     let notices = [
         (
             "H4",
@@ -183,5 +183,5 @@ fn about_the_messages(parts: &mut Parts) {
         ("H7", &changed.reasoning, "reasoning stripped: the provider does not take it back here"),
     ];
     let said = notices.into_iter().filter(|(_, ids, _)| !ids.is_empty());
-    parts.notices.extend(said.map(|(rule, ids, text)| Notice { rule, ids: ids.clone(), text: text.into() }));
+    draft.notices.extend(said.map(|(rule, ids, text)| Notice { rule, ids: ids.clone(), text: text.into() }));
 }
