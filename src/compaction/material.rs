@@ -76,8 +76,8 @@ impl Material {
                         continue;
                     }
                     let stays = archived || apart.contains(&position);
-                    let dead = match candidates.unit_of(position).filter(|_| !stays) {
-                        Some(unit) => matches!(candidates.eligibility(unit)?, Eligibility::Out(_)),
+                    let dead = match candidates.candidate_of(position).filter(|_| !stays) {
+                        Some(id) => matches!(candidates.eligibility(id)?, Eligibility::Out(_)),
                         None => false,
                     };
                     if dead {

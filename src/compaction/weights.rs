@@ -74,8 +74,8 @@ impl<'a> Weights<'a> {
         let log = request.log;
         let candidates = manager.candidates(request, Steady::default())?;
         let costs = Costs::new(&candidates, manager.meter(), Results::default());
-        let sum = |units: &[CandidateId]| -> Result<u64, Error> {
-            units.iter().try_fold(0u64, |sum, unit| Ok(sum.saturating_add(costs.whole(*unit)?)))
+        let sum = |ids: &[CandidateId]| -> Result<u64, Error> {
+            ids.iter().try_fold(0u64, |sum, id| Ok(sum.saturating_add(costs.whole(*id)?)))
         };
         let overhead: i64 = context.overhead.iter().map(|line| line.tokens).sum();
         let notes = (0..log.notes().len() as u32).map(CandidateId::Note);
@@ -98,8 +98,8 @@ impl<'a> Weights<'a> {
             pinned: 0,
         };
         for turn in TurnIndex::each(log.turns().all()) {
-            let part = |unit: CandidateId| -> Result<Option<Part>, Error> {
-                let members = candidates.members(unit);
+            let part = |id: CandidateId| -> Result<Option<Part>, Error> {
+                let members = candidates.members(id);
                 let Some((at, last)) = members.iter().min().zip(members.iter().max()) else {
                     return Ok(None);
                 };
@@ -107,8 +107,8 @@ impl<'a> Weights<'a> {
                     at: *at,
                     last: *last,
                     messages: members.len() as u64,
-                    tokens: if log.turns().is_faulty(unit_exchange(unit)) { 0 } else { costs.whole(unit)? },
-                    open: unit_exchange(unit).is_some_and(|at| candidates.open == Some(at)),
+                    tokens: if log.turns().is_faulty(exchange_of(id)) { 0 } else { costs.whole(id)? },
+                    open: exchange_of(id).is_some_and(|at| candidates.open == Some(at)),
                 }))
             };
             let head = match candidates.index().head(turn) {
@@ -147,8 +147,8 @@ impl<'a> Weights<'a> {
     }
 }
 
-fn unit_exchange(unit: CandidateId) -> Option<ExchangeIndex> {
-    match unit {
+fn exchange_of(id: CandidateId) -> Option<ExchangeIndex> {
+    match id {
         CandidateId::Exchange(at) => Some(at),
         _ => None,
     }

@@ -10,7 +10,7 @@ use crate::{
 /// What becomes of an item.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Eligibility {
-    /// It competes for a place.
+    /// It may come in.
     Eligible,
     /// So it does, once more: if it is kept, the plan asks about these.
     Asks(Vec<ItemId>),
@@ -44,7 +44,7 @@ impl<'a> Expiry<'a> {
     }
 
     /// Messages that live and leave together: as long as the longest-lived member that carries a TTL, and a pinned
-    /// member without one lives for ever.
+    /// member without one never expires.
     pub(crate) fn messages(&self, members: &[u32]) -> Eligibility {
         let mut votes = Vec::new();
         for position in members {

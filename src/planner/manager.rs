@@ -142,7 +142,7 @@ impl ContextWindowManager {
         &self.config
     }
 
-    /// The same manager with other options.
+    /// A manager with these options, for the same model and counter.
     pub(crate) fn with_config(&self, config: Config) -> Result<Self, Error> {
         Self::new(self.model.clone(), self.meter.counter().clone(), config)
     }

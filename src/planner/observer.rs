@@ -31,7 +31,7 @@ pub(crate) enum BudgetVariable {
 }
 
 impl BudgetVariable {
-    /// All of them, each at the place of its number.
+    /// All of them, each at the index of its number.
     pub(crate) const ALL: [Self; 6] =
         [Self::SystemPinned, Self::Conversation, Self::Rag, Self::LowMark, Self::DocumentShare, Self::Free];
 
@@ -69,7 +69,7 @@ impl Constraint {
     }
 }
 
-/// Where the walk through the conversation stands (rule S4).
+/// How far the walk through the conversation has come (rule S4).
 pub(crate) struct WalkState<'w> {
     pub(crate) index: &'w CandidateIndex<'w>,
     pub(crate) costs: &'w Costs<'w>,

@@ -57,7 +57,7 @@ pub(crate) fn synthetic_results(log: &Conversation, exchange: &Exchange) -> Vec<
     missing.filter(|(_, answer)| answer.is_none()).map(|(call, _)| wording::missing_result(call)).collect()
 }
 
-/// The messages of an exchange as they are sent: the call, its results in log order, then those made up.
+/// The messages of an exchange as they are sent: the call, its results in log order, then placeholder results.
 pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
     let calls = log.message(exchange.at).tool_calls();
     let sent_ids = distinct_ids(calls);

@@ -1,4 +1,4 @@
-//! What belongs to one prompt; what lives across turns is in the conversation.
+//! What belongs to one prompt; what lasts across turns is in the conversation.
 
 use crate::{
     conversation::Conversation,
@@ -74,7 +74,7 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// What the last prompt left behind, in place of what the conversation remembers (rule S5): for callers that keep
+    /// What the last prompt left behind, instead of what the conversation remembers (rule S5): for callers that keep
     /// [`crate::ContextPlan::anchor`] themselves.
     #[must_use]
     pub fn previous(mut self, anchor: Anchor) -> Self {
@@ -82,7 +82,7 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// The margin of a counter that estimates, in place of what the conversation's reports teach (rule N6).
+    /// The margin of a counter that estimates, instead of what the conversation's reports teach (rule N6).
     #[must_use]
     pub fn margin(mut self, margin: Margin) -> Self {
         self.margin = Some(margin);

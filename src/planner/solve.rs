@@ -78,7 +78,7 @@ impl<'p> Solver<'p> {
         Self { candidates, meter, config, observer: Unobserved, up_to: None, scenarios: RefCell::default() }
     }
 
-    /// For many budgets, of which none leaves more than `most` tokens; each decision is told to the observer.
+    /// For many budgets, of which none leaves more than `most` tokens; the observer hears each decision.
     pub(crate) fn observed<O: Observer + Clone>(self, observer: O, most: u64) -> Solver<'p, O> {
         let Self { candidates, meter, config, .. } = self;
         Solver { candidates, meter, config, observer, up_to: Some(most), scenarios: RefCell::default() }

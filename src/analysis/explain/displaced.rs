@@ -1,4 +1,4 @@
-//! Which items hold the place of one that is out.
+//! Which items are in instead of one that is out.
 
 use crate::{
     item::{ItemId, Section},
@@ -8,7 +8,7 @@ use crate::{
     },
 };
 
-/// The items that hold the place of a row that is out: see [`super::Explanation::displaced_by`]. `tokens` is what it costs.
+/// The items that are in instead of a row that is out: see [`super::Explanation::displaced_by`]. `tokens` is what it costs.
 pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
     let room = match &row.reason {
         ExcludedReason::Duplicate { of } => return vec![of.clone()],

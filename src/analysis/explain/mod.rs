@@ -53,9 +53,9 @@ pub struct Interval {
 pub struct Explanation {
     /// The item's id.
     pub id: ItemId,
-    /// Where it stands for a run of messages whose last one it is: the id of the first.
+    /// Where the answer is about a run of messages: the id of the first; `id` is the last.
     pub first_id: Option<ItemId>,
-    /// How many messages it stands for.
+    /// How many messages the answer is about.
     pub count: u64,
     /// Whether it is a document: their ids are a namespace of their own.
     pub document: bool,
@@ -63,7 +63,7 @@ pub struct Explanation {
     pub included: bool,
     /// Why, by the rules, with their numbers.
     pub reason: String,
-    /// The same as data: a code that stays, and its numbers.
+    /// The reason as data: a stable code, and its numbers.
     pub reason_code: Reason,
     /// The present budget, in tokens.
     pub prompt_budget: u64,
@@ -72,8 +72,8 @@ pub struct Explanation {
     pub tokens: Option<u64>,
     /// How sure that is.
     pub certainty: Certainty,
-    /// The items that hold its place: the last ones that came in, as many as it takes to make room for it, those of its
-    /// own section first. Of a duplicate, the item that stands for it.
+    /// The items that are in instead: the last ones that came in, as many as it takes to make room for it, those of its
+    /// own section first. Of a duplicate, the item that it repeats.
     pub displaced_by: Vec<ItemId>,
     /// The smallest budget, from the present one up, at which it is in.
     pub enters_at: Option<u64>,
@@ -90,7 +90,7 @@ pub struct Explanation {
     pub leaves_at: Option<u64>,
     /// Why no budget of this model lets it in, or none makes it leave.
     pub never: Option<String>,
-    /// The same as data.
+    /// `never` as data: a stable code, and its numbers.
     pub never_code: Option<Never>,
 }
 
@@ -115,7 +115,7 @@ impl ContextWindowManager {
         Ok(self.explain_some(request, &plan, vec![(row, id)])?.remove(0))
     }
 
-    /// The same for every row of the plan, in its order: what is in first. Of a run of messages its last one, the first to
+    /// Why each row of the plan is in or out, in the order of the plan: what is in first. Of a run of messages its last one, the first to
     /// come in, is asked about.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use crate::{
     planner::{manager::ContextWindowManager, request::PlanRequest},
 };
 
-/// How many tokens more than proposed a text may lose where pieces join with what stands around it (rule N3).
+/// How many tokens more than proposed a text may lose where it joins with what is around it (rule N3).
 const JOINS: u64 = 8;
 
 impl ContextWindowManager {

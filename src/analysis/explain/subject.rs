@@ -1,4 +1,4 @@
-//! What is asked about: rows of a plan, by ids as people give them, and what they stand for in the rules.
+//! What is asked about: rows of a plan, by ids as people give them, and the candidates behind them.
 
 use super::{gathered::Gathered, key::Key};
 use crate::{
@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 pub(super) struct Subject<'a> {
     pub(super) id: ItemId,
     pub(super) row: Decision<'a>,
-    /// What it stands for; nothing for what is no candidate.
+    /// The key of its candidate; none for what is no candidate.
     pub(super) key: Option<Key>,
-    /// The same, where the budget decides about it at all.
+    /// The key again, where the budget decides about it at all.
     pub(super) asked: Option<Key>,
 }
 
@@ -30,7 +30,7 @@ impl Subject<'_> {
     }
 }
 
-/// What the ids of a request stand for.
+/// The keys behind the ids of a request.
 pub(super) struct Subjects<'a> {
     log: &'a Conversation,
     documents: BTreeMap<&'a ItemId, Key>,
@@ -72,7 +72,7 @@ impl<'a> Subjects<'a> {
             || self.may_give_up && matches!(row.reason, ExcludedReason::Duplicate { .. })
     }
 
-    /// What a row stands for in the rules; nothing for what is no candidate.
+    /// The key of a row's candidate; none for what is no candidate.
     fn key(&self, row: Decision<'_>, id: &ItemId) -> Option<Key> {
         let (section, source) = match row {
             Decision::Included(row) => (row.section, Some(row.source)),
@@ -99,7 +99,7 @@ impl<'a> Subjects<'a> {
     }
 }
 
-/// Whether something is out for want of room, or of places that a policy counts: another budget may change that.
+/// Whether something is out for lack of budget, or by a policy that counts items: another budget may change that.
 pub(super) fn is_for_want_of_room(reason: &ExcludedReason) -> bool {
     use PolicyRule::{MaxItems, MaxSourceTokens};
     matches!(
@@ -127,7 +127,7 @@ pub(super) fn row_of<'a>(
     Some((row, ItemId::from(if named { id } else { bare.unwrap_or(id) })))
 }
 
-/// The run that a message stands in.
+/// The row of a run of messages that a message is part of.
 fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> Option<Decision<'a>> {
     let position = request.log.position_of(id)?;
     let holds = |row: &&ExcludedItem| {

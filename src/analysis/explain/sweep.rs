@@ -129,7 +129,7 @@ impl<'p> Sweep<'p> {
         &self.minimum
     }
 
-    /// The ids of what a key stands for: of an exchange, those of its messages.
+    /// The ids behind a key: of an exchange, those of its messages.
     pub(super) fn ids(&self, key: Key) -> Vec<ItemId> {
         let candidates = self.candidates();
         match key {

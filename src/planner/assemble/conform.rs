@@ -19,7 +19,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// A made-up id that is taken (rule O5), and counters that fail.
+/// The id of a placeholder that is taken (rule O5), and counters that fail.
 pub(crate) fn conform(
     draft: &mut Draft,
     candidates: &Candidates<'_>,
@@ -88,7 +88,7 @@ fn roles(draft: &mut Draft, conformed: &Conformed) {
 /// Rows of the messages that nobody wrote, and notices of them (rule H5).
 fn supplied(draft: &mut Draft, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
     let provider = provider(meter.recipient().framing());
-    // As many rows as were supplied before it stand before each given one.
+    // Each given row comes after the rows that were inserted before it.
     for (more, Supplied { why, before, message }) in conformed.supplied.iter().enumerate() {
         let row = draft.first_rows.get(*before).map_or(draft.rows.len(), |first| first + more);
         let (kind, id, text) = match why {
@@ -143,7 +143,7 @@ fn provider(format: Framing) -> &'static str {
     }
 }
 
-/// The tools as they are declared, and what has to be said of them.
+/// The tools as they are declared, with notices about what had to change.
 fn tools(draft: &mut Draft, meter: &Meter) -> Result<(), Error> {
     let declared = meter.declared(&std::mem::take(&mut draft.prompt.tools))?;
     draft.prompt.tools.clone_from(&declared.tools);

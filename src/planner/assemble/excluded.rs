@@ -145,7 +145,7 @@ fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> 
     out.collect()
 }
 
-/// What a row says of its tokens: one more than the room it was weighed against, or its bound.
+/// The tokens of a row: one more than what it was offered, or its bound.
 fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCount {
     let weighed_against = match reason {
         ExcludedReason::Budget { room, held_by: HeldBy::Size | HeldBy::Cap } => Some(*room),
@@ -159,7 +159,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
         .map_or(bound, |room| TokenCount { n: room.saturating_add(1), certainty: meter.at_least() })
 }
 
-/// Where a message that was looked at stands: in, or out for this reason at the cost of this section.
+/// What became of a message that was looked at: in, or out for this reason, counted in this section.
 type Outcome = Option<(ExcludedReason, Section)>;
 
 fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
@@ -204,7 +204,7 @@ fn outcomes(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, Ou
     outcomes
 }
 
-/// Whether an exchange's only message stands in another exchange now.
+/// Whether an exchange's only message is part of another exchange now.
 fn is_moved(candidates: &Candidates<'_>, candidate: CandidateId) -> bool {
     matches!(candidate, CandidateId::Exchange(at) if candidates.log().turns().is_moved(at))
 }
@@ -286,12 +286,14 @@ impl Runs<'_, '_> {
 
     /// Whether the row is one fallen pin that was weighed by itself, without a user message that it brings.
     fn is_weighed_alone(&self, range: &Range<u32>, chosen: &Selection) -> bool {
-        let candidate =
-            self.candidates.unit_of(range.start).filter(|candidate| chosen.fallen.contains_key(candidate));
+        let candidate = self
+            .candidates
+            .candidate_of(range.start)
+            .filter(|candidate| chosen.fallen.contains_key(candidate));
         candidate.is_some_and(|candidate| {
             self.candidates.index().brought_by(candidate).is_none_or(|head| chosen.has(head))
                 && self.sizes.get(&candidate) == Some(&range.len())
-                && range.clone().all(|position| self.candidates.unit_of(position) == Some(candidate))
+                && range.clone().all(|position| self.candidates.candidate_of(position) == Some(candidate))
         })
     }
 }

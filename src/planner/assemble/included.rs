@@ -31,7 +31,7 @@ pub(crate) struct Draft {
     pub(super) cleared: Vec<ItemId>,
     /// Results that are sent without their middle.
     pub(super) clipped: Vec<ItemId>,
-    /// Ids that repairs made up.
+    /// Ids of placeholders that repairs added.
     pub(super) made_up: Vec<ItemId>,
     /// For each message of the prompt, its first row.
     pub(super) first_rows: Vec<usize>,
@@ -284,7 +284,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// A piece of an exchange, shortened where it is a result that is not sent whole (rule S7).
+    /// A message of an exchange, shortened where it is a result that is not sent whole (rule S7).
     fn as_sent(&mut self, piece: &Piece) -> Message {
         let shortened = piece.position.filter(|_| piece.message.role() == Role::Tool);
         let shortened = shortened.and_then(|at| Some((at, self.results.shortens(self.candidates, at)?)));

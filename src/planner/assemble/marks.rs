@@ -29,8 +29,8 @@ pub(super) fn long_enough(draft: &Draft, context: &PlanContext<'_>) -> Vec<Mark>
     marks
 }
 
-/// The same marks where their messages stand in the target's form: `ends` is the last part that each message had, `places`
-/// where that part stands now.
+/// Marks moved to where their messages are in the provider's form: `ends` is the last part that each message had, `places`
+/// where that part is now.
 pub(super) fn placed(marks: &[Mark], ends: &[usize], places: &[Mark]) -> Vec<Mark> {
     let now = |mark: &Mark| {
         let (had, end) = (ends[mark.message], places[mark.message]);

@@ -174,7 +174,7 @@ fn whole(_: &Meter, _: &Draft) -> Result<Option<TokenCount>, Error> {
     Ok(None)
 }
 
-/// What the whole differs by from its pieces. The pieces are estimates then, and the whole is not.
+/// By how much the whole prompt differs from the sum of its messages. Those are estimates then, and the whole is not.
 fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLine {
     let tokens = i64::try_from(i128::from(whole.n) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
     LedgerLine { what: "joins", tokens, certainty: Certainty::Estimate }
@@ -284,7 +284,7 @@ fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> O
     says_so.then(|| Notice { rule: "S7", ids: Vec::new(), text: text.into() })
 }
 
-/// The candidate that stands for a required question, where the block goes right before it.
+/// The candidate that holds the required question, where the documents go right before it.
 fn question(candidates: &Candidates<'_>) -> Option<CandidateId> {
     let first = candidates.index().required_conversation.first().copied();
     first.filter(|candidate| {

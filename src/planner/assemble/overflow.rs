@@ -87,7 +87,7 @@ fn conflict(rows: &[PlannedItem], excess: u64) -> Vec<ItemId> {
 }
 
 /// Tokens of the text that the caller gave for an item: what could be shorter. Our own words around it, calls and
-/// made-up results are not among it.
+/// placeholder results are not part of it.
 fn own_tokens(row: &PlannedItem, candidates: &Candidates<'_>, meter: &Meter) -> Result<u64, Error> {
     let request = candidates.request();
     let state = request.state.iter().find(|(id, _)| *id == row.id);

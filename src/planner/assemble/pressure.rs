@@ -26,7 +26,7 @@ pub(super) struct Sent<'a> {
     pub(super) total: TokenCount,
 }
 
-/// Pressure and fill. What the plan left out for want of room is reckoned from its bytes: nothing is counted for it.
+/// Pressure and fill. What the plan dropped for lack of budget is estimated from its bytes: nothing is counted for it.
 pub(super) fn of(
     context: &PlanContext<'_>,
     candidates: &Candidates<'_>,
@@ -86,12 +86,12 @@ fn reported(
     let tokens = tokens.saturating_add(ratio.tokens(bytes));
     let tokens = context.margin.map_or(tokens, |margin| margin.scaled(tokens));
     let before = report.context_size.saturating_sub(report.apart).saturating_add(report.left_out);
-    // What stands at the head now, and did not then, or the other way round.
+    // What is fixed now, and was not then, or the other way round.
     let before = before.saturating_add(head).saturating_sub(report.head);
     Some(before.saturating_add(tokens))
 }
 
-/// What is sent beside the active conversation: it may change without a message. Messages that are pinned where they stand
+/// What is sent beside the active conversation: it may change without a message. Messages that are pinned where they are
 /// are part of the conversation.
 fn head(candidates: &Candidates<'_>, sent: &Sent<'_>) -> u64 {
     let log = candidates.log();
@@ -111,7 +111,7 @@ fn is_apart(row: &PlannedItem) -> bool {
     row.section == Section::Rag || row.source == Source::State
 }
 
-/// Bytes of what a row left out for want of room. Rows of notes come in the order of the notes, so that each is looked for
+/// Bytes of what a row dropped for lack of budget. Rows of notes come in the order of the notes, so that each is looked for
 /// behind the one before it.
 fn bytes_left_out<'n>(
     row: &ExcludedItem,

@@ -63,12 +63,12 @@ fn pins(
     paid: &mut BTreeSet<CandidateId>,
 ) -> Result<u64, Error> {
     let mut sum = Sum::up_to(limit, minimum);
-    // Whole units of undroppable pins are in the minimum already.
+    // What undroppable pins bring is in the minimum already.
     for undroppable in [true, false] {
         for pin in index.pins.iter().filter(|pin| pin.undroppable == undroppable) {
-            for unit in [Some(pin.id), pin.brings].into_iter().flatten() {
-                if paid.insert(unit) && !undroppable && !sum.full() {
-                    sum.add(costs, unit)?;
+            for id in [Some(pin.id), pin.brings].into_iter().flatten() {
+                if paid.insert(id) && !undroppable && !sum.full() {
+                    sum.add(costs, id)?;
                 }
             }
         }
@@ -87,12 +87,12 @@ fn window(
     let mut sum = Sum::up_to(limit, minimum);
     for turn in TurnIndex::each(index.turns()).rev() {
         let exchanges = ExchangeIndex::each(index.exchanges(turn)).rev().map(CandidateId::Exchange);
-        for unit in index.head(turn).into_iter().chain(exchanges) {
+        for id in index.head(turn).into_iter().chain(exchanges) {
             if sum.full() {
                 return Ok(sum.n);
             }
-            if !paid.contains(&unit) && costs.dead(unit)?.is_none() {
-                sum.add(costs, unit)?;
+            if !paid.contains(&id) && costs.dead(id)?.is_none() {
+                sum.add(costs, id)?;
             }
         }
     }
@@ -111,18 +111,18 @@ fn documents(
     let mut items = 0;
     let mut origins: BTreeMap<u32, u64> = BTreeMap::new();
     for (rank, document) in index.competing_documents() {
-        let unit = CandidateId::Document(rank);
+        let id = CandidateId::Document(rank);
         if sum.full() || rules.max_items.is_some_and(|most| items >= most) {
             break;
         }
         if let (Some(most), Some(origin)) = (rules.max_source_tokens, document.origin) {
             let used = origins.entry(origin).or_default();
-            match costs.weigh(unit, most - *used)? {
+            match costs.weigh(id, most - *used)? {
                 Weight::Exactly(n) => *used += n,
                 Weight::Over => continue,
             }
         }
-        sum.add(costs, unit)?;
+        sum.add(costs, id)?;
         items += 1;
     }
     Ok(sum.n)

@@ -12,7 +12,7 @@ use crate::{
 use indexmap::IndexMap;
 use std::{cmp::Ordering, collections::BTreeMap};
 
-/// A document of one request: where it stands there, whose it is, and what already keeps it out.
+/// A document of one request: its position there, whose it is, and what already keeps it out.
 #[derive(Debug)]
 pub(crate) struct Document {
     /// Its position in the request.

@@ -8,7 +8,7 @@ index! {
 }
 
 index! {
-    /// A place in a list of candidates that are each in or out for themselves: documents that compete, or pinned notes.
+    /// A position in a list of candidates that are each in or out by themselves: documents that compete, or pinned notes.
     Slot
 }
 
@@ -19,9 +19,9 @@ pub(crate) enum CandidateId {
     System(u32),
     Focus,
     State(u32),
-    /// A pinned note, by its place among the notes of the conversation.
+    /// A pinned note, by its number among the notes of the conversation.
     Note(u32),
-    /// A summary, by its place among those that are sent.
+    /// A summary, by its number among those that are sent.
     Summary(u32),
     /// The user message that opens a turn, with the results of its calls.
     Head(TurnIndex),

@@ -19,7 +19,7 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) turns: &'a Turns,
     /// System texts, focus hint and state (rule S1).
     pub(crate) required_system: Vec<CandidateId>,
-    /// The live question and the open exchange, or what stands in for them; then summaries.
+    /// The live question and the open exchange, or what is required in their absence; then summaries.
     pub(crate) required_conversation: Vec<CandidateId>,
     /// Pins that are alive, in the order of rule S2.
     pub(crate) pins: Vec<Pin>,

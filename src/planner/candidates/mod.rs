@@ -61,7 +61,7 @@ pub(crate) struct Candidates<'a> {
     index: CandidateIndex<'a>,
     /// Why the last prompt's window is not continued, where there was one.
     pub(crate) lost_window: Option<&'static str>,
-    /// The first turn of what the model is still at: the live turn, and those before it while nothing stands between
+    /// The first turn of what the model is still working on: the live turn, and those before it while nothing comes between
     /// their results and the next user message. What it thought there goes back with it.
     live_from: TurnIndex,
     /// Results before this position were sent as stubs (rule S7).
@@ -159,7 +159,7 @@ impl<'a> Candidates<'a> {
         &self.index
     }
 
-    /// Fails on an id that is used twice among the log, focus hint, state and made-up results (rule O5).
+    /// Fails on an id that is used twice among the log, focus hint, state and placeholder results (rule O5).
     pub(crate) fn check_ids(&self, made_up: &[ItemId]) -> Result<(), Error> {
         let focus = self.focus.as_ref().map(|_| ItemId::from(FOCUS));
         let focus = focus.iter().map(|id| (id, "the focus hint"));
@@ -204,11 +204,11 @@ impl<'a> Candidates<'a> {
 
     /// The live question and the open exchange; without any user message, the newest exchange (rule S1).
     fn require_conversation(&mut self) -> Result<(), Error> {
-        let mut required = self.live_units()?;
-        // A summary stays, and so does the question that stands before it (rule O1).
+        let mut required = self.live_candidates()?;
+        // A summary stays, and so does the question before it (rule O1).
         for (placed, at) in self.log.view().summaries().zip(0..) {
             let active = |head: &u32| self.log.view().archived(*head).is_none();
-            let head = placed.head.filter(active).and_then(|head| self.unit_of(head));
+            let head = placed.head.filter(active).and_then(|head| self.candidate_of(head));
             required.extend(head.filter(|head| !required.contains(head)));
             required.push(CandidateId::Summary(at));
         }
@@ -216,8 +216,8 @@ impl<'a> Candidates<'a> {
         Ok(())
     }
 
-    /// The live question and the open exchange, or what stands in for them.
-    fn live_units(&self) -> Result<Vec<CandidateId>, Error> {
+    /// The live question and the open exchange, or what is required in their absence.
+    fn live_candidates(&self) -> Result<Vec<CandidateId>, Error> {
         let turns = self.log.turns();
         let Some(live) = self.log.live_turn() else { return Ok(Vec::new()) };
         let repair = self.config.conversation.repair;
@@ -289,7 +289,7 @@ impl<'a> Candidates<'a> {
         Ok(own)
     }
 
-    /// The positions of the messages that a unit stands for.
+    /// The positions of the messages of a candidate.
     pub(crate) fn members(&self, id: CandidateId) -> Vec<u32> {
         let turns = self.log.turns();
         match id {
@@ -299,7 +299,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Where the messages of a unit stand: what a target takes of them depends on that.
+    /// Where in the prompt the messages of a candidate are: what a provider accepts of them depends on that.
     pub(crate) fn standing(&self, id: CandidateId) -> Standing {
         let turn = match id {
             CandidateId::Head(turn) => turn,
@@ -311,13 +311,13 @@ impl<'a> Candidates<'a> {
         if turn >= self.live_from { Standing::Live } else { Standing::Past }
     }
 
-    /// Where a message of the log stands.
+    /// Where in the prompt a message of the log is.
     pub(crate) fn standing_of(&self, position: u32) -> Standing {
-        self.unit_of(position).map_or(Standing::Head, |unit| self.standing(unit))
+        self.candidate_of(position).map_or(Standing::Head, |id| self.standing(id))
     }
 
-    /// The unit that a message of the conversation belongs to.
-    pub(crate) fn unit_of(&self, position: u32) -> Option<CandidateId> {
+    /// The candidate that a message of the conversation belongs to.
+    pub(crate) fn candidate_of(&self, position: u32) -> Option<CandidateId> {
         CandidateId::of(self.log.turns().place_of(position))
     }
 
@@ -340,10 +340,10 @@ impl<'a> Candidates<'a> {
         while self.log.view().archived(at).is_some() {
             at = self.log.turns().survivor(at + 1)?;
         }
-        self.unit_of(at)
+        self.candidate_of(at)
     }
 
-    /// Where a unit of the conversation stands in the prompt.
+    /// The order of a candidate of the conversation in the prompt.
     pub(crate) fn order_of(&self, id: CandidateId) -> Option<(u32, u8, u32)> {
         match id {
             CandidateId::Summary(at) => Some(self.summaries[at as usize].order),

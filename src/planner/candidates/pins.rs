@@ -18,7 +18,7 @@ pub(crate) struct Pin {
     pub(crate) priority: Priority,
     /// Never dropped (rule S2).
     pub(crate) undroppable: bool,
-    /// Its place in the log: the messages before it, whether it is a message itself, and among notes which one.
+    /// Its order in the log: the messages before it, whether it is a message itself, and among notes which one.
     place: (u32, bool, u32),
 }
 
@@ -26,15 +26,15 @@ impl Candidates<'_> {
     /// Notes and pinned exchanges in the order of rule S2: priority, then newest first.
     pub(super) fn order_pins(&mut self) -> Result<(), Error> {
         for (at, note) in self.log.notes().iter().enumerate() {
-            let unit = CandidateId::Note(at as u32);
+            let id = CandidateId::Note(at as u32);
             if note.message.is_empty() {
-                self.index.dead_pins.insert(unit, Self::empty_message());
+                self.index.dead_pins.insert(id, Self::empty_message());
                 continue;
             }
             match self.expiry.note(&note.item.id) {
-                Eligibility::Out(reason) => drop(self.index.dead_pins.insert(unit, reason)),
+                Eligibility::Out(reason) => drop(self.index.dead_pins.insert(id, reason)),
                 Eligibility::Eligible | Eligibility::Asks(_) => self.index.pins.push(Pin {
-                    id: unit,
+                    id: id,
                     brings: None,
                     priority: note.item.priority,
                     undroppable: self.ttl_of(&note.item.id) == Some(Ttl::Unlimited),
@@ -44,14 +44,14 @@ impl Candidates<'_> {
         }
         let mut pinned: BTreeMap<CandidateId, Priority> = BTreeMap::new();
         for (position, priority) in self.log.pins() {
-            let Some(unit) = self.unit_of(*position) else { continue };
-            if !self.index.required_conversation.contains(&unit) {
-                let held = pinned.entry(unit).or_insert(*priority);
+            let Some(id) = self.candidate_of(*position) else { continue };
+            if !self.index.required_conversation.contains(&id) {
+                let held = pinned.entry(id).or_insert(*priority);
                 *held = (*held).min(*priority);
             }
         }
-        for (unit, priority) in pinned {
-            self.order_pinned_message(unit, priority)?;
+        for (id, priority) in pinned {
+            self.order_pinned_message(id, priority)?;
         }
         self.index.pins_are_notes = self.index.pins.iter().all(|pin| matches!(pin.id, CandidateId::Note(_)));
         self.index.brought = self.index.pins.iter().map(|pin| (pin.id, pin.brings)).collect();
@@ -59,9 +59,9 @@ impl Candidates<'_> {
         Ok(())
     }
 
-    fn order_pinned_message(&mut self, unit: CandidateId, priority: Priority) -> Result<(), Error> {
-        let members = self.members(unit);
-        let refused = match unit {
+    fn order_pinned_message(&mut self, id: CandidateId, priority: Priority) -> Result<(), Error> {
+        let members = self.members(id);
+        let refused = match id {
             CandidateId::Exchange(at) => {
                 let exchange = self.log.turns().exchange(at);
                 repair::refused(self.log, exchange, self.config.conversation.repair)?
@@ -73,15 +73,15 @@ impl Candidates<'_> {
             None => self.expiry.messages(&members),
         };
         if let Eligibility::Out(reason) = fate {
-            self.index.dead_pins.insert(unit, reason);
+            self.index.dead_pins.insert(id, reason);
             return Ok(());
         }
         let undroppable = self.undroppable(&members).next().is_some();
-        let brings = match unit {
+        let brings = match id {
             CandidateId::Exchange(at) => self.live_head(self.log.turns().turn_of(at)),
             _ => None,
         };
-        self.index.pins.push(Pin { id: unit, brings, priority, undroppable, place: (members[0], true, 0) });
+        self.index.pins.push(Pin { id, brings, priority, undroppable, place: (members[0], true, 0) });
         Ok(())
     }
 
@@ -95,12 +95,12 @@ impl Candidates<'_> {
         members.iter().copied().filter(pinned).filter(move |position| unlimited(*position))
     }
 
-    /// The note or message whose pin alone makes a unit undroppable: unpinning it lets the unit fall.
-    pub(crate) fn held_by_one_pin(&self, unit: CandidateId) -> Option<ItemId> {
-        if let CandidateId::Note(at) = unit {
+    /// The note or message whose pin alone makes a candidate undroppable: without it the candidate may be dropped.
+    pub(crate) fn held_by_one_pin(&self, id: CandidateId) -> Option<ItemId> {
+        if let CandidateId::Note(at) = id {
             return Some(self.log.notes()[at as usize].item.id.clone());
         }
-        let members = self.members(unit);
+        let members = self.members(id);
         let mut pins = self.undroppable(&members);
         let only = pins.next().filter(|_| pins.next().is_none());
         only.map(|position| self.log.message_id(position))

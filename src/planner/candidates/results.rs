@@ -78,16 +78,15 @@ pub(super) fn answered_exchange(candidates: &Candidates<'_>, position: u32) -> O
     }
 }
 
-/// What stands for a cleared result. Pinned and required exchanges are never cleared, and nothing that is shorter than
+/// The stub that is sent instead of a cleared result. Pinned and required exchanges are never cleared, and nothing that is shorter than
 /// its stub.
 pub(super) fn stub(candidates: &Candidates<'_>, position: u32) -> Option<Message> {
     let message = candidates.log.message(position);
     if message.role() != Role::Tool {
         return None;
     }
-    let unit = CandidateId::Exchange(answered_exchange(candidates, position)?);
-    if candidates.index.brought.contains_key(&unit) || candidates.index.required_conversation.contains(&unit)
-    {
+    let id = CandidateId::Exchange(answered_exchange(candidates, position)?);
+    if candidates.index.brought.contains_key(&id) || candidates.index.required_conversation.contains(&id) {
         return None;
     }
     let bytes: usize = message.texts().map(str::len).sum();

@@ -56,16 +56,16 @@ impl Costs<'_> {
         Ok(None)
     }
 
-    /// Whether a result's exchange lives, and stands in a window that starts at `start`.
+    /// Whether a result's exchange can be sent, and is in a window that starts at `start`.
     fn is_in_the_window(&self, position: u32, start: CandidateId) -> Result<bool, Error> {
         let candidates = self.candidates();
         let Some(at) = answered_exchange(candidates, position) else { return Ok(false) };
-        let unit = CandidateId::Exchange(at);
+        let id = CandidateId::Exchange(at);
         let inside = match start {
             CandidateId::Exchange(first) => at >= first,
-            _ => candidates.index().turn_of(unit) >= candidates.index().turn_of(start),
+            _ => candidates.index().turn_of(id) >= candidates.index().turn_of(start),
         };
-        Ok(inside && self.dead(unit)?.is_none())
+        Ok(inside && self.dead(id)?.is_none())
     }
 
     /// What a stub saves, and what the result was found to cost: neither further than `wanted` matters.
@@ -107,8 +107,8 @@ impl Costs<'_> {
     pub(crate) fn clips_could_save(&self) -> Result<u64, Error> {
         let Some(open) = self.clippable() else { return Ok(0) };
         let shortest = self.with(self.clipped_to(&self.texts_of(open), LEAST_KEPT));
-        let unit = CandidateId::Exchange(open);
-        Ok(self.whole(unit)?.saturating_sub(shortest.whole(unit)?))
+        let id = CandidateId::Exchange(open);
+        Ok(self.whole(id)?.saturating_sub(shortest.whole(id)?))
     }
 
     /// The exchange whose results may be clipped and are not.

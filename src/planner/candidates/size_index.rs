@@ -1,9 +1,9 @@
 //! The sizes of the documents that compete, laid out so that the next one that fits is found without looking at each.
 
-/// Sizes by place, what each run of them comes to, and the smallest of each block.
+/// Sizes by slot, what each run of them comes to, and the smallest of each block.
 #[derive(Debug)]
 pub(crate) struct SizeIndex {
-    /// What all documents before a place come to.
+    /// What all candidates before a slot come to.
     sums: Vec<u128>,
     /// A tree of minimums: the sizes are its leaves, from `leaves` on.
     least: Vec<u64>,
@@ -35,7 +35,7 @@ impl SizeIndex {
         self.least[self.leaves + place as usize]
     }
 
-    /// How far from a place on, and no further than to `end`, all documents fit into a room one after the other, and what
+    /// How far from a slot on, and no further than to `end`, all candidates fit one after the other, and what
     /// they come to.
     pub(crate) fn run(&self, from: u32, end: u32, room: u64) -> (u32, u64) {
         let (from, end) = (from as usize, end as usize);
@@ -45,7 +45,7 @@ impl SizeIndex {
         (to as u32, u64::try_from(self.sums[to] - before).unwrap_or(room))
     }
 
-    /// The first place from `from` on whose document fits a room, and the smallest size of those before it.
+    /// The first slot from `from` on whose candidate fits, and the smallest size of those before it.
     pub(crate) fn next(&self, from: u32, room: u64) -> (Option<u32>, u64) {
         let mut skipped = u64::MAX;
         let mut node = self.leaves + from as usize;

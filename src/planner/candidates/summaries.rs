@@ -1,4 +1,4 @@
-//! What stands for archived messages (rules C1, O1).
+//! The summaries that are sent instead of archived messages (rules C1, O1).
 
 use super::Candidates;
 use crate::{
@@ -8,18 +8,18 @@ use crate::{
     provider::wording,
 };
 
-/// What stands for archived messages.
+/// A summary that is sent instead of archived messages.
 pub(super) struct Summary {
     id: ItemId,
     /// The number of its compaction.
     compaction: u32,
     message: Message,
-    /// Where it stands among the messages.
+    /// Its order among the messages.
     pub(super) order: (u32, u8, u32),
 }
 
 impl Candidates<'_> {
-    /// The summary of a place among those that are sent: its id, the number of its compaction, and
+    /// The summary with this number among those that are sent: its id, the number of its compaction, and
     /// what is sent for it.
     pub(crate) fn summary(&self, at: u32) -> (&ItemId, u32, &Message) {
         let Summary { id, compaction, message, .. } = &self.summaries[at as usize];
@@ -32,7 +32,7 @@ impl Candidates<'_> {
     }
 }
 
-/// What stands for archived messages, in the order of the prompt.
+/// The summaries in the order of the prompt.
 pub(super) fn of(log: &Conversation) -> Vec<Summary> {
     let summary = |placed: &Placed| {
         let record = log.compaction(placed.number)?;

@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 impl<O: Observer> Selector<'_, O> {
     /// Offers every document that policy lets in, or those that are kept for their question. What is in stays in; why the
-    /// others are not is told anew.
+    /// others are out is replaced.
     pub(super) fn take_documents(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
         chosen.passed_over.clear();
         chosen.documents_passed_over.clear();

@@ -9,7 +9,7 @@
 //! one did while it fits, and is cut to a low mark when it does not; documents stay while the question is the same.
 //!
 //! Selection works on ids, order and costs: [`CandidateIndex`] and [`Costs`]. Neither holds a text, so no decision can
-//! rest on one. Every comparison with a limit is told to the [`Observer`], and goes through one place:
+//! rest on one. Every comparison with a limit goes to the [`Observer`], by one of two ways:
 //! [`Selector::offer`] for a single candidate, [`slots::Filled::tell`] for lists. What is decided does not depend on who
 //! listens.
 
@@ -49,7 +49,7 @@ pub(crate) struct Selection {
     notes: SlotSet,
     /// Messages and exchanges that the walk examined and that can never come in as they are.
     pub(crate) dead: BTreeMap<CandidateId, ExcludedReason>,
-    /// Pins that got no room.
+    /// Pins that did not fit.
     pub(crate) fallen: BTreeMap<CandidateId, ExcludedReason>,
     /// Why each document that policy lets in is out.
     pub(crate) passed_over: BTreeMap<CandidateId, ExcludedReason>,
@@ -182,13 +182,13 @@ pub(crate) struct Selector<'s, O> {
 impl<O: Observer> Selector<'_, O> {
     /// Required first, then pins, window and documents: within the budgets, then with what is free (rule B6).
     ///
-    /// Says what is in; why the rest is out is told by [`Selector::tell_why`].
+    /// Says what is in; [`Selector::tell_why`] says why the rest is out.
     ///
     /// # Errors
     ///
     /// Whatever counting the candidates runs into.
     pub(crate) fn choose(&self, budgets: &Budgets) -> Result<Selection, Error> {
-        // Pins of the last window that found no room in their own budget may find it in what is free: where all of
+        // Pins of the last window that did not fit their own budget may fit into what is free: where all of
         // them do, they need not be paid for by the conversation, and the window is as sticky as the last one was.
         let chosen = self.choose_with(window::Pins::Awaited, budgets)?;
         if chosen.awaited.iter().any(|pin| !chosen.has(*pin)) && !chosen.gave_up_the_set {

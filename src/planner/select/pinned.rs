@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl<O: Observer> Selector<'_, O> {
-    /// Offers every pin what the room holds. What is in stays in; why the others are not is told anew.
+    /// Offers every pin what the room holds. What is in stays in; the reasons of the others are replaced.
     pub(super) fn take_pins(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
         chosen.fallen.clear();
         if self.index.pins_are_notes() {

@@ -138,8 +138,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// One offer after the other, as sections, leftover and released reserves offer them: each place is paid for once,
-        /// and what comes in is what a walk from the first place on lets in.
+        /// One offer after the other, as sections, leftover and released reserves offer them: each slot is paid for once,
+        /// and what comes in is what a walk from the first slot on lets in.
         #[test]
         fn filling_up_is_a_walk(
             sizes in prop::collection::vec(prop_oneof![9 => 0u64..50, 1 => Just(u64::MAX)], 1..24),

@@ -258,7 +258,7 @@ struct Walk<'a, 'b, O> {
 }
 
 impl<O: Observer> Walk<'_, '_, O> {
-    /// What the observer is told.
+    /// The walk as the observer sees it.
     fn state<'w>(&'w self, is_in: &'w dyn Fn(CandidateId) -> bool) -> WalkState<'w> {
         WalkState {
             index: self.selector.index,
