@@ -43,6 +43,7 @@ mod injection;
 #[cfg(all(feature = "inspect", feature = "openai"))]
 mod intervals;
 mod journal;
+mod kinds;
 mod laws;
 mod layout;
 mod models;

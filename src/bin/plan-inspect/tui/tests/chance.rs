@@ -161,3 +161,17 @@ fn keys_at_random_break_nothing() {
         assert_eq!(it.app.known().unwrap().plan.fingerprint(), own.fingerprint(), "{arguments}");
     }
 }
+
+/// The text of a row is looked for by what the row is, whatever its id looks like.
+#[test]
+fn a_message_named_like_a_summary_shows_its_text() {
+    let fixture = std::fs::read_to_string("tests/fixtures/o2_a_message_named_like_a_summary.json").unwrap();
+    let fixture: serde_json::Value = serde_json::from_str(&fixture).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.json");
+    std::fs::write(&path, fixture["session"].to_string()).unwrap();
+    let it = screen(&path.display().to_string(), (120, 40), "g<Enter>");
+    let text = it.text().unwrap();
+    assert!(text.contains("Which boats are free?"), "{text}");
+    assert!(!text.contains("not in this session"), "{text}");
+}

@@ -1,0 +1,55 @@
+//! What a row is travels as data: ids that look like ours change nothing.
+
+use context_window::{ContextWindowManager, Decision, ItemKind, RequestLimits, Session};
+use std::path::Path;
+
+/// The session of one of the fixtures.
+fn fixture(name: &str) -> Session {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.json"));
+    let fixture: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    Session::from_json(&fixture["session"].to_string()).unwrap()
+}
+
+fn manager() -> ContextWindowManager {
+    ContextWindowManager::for_model("gpt-4o").unwrap()
+}
+
+#[test]
+fn the_placeholder_result_of_a_message_named_bridge_has_an_answer() {
+    let session = fixture("o2_a_message_named_bridge");
+    let request = session.request();
+    let plan = manager().build_plan(&request).unwrap();
+    let row =
+        plan.included.iter().find(|row| matches!(row.kind, ItemKind::PlaceholderResult { .. })).unwrap();
+    assert_eq!(row.kind, ItemKind::PlaceholderResult { of: "bridge".into() });
+    let answer = manager().explain(&request, row.id.as_str()).unwrap();
+    let of_its_call = manager().explain(&request, "bridge").unwrap();
+    assert!(answer.leaves_at.is_some(), "{answer:?}");
+    assert_eq!(
+        (answer.enters_at, answer.leaves_at, &answer.intervals),
+        (of_its_call.enters_at, of_its_call.leaves_at, &of_its_call.intervals)
+    );
+    // And planning agrees: it is there down to where the answer says.
+    let holds = |budget: u64| {
+        let plan = manager().build_plan(&request.clone().limits(RequestLimits::budget(budget))).unwrap();
+        plan.included.iter().any(|other| other.id == row.id)
+    };
+    let least = answer.leaves_at.unwrap() + 1;
+    assert_eq!((holds(least), holds(least - 1)), (true, false));
+}
+
+#[test]
+fn a_system_text_named_focus_is_a_system_text() {
+    let session = fixture("o2_a_system_text_named_focus");
+    let plan = manager().build_plan(&session.request()).unwrap();
+    assert_eq!(plan.find("focus").map(Decision::kind), Some(&ItemKind::SystemText));
+    let text = context_window::report::text(&plan).to_string();
+    assert!(!text.contains("focus hint"), "{text}");
+}
+
+#[test]
+fn a_message_named_like_a_summary_is_a_message() {
+    let session = fixture("o2_a_message_named_like_a_summary");
+    let plan = manager().build_plan(&session.request()).unwrap();
+    assert_eq!(plan.find("summary:1").map(Decision::kind), Some(&ItemKind::Message));
+}
