@@ -50,14 +50,14 @@ pub struct Journal {
     /// Where the last whole record ends.
     end: u64,
     /// The last record has no line break behind it.
-    unbroken: bool,
-    torn: Option<Torn>,
+    missing_newline: bool,
+    truncated_tail: Option<TruncatedTail>,
 }
 
 /// The end of a file that a crash left unfinished: it was dropped when the log was opened. Nothing of it had been confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Torn {
+pub struct TruncatedTail {
     /// Its line, from 1.
     pub line: usize,
     /// Its bytes.
@@ -101,7 +101,7 @@ enum Written<'a> {
 impl Journal {
     /// Opens a log, or begins one where there is no file, and gives back the conversation as it was: messages, pins, TTL,
     /// compactions, rewinds, level, reports and where the window started. An unfinished end is dropped
-    /// ([`Journal::torn`]).
+    /// ([`Journal::truncated_tail`]).
     ///
     /// # Errors
     ///
@@ -117,12 +117,12 @@ impl Journal {
         journal.file.read_to_end(&mut bytes).map_err(|error| journal.fault("cannot be read", &error))?;
         let name = path.display().to_string();
         let read = read(&name, &bytes)?;
-        (journal.next, journal.end, journal.unbroken, journal.torn) =
-            (read.next, read.end as u64, read.unbroken, read.torn);
+        (journal.next, journal.end, journal.missing_newline, journal.truncated_tail) =
+            (read.next, read.end as u64, read.missing_newline, read.truncated_tail);
         journal.written = read.log.lengths();
         journal.prompt = read.prompt;
         journal.last = last_of(&read.log);
-        if journal.torn.is_some() {
+        if journal.truncated_tail.is_some() {
             let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync_all());
             cut.map_err(|error| journal.fault("its unfinished end cannot be cut off", &error))?;
         }
@@ -187,8 +187,8 @@ impl Journal {
 
     /// The unfinished end that was dropped when the log was opened, if there was one.
     #[must_use]
-    pub fn torn(&self) -> Option<&Torn> {
-        self.torn.as_ref()
+    pub fn truncated_tail(&self) -> Option<&TruncatedTail> {
+        self.truncated_tail.as_ref()
     }
 
     /// The conversation of a log's text, for reading alone: no lock, and the file is left as it is. `name` stands for it in
@@ -197,9 +197,9 @@ impl Journal {
     /// # Errors
     ///
     /// As [`Journal::open`].
-    pub fn read(name: &str, text: &[u8]) -> Result<(Conversation, Option<Torn>), Error> {
+    pub fn read(name: &str, text: &[u8]) -> Result<(Conversation, Option<TruncatedTail>), Error> {
         let read = read(name, text)?;
-        Ok((read.log, read.torn))
+        Ok((read.log, read.truncated_tail))
     }
 
     /// Whether a text is a log rather than a session file.
@@ -239,14 +239,14 @@ impl Journal {
             prompt: None,
             next: 0,
             end: 0,
-            unbroken: false,
-            torn: None,
+            missing_newline: false,
+            truncated_tail: None,
         })
     }
 
     fn append(&mut self, records: &[Written<'_>]) -> Result<(), Error> {
         let mut text = String::new();
-        if self.unbroken {
+        if self.missing_newline {
             text.push('\n');
         }
         for (record, n) in records.iter().zip(self.next..) {
@@ -266,7 +266,7 @@ impl Journal {
         }
         self.end += text.len() as u64;
         self.next += records.len() as u64;
-        self.unbroken = false;
+        self.missing_newline = false;
         Ok(())
     }
 
@@ -284,8 +284,8 @@ struct ReadLog {
     log: Conversation,
     next: u64,
     end: usize,
-    unbroken: bool,
-    torn: Option<Torn>,
+    missing_newline: bool,
+    truncated_tail: Option<TruncatedTail>,
     prompt: Prompt,
 }
 
@@ -321,8 +321,14 @@ fn shared(before: Option<&[PromptPiece]>, now: Option<&[PromptPiece]>) -> usize 
 }
 
 fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
-    let mut read =
-        ReadLog { log: Conversation::new(), next: 0, end: 0, unbroken: false, torn: None, prompt: None };
+    let mut read = ReadLog {
+        log: Conversation::new(),
+        next: 0,
+        end: 0,
+        missing_newline: false,
+        truncated_tail: None,
+        prompt: None,
+    };
     let mut start = 0;
     for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let whole = line.strip_suffix(b"\n").unwrap_or(line);
@@ -348,7 +354,8 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
                     );
                     return Err(Error::new(Repr::Journal { place, detail }));
                 }
-                read.torn = Some(Torn { line: at + 1, bytes: (bytes.len() - start) as u64 });
+                read.truncated_tail =
+                    Some(TruncatedTail { line: at + 1, bytes: (bytes.len() - start) as u64 });
                 return Ok(read);
             }
         };
@@ -382,7 +389,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
         }
         start += line.len();
         (read.end, read.next) = (start, read.next + 1);
-        read.unbroken = whole.len() == line.len();
+        read.missing_newline = whole.len() == line.len();
     }
     Ok(read)
 }

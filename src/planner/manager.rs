@@ -6,14 +6,14 @@ use crate::{
     message::{Message, Tool},
     plan::{
         ContextPlan, LedgerLine,
-        anchor::{Anchor, Steady, Target},
+        anchor::{Anchor, Sticky, Target},
     },
     planner::{
         assemble::PlanContext, budget, candidates::Candidates, request::PlanRequest, solve::Solver, telemetry,
     },
     provider::{conform::Standing, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
-    usage::{Lesson, Margin},
+    usage::{Calibrator, TokenCalibration},
 };
 
 /// Plans prompts for one model with one counter and one configuration.
@@ -106,8 +106,8 @@ impl ContextWindowManager {
     /// The plan of a request, of which telemetry learns nothing: for questions about what would be.
     pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let context = self.context(request)?; // limits, prompt budget, what is sent in any case: B1-B3, N6
-        let steady = self.steady(request, &context); // what of the last prompt still holds: S5
-        self.plan_from(request, &context, steady)
+        let sticky = self.sticky(request, &context); // what of the last prompt still holds: S5
+        self.plan_from(request, &context, sticky)
     }
 
     /// The plan of a request, going on from what holds of the last prompt.
@@ -115,12 +115,12 @@ impl ContextWindowManager {
         &self,
         request: &PlanRequest<'_>,
         context: &PlanContext<'_>,
-        steady: Steady<'_>,
+        sticky: Sticky<'_>,
     ) -> Result<ContextPlan, Error> {
-        let candidates = self.candidates(request, steady)?;
+        let candidates = self.candidates(request, sticky)?;
         let attempt = self.solver(&candidates).plan(context)?; // budget, select, assemble, conform, ledger
         if attempt.solution.chosen.gave_up_the_set {
-            let candidates = self.candidates(request, Steady { rag: &[], ..steady })?; // documents ranked anew: S5, S8
+            let candidates = self.candidates(request, Sticky { rag: &[], ..sticky })?; // documents ranked anew: S5, S8
             return Ok(self.solver(&candidates).plan(context)?.plan);
         }
         Ok(attempt.plan)
@@ -158,7 +158,7 @@ impl ContextWindowManager {
     /// documents are by most counters.
     pub(crate) fn most_added(&self, documents: bool) -> Result<Option<u64>, Error> {
         let joins = self.meter.is_rendered() || documents && !self.meter.block_adds_up();
-        let demanded = self.meter.recipient().may_demand().filter(|_| !joins);
+        let demanded = self.meter.profile().may_demand().filter(|_| !joins);
         let Some(demanded) = demanded else { return Ok(None) };
         let cost = |message: &Message| Ok(self.meter.message(message, Standing::Live, u64::MAX)?.in_full());
         demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)
@@ -168,9 +168,9 @@ impl ContextWindowManager {
     pub(crate) fn candidates<'r>(
         &'r self,
         request: &'r PlanRequest<'r>,
-        steady: Steady<'_>,
+        sticky: Sticky<'_>,
     ) -> Result<Candidates<'r>, Error> {
-        Candidates::gather(request, &self.config, &self.meter, steady)
+        Candidates::gather(request, &self.config, &self.meter, sticky)
     }
 
     pub(crate) fn solver<'p>(&'p self, candidates: &'p Candidates<'p>) -> Solver<'p> {
@@ -182,7 +182,7 @@ impl ContextWindowManager {
         let asked = request.limits;
         let (limits, limits_source) = self.model.limits(asked, &self.config);
         let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
-        let lesson = self.lesson(request, limits.context_len); // N6
+        let calibrator = self.calibrator(request, limits.context_len); // N6
         Ok(PlanContext {
             model: &self.model,
             config: self.config_name.clone(),
@@ -191,35 +191,39 @@ impl ContextWindowManager {
             prompt_budget,
             budget_source,
             overhead: self.overhead(request.tools)?,
-            margin: self.margin(request, lesson),
-            doubted: lesson.doubted,
+            calibration: self.calibration(request, calibrator),
+            doubted: calibrator.doubted,
             placement: self.config.rag.placement,
             usage: self.config.usage,
         })
     }
 
     /// What the provider's reports on earlier prompts teach.
-    fn lesson(&self, request: &PlanRequest<'_>, window: u64) -> Lesson {
+    fn calibrator(&self, request: &PlanRequest<'_>, window: u64) -> Calibrator {
         let target = Target::of(&self.model);
-        Lesson::learn(&request.log.reports(&target, self.meter.counter().name(), Lesson::REPORTS), window)
+        Calibrator::learn(
+            &request.log.reports(&target, self.meter.counter().name(), Calibrator::REPORTS),
+            window,
+        )
     }
 
     /// How the provider's count follows from ours: only for a counter that estimates is that a question.
-    fn margin(&self, request: &PlanRequest<'_>, lesson: Lesson) -> Option<Margin> {
+    fn calibration(&self, request: &PlanRequest<'_>, calibrator: Calibrator) -> Option<TokenCalibration> {
         let options = self.config.tokens;
-        let learnt = lesson.margin.filter(|_| options.calibrate);
-        let set = Some(Margin::per_mille(options.margin)).filter(|_| options.margin != 1_000);
+        let learnt = calibrator.calibration.filter(|_| options.calibrate);
+        let set = Some(TokenCalibration::per_mille(options.calibration_per_mille))
+            .filter(|_| options.calibration_per_mille != 1_000);
         let estimates = self.meter.counter().certainty() == Certainty::Estimate;
-        request.margin.or(learnt).or(set).filter(|_| estimates)
+        request.calibration.or(learnt).or(set).filter(|_| estimates)
     }
 
-    pub(crate) fn steady<'r>(&self, request: &'r PlanRequest<'_>, context: &PlanContext<'_>) -> Steady<'r> {
+    pub(crate) fn sticky<'r>(&self, request: &'r PlanRequest<'_>, context: &PlanContext<'_>) -> Sticky<'r> {
         let anchor = request.previous.as_ref().or(request.log.anchor());
         let live = request.log.live_question().map(|position| request.log.message_id(position));
-        let steady = |anchor: &'r Anchor| {
-            anchor.steady(&self.model, context.limits, context.prompt_budget, live.as_ref())
+        let sticky = |anchor: &'r Anchor| {
+            anchor.sticky(&self.model, context.limits, context.prompt_budget, live.as_ref())
         };
-        anchor.map(steady).unwrap_or_default()
+        anchor.map(sticky).unwrap_or_default()
     }
 
     /// What is sent beside the items in any case.
@@ -230,11 +234,11 @@ impl ContextWindowManager {
             certainty: count.certainty,
         };
         let certainty = if self.meter.is_rendered() { Certainty::Estimate } else { Certainty::Exact };
-        let framing = |n| TokenCount { n, certainty };
+        let of_template = |n| TokenCount { n, certainty };
         Ok(vec![
             line("tools", self.meter.declared(tools)?.count),
-            line("template", framing(self.meter.start())),
-            line("reply_priming", framing(self.meter.priming())),
+            line("template", of_template(self.meter.start())),
+            line("reply_priming", of_template(self.meter.priming())),
         ])
     }
 }

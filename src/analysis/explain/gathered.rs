@@ -4,7 +4,7 @@ use super::{budget_range::document, key::Key};
 use crate::{
     error::Error,
     item::ItemId,
-    plan::anchor::Steady,
+    plan::anchor::Sticky,
     planner::{
         assemble::PlanContext,
         candidates::{Candidates, Slot},
@@ -29,10 +29,10 @@ impl<'r> Gathered<'r> {
         request: &'r PlanRequest<'r>,
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
-        let steady = manager.steady(request, context);
-        let first = manager.candidates(request, steady)?;
+        let sticky = manager.sticky(request, context);
+        let first = manager.candidates(request, sticky)?;
         let anew =
-            first.index().kept_documents.map(|_| manager.candidates(request, Steady { rag: &[], ..steady }));
+            first.index().kept_documents.map(|_| manager.candidates(request, Sticky { rag: &[], ..sticky }));
         Ok(Self { anew: anew.transpose()?, first })
     }
 

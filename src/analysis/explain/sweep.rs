@@ -242,7 +242,7 @@ impl<'p> Sweep<'p> {
 
     /// The smallest budget that leaves at least so many tokens.
     fn lowest_with(&self, available: i128, budget: u64) -> u64 {
-        if self.context.margin.is_none() {
+        if self.context.calibration.is_none() {
             let lowest = u64::try_from(available + i128::from(budget) - self.context.total(budget));
             return lowest.unwrap_or(1).max(1);
         }
@@ -256,7 +256,7 @@ impl<'p> Sweep<'p> {
 
     /// The largest budget that leaves no more than so many tokens.
     fn highest_with(&self, available: i128, budget: u64) -> u64 {
-        if self.context.margin.is_none() {
+        if self.context.calibration.is_none() {
             let highest = u64::try_from(available + i128::from(budget) - self.context.total(budget));
             return highest.unwrap_or(u64::MAX).clamp(budget, self.most.max(budget));
         }

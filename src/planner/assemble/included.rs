@@ -325,8 +325,8 @@ impl Writer<'_, '_> {
         let kept = self.chosen.kept[&candidate];
         let standing = self.candidates.standing(candidate);
         let tokens = self.meter.message(message, standing, u64::MAX)?.in_full();
-        let recipient = self.meter.recipient();
-        let differs = recipient.changes(message, standing);
+        let profile = self.meter.profile();
+        let differs = profile.changes(message, standing);
         let changed = &mut self.draft.changed;
         for (list, is) in [
             (&mut changed.fenced, differs.fenced),
@@ -338,7 +338,7 @@ impl Writer<'_, '_> {
         ] {
             list.extend(is.then(|| id.clone()));
         }
-        let message = recipient.message(message, standing).into_owned();
+        let message = profile.message(message, standing).into_owned();
         self.draft.first_rows.push(self.draft.rows.len());
         self.draft.prompt.messages.push(message.clone());
         self.draft.rows.push(PlannedItem {

@@ -4,7 +4,7 @@ use crate::{
     config::{Placement, UsageOptions},
     error::Error,
     item::{ItemId, Section},
-    message::Framing,
+    message::WireFormat,
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, PlannedItem, SectionUse,
         TOOLS,
@@ -21,7 +21,7 @@ use crate::{
     },
     text::plain::grouped,
     tokens::{Certainty, TokenCount},
-    usage::{Margin, Report},
+    usage::{ReportedUsage, TokenCalibration},
 };
 use std::sync::Arc;
 
@@ -47,9 +47,9 @@ pub(crate) struct PlanContext<'a> {
     /// Tools and priming.
     pub(crate) overhead: Vec<LedgerLine>,
     /// How the provider's count follows from ours.
-    pub(crate) margin: Option<Margin>,
+    pub(crate) calibration: Option<TokenCalibration>,
     /// The last report, where it is not believed.
-    pub(crate) doubted: Option<Report>,
+    pub(crate) doubted: Option<ReportedUsage>,
     pub(crate) placement: Placement,
     pub(crate) usage: UsageOptions,
 }
@@ -62,7 +62,7 @@ impl PlanContext<'_> {
 
     /// What a prompt budget leaves for the items, as they are counted here; it may be below nothing.
     pub(crate) fn total(&self, budget: u64) -> i128 {
-        let budget = self.margin.map_or(i128::from(budget), |margin| margin.within(budget));
+        let budget = self.calibration.map_or(i128::from(budget), |calibration| calibration.within(budget));
         budget - self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>()
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn plan(
     let whole = whole(meter, &draft)?;
     overhead.extend(whole.map(|whole| joins(whole, &draft, &overhead)));
     let counted = sum(&draft.rows, &overhead);
-    overhead.extend(margin(context, counted));
+    overhead.extend(calibration(context, counted));
     overhead.retain(|line| line.tokens != 0);
     let mut total = total(&draft.rows, &overhead);
     if let Some(whole) = whole {
@@ -101,7 +101,7 @@ pub(crate) fn plan(
     // A window that holds nothing by recency is remembered all the same, or the next plan would undo it.
     let anchored = window_start.clone().or_else(|| match chosen.window {
         Window::Fresh => None,
-        Window::Steady => candidates.index().window_start.and_then(first_id),
+        Window::Sticky => candidates.index().window_start.and_then(first_id),
         Window::Cut { .. } => candidates.live_id(),
     });
     let overflow = overflow::of(
@@ -124,13 +124,13 @@ pub(crate) fn plan(
     Ok(ContextPlan {
         model: context.model.name.clone(),
         provider: context.model.provider.clone(),
-        framing: context.model.framing,
+        wire_format: context.model.wire_format,
         tokenizer: meter.counter().name().into(),
         config: context.config.clone(),
         limits: context.limits,
         limits_source: context.limits_source,
         budget_source: context.budget_source,
-        margin: context.margin,
+        calibration: context.calibration,
         prompt_budget: context.prompt_budget,
         overhead,
         sections: sections(budgets, &draft.rows, &excluded),
@@ -181,9 +181,9 @@ fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLin
 }
 
 /// What the provider is expected to count beside what is counted here (rule N6).
-fn margin(context: &PlanContext<'_>, counted: i128) -> Option<LedgerLine> {
-    let tokens = i64::try_from(context.margin?.of(counted) - counted).unwrap_or(i64::MAX);
-    Some(LedgerLine { what: "margin", tokens, certainty: Certainty::Estimate })
+fn calibration(context: &PlanContext<'_>, counted: i128) -> Option<LedgerLine> {
+    let tokens = i64::try_from(context.calibration?.of(counted) - counted).unwrap_or(i64::MAX);
+    Some(LedgerLine { what: "token_calibration", tokens, certainty: Certainty::Estimate })
 }
 
 fn sum(rows: &[PlannedItem], overhead: &[LedgerLine]) -> i128 {
@@ -228,14 +228,14 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
         let text = format!("model `{name}` is not in the registry: default limits apply{counts}");
         say("B2", text + &near);
     }
-    if context.model.framing == Framing::ChatTemplate && !meter.is_rendered() {
+    if context.model.wire_format == WireFormat::ChatTemplate && !meter.is_rendered() {
         say("N3", "counted in the wire format of OpenAI Chat: no chat template is given".into());
     }
     let window = context.limits.context_len.min(context.limits.max_input.unwrap_or(u64::MAX));
     if context.prompt_budget > window {
         say("B1", format!("the budget is larger than the context window of {} tokens", grouped(window)));
     }
-    if let Some(Report { counted, reported, .. }) = context.doubted {
+    if let Some(ReportedUsage { counted, reported, .. }) = context.doubted {
         let (counted, reported) = (grouped(counted), grouped(reported));
         say(
             "N6",

@@ -11,7 +11,7 @@ use crate::{
     item::{ItemId, RagItem, Source, Ttl},
     message::{Message, Role},
     plan::{
-        anchor::{Anchor, Steady},
+        anchor::{Anchor, Sticky},
         reason::{ExcludedReason, PolicyRule},
     },
     planner::{
@@ -88,12 +88,12 @@ impl<'a> Candidates<'a> {
         request: &'a PlanRequest<'a>,
         config: &'a Config,
         meter: &Meter,
-        steady: Steady<'_>,
+        sticky: Sticky<'_>,
     ) -> Result<Self, Error> {
         let log = request.log;
         let expiry = Expiry::new(log, config.ttl.policy);
         let (documents, kept_documents) =
-            documents::in_order(&request.rag, steady.rag, &config.rag, &expiry, meter)?;
+            documents::in_order(&request.rag, sticky.rag, &config.rag, &expiry, meter)?;
         let summaries = summaries::of(log);
         let index = CandidateIndex {
             turns: log.turns(),
@@ -114,7 +114,7 @@ impl<'a> Candidates<'a> {
             window_start: None,
             live_turn: log.live_turn(),
             states: 0,
-            state_comes_last: meter.recipient().takes_state_last(),
+            state_comes_last: meter.profile().takes_state_last(),
             summary_follows_the_question: summaries::follow_the_question(&summaries, log),
             clears_results: config.conversation.tool_results == ToolResults::Clear,
         };
@@ -128,14 +128,14 @@ impl<'a> Candidates<'a> {
             summaries,
             focus: request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus),
             index,
-            lost_window: steady.lost,
+            lost_window: sticky.lost,
             live_from: log.turns().worked_on_from(),
-            cleared_before: steady.cleared_before.and_then(|id| log.position_of(id)),
+            cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             open: log.open_exchange(),
             empty_texts: Vec::new(),
             empty_leading: Vec::new(),
         };
-        candidates.go_on_from(steady.window_start);
+        candidates.go_on_from(sticky.window_start);
         candidates.check_ids(&[])?;
         candidates.require_system();
         candidates.require_conversation()?;
@@ -148,7 +148,7 @@ impl<'a> Candidates<'a> {
         let Some(id) = window_start else { return };
         let start = self.log.position_of(id);
         self.index.window_start = start.and_then(|position| self.survivor(position));
-        let archived = start.is_some_and(|position| self.log.view().archived(position).is_some());
+        let archived = start.is_some_and(|position| self.log.archive_index().archived(position).is_some());
         if self.index.window_start.is_none() && !archived {
             self.lost_window = Some("its first message is not in this conversation");
         }
@@ -206,8 +206,8 @@ impl<'a> Candidates<'a> {
     fn require_conversation(&mut self) -> Result<(), Error> {
         let mut required = self.live_candidates()?;
         // A summary stays, and so does the question before it (rule O1).
-        for (placed, at) in self.log.view().summaries().zip(0..) {
-            let active = |head: &u32| self.log.view().archived(*head).is_none();
+        for (placed, at) in self.log.archive_index().summaries().zip(0..) {
+            let active = |head: &u32| self.log.archive_index().archived(*head).is_none();
             let head = placed.head.filter(active).and_then(|head| self.candidate_of(head));
             required.extend(head.filter(|head| !required.contains(head)));
             required.push(CandidateId::Summary(at));
@@ -327,17 +327,17 @@ impl<'a> Candidates<'a> {
 
     /// Why what a compaction archived is out, though a pin may keep it.
     fn archived(&self, members: &[u32]) -> Option<ExcludedReason> {
-        let view = self.log.view();
-        if view.is_whole() {
+        let archive_index = self.log.archive_index();
+        if archive_index.is_whole() {
             return None;
         }
-        members.iter().find_map(|position| view.archived(*position)).map(ExcludedReason::from)
+        members.iter().find_map(|position| archive_index.archived(*position)).map(ExcludedReason::from)
     }
 
     /// What the message at a position belongs to, or the first one after it that is still sent.
     fn survivor(&self, position: u32) -> Option<CandidateId> {
         let mut at = self.log.turns().survivor(position)?;
-        while self.log.view().archived(at).is_some() {
+        while self.log.archive_index().archived(at).is_some() {
             at = self.log.turns().survivor(at + 1)?;
         }
         self.candidate_of(at)

@@ -2,7 +2,7 @@
 
 use super::Candidates;
 use crate::{
-    conversation::{Compaction, Conversation, Placed},
+    conversation::{Compaction, Conversation, ResolvedCompaction},
     item::ItemId,
     message::Message,
     provider::wording,
@@ -34,7 +34,7 @@ impl Candidates<'_> {
 
 /// The summaries in the order of the prompt.
 pub(super) fn of(log: &Conversation) -> Vec<Summary> {
-    let summary = |placed: &Placed| {
+    let summary = |placed: &ResolvedCompaction| {
         let record = log.compaction(placed.number)?;
         let text = record.summary.as_deref().unwrap_or_default();
         Some(Summary {
@@ -44,7 +44,7 @@ pub(super) fn of(log: &Conversation) -> Vec<Summary> {
             order: Conversation::order_of_summary(placed),
         })
     };
-    log.view().summaries().filter_map(summary).collect()
+    log.archive_index().summaries().filter_map(summary).collect()
 }
 
 /// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into that.

@@ -5,7 +5,7 @@ use super::{
     room::{For, Room},
 };
 use crate::{
-    config::{Fill, RagOptions},
+    config::{RagFill, RagOptions},
     error::Error,
     plan::reason::{ExcludedReason, HeldBy, PolicyRule},
     planner::{
@@ -57,7 +57,7 @@ impl<O: Observer> Selector<'_, O> {
         chosen.documents.extend(&filled);
         chosen.pay_for_documents(filled.tokens);
         let held_by = room.held_by(For::Anything, HeldBy::Size);
-        let after_the_first = if fill == Fill::Prefix { HeldBy::Prefix } else { held_by };
+        let after_the_first = if fill == RagFill::Prefix { HeldBy::Prefix } else { held_by };
         chosen.documents_passed_over = PassedOver::all(filled.passed_over, held_by, after_the_first);
         Ok(())
     }
@@ -90,7 +90,7 @@ impl<O: Observer> Selector<'_, O> {
         let of_the_set =
             Slot::each(slots.clone()).take_while(|slot| self.index.rank_at(*slot).number() < kept);
         let slots = slots.start..Slot::new(of_the_set.count() as u32);
-        let mut offer = self.document_offer(room, Fill::Prefix, chosen)?;
+        let mut offer = self.document_offer(room, RagFill::Prefix, chosen)?;
         let mut set = Set { fitting: Vec::new(), all: true, by_policy: Vec::new(), left: 0 };
         for Waiting { slot, id, origin } in waiting(self.index, slots, chosen) {
             match offer.decide(self, id, origin)? {
@@ -103,7 +103,7 @@ impl<O: Observer> Selector<'_, O> {
         Ok(set)
     }
 
-    fn document_offer(&self, room: Room, fill: Fill, chosen: &Selection) -> Result<Offer, Error> {
+    fn document_offer(&self, room: Room, fill: RagFill, chosen: &Selection) -> Result<Offer, Error> {
         let left = room.tokens(For::Anything);
         let mut offer = Offer { fill, room, left, items: 0, origins: BTreeMap::new(), stopped: false };
         for slot in chosen.documents.iter() {
@@ -141,7 +141,7 @@ impl Set {
 
 /// What is not in is held back by what is.
 fn hold_the_others(index: &CandidateIndex<'_>, left: u64, chosen: &mut Selection) {
-    let held = ExcludedReason::Budget { room: left, held_by: HeldBy::SteadySet };
+    let held = ExcludedReason::Budget { room: left, held_by: HeldBy::StickyDocuments };
     for Waiting { id, .. } in waiting(index, index.document_slots(), chosen) {
         chosen.passed_over.entry(id).or_insert_with(|| held.clone());
     }
@@ -165,7 +165,7 @@ fn waiting(index: &CandidateIndex<'_>, slots: Range<Slot>, chosen: &Selection) -
 
 /// One walk over documents with the policies that count them (rule S9).
 struct Offer {
-    fill: Fill,
+    fill: RagFill,
     room: Room,
     left: u64,
     items: u64,
@@ -210,7 +210,7 @@ impl Offer {
                 Ok(Ok(tokens))
             }
             Weight::Over => {
-                self.stopped = self.fill == Fill::Prefix;
+                self.stopped = self.fill == RagFill::Prefix;
                 let held_by = self.room.held_by(For::Anything, HeldBy::Size);
                 Ok(Err(ExcludedReason::Budget { room, held_by }))
             }

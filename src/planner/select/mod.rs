@@ -78,7 +78,7 @@ pub(crate) enum Window {
     #[default]
     Fresh,
     /// It starts where the last one did.
-    Steady,
+    Sticky,
     /// It no longer fitted, and was cut to so many tokens.
     Cut {
         /// What the conversation's budget held.
@@ -214,7 +214,7 @@ impl<O: Observer> Selector<'_, O> {
                 Window::Fresh => self.walk(room, HeldBy::Window, None, &mut chosen)?,
                 // What pins brought in meanwhile may have opened the way to something, within the mark.
                 Window::Cut { low, .. } => self.cut(room, low, &mut chosen)?,
-                Window::Steady => {}
+                Window::Sticky => {}
             }
             self.take_documents(self.free(Section::Rag, &available, &chosen), &mut chosen)?;
             if chosen.gave_up_the_set {
@@ -318,7 +318,7 @@ impl<O: Observer> Selector<'_, O> {
         let budget = budgets.of(Section::Conversation);
         let left = left_of(budget, Section::Conversation, chosen);
         if self.resume(start, left, pins, chosen)? {
-            return Ok(Window::Steady);
+            return Ok(Window::Sticky);
         }
         let low = budgets.low_mark(self.config);
         self.cut(room, low, chosen)?;
@@ -329,7 +329,7 @@ impl<O: Observer> Selector<'_, O> {
     fn cut(&self, room: Room, low: u64, chosen: &mut Selection) -> Result<(), Error> {
         let left = left_of(low, Section::Conversation, chosen);
         let room = room.at_most(left, BudgetVariable::LowMark);
-        self.walk(room, HeldBy::Steady, self.index.window_start, chosen)
+        self.walk(room, HeldBy::StickyWindow, self.index.window_start, chosen)
     }
 
     /// The minimum, and where it fits the pins that fit their budget.

@@ -5,7 +5,7 @@ use super::{
     room::{For, Room},
 };
 use crate::{
-    config::Fill,
+    config::RagFill,
     error::Error,
     item::Section,
     plan::reason::{ExcludedReason, HeldBy, IncludedReason},
@@ -61,7 +61,7 @@ impl<O: Observer> Selector<'_, O> {
             }
         }
         let sizes = self.costs.sizes(List::Notes)?;
-        let filled = chosen.notes.fill(&sizes, room.tokens(For::Anything), Fill::Backfill)?;
+        let filled = chosen.notes.fill(&sizes, room.tokens(For::Anything), RagFill::Backfill)?;
         filled.tell(self.observer, room.constraint(For::Anything));
         chosen.notes.extend(&filled);
         for slot in filled.runs.into_iter().flatten() {

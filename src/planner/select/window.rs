@@ -116,7 +116,7 @@ impl<O: Observer> Selector<'_, O> {
         }
         chosen.keep_all(new, Section::Conversation, IncludedReason::Recent);
         chosen.awaited = awaited;
-        chosen.behind = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::Steady });
+        chosen.behind = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });
         Ok(true)
     }
 

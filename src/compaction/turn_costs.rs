@@ -3,7 +3,7 @@
 use crate::{
     conversation::{Conversation, ExchangeIndex, TurnIndex},
     error::Error,
-    plan::{BudgetSource, anchor::Steady},
+    plan::{BudgetSource, anchor::Sticky},
     planner::{
         candidates::{CandidateId, Costs, Results},
         manager::ContextWindowManager,
@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// The active conversation, weighed.
-pub(super) struct Weights<'a> {
+pub(super) struct TurnCosts<'a> {
     pub(super) log: &'a Conversation,
     pub(super) limits: Limits,
     /// What the prompt may take.
     pub(super) budget: u64,
     /// What shares of the window are of: the capacity, or a budget of the request's own where that is less.
     pub(super) window: u64,
-    /// System texts, focus hint, notes, tools and framing.
+    /// System texts, focus hint, notes, tools and wire format.
     pub(super) fixed: u64,
     /// What the summaries cost.
     pub(super) summaries: u64,
@@ -68,11 +68,11 @@ impl Turn {
     }
 }
 
-impl<'a> Weights<'a> {
+impl<'a> TurnCosts<'a> {
     pub(super) fn of(manager: &ContextWindowManager, request: &PlanRequest<'a>) -> Result<Self, Error> {
         let context = manager.context(request)?;
         let log = request.log;
-        let candidates = manager.candidates(request, Steady::default())?;
+        let candidates = manager.candidates(request, Sticky::default())?;
         let costs = Costs::new(&candidates, manager.meter(), Results::default());
         let sum = |ids: &[CandidateId]| -> Result<u64, Error> {
             ids.iter().try_fold(0u64, |sum, id| Ok(sum.saturating_add(costs.whole(*id)?)))
@@ -83,8 +83,8 @@ impl<'a> Weights<'a> {
             candidates.index().required_system.iter().copied().chain(notes).collect();
         let fixed = sum(&head)?.saturating_add_signed(overhead);
         let summaries: Vec<CandidateId> =
-            (0..log.view().summaries().count() as u32).map(CandidateId::Summary).collect();
-        let mut weights = Self {
+            (0..log.archive_index().summaries().count() as u32).map(CandidateId::Summary).collect();
+        let mut turn_costs = Self {
             log,
             limits: context.limits,
             budget: context.prompt_budget,
@@ -119,17 +119,17 @@ impl<'a> Weights<'a> {
             for at in ExchangeIndex::each(log.turns().exchanges(turn)) {
                 exchanges.extend(part(CandidateId::Exchange(at))?);
             }
-            let archived = |part: &Part| log.view().archived(part.at).is_some();
+            let archived = |part: &Part| log.archive_index().archived(part.at).is_some();
             let mut turn = Turn { head, exchanges };
             let pinned = turn.parts().filter(|part| archived(part)).map(|part| part.tokens).sum::<u64>();
-            weights.pinned = weights.pinned.saturating_add(pinned);
+            turn_costs.pinned = turn_costs.pinned.saturating_add(pinned);
             turn.head = turn.head.filter(|head| !archived(head));
             turn.exchanges.retain(|part| !archived(part));
             if turn.head.is_some() || !turn.exchanges.is_empty() {
-                weights.turns.push(turn);
+                turn_costs.turns.push(turn);
             }
         }
-        Ok(weights)
+        Ok(turn_costs)
     }
 
     /// Everything together.
