@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, reason = "an example that prints")]
 
 use context_window::{
-    ContextWindowManager, Error, Row, Session,
+    ContextWindowManager, Error, HistoryRow, Session,
     widgets::{CompactionMarker, ContextPreview, PreviewState, SectionGauge, StatusLine, UsageBar},
 };
 use ratatui_core::{
@@ -32,7 +32,7 @@ pub(crate) fn page() -> Result<String, Error> {
         SectionGauge::new(section).render(row(y, 1), &mut page);
     }
     let records = session.log.display().filter_map(|row| match row {
-        Row::Compaction(record) => Some(record),
+        HistoryRow::Compaction(record) => Some(record),
         _ => None,
     });
     for record in records {

@@ -69,7 +69,7 @@
 //! conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::previous`].
 //!
 //! A model without a public tokenizer is counted by another one, and every number says so. Hand the provider's report to
-//! [`Conversation::push_reply`]: the next plan knows the [`Margin`] and keeps its budget in the provider's tokens.
+//! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`] and keeps its budget in the provider's tokens.
 //!
 //! A conversation that outgrows its window is compacted: [`ContextWindowManager::compaction_due`] hands out a request for a
 //! summary, [`ContextWindowManager::apply_compaction`] takes the answer back. Older messages are archived, never deleted:
@@ -133,28 +133,28 @@ struct Readme;
 #[doc = include_str!("../docs/compaction.md")]
 struct CompactionPage;
 
-pub use analysis::diff::{Cause, Change, Diff, Shown};
+pub use analysis::diff::{Cause, Change, Diff, Evidence};
 pub use analysis::explain::{Explanation, Interval};
 pub use analysis::prefix::{Prefix, PrefixCause};
 pub use analysis::replay::{Replay, Step};
 #[cfg(feature = "genai")]
 pub use compaction::Summariser;
-pub use compaction::{CompactionRequest, CompactionState, ContextCall, Gate, Trigger};
+pub use compaction::{BlockedBy, CompactionRequest, CompactionState, ContextCall, Trigger};
 pub use config::{
-    CompactionOptions, Config, ConfigLayers, ConversationOptions, DefaultModel, DigestOptions, Fill, Header,
-    LoadedConfig, ModelOptions, Placement, RagOptions, Repair, RequestForm, RetainOptions, SectionOptions,
-    Sections, Strategy, SummaryOptions, TokenOptions, ToolResults, TriggerOptions, TtlOptions, TtlPolicy,
-    UsageBase, UsageOptions,
+    CompactionOptions, CompactionStrategy, Config, ConfigLayers, ConversationOptions, DefaultModel,
+    DigestOptions, DocumentHeader, LoadedConfig, ModelOptions, Placement, RagFill, RagOptions, Repair,
+    RequestForm, RetainOptions, SectionOptions, Sections, SummaryOptions, TokenOptions, ToolResults,
+    TriggerOptions, TtlOptions, TtlPolicy, UsageBase, UsageOptions,
 };
 pub use conversation::{
-    Active, ArchivedBy, Compaction, CompactionKind, Conversation, Entry, Event, Row, Run,
+    ActiveEntry, ArchivedBy, Compaction, CompactionKind, Conversation, Entry, Event, HistoryRow, MessageRange,
 };
 pub use error::{Error, ErrorKind};
-pub use io::journal::{Journal, Torn, save_whole};
+pub use io::journal::{Journal, TruncatedTail, save_whole};
 pub use io::retrieval::FieldMap;
 pub use io::session::{Session, SessionFile};
 pub use item::{ItemId, ItemKind, PinnedItem, Priority, RagItem, Section, Source, Ttl};
-pub use message::{Framing, Message, Part, Prompt, Reasoning, Role, Tool, ToolCall};
+pub use message::{Message, Part, Prompt, Reasoning, Role, Tool, ToolCall, WireFormat};
 pub use plan::anchor::{Anchor, PromptPiece, Target};
 pub use plan::reason::{ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
 pub use plan::{
@@ -166,11 +166,12 @@ pub use planner::request::PlanRequest;
 #[cfg(feature = "chat-template")]
 pub use provider::model::ChatTemplate;
 pub use provider::model::{
-    CacheKind, CacheRule, CallIds, Counts, Demands, KeptReasoning, Limits, LimitsSource, Model, ModelEntry,
-    Price, Registry, RequestLimits, SystemPlace,
+    CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, Model, ModelEntry, Price,
+    ProviderConstraints, Registry, RequestLimits, SystemPlace, TokenizerFit,
 };
 pub use provider::render;
 pub use tokens::{Certainty, TokenCount, TokenCounter};
 pub use usage::{
-    ContextEvent, ContextStats, ContextUsage, Level, Margin, Report, StopReason, Usage, is_context_overflow,
+    ContextEvent, ContextStats, ContextUsage, Level, ReportedUsage, StopReason, TokenCalibration, Usage,
+    is_context_overflow,
 };

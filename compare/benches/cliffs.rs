@@ -59,8 +59,8 @@ fn main() {
         let mut anchor = Anchor::default();
         anchor.window_start = Some(format!("m{}", count / 2).into());
         let turn = PlanRequest::new(&assistant).limits(limits);
-        let steady = PlanRequest::new(&both).limits(limits).previous(anchor);
-        for (name, request) in [("of one long turn", &turn), ("under a last prompt", &steady)] {
+        let sticky = PlanRequest::new(&both).limits(limits).previous(anchor);
+        for (name, request) in [("of one long turn", &turn), ("under a last prompt", &sticky)] {
             group.bench_function(BenchmarkId::new(name, count), |bench| {
                 bench.iter(|| manager.explain(black_box(request), "m10"));
             });

@@ -80,7 +80,7 @@ fn main() {
 
     // An agent's whole turn: 300 steps, each planned and committed; found anew each time, and going on from the last.
     let mut group = criterion.benchmark_group("agent turn of 300 steps");
-    for (name, remembers) in [("fresh", false), ("steady", true)] {
+    for (name, remembers) in [("fresh", false), ("sticky_window", true)] {
         group.bench_function(name, |bench| bench.iter(|| agent_turn(&manager, remembers)));
     }
     group.finish();

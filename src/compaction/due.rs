@@ -12,7 +12,7 @@ use crate::{
 use serde::Serialize;
 
 /// How often compactions may make no progress before nothing more is asked for.
-const STRIKES: usize = 3;
+const MOST_STALLED: usize = 3;
 
 /// Whether a compaction is due, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -24,7 +24,7 @@ pub enum CompactionState {
     /// No trigger fires.
     NotDue,
     /// It has to wait.
-    Waiting(Gate),
+    Waiting(BlockedBy),
     /// So many compactions in a row left a trigger firing, or so many summaries failed: nothing more is asked for until a
     /// compaction helps, or the user speaks again (rule C5).
     Stopped {
@@ -70,7 +70,7 @@ impl Trigger {
     }
 }
 
-impl Gate {
+impl BlockedBy {
     /// What stands in the way, in words.
     #[must_use]
     pub fn text(self) -> &'static str {
@@ -92,7 +92,7 @@ impl Gate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Gate {
+pub enum BlockedBy {
     /// `compaction.enabled` is false.
     Disabled,
     /// The window of the model is unknown.
@@ -115,31 +115,35 @@ pub enum Gate {
 
 /// Who wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum Initiator {
     Automatic,
     Asked,
 }
 
 impl ContextWindowManager {
-    pub(super) fn state_of(&self, request: &PlanRequest<'_>, wish: Wish) -> Result<CompactionState, Error> {
+    pub(super) fn state_of(
+        &self,
+        request: &PlanRequest<'_>,
+        initiator: Initiator,
+    ) -> Result<CompactionState, Error> {
         let options = self.compaction_options();
-        if let Some(gate) = gate(request.log, &options, wish) {
-            return Ok(CompactionState::Waiting(gate));
+        if let Some(blocked_by) = blocked_by(request.log, &options, initiator) {
+            return Ok(CompactionState::Waiting(blocked_by));
         }
         let known = match self.frame(request) {
             Err(error) if error.kind() == ErrorKind::Budget => false,
             frame => frame?.limits.capacity() > 0,
         };
         if !known {
-            return Ok(CompactionState::Waiting(Gate::UnknownLimit));
+            return Ok(CompactionState::Waiting(BlockedBy::UnknownLimit));
         }
-        if wish == Wish::Asked {
+        if initiator == Initiator::Asked {
             return Ok(CompactionState::Due(Trigger::Asked));
         }
         let figures = self.figures(request)?;
         let Some(trigger) = self.trigger(&figures) else { return Ok(CompactionState::NotDue) };
-        let attempts = strikes(request.log).max(request.log.failures() as usize);
-        if attempts >= STRIKES {
+        let attempts = stalled_attempts(request.log).max(request.log.failures() as usize);
+        if attempts >= MOST_STALLED {
             return Ok(CompactionState::Stopped { attempts: attempts as u32 });
         }
         Ok(CompactionState::Due(trigger))
@@ -149,7 +153,7 @@ impl ContextWindowManager {
     pub(super) fn trigger(&self, figures: &Figures) -> Option<Trigger> {
         let options = self.compaction_options();
         let Figures { usage, limits, messages, turns, drops } = figures;
-        fires(&options, usage.pressure.n, limits.capacity(), *messages, *turns)
+        fires(&options, usage.conversation_tokens.n, limits.capacity(), *messages, *turns)
             .or((options.on_drop && *drops).then_some(Trigger::OnDrop))
     }
 }
@@ -157,7 +161,7 @@ impl ContextWindowManager {
 /// The first of the triggers of size that fires; at its boundary too, unless that is strict.
 pub(super) fn fires(
     options: &CompactionOptions,
-    pressure: u64,
+    conversation_tokens: u64,
     capacity: u64,
     messages: u64,
     turns: u64,
@@ -165,16 +169,16 @@ pub(super) fn fires(
     let over = |value: u64, limit: u64| if options.strict { value > limit } else { value >= limit };
     let percent = options.percent > 0
         && if options.strict {
-            u128::from(pressure) * 100 > u128::from(capacity) * u128::from(options.percent)
+            u128::from(conversation_tokens) * 100 > u128::from(capacity) * u128::from(options.percent)
         } else {
-            reaches(pressure, capacity, options.percent)
+            reaches(conversation_tokens, capacity, options.percent)
         };
-    let left = capacity.saturating_sub(pressure);
+    let left = capacity.saturating_sub(conversation_tokens);
     let remaining =
         options.remaining.is_some_and(|most| if options.strict { left < most } else { left <= most });
     [
         (percent, Trigger::Percent),
-        (options.tokens.is_some_and(|most| over(pressure, most)), Trigger::Tokens),
+        (options.tokens.is_some_and(|most| over(conversation_tokens, most)), Trigger::Tokens),
         (remaining, Trigger::Remaining),
         (options.messages.is_some_and(|most| over(messages, most)), Trigger::Messages),
         (options.turns.is_some_and(|most| over(turns, most)), Trigger::Turns),
@@ -184,20 +188,20 @@ pub(super) fn fires(
 }
 
 /// What stands in the way, whatever the triggers say.
-fn gate(log: &Conversation, options: &CompactionOptions, wish: Wish) -> Option<Gate> {
+fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initiator) -> Option<BlockedBy> {
     let active = log.active_messages();
     [
-        (!options.enabled, Gate::Disabled),
-        (log.is_played_back(), Gate::Playback),
-        (log.is_responding(), Gate::Responding),
-        (active == 0, Gate::Empty),
-        (log.ends_in_a_record(), Gate::JustCompacted),
-        (log.open_calls().next().is_some(), Gate::OpenCall),
-        (!has_news(log), Gate::NoReply),
-        (wish == Wish::Automatic && active < options.min_messages, Gate::TooShort),
+        (!options.enabled, BlockedBy::Disabled),
+        (log.is_played_back(), BlockedBy::Playback),
+        (log.is_responding(), BlockedBy::Responding),
+        (active == 0, BlockedBy::Empty),
+        (log.ends_in_a_record(), BlockedBy::JustCompacted),
+        (log.open_calls().next().is_some(), BlockedBy::OpenCall),
+        (!has_news(log), BlockedBy::NoReply),
+        (initiator == Initiator::Automatic && active < options.min_messages, BlockedBy::TooShort),
     ]
     .into_iter()
-    .find_map(|(stands, gate)| stands.then_some(gate))
+    .find_map(|(stands, blocked_by)| stands.then_some(blocked_by))
 }
 
 /// Whether a reply or a report is newer than the last compaction.
@@ -208,7 +212,7 @@ fn has_news(log: &Conversation) -> bool {
 }
 
 /// How many compactions in a row, the newest last, left a trigger firing; a new user message begins anew.
-fn strikes(log: &Conversation) -> usize {
+fn stalled_attempts(log: &Conversation) -> usize {
     let asked = log.last_user_message();
     log.records()
         .rev()

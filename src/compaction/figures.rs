@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    plan::anchor::Steady,
+    plan::anchor::Sticky,
     planner::{manager::ContextWindowManager, request::PlanRequest},
     provider::model::Limits,
     usage::{ContextStats, ContextUsage},
@@ -53,7 +53,7 @@ impl ContextWindowManager {
     pub(super) fn figures(&self, request: &PlanRequest<'_>) -> Result<Figures, Error> {
         let bare = super::bare(request);
         let frame = self.frame(&bare)?;
-        let plan = self.plan_from(&bare, &frame, Steady::default())?;
+        let plan = self.plan_from(&bare, &frame, Sticky::default())?;
         let log = request.log;
         Ok(Figures {
             usage: plan.usage,

@@ -1,11 +1,11 @@
 //! What a summary is made from (rule C3): what is active up to the boundary, in the order of the prompt.
 
-use super::{digest, kept::Kept};
+use super::{digest, retention::RetentionBoundary};
 use crate::{
-    conversation::Active,
+    conversation::ActiveEntry,
     error::Error,
     message::Message,
-    plan::anchor::Steady,
+    plan::anchor::Sticky,
     planner::{expiry::Fate, manager::ContextWindowManager, request::PlanRequest},
     provider::wording,
 };
@@ -41,10 +41,10 @@ impl Material {
     pub(super) fn of(
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,
-        kept: Kept,
+        kept: RetentionBoundary,
     ) -> Result<Self, Error> {
         let log = request.log;
-        let pool = manager.pool(request, Steady::default())?;
+        let pool = manager.pool(request, Sticky::default())?;
         let leading = log.turns().leading();
         let from = kept.from.unwrap_or(leading);
         let first = kept.first.unwrap_or_else(|| log.turns().messages());
@@ -57,8 +57,8 @@ impl Material {
         let apart = log.apart(kept.head);
         for part in log.active() {
             let piece = match part {
-                Active::Summary(record) => {
-                    let place = log.view().place_of(record.number);
+                ActiveEntry::Summary(record) => {
+                    let place = log.archive_index().place_of(record.number);
                     if place <= from && kept.from.is_some() || place > first {
                         continue;
                     }
@@ -66,11 +66,11 @@ impl Material {
                     let message = wording::summary(&text, record.messages_archived, &record.state);
                     Piece { message: Message::user(message), is: Kind::Summary(text) }
                 }
-                Active::Message { id, message } => {
+                ActiveEntry::Message { id, message } => {
                     let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
                         continue;
                     };
-                    let archived = log.view().archived(position).is_some();
+                    let archived = log.archive_index().archived(position).is_some();
                     let inside = (from..first).contains(&position);
                     if !(inside || archived && kept.from.is_none()) {
                         continue;

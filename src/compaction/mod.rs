@@ -2,7 +2,7 @@
 //! summary taken back. Who wants that done too has `driver`, behind the feature `genai`.
 
 use crate::{
-    config::{CompactionOptions, Strategy},
+    config::{CompactionOptions, CompactionStrategy},
     conversation::{Compaction, CompactionKind, Conversation, Event},
     error::{Error, Repr},
     item::ItemId,
@@ -16,8 +16,8 @@ mod figures;
 mod due;
 mod instruction;
 mod tools;
-mod weights;
-mod kept;
+mod turn_costs;
+mod retention;
 mod material;
 mod request;
 #[cfg(feature = "genai")]
@@ -26,12 +26,12 @@ mod slide;
 
 #[cfg(feature = "genai")]
 pub use driver::Summariser;
-use due::Wish;
-pub use due::{CompactionState, Gate, Trigger};
-use kept::Kept;
+use due::Initiator;
+pub use due::{BlockedBy, CompactionState, Trigger};
 pub use request::CompactionRequest;
+use retention::RetentionBoundary;
 pub use tools::ContextCall;
-use weights::Weights;
+use turn_costs::TurnCosts;
 
 impl ContextWindowManager {
     /// Whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state of the request are no
@@ -41,7 +41,7 @@ impl ContextWindowManager {
     ///
     /// As [`ContextWindowManager::build_plan`], but for limits that leave no room: those are unknown limits.
     pub fn compaction_state<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<CompactionState, Error> {
-        self.state_of(&of.into(), Wish::Automatic)
+        self.state_of(&of.into(), Initiator::Automatic)
     }
 
     /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model answers to
@@ -54,7 +54,7 @@ impl ContextWindowManager {
         &self,
         of: impl Into<PlanRequest<'a>>,
     ) -> Result<Option<CompactionRequest>, Error> {
-        self.job(&of.into(), None, Wish::Automatic)
+        self.job(&of.into(), None, Initiator::Automatic)
     }
 
     /// The same because somebody asks for it: how much there is does not matter, everything else of rule C2 does.
@@ -66,7 +66,7 @@ impl ContextWindowManager {
         &self,
         of: impl Into<PlanRequest<'a>>,
     ) -> Result<Option<CompactionRequest>, Error> {
-        self.job(&of.into(), None, Wish::Asked)
+        self.job(&of.into(), None, Initiator::Asked)
     }
 
     /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
@@ -84,26 +84,28 @@ impl ContextWindowManager {
         to: Option<&ItemId>,
     ) -> Result<Option<CompactionRequest>, Error> {
         let request = of.into();
-        let kept = Kept::by_hand(request.log, from, to)?;
-        self.job(&request, Some(kept), Wish::Asked)
+        let kept = RetentionBoundary::by_hand(request.log, from, to)?;
+        self.job(&request, Some(kept), Initiator::Asked)
     }
 
     /// The job, where nothing stands in its way; without a range, by the options.
     fn job(
         &self,
         request: &PlanRequest<'_>,
-        kept: Option<Kept>,
-        wish: Wish,
+        kept: Option<RetentionBoundary>,
+        initiator: Initiator,
     ) -> Result<Option<CompactionRequest>, Error> {
-        if !matches!(self.state_of(request, wish)?, CompactionState::Due(_)) {
+        if !matches!(self.state_of(request, initiator)?, CompactionState::Due(_)) {
             return Ok(None);
         }
         let bare = bare(request);
         let kept = match kept {
             Some(kept) => kept,
             None => {
-                let weights = Weights::of(self, &bare)?;
-                let Some(kept) = Kept::by_options(&weights, &self.compaction_options(), wish) else {
+                let turn_costs = TurnCosts::of(self, &bare)?;
+                let Some(kept) =
+                    RetentionBoundary::by_options(&turn_costs, &self.compaction_options(), initiator)
+                else {
                     return Ok(None);
                 };
                 kept
@@ -142,15 +144,15 @@ impl ContextWindowManager {
     /// meanwhile: nothing changes then.
     pub fn fall_back(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         let applied = match self.config().compaction.strategy {
-            Strategy::Summary | Strategy::Digest => {
+            CompactionStrategy::Summary | CompactionStrategy::Digest => {
                 let digest = job.digest()?;
                 match self.apply(log, job, CompactionKind::Digest, Some(digest)) {
                     Err(error) if error.is_not_smaller() => self.slide(log, job),
                     applied => applied,
                 }
             }
-            Strategy::SlidingWindow => self.slide(log, job),
-            Strategy::Fresh => self.start_fresh(log, job),
+            CompactionStrategy::SlidingWindow => self.slide(log, job),
+            CompactionStrategy::Fresh => self.start_fresh(log, job),
         };
         noted(log, applied)
     }
@@ -204,7 +206,7 @@ impl ContextWindowManager {
         &self,
         log: &mut Conversation,
         job: &CompactionRequest,
-        kept: &Kept,
+        kept: &RetentionBoundary,
         kind: CompactionKind,
         summary: Option<String>,
     ) -> Result<Compaction, Error> {
@@ -212,10 +214,10 @@ impl ContextWindowManager {
         record.summary = summary;
         record.state.clone_from(&job.state);
         record.timestamp.clone_from(&job.timestamp);
-        record.tokens_before = Weights::of(self, &job.request(log))?.total();
+        record.tokens_before = TurnCosts::of(self, &job.request(log))?.total();
         let mut next = log.clone();
         next.record(Event::Compacted(Box::new(record.clone())));
-        record.tokens_after = Weights::of(self, &job.request(&next))?.total();
+        record.tokens_after = TurnCosts::of(self, &job.request(&next))?.total();
         if record.tokens_after >= record.tokens_before {
             let (before, after) = (record.tokens_before, record.tokens_after);
             return Err(Error::new(Repr::NotSmaller { before, after }));

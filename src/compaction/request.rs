@@ -2,8 +2,8 @@
 
 use super::{
     digest, instruction,
-    kept::Kept,
     material::{Kind, Material, Piece},
+    retention::RetentionBoundary,
 };
 use crate::{
     config::RequestForm,
@@ -53,7 +53,7 @@ impl CompactionRequest {
     pub(super) fn new(
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,
-        kept: Kept,
+        kept: RetentionBoundary,
     ) -> Result<Self, Error> {
         let log = request.log;
         let id = |position: Option<u32>| position.map(|position| log.message_id(position));
@@ -218,13 +218,13 @@ impl CompactionRequest {
     }
 
     /// The boundary in the log as it is now: what came meanwhile is kept, and no exchange is split.
-    pub(super) fn kept(&self, log: &Conversation) -> Result<Kept, Error> {
+    pub(super) fn kept(&self, log: &Conversation) -> Result<RetentionBoundary, Error> {
         let position = |id: &Option<ItemId>| id.as_ref().and_then(|id| log.position_of(id));
         // A result that came meanwhile belongs to its call: both stay.
         let first = log.unparted(position(&self.first).unwrap_or(self.length));
         let head = position(&self.head).filter(|head| *head < first);
         let first = (first < log.turns().messages()).then_some(first);
-        let kept = Kept { head, from: position(&self.from), first };
+        let kept = RetentionBoundary { head, from: position(&self.from), first };
         if !kept.archives_anything(log) {
             return Err(Error::new(Repr::NothingToCompact));
         }
@@ -238,11 +238,11 @@ impl CompactionRequest {
     }
 
     /// What stays where everything else is archived: what waits for an answer, and what came meanwhile.
-    pub(super) fn kept_by_starting_fresh(&self, log: &Conversation) -> Kept {
+    pub(super) fn kept_by_starting_fresh(&self, log: &Conversation) -> RetentionBoundary {
         let spoke = log.messages().iter().rposition(|message| message.role() == Role::Assistant);
         let waits = spoke.map_or(0, |at| at as u32 + 1);
         let first = log.unparted(waits.max(log.turns().leading()).min(self.length));
-        Kept { head: None, from: None, first: (first < log.turns().messages()).then_some(first) }
+        RetentionBoundary { head: None, from: None, first: (first < log.turns().messages()).then_some(first) }
     }
 
     /// A request of the log with what the job remembers.

@@ -2,8 +2,8 @@
 
 use super::{
     due,
-    kept::Kept,
-    weights::{Turn, Weights},
+    retention::RetentionBoundary,
+    turn_costs::{Turn, TurnCosts},
 };
 use crate::{
     error::Error,
@@ -15,30 +15,30 @@ use crate::{
 pub(super) fn boundary(
     manager: &ContextWindowManager,
     request: &PlanRequest<'_>,
-) -> Result<Option<Kept>, Error> {
-    let weights = Weights::of(manager, request)?;
+) -> Result<Option<RetentionBoundary>, Error> {
+    let turn_costs = TurnCosts::of(manager, request)?;
     let options = manager.compaction_options();
-    let capacity = weights.limits.capacity();
+    let capacity = turn_costs.limits.capacity();
     // What a summary stood for goes with the oldest turns.
-    let standing = weights.fixed.saturating_add(weights.pinned);
+    let standing = turn_costs.fixed.saturating_add(turn_costs.pinned);
     let cap = manager.config().sections.conversation.cap.unwrap_or(u64::MAX);
-    let room = weights.budget.saturating_sub(standing).min(cap);
-    let mut tokens: u64 = weights.turns.iter().map(Turn::tokens).sum();
-    let (mut messages, mut turns) = (weights.messages(), weights.turns.len() as u64);
+    let room = turn_costs.budget.saturating_sub(standing).min(cap);
+    let mut tokens: u64 = turn_costs.turns.iter().map(Turn::tokens).sum();
+    let (mut messages, mut turns) = (turn_costs.messages(), turn_costs.turns.len() as u64);
     let fires = |tokens: u64, messages: u64, turns: u64| {
-        let pressure = standing.saturating_add(tokens);
-        due::fires(&options, pressure, capacity, messages, turns).is_some()
+        let conversation_tokens = standing.saturating_add(tokens);
+        due::fires(&options, conversation_tokens, capacity, messages, turns).is_some()
             || options.on_drop && tokens > room
     };
     let mut kept = None;
     // The last message of what is dropped: a boundary before it would part a call from its result.
     let mut last = 0;
-    for (at, turn) in weights.turns.iter().enumerate() {
+    for (at, turn) in turn_costs.turns.iter().enumerate() {
         if kept.is_some() && !fires(tokens, messages, turns) {
             return Ok(kept);
         }
         let reaches_to = last;
-        let Some(next) = weights.turns.get(at + 1) else {
+        let Some(next) = turn_costs.turns.get(at + 1) else {
             return Ok(inside(turn, reaches_to, &fires, (tokens, messages, turns)).or(kept));
         };
         tokens = tokens.saturating_sub(turn.tokens());
@@ -46,7 +46,7 @@ pub(super) fn boundary(
         turns -= 1;
         last = turn.parts().map(|part| part.last).fold(last, u32::max);
         if next.first().is_some_and(|first| last < first) {
-            kept = Some(Kept { head: None, from: None, first: next.first() });
+            kept = Some(RetentionBoundary { head: None, from: None, first: next.first() });
         }
     }
     Ok(kept)
@@ -58,7 +58,7 @@ fn inside(
     mut last: u32,
     fires: &impl Fn(u64, u64, u64) -> bool,
     (mut tokens, mut messages, turns): (u64, u64, u64),
-) -> Option<Kept> {
+) -> Option<RetentionBoundary> {
     let head = turn.head.as_ref()?.at;
     let mut kept = None;
     for pair in turn.exchanges.windows(2) {
@@ -70,7 +70,7 @@ fn inside(
         messages = messages.saturating_sub(dropped.messages);
         last = last.max(dropped.last);
         if last < next.at {
-            kept = Some(Kept { head: Some(head), from: None, first: Some(next.at) });
+            kept = Some(RetentionBoundary { head: Some(head), from: None, first: Some(next.at) });
         }
     }
     kept

@@ -113,7 +113,7 @@ impl ContextWindowManager {
     ) -> Result<Result<crate::conversation::Compaction, CompactionState>, Error> {
         let request = PlanRequest::new(log).tools(tools).limits(limits);
         let Some(job) = self.compaction_now(request.clone())? else {
-            return Ok(Err(self.state_of(&request, super::Wish::Asked)?));
+            return Ok(Err(self.state_of(&request, super::Initiator::Asked)?));
         };
         match summary {
             Some(summary) => self.apply_compaction(log, &job, summary).map(Ok),

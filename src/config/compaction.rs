@@ -11,7 +11,7 @@ pub struct CompactionOptions {
     /// Whether anything is compacted at all (default: true).
     pub enabled: bool,
     /// What is tried first.
-    pub strategy: Strategy,
+    pub strategy: CompactionStrategy,
     /// A trigger fires above its boundary only, not at it (default: false).
     pub strict: bool,
     /// Pressure in per cent of the capacity (default: 85); 0 is unset.
@@ -46,7 +46,7 @@ impl Default for CompactionOptions {
     fn default() -> Self {
         Self {
             enabled: true,
-            strategy: Strategy::default(),
+            strategy: CompactionStrategy::default(),
             strict: false,
             percent: 85,
             tokens: None,
@@ -67,7 +67,7 @@ impl Default for CompactionOptions {
 /// What stands for what is archived: the first that is tried (rule C2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Strategy {
+pub enum CompactionStrategy {
     /// A summary by a model (default); where none answers, a digest, then a sliding window.
     #[default]
     Summary,

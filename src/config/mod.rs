@@ -10,7 +10,8 @@ mod validate;
 mod load;
 
 pub use compaction::{
-    CompactionOptions, DigestOptions, RequestForm, RetainOptions, Strategy, SummaryOptions, TriggerOptions,
+    CompactionOptions, CompactionStrategy, DigestOptions, RequestForm, RetainOptions, SummaryOptions,
+    TriggerOptions,
 };
 pub use load::{ConfigLayers, LoadedConfig};
 use validate::Fault;
@@ -260,7 +261,7 @@ pub enum ToolResults {
     /// As they are (default).
     #[default]
     Keep,
-    /// Old ones as stubs, once the steady window no longer fits.
+    /// Old ones as stubs, once the sticky window no longer fits.
     Clear,
     /// As they are, but those of the open exchange keep only head and tail where the minimum would not fit otherwise.
     Clip,
@@ -285,11 +286,11 @@ pub enum Repair {
 #[non_exhaustive]
 pub struct RagOptions {
     /// What happens after an item that does not fit.
-    pub fill: Fill,
+    pub fill: RagFill,
     /// Where the block stands.
     pub placement: Placement,
     /// What the line before each document says of it.
-    pub header: Header,
+    pub header: DocumentHeader,
     /// The smallest score that is kept.
     pub min_score: Option<f64>,
     /// The largest number of items.
@@ -303,7 +304,7 @@ pub struct RagOptions {
 /// What happens after a document that does not fit (rule S8).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fill {
+pub enum RagFill {
     /// Pass it over and try smaller ones (default). A larger budget may then lose an item that a smaller one kept.
     #[default]
     Backfill,
@@ -325,7 +326,7 @@ pub enum Placement {
 /// What the line before each document says of it, beside its text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Header {
+pub enum DocumentHeader {
     /// Its id.
     Id,
     /// Its id, and its source where it has one (default).
@@ -365,7 +366,7 @@ pub struct TokenOptions {
     /// Whether what providers report teaches the margin of counters that estimate (default: true).
     pub calibrate: bool,
     /// Tokens of the provider's for 1000 that such a counter counts, until a report teaches better (default: 1000).
-    pub margin: u32,
+    pub calibration_per_mille: u32,
     /// Bytes of texts that recur from request to request whose counts are remembered (default: 8,388,608); 0 remembers
     /// none. It changes speed, never a plan.
     pub cache_bytes: u64,
@@ -373,7 +374,7 @@ pub struct TokenOptions {
 
 impl Default for TokenOptions {
     fn default() -> Self {
-        Self { calibrate: true, margin: 1_000, cache_bytes: 8 << 20 }
+        Self { calibrate: true, calibration_per_mille: 1_000, cache_bytes: 8 << 20 }
     }
 }
 

@@ -78,12 +78,12 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
 }
 
 fn tokens(options: TokenOptions) -> Result<(), Fault> {
-    if (500..=2_000).contains(&options.margin) {
+    if (500..=2_000).contains(&options.calibration_per_mille) {
         return Ok(());
     }
     fault(
-        &["tokens.margin"],
-        options.margin,
+        &["tokens.calibration_per_mille"],
+        options.calibration_per_mille,
         "tokens of the provider's for 1000 counted here, 500 to 2000 (rule N6)",
     )
 }

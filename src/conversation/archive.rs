@@ -1,6 +1,9 @@
 //! Compactions in a log: what each archives, and the turns without it (rules C1, S3).
 
-use super::{ArchivedBy, Compaction, CompactionKind, Conversation, Event, Place, Placed, Run, View};
+use super::{
+    ArchiveIndex, ArchivedBy, Compaction, CompactionKind, Conversation, Event, MessageRange, Place,
+    ResolvedCompaction,
+};
 use crate::{item::ItemId, message::Role};
 use std::{collections::BTreeSet, ops::Range};
 
@@ -22,7 +25,7 @@ impl Conversation {
 
     /// How many messages are archived.
     pub(crate) fn archived_messages(&self) -> u64 {
-        let ranges = self.view.archived_in(0..self.len());
+        let ranges = self.archive_index.archived_in(0..self.len());
         ranges.map(|(range, _)| u64::from(range.end - range.start)).sum()
     }
 
@@ -57,16 +60,17 @@ impl Conversation {
 
     /// How many active turns there are.
     pub(crate) fn active_turns(&self) -> u64 {
-        let archived =
-            |turn: &u32| self.turns.first_of(*turn).is_some_and(|at| self.view.archived(at).is_some());
-        if self.view.is_whole() {
+        let archived = |turn: &u32| {
+            self.turns.first_of(*turn).is_some_and(|at| self.archive_index.archived(at).is_some())
+        };
+        if self.archive_index.is_whole() {
             return u64::from(self.turns.count());
         }
         (0..self.turns.count()).filter(|turn| !archived(turn)).count() as u64
     }
 
-    pub(crate) fn view(&self) -> &View {
-        &self.view
+    pub(crate) fn archive_index(&self) -> &ArchiveIndex {
+        &self.archive_index
     }
 
     /// Whether no message followed the newest compaction.
@@ -77,7 +81,7 @@ impl Conversation {
 
     /// Messages that stood before the newest compaction in force.
     pub(crate) fn newest_record(&self) -> Option<(u32, &Compaction)> {
-        let placed = self.view.newest()?;
+        let placed = self.archive_index.newest()?;
         Some((placed.before, self.compaction(placed.number)?))
     }
 
@@ -118,12 +122,12 @@ impl Conversation {
 
     /// The first active message from a position on.
     pub(crate) fn active_from(&self, position: u32) -> Option<u32> {
-        (position..self.len()).find(|at| self.view.archived(*at).is_none())
+        (position..self.len()).find(|at| self.archive_index.archived(*at).is_none())
     }
 
     /// From the first to behind the last message of each active exchange that has more than one.
     pub(crate) fn active_spans(&self) -> impl Iterator<Item = Range<u32>> {
-        self.turns.spans().filter(|span| self.view.archived(span.start).is_none())
+        self.turns.spans().filter(|span| self.archive_index.archived(span.start).is_none())
     }
 
     /// A boundary moved back until no active exchange is on both sides of it.
@@ -153,7 +157,7 @@ impl Conversation {
     }
 
     /// The active messages of a range, `head` apart, in runs.
-    fn runs(&self, range: &Range<u32>, head: Option<u32>) -> Vec<Run> {
+    fn runs(&self, range: &Range<u32>, head: Option<u32>) -> Vec<MessageRange> {
         let apart = self.apart(head);
         let around = |run: Range<u32>| {
             let stays = apart.iter().copied().filter(|position| run.contains(position)).collect::<Vec<u32>>();
@@ -161,17 +165,17 @@ impl Conversation {
             let ends = stays.iter().copied().chain([run.end]);
             starts.zip(ends).map(|(start, end)| start..end).collect::<Vec<_>>()
         };
-        let run = |run: Range<u32>| Run {
+        let run = |run: Range<u32>| MessageRange {
             id: self.message_id(run.start),
             last_id: self.message_id(run.end - 1),
             count: u64::from(run.end - run.start),
         };
-        let runs = self.view.active_in(range.clone()).into_iter().flat_map(around);
+        let runs = self.archive_index.active_in(range.clone()).into_iter().flat_map(around);
         runs.filter(|run| !run.is_empty()).map(run).collect()
     }
 
     /// A record by positions; none where it names what is not there, or archives nothing: then the messages stay.
-    pub(super) fn placed(&self, record: &Compaction) -> Option<Placed> {
+    pub(super) fn placed(&self, record: &Compaction) -> Option<ResolvedCompaction> {
         let at = |id: &Option<ItemId>, otherwise: u32| match id {
             Some(id) => self.position_of(id),
             None => Some(otherwise),
@@ -192,7 +196,7 @@ impl Conversation {
             record.kind != CompactionKind::Fresh && (parts(range.start) || parts(range.end))
         };
         let sound = head.is_none_or(asks) && !self.active_spans().any(parted);
-        (whole && sound).then(|| Placed::new(record, self.len(), range, head, self.apart(head)))
+        (whole && sound).then(|| ResolvedCompaction::new(record, self.len(), range, head, self.apart(head)))
     }
 
     /// Whether a record would archive anything here, and soundly.
@@ -203,9 +207,10 @@ impl Conversation {
     /// Files the messages into turns again, the archived ones left out.
     pub(super) fn reshape(&mut self) {
         let kept = self.kept_by_pins();
-        let view = &self.view;
-        let is_archived = |position: u32| view.archived(position).is_some();
-        let said = |position: u32| matches!(view.archived(position), Some(ArchivedBy::Compaction(_)));
+        let archive_index = &self.archive_index;
+        let is_archived = |position: u32| archive_index.archived(position).is_some();
+        let said =
+            |position: u32| matches!(archive_index.archived(position), Some(ArchivedBy::Compaction(_)));
         self.turns =
             self.turns.without(&self.messages, is_archived, |position| kept.contains(&position), said);
     }
@@ -215,29 +220,31 @@ impl Conversation {
         if !self.kept_by_pins().is_empty() {
             return self.reshape();
         }
-        let view = &self.view;
-        let said = |position: u32| matches!(view.archived(position), Some(ArchivedBy::Compaction(_)));
-        let is_archived = |position: u32| view.archived(position).is_some();
+        let archive_index = &self.archive_index;
+        let said =
+            |position: u32| matches!(archive_index.archived(position), Some(ArchivedBy::Compaction(_)));
+        let is_archived = |position: u32| archive_index.archived(position).is_some();
         let turns = std::mem::take(&mut self.turns);
         self.turns = turns.compacted(&self.messages, is_archived, said);
     }
 
     /// The same, where a pin on this message changes what is left out.
     pub(super) fn reshape_for(&mut self, position: u32) {
-        if self.view.archived(position).is_some() {
+        if self.archive_index.archived(position).is_some() {
             self.reshape();
         }
     }
 
     /// Archived messages that pins keep: whole exchanges, with the user messages of their turns (rule S3).
     fn kept_by_pins(&self) -> BTreeSet<u32> {
-        let archived =
-            |position: &&u32| matches!(self.view.archived(**position), Some(ArchivedBy::Compaction(_)));
+        let archived = |position: &&u32| {
+            matches!(self.archive_index.archived(**position), Some(ArchivedBy::Compaction(_)))
+        };
         let mut pinned = self.pins.keys().filter(archived).peekable();
         if pinned.peek().is_none() {
             return BTreeSet::new();
         }
-        let rewound = |position: u32| self.view.archived(position) == Some(ArchivedBy::Rewind);
+        let rewound = |position: u32| self.archive_index.archived(position) == Some(ArchivedBy::Rewind);
         let all = self.turns.without(&self.messages, rewound, |_| false, |_| false);
         let mut kept = BTreeSet::new();
         for position in pinned {
@@ -317,13 +324,13 @@ mod tests {
                             let exchanges = (0..turns.count())
                                 .flat_map(|turn| turns.exchanges(turn))
                                 .map(|at| turns.exchange(at).members());
-                            let active = |unit: &Vec<u32>| unit.iter().all(|at| log.view.archived(*at).is_none());
+                            let active = |unit: &Vec<u32>| unit.iter().all(|at| log.archive_index.archived(*at).is_none());
                             let units: Vec<Vec<u32>> = heads.chain(exchanges).filter(active).collect();
                             log.record(Event::Compacted(Box::new(record)));
                             // Nothing that goes together is parted.
                             for unit in units {
                                 let gone: BTreeSet<bool> =
-                                    unit.iter().map(|position| log.view.archived(*position).is_some()).collect();
+                                    unit.iter().map(|position| log.archive_index.archived(*position).is_some()).collect();
                                 prop_assert!(gone.len() < 2, "{unit:?}");
                             }
                         }

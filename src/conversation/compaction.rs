@@ -24,7 +24,7 @@ pub struct Compaction {
     pub first_active: Option<ItemId>,
     /// The messages that this compaction archived, in runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub archived: Vec<Run>,
+    pub archived: Vec<MessageRange>,
     /// How many messages that are.
     pub messages_archived: u64,
     /// What the conversation, the head of the prompt and the tools took before it, in tokens as they are counted here, or as a
@@ -49,7 +49,7 @@ pub struct Compaction {
 /// Neighbouring messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Run {
+pub struct MessageRange {
     /// The first one.
     pub id: ItemId,
     /// The last one.

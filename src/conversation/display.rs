@@ -1,12 +1,12 @@
 //! Two views of a log: what a person sees, and what is sent (rule C1).
 
-use super::{ArchivedBy, Compaction, Conversation, Entry, Event, Place, Placed};
+use super::{ArchivedBy, Compaction, Conversation, Entry, Event, Place, ResolvedCompaction};
 use crate::{item::ItemId, message::Message};
 
 /// One row of what a person sees: everything, with markers in their places.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Row<'a> {
+pub enum HistoryRow<'a> {
     /// A message.
     Message {
         /// Its id.
@@ -25,7 +25,7 @@ pub enum Row<'a> {
 /// One part of what is still sent of a conversation.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Active<'a> {
+pub enum ActiveEntry<'a> {
     /// A message.
     Message {
         /// Its id.
@@ -39,36 +39,36 @@ pub enum Active<'a> {
 
 impl Conversation {
     /// Everything that was said, in order, with a marker wherever messages were archived or taken back.
-    pub fn display(&self) -> impl Iterator<Item = Row<'_>> {
+    pub fn display(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let mut position = 0;
         self.entries().filter_map(move |entry| match entry {
             Entry::Message(message) => {
-                let row = Row::Message {
+                let row = HistoryRow::Message {
                     id: self.message_id(position),
                     message,
-                    archived: self.view.archived(position),
+                    archived: self.archive_index.archived(position),
                 };
                 position += 1;
                 Some(row)
             }
-            Entry::Event(Event::Compacted(record)) => Some(Row::Compaction(record)),
-            Entry::Event(Event::Rewound { before }) => Some(Row::Rewound(before)),
+            Entry::Event(Event::Compacted(record)) => Some(HistoryRow::Compaction(record)),
+            Entry::Event(Event::Rewound { before }) => Some(HistoryRow::Rewound(before)),
             Entry::Event(_) => None,
         })
     }
 
     /// What is still sent, in its order: what the newest compaction kept before its summary, the summary, pinned messages
     /// among the archived ones, what it kept after, and what came since.
-    pub fn active(&self) -> impl Iterator<Item = Active<'_>> {
-        let mut parts: Vec<((u32, u8, u32), Active<'_>)> = (0..self.len())
+    pub fn active(&self) -> impl Iterator<Item = ActiveEntry<'_>> {
+        let mut parts: Vec<((u32, u8, u32), ActiveEntry<'_>)> = (0..self.len())
             .filter(|position| self.turns.place_of(*position) != Place::Archived)
             .map(|position| {
                 let (id, message) = (self.message_id(position), self.message(position));
-                (self.order_of(position), Active::Message { id, message })
+                (self.order_of(position), ActiveEntry::Message { id, message })
             })
             .collect();
-        parts.extend(self.view.summaries().filter_map(|placed| {
-            Some((Self::order_of_summary(placed), Active::Summary(self.compaction(placed.number)?)))
+        parts.extend(self.archive_index.summaries().filter_map(|placed| {
+            Some((Self::order_of_summary(placed), ActiveEntry::Summary(self.compaction(placed.number)?)))
         }));
         parts.sort_by_key(|(order, _)| *order);
         parts.into_iter().map(|(_, part)| part)
@@ -76,14 +76,14 @@ impl Conversation {
 
     /// Where a message stands in the prompt: one that a pin keeps of what is archived, after the summary.
     pub(crate) fn order_of(&self, position: u32) -> (u32, u8, u32) {
-        let archived = self.view.archived(position).and_then(|by| match by {
-            ArchivedBy::Compaction(number) => Some(self.view.place_of(number)),
+        let archived = self.archive_index.archived(position).and_then(|by| match by {
+            ArchivedBy::Compaction(number) => Some(self.archive_index.place_of(number)),
             ArchivedBy::Rewind => None,
         });
         archived.map_or((position, 2, 0), |place| (place, 1, position))
     }
 
-    pub(crate) fn order_of_summary(placed: &Placed) -> (u32, u8, u32) {
+    pub(crate) fn order_of_summary(placed: &ResolvedCompaction) -> (u32, u8, u32) {
         (placed.range.end, 0, placed.number)
     }
 }

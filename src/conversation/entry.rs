@@ -57,14 +57,14 @@ pub enum Event {
         /// What the plan counted, without any margin.
         counted: u64,
         /// What of that were documents and state: no part of pressure (rule U2).
-        #[serde(default)]
-        apart: u64,
+        #[serde(default, alias = "apart")]
+        volatile_tokens: u64,
         /// About how much of the active conversation the plan left out, in tokens.
-        #[serde(default)]
-        left_out: u64,
+        #[serde(default, alias = "left_out")]
+        dropped_tokens: u64,
         /// What of it were system texts, notes, tools and pins of archived messages.
-        #[serde(default)]
-        head: u64,
+        #[serde(default, alias = "head")]
+        fixed_tokens: u64,
         /// How often the conversation had been compacted or rewound when it was planned.
         #[serde(default)]
         archives: usize,
@@ -173,7 +173,7 @@ impl Conversation {
                     self.reshape_for(position);
                 }
             }
-            Event::TtlSet { id, ttl, asked } => self.live(id, *ttl, *asked),
+            Event::TtlSet { id, ttl, asked } => self.set_lifetime(id, *ttl, *asked),
             Event::Sent { usage, .. } => {
                 self.billed = self.billed.plus(usage.unwrap_or_default());
                 // How much is repeated is asked of the last prompt only.
@@ -198,13 +198,13 @@ impl Conversation {
                 self.compactions.push(self.events.len());
                 self.last_number = self.last_number.max(record.number);
                 if let Some(placed) = self.placed(record) {
-                    self.view.compact(placed);
+                    self.archive_index.compact(placed);
                     self.reshape_by_a_compaction();
                 }
             }
             Event::Rewound { before: id } => {
                 if let Some(position) = self.position_of(id) {
-                    self.view.rewind(position, before);
+                    self.archive_index.rewind(position, before);
                     self.reshape();
                 }
             }
@@ -223,7 +223,7 @@ impl Conversation {
         }
         self.ids.claim(&item.id, Owner::Note, &self.messages);
         match item.ttl {
-            Some(left) => self.live(&item.id, left, false),
+            Some(left) => self.set_lifetime(&item.id, left, false),
             None => drop(self.lifetimes.remove(&item.id)),
         }
         let message = Message::system(&*item.text);

@@ -12,22 +12,22 @@ use std::collections::BTreeMap;
 mod compaction;
 mod ids;
 mod entry;
-mod blend;
+mod mixed;
 mod sent;
 mod status;
 mod turns;
-mod view;
+mod archive_index;
 mod archive;
 mod display;
 
-pub(crate) use blend::Blend;
-pub use compaction::{Compaction, CompactionKind, Run};
-pub use display::{Active, Row};
+pub use archive_index::ArchivedBy;
+pub(crate) use archive_index::{ArchiveIndex, ResolvedCompaction};
+pub use compaction::{Compaction, CompactionKind, MessageRange};
+pub use display::{ActiveEntry, HistoryRow};
 pub use entry::{Entry, Event};
 use ids::Ids;
+pub(crate) use mixed::MixedConversation;
 pub(crate) use turns::{Exchange, Fault, Place, Turns};
-pub use view::ArchivedBy;
-pub(crate) use view::{Placed, View};
 
 /// A conversation: system texts, messages, pinned notes, pins and TTL by id, and what was sent last.
 ///
@@ -56,7 +56,7 @@ pub struct Conversation {
     /// The newest user message with anything in it, archived or not.
     last_asked: Option<u32>,
     /// What is archived.
-    view: View,
+    archive_index: ArchiveIndex,
     /// What every reply together was billed for.
     billed: Usage,
     /// The level that was told last.
@@ -178,9 +178,9 @@ impl Conversation {
         self.responding = false;
         self.record(Event::Sent {
             counted: plan.counted(),
-            apart: plan.usage.apart,
-            left_out: plan.usage.left_out,
-            head: plan.usage.head,
+            volatile_tokens: plan.usage.volatile_tokens,
+            dropped_tokens: plan.usage.dropped_tokens,
+            fixed_tokens: plan.usage.fixed_tokens,
             archives: plan.archives,
             tokenizer: plan.tokenizer.clone(),
             anchor: Box::new(plan.anchor()),
@@ -216,7 +216,7 @@ impl Conversation {
     pub fn rewind_before(&mut self, id: impl Into<ItemId>) -> Result<(), Error> {
         let before = id.into();
         let position = self.position(&before)?;
-        if self.view.archived(position) == Some(ArchivedBy::Rewind) {
+        if self.archive_index.archived(position) == Some(ArchivedBy::Rewind) {
             let detail = "was removed by an earlier rewind; expected a message of the current conversation";
             return Err(Error::input(format!("message `{before}`"), detail));
         }
@@ -260,7 +260,7 @@ impl Conversation {
         u32::try_from(self.messages.len()).unwrap_or(u32::MAX)
     }
 
-    fn live(&mut self, id: &ItemId, left: Ttl, asked: bool) {
+    fn set_lifetime(&mut self, id: &ItemId, left: Ttl, asked: bool) {
         self.lifetimes.insert(id.clone(), Lifetime { left, asked });
     }
 
@@ -277,14 +277,14 @@ impl Conversation {
     pub(crate) fn open_exchange(&self) -> Option<u32> {
         self.live_turn()?;
         let open = self.turns.open_exchange(&self.messages)?;
-        self.view.archived(self.turns.exchange(open).at).is_none().then_some(open)
+        self.archive_index.archived(self.turns.exchange(open).at).is_none().then_some(open)
     }
 
     /// The newest turn, unless it is archived and a pin keeps something of it.
     pub(crate) fn live_turn(&self) -> Option<u32> {
         let newest = self.turns.count().checked_sub(1)?;
         let first = self.turns.first_of(newest)?;
-        self.view.archived(first).is_none().then_some(newest)
+        self.archive_index.archived(first).is_none().then_some(newest)
     }
 
     pub(crate) fn position(&self, id: &ItemId) -> Result<u32, Error> {

@@ -3,7 +3,7 @@
 use super::{Conversation, Event};
 use crate::{
     plan::anchor::{Anchor, Target},
-    usage::Report,
+    usage::ReportedUsage,
 };
 
 /// What a provider said of a prompt that was sent.
@@ -14,27 +14,27 @@ pub(crate) struct LastReport {
     /// Input, caches and output, in the provider's tokens.
     pub(crate) context_size: u64,
     /// What the plan counted for documents and state.
-    pub(crate) apart: u64,
+    pub(crate) volatile_tokens: u64,
     /// About what the plan left out of the active conversation.
-    pub(crate) left_out: u64,
+    pub(crate) dropped_tokens: u64,
     /// What the plan counted for the head of the prompt.
-    pub(crate) head: u64,
+    pub(crate) fixed_tokens: u64,
 }
 
 impl Conversation {
     /// The newest reports on prompts for this target that were counted with this tokenizer, at most `most` of them, the
     /// oldest first.
-    pub(crate) fn reports(&self, target: &Target, tokenizer: &str, most: usize) -> Vec<Report> {
+    pub(crate) fn reports(&self, target: &Target, tokenizer: &str, most: usize) -> Vec<ReportedUsage> {
         let newest = self.sent.iter().rev().take(most).map(|at| &self.events[*at].1);
         let of_target = newest.filter_map(|event| match event {
             Event::Sent { counted, tokenizer: with, anchor, usage, .. }
                 if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
             {
-                usage.map(|usage| Report::new(*counted, usage))
+                usage.map(|usage| ReportedUsage::new(*counted, usage))
             }
             _ => None,
         });
-        let mut reports: Vec<Report> = of_target.collect();
+        let mut reports: Vec<ReportedUsage> = of_target.collect();
         reports.reverse();
         reports
     }
@@ -47,7 +47,16 @@ impl Conversation {
         let mut reports = newer.take(LOOKED_AT).filter_map(|at| match &self.events[*at] {
             (
                 replied_at,
-                Event::Sent { counted, apart, left_out, head, archives, tokenizer: with, anchor, usage },
+                Event::Sent {
+                    counted,
+                    volatile_tokens,
+                    dropped_tokens,
+                    fixed_tokens,
+                    archives,
+                    tokenizer: with,
+                    anchor,
+                    usage,
+                },
             ) if with == tokenizer
                 && *archives == self.archive_events
                 && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
@@ -56,11 +65,11 @@ impl Conversation {
                 let last = LastReport {
                     replied_at: *replied_at,
                     context_size: usage.context_size(),
-                    apart: *apart,
-                    left_out: *left_out,
-                    head: *head,
+                    volatile_tokens: *volatile_tokens,
+                    dropped_tokens: *dropped_tokens,
+                    fixed_tokens: *fixed_tokens,
                 };
-                Some((last, Report::new(*counted, usage)))
+                Some((last, ReportedUsage::new(*counted, usage)))
             }
             _ => None,
         });

@@ -25,12 +25,12 @@ impl Conversation {
 
     /// Says that a reply is being received: until [`Conversation::push_reply`], or until this is taken back, nothing is
     /// compacted (rule C2).
-    pub fn responding(&mut self, is: bool) {
+    pub fn set_responding(&mut self, is: bool) {
         self.responding = is;
     }
 
     /// Says that the log is being played back: nothing is compacted meanwhile (rule C2).
-    pub fn playback(&mut self, is: bool) {
+    pub fn set_playback(&mut self, is: bool) {
         self.playback = is;
     }
 

@@ -50,14 +50,14 @@ pub struct Journal {
     /// Where the last whole record ends.
     end: u64,
     /// The last record has no line break behind it.
-    unbroken: bool,
-    torn: Option<Torn>,
+    missing_newline: bool,
+    truncated_tail: Option<TruncatedTail>,
 }
 
 /// The end of a file that a crash left unfinished: it was dropped when the log was opened. Nothing of it had been confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Torn {
+pub struct TruncatedTail {
     /// Its line, from 1.
     pub line: usize,
     /// Its bytes.
@@ -70,8 +70,10 @@ type Prompt = Option<Arc<[PromptPiece]>>;
 /// One line.
 #[derive(Serialize, Deserialize)]
 struct Line<'a> {
-    n: u64,
-    sum: String,
+    #[serde(rename = "n")]
+    sequence: u64,
+    #[serde(rename = "sum")]
+    checksum: String,
     #[serde(borrow)]
     record: &'a RawValue,
 }
@@ -101,7 +103,7 @@ enum Written<'a> {
 impl Journal {
     /// Opens a log, or begins one where there is no file, and gives back the conversation as it was: messages, pins, TTL,
     /// compactions, rewinds, level, reports and where the window started. An unfinished end is dropped
-    /// ([`Journal::torn`]).
+    /// ([`Journal::truncated_tail`]).
     ///
     /// # Errors
     ///
@@ -117,12 +119,12 @@ impl Journal {
         journal.file.read_to_end(&mut bytes).map_err(|error| journal.fault("cannot be read", &error))?;
         let name = path.display().to_string();
         let read = read(&name, &bytes)?;
-        (journal.next, journal.end, journal.unbroken, journal.torn) =
-            (read.next, read.end as u64, read.unbroken, read.torn);
+        (journal.next, journal.end, journal.missing_newline, journal.truncated_tail) =
+            (read.next, read.end as u64, read.missing_newline, read.truncated_tail);
         journal.written = read.log.lengths();
         journal.prompt = read.prompt;
         journal.last = last_of(&read.log);
-        if journal.torn.is_some() {
+        if journal.truncated_tail.is_some() {
             let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync_all());
             cut.map_err(|error| journal.fault("its unfinished end cannot be cut off", &error))?;
         }
@@ -159,8 +161,8 @@ impl Journal {
     /// where the conversation is not the one that this file holds.
     pub fn save(&mut self, log: &Conversation) -> Result<(), Error> {
         let lengths = log.lengths();
-        let is_longer = lengths.0 < self.written.0 || lengths.1 < self.written.1;
-        if is_longer || at_end(log, self.written) != self.last {
+        let is_shorter = lengths.0 < self.written.0 || lengths.1 < self.written.1;
+        if is_shorter || at_end(log, self.written) != self.last {
             let detail = "holds another conversation, or more of this one; expected the conversation that was opened from it";
             return Err(self.error(detail));
         }
@@ -187,8 +189,8 @@ impl Journal {
 
     /// The unfinished end that was dropped when the log was opened, if there was one.
     #[must_use]
-    pub fn torn(&self) -> Option<&Torn> {
-        self.torn.as_ref()
+    pub fn truncated_tail(&self) -> Option<&TruncatedTail> {
+        self.truncated_tail.as_ref()
     }
 
     /// The conversation of a log's text, for reading alone: no lock, and the file is left as it is. `name` stands for it in
@@ -197,9 +199,9 @@ impl Journal {
     /// # Errors
     ///
     /// As [`Journal::open`].
-    pub fn read(name: &str, text: &[u8]) -> Result<(Conversation, Option<Torn>), Error> {
+    pub fn read(name: &str, text: &[u8]) -> Result<(Conversation, Option<TruncatedTail>), Error> {
         let read = read(name, text)?;
-        Ok((read.log, read.torn))
+        Ok((read.log, read.truncated_tail))
     }
 
     /// Whether a text is a log rather than a session file.
@@ -239,19 +241,19 @@ impl Journal {
             prompt: None,
             next: 0,
             end: 0,
-            unbroken: false,
-            torn: None,
+            missing_newline: false,
+            truncated_tail: None,
         })
     }
 
     fn append(&mut self, records: &[Written<'_>]) -> Result<(), Error> {
         let mut text = String::new();
-        if self.unbroken {
+        if self.missing_newline {
             text.push('\n');
         }
-        for (record, n) in records.iter().zip(self.next..) {
+        for (record, sequence) in records.iter().zip(self.next..) {
             let record = serde_json::to_string(record).map_err(|error| self.error(&error.to_string()))?;
-            text.push_str(&line_of(n, &record));
+            text.push_str(&line_of(sequence, &record));
             text.push('\n');
         }
         let written = self
@@ -266,7 +268,7 @@ impl Journal {
         }
         self.end += text.len() as u64;
         self.next += records.len() as u64;
-        self.unbroken = false;
+        self.missing_newline = false;
         Ok(())
     }
 
@@ -284,8 +286,8 @@ struct ReadLog {
     log: Conversation,
     next: u64,
     end: usize,
-    unbroken: bool,
-    torn: Option<Torn>,
+    missing_newline: bool,
+    truncated_tail: Option<TruncatedTail>,
     prompt: Prompt,
 }
 
@@ -296,7 +298,7 @@ fn last_of(log: &Conversation) -> (Option<String>, Option<String>) {
 
 /// The same as if it held so many of each.
 fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<String>, Option<String>) {
-    let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| sum(n as u64, &json));
+    let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| checksum(n as u64, &json));
     let message = messages.checked_sub(1).and_then(|at| log.messages().get(at));
     let event = events.checked_sub(1).and_then(|at| log.event(at)).map(|event| with_prompt(event, |_| None));
     (
@@ -321,8 +323,14 @@ fn shared(before: Option<&[PromptPiece]>, now: Option<&[PromptPiece]>) -> usize 
 }
 
 fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
-    let mut read =
-        ReadLog { log: Conversation::new(), next: 0, end: 0, unbroken: false, torn: None, prompt: None };
+    let mut read = ReadLog {
+        log: Conversation::new(),
+        next: 0,
+        end: 0,
+        missing_newline: false,
+        truncated_tail: None,
+        prompt: None,
+    };
     let mut start = 0;
     for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let whole = line.strip_suffix(b"\n").unwrap_or(line);
@@ -348,7 +356,8 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
                     );
                     return Err(Error::new(Repr::Journal { place, detail }));
                 }
-                read.torn = Some(Torn { line: at + 1, bytes: (bytes.len() - start) as u64 });
+                read.truncated_tail =
+                    Some(TruncatedTail { line: at + 1, bytes: (bytes.len() - start) as u64 });
                 return Ok(read);
             }
         };
@@ -382,7 +391,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
         }
         start += line.len();
         (read.end, read.next) = (start, read.next + 1);
-        read.unbroken = whole.len() == line.len();
+        read.missing_newline = whole.len() == line.len();
     }
     Ok(read)
 }
@@ -392,11 +401,11 @@ fn parse(line: &[u8], next: u64) -> Result<Record, String> {
     let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())?;
     let line: Line<'_> = serde_json::from_str(text)
         .map_err(|error| format!("is no record ({})", plain::without_place(&error)))?;
-    if line.sum != sum(line.n, line.record.get()) {
+    if line.checksum != checksum(line.sequence, line.record.get()) {
         return Err("does not match its checksum".into());
     }
-    if line.n != next {
-        return Err(format!("is record {}; expected record {next}", line.n));
+    if line.sequence != next {
+        return Err(format!("is record {}; expected record {next}", line.sequence));
     }
     serde_json::from_str(line.record.get()).map_err(|error| plain::without_place(&error))
 }
@@ -407,8 +416,8 @@ fn has_the_form(line: &[u8]) -> bool {
 }
 
 /// The line of a record, without its end.
-fn line_of(n: u64, record: &str) -> String {
-    format!("{{\"n\":{n},\"sum\":\"{}\",\"record\":{record}}}", sum(n, record))
+fn line_of(sequence: u64, record: &str) -> String {
+    format!("{{\"n\":{sequence},\"sum\":\"{}\",\"record\":{record}}}", checksum(sequence, record))
 }
 
 /// What a log begins with.
@@ -419,13 +428,13 @@ fn first_record() -> String {
 /// The number of a line that is a whole record.
 fn number(line: &[u8]) -> Option<u64> {
     let line: Line<'_> = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
-    (line.sum == sum(line.n, line.record.get())).then_some(line.n)
+    (line.checksum == checksum(line.sequence, line.record.get())).then_some(line.sequence)
 }
 
 /// The first 16 digits of a hash over number and record.
-fn sum(n: u64, record: &str) -> String {
+fn checksum(sequence: u64, record: &str) -> String {
     let mut hash = blake3::Hasher::new();
-    hash.update(&n.to_le_bytes()).update(record.as_bytes());
+    hash.update(&sequence.to_le_bytes()).update(record.as_bytes());
     hash.finalize().to_hex()[..16].into()
 }
 

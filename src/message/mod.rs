@@ -10,7 +10,7 @@ use std::{
 };
 
 mod call;
-mod framing;
+mod wire_format;
 mod part;
 mod prompt;
 mod reasoning;
@@ -19,12 +19,12 @@ mod altered;
 mod stored;
 
 pub use call::ToolCall;
-pub use framing::Framing;
 pub use part::Part;
 pub(crate) use prompt::{Mark, Wants};
 pub use prompt::{Prompt, Tool};
 pub use reasoning::Reasoning;
 pub use role::Role;
+pub use wire_format::WireFormat;
 
 /// One message: a role, text or parts, and what hangs on it. Cloning shares the text.
 #[derive(Clone)]

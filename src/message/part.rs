@@ -1,6 +1,6 @@
 //! Pieces of a message whose content is a list.
 
-use super::Framing;
+use super::WireFormat;
 use serde::{Deserialize, Serialize};
 
 /// A piece of a message whose content is a list.
@@ -21,7 +21,8 @@ pub enum Part {
     /// A part of a type this library does not know, kept as the JSON it came as (rule H6).
     Opaque {
         /// The wire format it came in: no other one knows it.
-        framing: Framing,
+        #[serde(alias = "wire_format")]
+        wire_format: WireFormat,
         /// The whole part as JSON.
         json: String,
     },

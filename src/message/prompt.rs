@@ -1,6 +1,6 @@
 //! What is sent: messages, and the tools declared beside them.
 
-use super::{Framing, Message};
+use super::{Message, WireFormat};
 
 /// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Tool {
     pub schema: String,
     /// For a tool that the provider runs itself (web search, code execution): its wire format, and its whole definition in
     /// it. It is sent in that form only.
-    pub hosted: Option<(Framing, String)>,
+    pub hosted: Option<(WireFormat, String)>,
 }
 
 impl Tool {
@@ -26,8 +26,8 @@ impl Tool {
 
     /// A tool that the provider runs itself: a name for it, its wire format, and its definition there (JSON text).
     #[must_use]
-    pub fn hosted(name: impl Into<String>, framing: Framing, json: impl Into<String>) -> Self {
-        Self { hosted: Some((framing, json.into())), ..Self::new(name, "", "") }
+    pub fn hosted(name: impl Into<String>, wire_format: WireFormat, json: impl Into<String>) -> Self {
+        Self { hosted: Some((wire_format, json.into())), ..Self::new(name, "", "") }
     }
 
     /// The definition of a tool that the provider runs itself.
@@ -42,7 +42,7 @@ pub struct Prompt {
     pub(crate) messages: Vec<Message>,
     pub(crate) tools: Vec<Tool>,
     /// The wire format whose demands the messages meet; none where they are as they came.
-    pub(crate) framing: Option<Framing>,
+    pub(crate) wire_format: Option<WireFormat>,
     /// What the target wants said beside the messages.
     pub(crate) wants: Wants,
     /// Where a cache breakpoint pays, in prompt order.

@@ -1,6 +1,6 @@
 //! What a model thought before it spoke.
 
-use super::Framing;
+use super::WireFormat;
 use serde::{Deserialize, Serialize};
 
 /// A piece of reasoning that came with an assistant message, and what its provider needs to take it back.
@@ -21,8 +21,8 @@ pub struct Reasoning {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
     /// The wire format it came in. Sealed reasoning is sent in that form or not at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub framing: Option<Framing>,
+    #[serde(alias = "wire_format", skip_serializing_if = "Option::is_none")]
+    pub wire_format: Option<WireFormat>,
 }
 
 impl Reasoning {
@@ -39,8 +39,8 @@ impl Reasoning {
 
     /// Reasoning with what proves or holds it, in the wire format it came in.
     #[must_use]
-    pub fn sealed(framing: Framing, text: impl Into<String>, seal: impl Into<String>) -> Self {
-        Self { text: text.into(), seal: Some(seal.into()), framing: Some(framing), ..Self::default() }
+    pub fn sealed(wire_format: WireFormat, text: impl Into<String>, seal: impl Into<String>) -> Self {
+        Self { text: text.into(), seal: Some(seal.into()), wire_format: Some(wire_format), ..Self::default() }
     }
 
     /// Says that the seal holds the whole.

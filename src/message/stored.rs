@@ -72,17 +72,17 @@ impl<'de> Deserialize<'de> for Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Framing;
+    use crate::message::WireFormat;
 
     #[test]
     fn a_message_reads_back_as_it_was() {
-        let opaque = Part::Opaque { framing: Framing::Anthropic, json: "{\"type\":\"x\"}".into() };
+        let opaque = Part::Opaque { wire_format: WireFormat::Anthropic, json: "{\"type\":\"x\"}".into() };
         let image = Part::Image { url: "data:image/png;base64,AA==".into(), detail: Some("low".into()) };
         for message in [
             Message::user("<|endoftext|> \u{202e}\0 \"\n"),
             Message::user("a").name("Ada").id("first").parts([Part::Text("b".into()), image, opaque]),
             Message::assistant("")
-                .reasoning(Reasoning::sealed(Framing::Anthropic, "hm", "c2VhbA==").id("r"))
+                .reasoning(Reasoning::sealed(WireFormat::Anthropic, "hm", "c2VhbA==").id("r"))
                 .calls([ToolCall::new("c", "look", "{\"a\":").signed("s")]),
             Message::tool("c", "").failed(),
         ] {

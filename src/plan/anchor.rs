@@ -2,7 +2,7 @@
 
 use crate::{
     item::ItemId,
-    message::Framing,
+    message::WireFormat,
     provider::model::{Limits, Model, RequestLimits},
 };
 use serde::{Deserialize, Serialize};
@@ -54,38 +54,40 @@ pub struct Target {
     /// Who serves it.
     pub provider: String,
     /// The wire format it is spoken to in; none counts as the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub framing: Option<Framing>,
+    #[serde(default, alias = "wire_format", skip_serializing_if = "Option::is_none")]
+    pub wire_format: Option<WireFormat>,
 }
 
 impl Target {
     /// A model by its name, and who serves it.
     #[must_use]
     pub fn new(model: impl Into<String>, provider: impl Into<String>) -> Self {
-        Self { model: model.into(), provider: provider.into(), framing: None }
+        Self { model: model.into(), provider: provider.into(), wire_format: None }
     }
 
     /// Sets the wire format.
     #[must_use]
-    pub fn in_form(mut self, framing: Framing) -> Self {
-        self.framing = Some(framing);
+    pub fn in_form(mut self, wire_format: WireFormat) -> Self {
+        self.wire_format = Some(wire_format);
         self
     }
 
     pub(crate) fn of(model: &Model) -> Self {
-        Self::new(&model.name, &model.provider).in_form(model.framing)
+        Self::new(&model.name, &model.provider).in_form(model.wire_format)
     }
 
     /// Whether this is that one, as far as it is told.
     pub(crate) fn is(&self, other: &Self) -> bool {
-        let same_form = self.framing.is_none() || other.framing.is_none() || self.framing == other.framing;
+        let same_form = self.wire_format.is_none()
+            || other.wire_format.is_none()
+            || self.wire_format == other.wire_format;
         self.model == other.model && self.provider == other.provider && same_form
     }
 }
 
 /// What of an anchor still holds for the next prompt.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Steady<'a> {
+pub(crate) struct Sticky<'a> {
     pub(crate) window_start: Option<&'a ItemId>,
     /// The documents that stay, while the live question is the same.
     pub(crate) rag: &'a [ItemId],
@@ -97,13 +99,13 @@ pub(crate) struct Steady<'a> {
 impl Anchor {
     /// The window and the documents hold for the same target under the same limits; the boundary of cleared results
     /// holds in any case.
-    pub(crate) fn steady(
+    pub(crate) fn sticky(
         &self,
         model: &Model,
         limits: Limits,
         prompt_budget: u64,
         live: Option<&ItemId>,
-    ) -> Steady<'_> {
+    ) -> Sticky<'_> {
         let cleared_before = self.cleared_before.as_ref();
         let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::of(model)));
         let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
@@ -114,13 +116,13 @@ impl Anchor {
                 "it was made for another model or wire format"
             };
             let lost = self.window_start.as_ref().map(|_| lost);
-            return Steady { cleared_before, lost, ..Steady::default() };
+            return Sticky { cleared_before, lost, ..Sticky::default() };
         }
         let rag = self
             .rag
             .as_deref()
             .filter(|_| live.is_some() && (self.live.is_none() || self.live.as_ref() == live));
-        Steady {
+        Sticky {
             window_start: self.window_start.as_ref(),
             rag: rag.unwrap_or_default(),
             cleared_before,

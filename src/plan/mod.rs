@@ -5,14 +5,14 @@ pub(crate) mod reason;
 
 use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
-    message::{Framing, Message, Prompt, Role},
+    message::{Message, Prompt, Role, WireFormat},
     plan::{
         anchor::{Anchor, PromptPiece, Target},
         reason::{ExcludedReason, IncludedReason},
     },
     provider::model::{Limits, LimitsSource, RequestLimits},
     tokens::{Certainty, TokenCount},
-    usage::{ContextEvent, ContextUsage, Margin},
+    usage::{ContextEvent, ContextUsage, TokenCalibration},
 };
 use serde::Serialize;
 use std::{collections::BTreeSet, sync::Arc};
@@ -29,7 +29,7 @@ pub struct ContextPlan {
     /// Who serves it.
     pub provider: String,
     /// The wire format that it is priced in, and that its messages are made for.
-    pub framing: Framing,
+    pub wire_format: WireFormat,
     /// The counter's name.
     pub tokenizer: String,
     /// `default`, or a hash of the options in use (rule O4).
@@ -41,7 +41,7 @@ pub struct ContextPlan {
     /// What the prompt budget came from.
     pub budget_source: BudgetSource,
     /// How the provider's count follows from ours, where that was learnt or set (rule N6).
-    pub margin: Option<Margin>,
+    pub calibration: Option<TokenCalibration>,
     /// Tokens that the prompt may take.
     pub prompt_budget: u64,
     /// What is sent beside the items.
@@ -91,12 +91,12 @@ pub enum BudgetSource {
     Request,
 }
 
-/// A number beside the items: tool definitions, framing, merges, joins. It may be negative.
+/// A number beside the items: tool definitions, wire format, merges, joins. It may be negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LedgerLine {
     /// `tools`, `template` (what a chat template puts before the first message), `reply_priming`, `rag_block`, `merged`,
-    /// `joins` (what pieces counted by themselves and the prompt as a whole differ by) or `margin` (what the provider is
+    /// `joins` (what pieces counted by themselves and the prompt as a whole differ by) or `token_calibration` (what the provider is
     /// expected to count beside that).
     pub what: &'static str,
     /// Tokens.
@@ -373,7 +373,7 @@ impl ContextPlan {
         // What did not fit was no window: the next one is found anew.
         let fits = self.overflow.is_none();
         Anchor {
-            target: Some(Target::new(&self.model, &self.provider).in_form(self.framing)),
+            target: Some(Target::new(&self.model, &self.provider).in_form(self.wire_format)),
             limits: Some(limits),
             live: self.live.clone(),
             window_start: self.anchored.clone().filter(|_| fits),
@@ -416,11 +416,12 @@ impl ContextPlan {
         asks.map(|id| ContextEvent::TtlAsk { id: id.clone() })
     }
 
-    /// What was counted: the total without the margin.
+    /// What was counted: the total without the token calibration.
     #[must_use]
     pub fn counted(&self) -> u64 {
-        let margin = self.overhead.iter().find(|line| line.what == "margin").map_or(0, |line| line.tokens);
-        self.total.n.saturating_sub_signed(margin)
+        let calibration =
+            self.overhead.iter().find(|line| line.what == "token_calibration").map_or(0, |line| line.tokens);
+        self.total.n.saturating_sub_signed(calibration)
     }
 
     /// Tokens by which the prompt is over its budget; 0 when it fits.

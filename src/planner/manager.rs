@@ -6,12 +6,12 @@ use crate::{
     message::{Message, Tool},
     plan::{
         ContextPlan, LedgerLine,
-        anchor::{Anchor, Steady, Target},
+        anchor::{Anchor, Sticky, Target},
     },
     planner::{assemble::Frame, budget, candidates::Pool, request::PlanRequest, solve::Planning, telemetry},
     provider::{conform::Standing, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
-    usage::{Lesson, Margin},
+    usage::{Calibrator, TokenCalibration},
 };
 
 /// Plans prompts for one model with one counter and one configuration.
@@ -104,8 +104,8 @@ impl ContextWindowManager {
     /// The same, for one who asks what would be: nothing is told to telemetry.
     pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let frame = self.frame(request)?; // B1-B3
-        let steady = self.steady(request, &frame); // S5: what of the last prompt still holds
-        self.plan_from(request, &frame, steady)
+        let sticky = self.sticky(request, &frame); // S5: what of the last prompt still holds
+        self.plan_from(request, &frame, sticky)
     }
 
     /// The plan of a request, going on from what holds of the last prompt.
@@ -113,12 +113,12 @@ impl ContextWindowManager {
         &self,
         request: &PlanRequest<'_>,
         frame: &Frame<'_>,
-        steady: Steady<'_>,
+        sticky: Sticky<'_>,
     ) -> Result<ContextPlan, Error> {
-        let pool = self.pool(request, steady)?;
+        let pool = self.pool(request, sticky)?;
         let attempt = self.planning(&pool).plan(frame)?;
         if attempt.decided.chosen.gave_up_the_set {
-            let pool = self.pool(request, Steady { rag: &[], ..steady })?; // S5, S8: documents anew
+            let pool = self.pool(request, Sticky { rag: &[], ..sticky })?; // S5, S8: documents anew
             return Ok(self.planning(&pool).plan(frame)?.plan);
         }
         Ok(attempt.plan)
@@ -156,7 +156,7 @@ impl ContextWindowManager {
     /// documents are by most counters.
     pub(crate) fn most_added(&self, documents: bool) -> Result<Option<u64>, Error> {
         let joins = self.meter.is_rendered() || documents && !self.meter.block_adds_up();
-        let demanded = self.meter.recipient().may_demand().filter(|_| !joins);
+        let demanded = self.meter.profile().may_demand().filter(|_| !joins);
         let Some(demanded) = demanded else { return Ok(None) };
         let cost = |message: &Message| Ok(self.meter.message(message, Standing::Live, u64::MAX)?.in_full());
         demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)
@@ -166,9 +166,9 @@ impl ContextWindowManager {
     pub(crate) fn pool<'r>(
         &'r self,
         request: &'r PlanRequest<'r>,
-        steady: Steady<'_>,
+        sticky: Sticky<'_>,
     ) -> Result<Pool<'r>, Error> {
-        Pool::gather(request, &self.config, &self.meter, steady)
+        Pool::gather(request, &self.config, &self.meter, sticky)
     }
 
     pub(crate) fn planning<'p>(&'p self, pool: &'p Pool<'p>) -> Planning<'p> {
@@ -180,7 +180,7 @@ impl ContextWindowManager {
         let asked = request.limits;
         let (limits, limits_source) = self.model.limits(asked, &self.config);
         let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
-        let lesson = self.lesson(request, limits.context_len); // N6
+        let calibrator = self.calibrator(request, limits.context_len); // N6
         Ok(Frame {
             model: &self.model,
             config: self.config_name.clone(),
@@ -189,34 +189,38 @@ impl ContextWindowManager {
             prompt_budget,
             budget_source,
             overhead: self.overhead(request.tools)?,
-            margin: self.margin(request, lesson),
-            doubted: lesson.doubted,
+            calibration: self.calibration(request, calibrator),
+            doubted: calibrator.doubted,
             placement: self.config.rag.placement,
             usage: self.config.usage,
         })
     }
 
     /// What the provider's reports on earlier prompts teach.
-    fn lesson(&self, request: &PlanRequest<'_>, window: u64) -> Lesson {
+    fn calibrator(&self, request: &PlanRequest<'_>, window: u64) -> Calibrator {
         let target = Target::of(&self.model);
-        Lesson::learn(&request.log.reports(&target, self.meter.counter().name(), Lesson::REPORTS), window)
+        Calibrator::learn(
+            &request.log.reports(&target, self.meter.counter().name(), Calibrator::REPORTS),
+            window,
+        )
     }
 
     /// How the provider's count follows from ours: only for a counter that estimates is that a question.
-    fn margin(&self, request: &PlanRequest<'_>, lesson: Lesson) -> Option<Margin> {
+    fn calibration(&self, request: &PlanRequest<'_>, calibrator: Calibrator) -> Option<TokenCalibration> {
         let options = self.config.tokens;
-        let learnt = lesson.margin.filter(|_| options.calibrate);
-        let set = Some(Margin::per_mille(options.margin)).filter(|_| options.margin != 1_000);
+        let learnt = calibrator.calibration.filter(|_| options.calibrate);
+        let set = Some(TokenCalibration::per_mille(options.calibration_per_mille))
+            .filter(|_| options.calibration_per_mille != 1_000);
         let estimates = self.meter.counter().certainty() == Certainty::Estimate;
-        request.margin.or(learnt).or(set).filter(|_| estimates)
+        request.calibration.or(learnt).or(set).filter(|_| estimates)
     }
 
-    pub(crate) fn steady<'r>(&self, request: &'r PlanRequest<'_>, frame: &Frame<'_>) -> Steady<'r> {
+    pub(crate) fn sticky<'r>(&self, request: &'r PlanRequest<'_>, frame: &Frame<'_>) -> Sticky<'r> {
         let anchor = request.previous.as_ref().or(request.log.anchor());
         let live = request.log.live_question().map(|position| request.log.message_id(position));
-        let steady =
-            |anchor: &'r Anchor| anchor.steady(&self.model, frame.limits, frame.prompt_budget, live.as_ref());
-        anchor.map(steady).unwrap_or_default()
+        let sticky =
+            |anchor: &'r Anchor| anchor.sticky(&self.model, frame.limits, frame.prompt_budget, live.as_ref());
+        anchor.map(sticky).unwrap_or_default()
     }
 
     /// What is sent beside the items in any case.
@@ -227,11 +231,11 @@ impl ContextWindowManager {
             certainty: count.certainty,
         };
         let certainty = if self.meter.is_rendered() { Certainty::Estimate } else { Certainty::Exact };
-        let framing = |n| TokenCount { n, certainty };
+        let of_template = |n| TokenCount { n, certainty };
         Ok(vec![
             line("tools", self.meter.declared(tools)?.count),
-            line("template", framing(self.meter.start())),
-            line("reply_priming", framing(self.meter.priming())),
+            line("template", of_template(self.meter.start())),
+            line("reply_priming", of_template(self.meter.priming())),
         ])
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     message::Tool,
     plan::anchor::Anchor,
     provider::model::RequestLimits,
-    usage::Margin,
+    usage::TokenCalibration,
 };
 
 /// One question to the planner: the conversation, and what this prompt brings with it.
@@ -21,7 +21,7 @@ pub struct PlanRequest<'a> {
     pub(crate) state: Vec<(ItemId, String)>,
     pub(crate) limits: RequestLimits,
     pub(crate) previous: Option<Anchor>,
-    pub(crate) margin: Option<Margin>,
+    pub(crate) calibration: Option<TokenCalibration>,
     pub(crate) counts_excluded: bool,
 }
 
@@ -37,7 +37,7 @@ impl<'a> PlanRequest<'a> {
             state: Vec::new(),
             limits: RequestLimits::new(),
             previous: None,
-            margin: None,
+            calibration: None,
             counts_excluded: false,
         }
     }
@@ -82,10 +82,10 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// The margin of a counter that estimates, in place of what the conversation's reports teach (rule N6).
+    /// The token calibration of a counter that estimates, in place of what the conversation's reports teach (rule N6).
     #[must_use]
-    pub fn margin(mut self, margin: Margin) -> Self {
-        self.margin = Some(margin);
+    pub fn calibration(mut self, calibration: TokenCalibration) -> Self {
+        self.calibration = Some(calibration);
         self
     }
 

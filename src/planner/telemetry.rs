@@ -28,7 +28,7 @@ pub(crate) fn record(plan: &ContextPlan) {
         excluded_duplicate = excluded("duplicate"),
         excluded_policy = excluded("policy"),
         excluded_archived = excluded("archived"),
-        pressure = plan.usage.pressure.n,
+        conversation_tokens = plan.usage.conversation_tokens.n,
         compactions = plan.usage.compactions,
         notices = plan.notices.len(),
         rag_items = plan.included.iter().filter(|row| row.section == Section::Rag).count(),

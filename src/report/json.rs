@@ -3,7 +3,7 @@
 use crate::{
     analysis::prefix::Prefix,
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
-    message::{Framing, Role},
+    message::{Role, WireFormat},
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
         SectionUse,
@@ -11,7 +11,7 @@ use crate::{
     },
     provider::model::LimitsSource,
     tokens::Certainty,
-    usage::{ContextUsage, Level, Margin},
+    usage::{ContextUsage, Level, TokenCalibration},
 };
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ struct Wire<'a> {
     prompt_budget: u64,
     budget_source: BudgetSource,
     #[serde(skip_serializing_if = "Option::is_none")]
-    margin: Option<Margin>,
+    token_calibration: Option<TokenCalibration>,
     overhead: &'a [LedgerLine],
     sections: Sections,
     included: Vec<Included<'a>>,
@@ -69,7 +69,7 @@ impl<'a> Wire<'a> {
         let [system_pinned, conversation, rag] = plan.sections.map(Pot::new);
         Self {
             version: VERSION,
-            target: Target { model: &plan.model, provider: &plan.provider, framing: plan.framing },
+            target: Target { model: &plan.model, provider: &plan.provider, wire_format: plan.wire_format },
             tokenizer: &plan.tokenizer,
             config: &plan.config,
             limits_source: plan.limits_source,
@@ -79,7 +79,7 @@ impl<'a> Wire<'a> {
             safety_buffer: limits.safety_buffer,
             prompt_budget: plan.prompt_budget,
             budget_source: plan.budget_source,
-            margin: plan.margin,
+            token_calibration: plan.calibration,
             overhead: &plan.overhead,
             sections: Sections { system_pinned, conversation, rag },
             included: plan.included.iter().map(Included::new).collect(),
@@ -101,7 +101,7 @@ impl<'a> Wire<'a> {
 struct Target<'a> {
     model: &'a str,
     provider: &'a str,
-    framing: Framing,
+    wire_format: WireFormat,
 }
 
 #[derive(Serialize)]
@@ -241,9 +241,9 @@ impl<'a> WireRemedy<'a> {
 
 #[derive(Serialize)]
 struct Usage {
-    fill: Fill,
+    prompt: PromptUse,
     /// What the conversation would take if all of it were sent, without documents and state.
-    pressure: u64,
+    conversation_tokens: u64,
     certainty: Certainty,
     reported: bool,
     limit: u64,
@@ -254,13 +254,22 @@ struct Usage {
 
 impl Usage {
     fn new(usage: &ContextUsage) -> Self {
-        let ContextUsage { pressure, reported, limit, percent, level, fill, budget, compactions, .. } =
-            *usage;
-        let fill = Fill { tokens: fill, budget };
+        let ContextUsage {
+            conversation_tokens,
+            reported,
+            limit,
+            percent,
+            level,
+            prompt_tokens,
+            budget,
+            compactions,
+            ..
+        } = *usage;
+        let prompt = PromptUse { tokens: prompt_tokens, budget };
         Self {
-            fill,
-            pressure: pressure.n,
-            certainty: pressure.certainty,
+            prompt,
+            conversation_tokens: conversation_tokens.n,
+            certainty: conversation_tokens.certainty,
             reported,
             limit,
             percent,
@@ -272,7 +281,7 @@ impl Usage {
 
 /// What the plan sends, against its budget.
 #[derive(Serialize)]
-struct Fill {
+struct PromptUse {
     tokens: u64,
     budget: u64,
 }

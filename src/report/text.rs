@@ -89,7 +89,7 @@ impl Text<'_> {
             Level::Approaching => self.page.yellow("approaching the limit"),
             Level::AtLimit => self.page.red("at the limit"),
         };
-        let (pressure, limit) = (number(usage.pressure), grouped(usage.limit));
+        let (pressure, limit) = (number(usage.conversation_tokens), grouped(usage.limit));
         format!("{level}: full conversation {pressure} of {limit}, {} %", grouped(usage.percent))
     }
 

@@ -2,9 +2,9 @@
 
 use super::{grouped, printable, row::number, row::short};
 use crate::{
-    message::Framing,
+    message::WireFormat,
     plan::{BudgetSource, ContextPlan, Notice, Overflow},
-    usage::Margin,
+    usage::TokenCalibration,
 };
 
 /// Ids of a notice that are shown.
@@ -21,7 +21,7 @@ pub(super) fn overhead(what: &'static str) -> &'static str {
         "rag_block" => "document wrapper",
         "joins" => "joined texts",
         "merged" => "merged messages",
-        "margin" => "token calibration",
+        "token_calibration" => "token calibration",
         other => other,
     }
 }
@@ -50,13 +50,14 @@ pub(super) fn formula(plan: &ContextPlan) -> String {
 
 /// Where the limits come from, and what is counted with which options.
 pub(super) fn limits(plan: &ContextPlan) -> String {
-    let margin = plan.margin.map(|margin| format!(", {}", counted_there(margin))).unwrap_or_default();
-    let form = match plan.framing {
-        Framing::OpenAiChat => String::new(),
+    let calibration =
+        plan.calibration.map(|calibration| format!(", {}", counted_there(calibration))).unwrap_or_default();
+    let form = match plan.wire_format {
+        WireFormat::OpenAiChat => String::new(),
         other => format!(" · wire format {}", other.name()),
     };
     format!(
-        "{} · tokenizer {} ({}{margin}) · config {}{form}",
+        "{} · tokenizer {} ({}{calibration}) · config {}{form}",
         plan.limits_source.name(),
         printable(&plan.tokenizer),
         plan.total.certainty.name(),
@@ -93,18 +94,22 @@ pub fn conflict(overflow: &Overflow) -> String {
 }
 
 /// The token calibration: how the provider's count follows from ours.
-fn counted_there(margin: Margin) -> String {
-    let offset = match margin.offset {
+fn counted_there(calibration: TokenCalibration) -> String {
+    let offset = match calibration.offset {
         0 => String::new(),
         offset if offset > 0 => format!(" + {}", signed(offset)),
         offset => format!(" - {}", grouped(offset.unsigned_abs())),
     };
-    let from = match margin.reports {
+    let from = match calibration.reports {
         0 => "set by option".to_owned(),
         1 => "from 1 usage report".to_owned(),
         reports => format!("from {reports} usage reports"),
     };
-    format!("calibrated x {}.{:03}{offset} {from}", margin.per_mille / 1000, margin.per_mille % 1000)
+    format!(
+        "calibrated x {}.{:03}{offset} {from}",
+        calibration.per_mille / 1000,
+        calibration.per_mille % 1000
+    )
 }
 
 /// What a notice is about, and what happened, in a line.

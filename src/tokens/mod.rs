@@ -124,7 +124,7 @@ impl TokenCounter {
         Self::build("chars/4", Kind::Estimate(estimate::FOUR), 3)
     }
 
-    /// An estimate: a token for every 3.5 characters begun, and 10 a message in place of the target's framing.
+    /// An estimate: a token for every 3.5 characters begun, and 10 a message in place of the target's wire format.
     #[must_use]
     pub fn chars_per_3_5() -> Self {
         Self::build("chars/3.5", Kind::Estimate(estimate::THREE_AND_A_HALF), 4)
@@ -406,7 +406,7 @@ impl TokenCounter {
         self.inner.tag
     }
 
-    /// Tokens that this counter's rule takes for a message, in place of the target's framing.
+    /// Tokens that this counter's rule takes for a message, in place of the target's wire format.
     pub(crate) fn per_message(&self) -> Option<u64> {
         match &self.inner.kind {
             Kind::Estimate(rule) => rule.per_message,

@@ -12,7 +12,7 @@ use serde::Serialize;
 #[non_exhaustive]
 pub struct ContextUsage {
     /// Pressure in tokens, and how sure.
-    pub pressure: TokenCount,
+    pub conversation_tokens: TokenCount,
     /// Whether a provider's report is part of it.
     pub reported: bool,
     /// What the percentage is of, in tokens: the capacity, or the context length (`usage.base`); 0 where it is unknown.
@@ -22,33 +22,38 @@ pub struct ContextUsage {
     /// The level.
     pub level: Level,
     /// What the plan sends, in tokens.
-    pub fill: u64,
+    pub prompt_tokens: u64,
     /// What it may send.
     pub budget: u64,
     /// What of the fill are documents and state.
-    pub apart: u64,
+    pub volatile_tokens: u64,
     /// About how much of the active conversation the plan left out, in tokens.
-    pub left_out: u64,
+    pub dropped_tokens: u64,
     /// What of the fill are system texts, notes, tools and pins of archived messages.
-    pub head: u64,
+    pub fixed_tokens: u64,
     /// Compactions of the conversation so far.
     pub compactions: u64,
 }
 
 impl ContextUsage {
-    pub(crate) fn new(pressure: TokenCount, reported: bool, limits: &Limits, options: UsageOptions) -> Self {
+    pub(crate) fn new(
+        conversation_tokens: TokenCount,
+        reported: bool,
+        limits: &Limits,
+        options: UsageOptions,
+    ) -> Self {
         let limit = options.of(limits);
         Self {
-            pressure,
+            conversation_tokens,
             reported,
             limit,
-            percent: per_cent(pressure.n, limit),
-            level: Level::of(pressure.n, limits, &options),
-            fill: 0,
+            percent: per_cent(conversation_tokens.n, limit),
+            level: Level::of(conversation_tokens.n, limits, &options),
+            prompt_tokens: 0,
             budget: 0,
-            apart: 0,
-            left_out: 0,
-            head: 0,
+            volatile_tokens: 0,
+            dropped_tokens: 0,
+            fixed_tokens: 0,
             compactions: 0,
         }
     }

@@ -7,12 +7,12 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 mod context;
-mod margin;
+mod calibration;
 mod refusal;
 
+pub(crate) use calibration::Calibrator;
+pub use calibration::{ReportedUsage, TokenCalibration};
 pub use context::{ContextEvent, ContextStats, ContextUsage};
-pub(crate) use margin::Lesson;
-pub use margin::{Margin, Report};
 pub use refusal::{StopReason, is_context_overflow};
 
 /// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).

@@ -50,7 +50,8 @@ impl<'a> UsageBar<'a> {
 impl Widget for UsageBar<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         const LONG_LABELS: u16 = 60;
-        let ContextUsage { fill, budget, pressure, limit, percent, level, .. } = *self.usage;
+        let ContextUsage { prompt_tokens, budget, conversation_tokens, limit, percent, level, .. } =
+            *self.usage;
         if area.is_empty() {
             return;
         }
@@ -61,10 +62,11 @@ impl Widget for UsageBar<'_> {
             Level::AtLimit => " !!",
         };
         let all = match limit {
-            0 => report::tokens(pressure),
-            _ => format!("{} / {} {percent} %{sign}", report::tokens(pressure), grouped(limit)),
+            0 => report::tokens(conversation_tokens),
+            _ => format!("{} / {} {percent} %{sign}", report::tokens(conversation_tokens), grouped(limit)),
         };
-        let sent = format!("{} / {} {} %", grouped(fill), grouped(budget), per_cent(fill, budget));
+        let sent =
+            format!("{} / {} {} %", grouped(prompt_tokens), grouped(budget), per_cent(prompt_tokens, budget));
         // Both bars are drawn to one scale.
         let width = all.len().max(sent.len());
         let style = self.theme.level(level);
@@ -73,11 +75,11 @@ impl Widget for UsageBar<'_> {
         } else {
             ["full conversation ", "sent              "]
         };
-        draw_bar(area, buffer, (pressure.n, limit), style, full, &format!("{all:<width$}"));
+        draw_bar(area, buffer, (conversation_tokens.n, limit), style, full, &format!("{all:<width$}"));
         if area.height > 1 {
             let below = Rect { y: area.y + 1, height: 1, ..area };
-            let style = if fill > budget { self.theme.alarm } else { self.theme.good };
-            draw_bar(below, buffer, (fill, budget), style, of_plan, &format!("{sent:<width$}"));
+            let style = if prompt_tokens > budget { self.theme.alarm } else { self.theme.good };
+            draw_bar(below, buffer, (prompt_tokens, budget), style, of_plan, &format!("{sent:<width$}"));
         }
     }
 }

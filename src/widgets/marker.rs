@@ -20,7 +20,7 @@ use unicode_width::UnicodeWidthStr;
 /// # let area = Rect::new(0, 0, 60, 2);
 /// # let mut buffer = Buffer::empty(area);
 /// for row in log.display() {
-///     if let Row::Compaction(record) = row {
+///     if let HistoryRow::Compaction(record) = row {
 ///         CompactionMarker::new(record).render(area, &mut buffer);
 ///     }
 /// }
@@ -35,7 +35,7 @@ pub struct CompactionMarker<'a> {
 }
 
 impl<'a> CompactionMarker<'a> {
-    /// The marker of a compaction: [`crate::Row::Compaction`] of [`crate::Conversation::display`].
+    /// The marker of a compaction: [`crate::HistoryRow::Compaction`] of [`crate::Conversation::display`].
     #[must_use]
     pub fn new(record: &'a Compaction) -> Self {
         Self { record, expanded: false, theme: Theme::default() }

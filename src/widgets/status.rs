@@ -56,10 +56,11 @@ impl<'a> StatusLine<'a> {
     /// The line, to be put somewhere else.
     #[must_use]
     pub fn line(&self) -> Line<'static> {
-        let ContextUsage { fill, budget, pressure, limit, percent, level, .. } = *self.usage;
-        let sent = format!("ctx tokens: {} / {}", grouped(fill), grouped(budget));
-        let over = fill > budget && budget > 0;
-        let sent = if budget > 0 { format!("{sent} ({} %)", per_cent(fill, budget)) } else { sent };
+        let ContextUsage { prompt_tokens, budget, conversation_tokens, limit, percent, level, .. } =
+            *self.usage;
+        let sent = format!("ctx tokens: {} / {}", grouped(prompt_tokens), grouped(budget));
+        let over = prompt_tokens > budget && budget > 0;
+        let sent = if budget > 0 { format!("{sent} ({} %)", per_cent(prompt_tokens, budget)) } else { sent };
         let style = if over { self.theme.alarm } else { self.theme.level(level) };
         let mut spans = vec![Span::styled(sent, style)];
         if over {
@@ -72,7 +73,7 @@ impl<'a> StatusLine<'a> {
         };
         let all = format!(
             "  {word}: full conversation {} of {} ({percent} %)",
-            report::tokens(pressure),
+            report::tokens(conversation_tokens),
             grouped(limit)
         );
         spans.push(Span::styled(all, style));

@@ -2,8 +2,8 @@
 //! length, never on reasoning.
 
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, Framing, Message, Model, Part, PinnedItem,
-    PlanRequest, RagItem, Reasoning, TokenCounter, Tool, ToolCall, Ttl,
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest,
+    RagItem, Reasoning, TokenCounter, Tool, ToolCall, Ttl, WireFormat,
     render::{self, CacheLife},
 };
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn log(steps: usize) -> Conversation {
     log.pin(PinnedItem::new("fleeting", "A note for two turns.").ttl(Ttl::turns(2)));
     for step in 0..steps {
         let call = Message::assistant("I look.").calls([ToolCall::new(format!("c{step}"), "look", "{}")]);
-        log.push(call.reasoning(Reasoning::sealed(Framing::Anthropic, "Hm.", "c2ln")));
+        log.push(call.reasoning(Reasoning::sealed(WireFormat::Anthropic, "Hm.", "c2ln")));
         log.push(Message::tool(format!("c{step}"), format!("result {step}")));
     }
     log
@@ -108,12 +108,12 @@ fn marks_of_another_prompt_are_not_sent() {
     let source =
         r#""source":{"type":"content","content":[{"type":"text","text":"d","cache\u005fcontrol":{}}]}"#;
     let document = Part::Opaque {
-        framing: Framing::Anthropic,
+        wire_format: WireFormat::Anthropic,
         json: format!(r#"{{"type":"document",{MARK},{source}}}"#),
     };
     let log = Conversation::from([Message::user("Read.").parts(vec![document; 5])]);
     let search = format!(r#"{{"type":"web_search_20250305","name":"web_search",{MARK}}}"#);
-    let tools = [Tool::hosted("web_search", Framing::Anthropic, search)];
+    let tools = [Tool::hosted("web_search", WireFormat::Anthropic, search)];
     let mut model = Model::named("claude-sonnet-5").unwrap();
     model.cache = None;
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
@@ -139,7 +139,7 @@ fn openai_marks_only_what_it_is_told() {
     let new = plan_of("gpt-5.6");
     let expected = ["A lasting note.", "The first question.", "result 1"];
     assert_eq!(marks(&render::openai(&new).breakpoints(), KEY), expected);
-    let mut model = Model::named("gpt-5.6").unwrap().in_form(Framing::OpenAiResponses);
+    let mut model = Model::named("gpt-5.6").unwrap().in_form(WireFormat::OpenAiResponses);
     model.cache = None;
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let log = log(2);

@@ -1,5 +1,5 @@
 //! Margins against what providers reported in real sessions (rule N6): the error of our count before and after the
-//! reports of the same session taught a margin. The table in `docs/counting.md` is what this prints.
+//! reports of the same session taught a token calibration. The table in `docs/counting.md` is what this prints.
 
 use crate::support::data;
 use context_window::{
@@ -77,9 +77,9 @@ fn reports_bring_estimates_near() {
                     let session = file.session(None).unwrap();
                     let budget = RequestLimits::budget(10_000_000);
                     let plain = manager.build_plan(&session.request().limits(budget)).unwrap();
-                    let learnt = manager.build_plan(&PlanRequest::new(&reported)).unwrap().margin;
+                    let learnt = manager.build_plan(&PlanRequest::new(&reported)).unwrap().calibration;
                     let mut request = session.request().limits(budget);
-                    request = learnt.map_or(request.clone(), |margin| request.margin(margin));
+                    request = learnt.map_or(request.clone(), |calibration| request.calibration(calibration));
                     let plan = manager.build_plan(&request).unwrap();
                     let error = |n: u64| n.abs_diff(*tokens) * 1_000 / tokens;
                     // The first request of a session has no report to learn from; 0 is no report.

@@ -1,7 +1,7 @@
 //! Usage, levels and compaction, behaviour by behaviour: rules U1 to U4 and C1 to C10. A file a subject.
 
 mod due;
-mod kept;
+mod retention;
 mod records;
 mod summary;
 mod usage;
@@ -16,7 +16,7 @@ fn config(change: impl FnOnce(&mut Config)) -> Config {
 
 /// A planner whose tokens are bytes and nothing else, for round numbers.
 fn bytes(config: Config) -> ContextWindowManager {
-    let model = Model::custom("test").in_form(Framing::Plain);
+    let model = Model::custom("test").in_form(WireFormat::Plain);
     ContextWindowManager::new(
         model,
         TokenCounter::from_fn("bytes", |text| Ok::<_, std::convert::Infallible>(text.len() as u64)),
@@ -50,8 +50,8 @@ fn said(at: usize, size: usize) -> Message {
 fn ids(log: &Conversation) -> Vec<String> {
     log.active()
         .map(|part| match part {
-            Active::Message { id, .. } => id.as_str().to_owned(),
-            Active::Summary(record) => format!("#{}", record.number),
+            ActiveEntry::Message { id, .. } => id.as_str().to_owned(),
+            ActiveEntry::Summary(record) => format!("#{}", record.number),
             _ => unreachable!(),
         })
         .collect()

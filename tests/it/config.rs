@@ -247,7 +247,7 @@ const OTHER_VALUES: [(&str, &str); 29] = [
     ("rag.max_source_tokens", "50"),
     ("ttl.policy", "\"unlimited\""),
     ("tokens.calibrate", "false"),
-    ("tokens.margin", "1200"),
+    ("tokens.calibration_per_mille", "1200"),
     ("usage.approaching", "60"),
     ("usage.at_limit", "90"),
     ("usage.base", "\"context\""),

@@ -3,8 +3,8 @@
 
 use crate::support::{corpus::conversation, generate, laws, texts, tokenizers};
 use context_window::{
-    Certainty, ChatTemplate, Config, ContextPlan, ContextWindowManager, Conversation, Margin, Message, Model,
-    PlanRequest, RagItem, RequestLimits, TokenCounter, Tool, Usage, report,
+    Certainty, ChatTemplate, Config, ContextPlan, ContextWindowManager, Conversation, Message, Model,
+    PlanRequest, RagItem, RequestLimits, TokenCalibration, TokenCounter, Tool, Usage, report,
 };
 use proptest::prelude::*;
 use std::sync::{
@@ -237,7 +237,7 @@ fn estimating() -> ContextWindowManager {
     ContextWindowManager::configured(model, Config::default()).unwrap()
 }
 
-/// N6: reports teach the margin; items keep their numbers, the total is what the provider is expected to count, and it
+/// N6: reports teach the token calibration; items keep their numbers, the total is what the provider is expected to count, and it
 /// stays within the budget.
 #[test]
 fn reports_teach_a_margin_and_the_plan_keeps_it() {
@@ -245,20 +245,20 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
     let mut log = Conversation::from([Message::user("Tell me about kettles. ".repeat(20))]);
     let budget = RequestLimits::budget(3_000);
     let first = manager.build_plan(&PlanRequest::new(&log).limits(budget)).unwrap();
-    assert_eq!((first.margin, first.total.certainty), (None, Certainty::Estimate));
+    assert_eq!((first.calibration, first.total.certainty), (None, Certainty::Estimate));
     // This provider counts a fifth more, and 250 for what the plan does not know.
     let reported = |counted: u64| counted + counted / 5 + 250;
     for turn in 0..40 {
         let plan = manager.build_plan(&PlanRequest::new(&log).limits(budget)).unwrap();
         if turn > 1 {
-            let margin = plan.margin.unwrap();
-            assert!(margin.reports > 1);
+            let calibration = plan.calibration.unwrap();
+            assert!(calibration.reports > 1);
             assert_eq!(i128::from(plan.total.n), ledger(&plan));
             assert!(plan.total.n <= 3_000, "{}", plan.total.n);
             // Near from the first report on, and exact once counts lie far enough apart to tell ratio and offset.
             let off = plan.total.n.abs_diff(reported(plan.counted()));
             assert!(off * 10 <= plan.total.n, "{off} of {}", plan.total.n);
-            assert!(off <= 3 || turn < 20, "{off} of {} at {turn}, {margin:?}", plan.total.n);
+            assert!(off <= 3 || turn < 20, "{off} of {} at {turn}, {calibration:?}", plan.total.n);
         }
         let usage = Usage::anthropic(reported(plan.counted()), 0, 0, 100);
         log.push_reply(
@@ -269,16 +269,18 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
         log.push(Message::user(format!("And {turn}?")));
     }
     let plan = manager.build_plan(&PlanRequest::new(&log).limits(budget)).unwrap();
-    let plain =
-        manager.build_plan(&PlanRequest::new(&log).limits(budget).margin(Margin::per_mille(1_000))).unwrap();
+    let plain = manager
+        .build_plan(&PlanRequest::new(&log).limits(budget).calibration(TokenCalibration::per_mille(1_000)))
+        .unwrap();
     for item in &plan.included {
         let same = plain.included.iter().find(|other| other.id == item.id).unwrap();
         assert_eq!(item.tokens, same.tokens);
     }
     assert!(plan.included.len() < plain.included.len());
-    // Without a log the same margin can be handed in.
-    let handed =
-        manager.build_plan(&PlanRequest::new(&log).limits(budget).margin(plan.margin.unwrap())).unwrap();
+    // Without a log the same token calibration can be handed in.
+    let handed = manager
+        .build_plan(&PlanRequest::new(&log).limits(budget).calibration(plan.calibration.unwrap()))
+        .unwrap();
     assert_eq!(report::json(&handed), report::json(&plan));
 }
 
@@ -296,25 +298,28 @@ fn behaviour_40_a_report_that_cannot_be_is_flagged_and_not_believed() {
             let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
             let notice = plan.notices.iter().find(|notice| notice.rule == "N6").expect("flagged");
             assert!(notice.text.starts_with("the last usage report is ignored"), "{}", notice.text);
-            assert_eq!(plan.margin, None);
+            assert_eq!(plan.calibration, None);
         }
     }
 }
 
-/// A counter that counts exactly needs no margin, whatever is reported and configured.
+/// A counter that counts exactly needs no token calibration, whatever is reported and configured.
 #[test]
 fn an_exact_counter_has_no_margin() {
     let mut config = Config::default();
-    config.tokens.margin = 1_500;
+    config.tokens.calibration_per_mille = 1_500;
     let manager =
         ContextWindowManager::new(Model::custom("m"), TokenCounter::o200k_base(), config.clone()).unwrap();
     let log = Conversation::from([Message::user("Hello?")]);
     assert_eq!(
-        manager.build_plan(&PlanRequest::new(&log).margin(Margin::per_mille(1_200))).unwrap().margin,
+        manager
+            .build_plan(&PlanRequest::new(&log).calibration(TokenCalibration::per_mille(1_200)))
+            .unwrap()
+            .calibration,
         None
     );
     let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap();
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    assert_eq!(plan.margin, Some(Margin::per_mille(1_500)));
+    assert_eq!(plan.calibration, Some(TokenCalibration::per_mille(1_500)));
     assert_eq!(plan.total.n, (plan.counted() * 3).div_ceil(2));
 }

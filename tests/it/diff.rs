@@ -5,8 +5,8 @@ use crate::support::{
     generate::{self, Before, Session},
 };
 use context_window::{
-    Cause, ContextPlan, ContextWindowManager, Conversation, Diff, Fill, Model, PlanRequest, Priority,
-    RequestLimits, Section, Shown, TokenCounter, Ttl,
+    Cause, ContextPlan, ContextWindowManager, Conversation, Diff, Evidence, Model, PlanRequest, Priority,
+    RagFill, RequestLimits, Section, TokenCounter, Ttl,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,8 +69,8 @@ fn mutated(session: &Session, what: &[Mutation], with: &Numbers) -> (Session, bo
             Mutation::Model => {}
             Mutation::Config => {
                 session.config.rag.fill = match session.config.rag.fill {
-                    Fill::Backfill => Fill::Prefix,
-                    _ => Fill::Backfill,
+                    RagFill::Backfill => RagFill::Prefix,
+                    _ => RagFill::Backfill,
                 };
                 session.config.sections = with.other.config.sections;
             }
@@ -218,8 +218,8 @@ proptest! {
             };
             let others: Vec<Mutation> = what.iter().copied().filter(|other| *other != cause).collect();
             match change.shown {
-                Shown::Alone => prop_assert_eq!(&again(&[cause]), to, "{:?}", change),
-                Shown::Needed => prop_assert_eq!(&again(&others), from, "{:?}", change),
+                Evidence::Alone => prop_assert_eq!(&again(&[cause]), to, "{:?}", change),
+                Evidence::Needed => prop_assert_eq!(&again(&others), from, "{:?}", change),
                 _ => {
                     prop_assert!(what.iter().all(|one| again(&[*one]) != *to), "{change:?}");
                 }
@@ -264,18 +264,22 @@ fn real_sessions_differ_for_reasons_that_planning_again_shows() {
                 changes += 1;
                 *shown.entry(format!("{:?} {:?}", change.cause, change.shown)).or_default() += 1;
                 if let Some(cause) = cause {
-                    assert_eq!((of(change.cause), change.shown), (cause, Shown::Alone), "{change:?}");
+                    assert_eq!((of(change.cause), change.shown), (cause, Evidence::Alone), "{change:?}");
                     continue;
                 }
                 // Two inputs: each of them is changed alone here once more.
                 let plan = |log, budget| manager.build_plan(&request(log, budget)).unwrap();
                 let trial = match (of(change.cause), change.shown) {
-                    (Mutation::Items, Shown::Alone) | (Mutation::Budget, Shown::Needed) => plan(&new, 2_000),
-                    (Mutation::Budget, Shown::Alone) | (Mutation::Items, Shown::Needed) => plan(&old, 3_000),
+                    (Mutation::Items, Evidence::Alone) | (Mutation::Budget, Evidence::Needed) => {
+                        plan(&new, 2_000)
+                    }
+                    (Mutation::Budget, Evidence::Alone) | (Mutation::Items, Evidence::Needed) => {
+                        plan(&old, 3_000)
+                    }
                     _ => continue,
                 };
                 let is_in = trial.included.iter().any(|row| row.id == change.id);
-                let wanted = if change.shown == Shown::Alone { &change.to } else { &change.from };
+                let wanted = if change.shown == Evidence::Alone { &change.to } else { &change.from };
                 assert_eq!(is_in, wanted.starts_with("in"), "{change:?}");
             }
         }

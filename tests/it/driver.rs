@@ -137,7 +137,7 @@ impl World {
 /// Every message that was ever said, in order.
 fn said(log: &Conversation) -> Vec<String> {
     let messages = log.display().filter_map(|row| match row {
-        Row::Message { message, .. } => Some(format!("{message:?}")),
+        HistoryRow::Message { message, .. } => Some(format!("{message:?}")),
         _ => None,
     });
     messages.collect()
@@ -149,7 +149,7 @@ fn shape(log: &Conversation) -> (Vec<String>, Vec<String>) {
     (shown, log.active().map(|part| format!("{part:?}")).collect())
 }
 
-/// The messages of a request, one a line, whatever the wire form.
+/// The messages of a request, one a line, whatever the wire format.
 fn arrived(wire: Wire, body: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(system) = body["system"].as_str() {
@@ -266,7 +266,7 @@ async fn a_job_arrives_whole_and_its_summary_comes_back() {
         let record = world.compact(&world.summariser()).await.unwrap();
         assert_eq!((record.kind, record.summary.as_deref()), (CompactionKind::Summary, Some(SUMMARY)));
         assert_eq!(record.messages_archived, world.job.messages_archived());
-        let summaries = world.log.active().filter(|part| matches!(part, Active::Summary(_))).count();
+        let summaries = world.log.active().filter(|part| matches!(part, ActiveEntry::Summary(_))).count();
         assert_eq!(summaries, 1);
     }
 }

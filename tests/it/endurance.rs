@@ -50,10 +50,10 @@ impl World {
         config.compaction.min_messages = 4;
         config.compaction.messages = (dice.roll(2) == 0).then_some(24);
         config.compaction.strategy = match dice.roll(4) {
-            0 => Strategy::Digest,
-            1 => Strategy::SlidingWindow,
-            2 if dice.roll(3) == 0 => Strategy::Fresh,
-            _ => Strategy::Summary,
+            0 => CompactionStrategy::Digest,
+            1 => CompactionStrategy::SlidingWindow,
+            2 if dice.roll(3) == 0 => CompactionStrategy::Fresh,
+            _ => CompactionStrategy::Summary,
         };
         config.compaction.retain.messages = (dice.roll(2) == 0).then(|| dice.roll(9));
         config.compaction.summary.max_tokens = 60;
@@ -268,7 +268,9 @@ impl World {
             .log
             .display()
             .filter_map(|row| match row {
-                Row::Message { id, message, archived: None } if !message.role().instructs() => Some(id),
+                HistoryRow::Message { id, message, archived: None } if !message.role().instructs() => {
+                    Some(id)
+                }
                 _ => None,
             })
             .collect();
@@ -300,7 +302,7 @@ impl World {
         let at = self.said.len() as u64 - 1 - self.dice.roll(self.said.len().min(20) as u64);
         let id = ItemId::from(format!("m{at}"));
         let rewound = self.log.display().any(
-            |row| matches!(row, Row::Message { id: of, archived: Some(ArchivedBy::Rewind), .. } if of == id),
+            |row| matches!(row, HistoryRow::Message { id: of, archived: Some(ArchivedBy::Rewind), .. } if of == id),
         );
         assert_eq!(self.log.rewind_before(id).is_err(), rewound);
     }
@@ -336,7 +338,7 @@ impl World {
     fn load(&mut self) {
         self.save();
         let log = self.reopen();
-        assert_eq!(self.journal.torn(), None);
+        assert_eq!(self.journal.truncated_tail(), None);
         assert_eq!(
             format!("{:?}", log.display().collect::<Vec<_>>()),
             format!("{:?}", self.log.display().collect::<Vec<_>>())
@@ -355,7 +357,7 @@ impl World {
         let piece = pieces[self.dice.roll(5) as usize];
         std::fs::OpenOptions::new().append(true).open(&self.path).unwrap().write_all(piece).unwrap();
         self.log = self.reopen();
-        assert_eq!(self.journal.torn().is_some(), !piece.is_empty());
+        assert_eq!(self.journal.truncated_tail().is_some(), !piece.is_empty());
         assert_eq!(
             self.log.messages().len(),
             self.confirmed.0,
@@ -378,7 +380,7 @@ impl World {
         let mut archived = BTreeSet::new();
         for row in log.display() {
             match row {
-                Row::Message { id, archived: by, .. } => {
+                HistoryRow::Message { id, archived: by, .. } => {
                     assert_eq!(id.as_str(), format!("m{}", shown.len()));
                     if by.is_some() {
                         archived.insert(shown.len());
@@ -400,8 +402,8 @@ impl World {
         let found: Vec<Part> = log
             .active()
             .map(|part| match part {
-                Active::Message { message, .. } => Part::Message(position(message)),
-                Active::Summary(record) => Part::Summary(record.number),
+                ActiveEntry::Message { message, .. } => Part::Message(position(message)),
+                ActiveEntry::Summary(record) => Part::Summary(record.number),
                 _ => unreachable!(),
             })
             .filter(|part| !matches!(part, Part::Message(at) if archived.contains(at)))
@@ -462,7 +464,7 @@ impl World {
             .sum();
         // What a pin keeps may be out for another reason, with its exchange.
         let kept = self.log.active().filter(|part| {
-            let Active::Message { id, .. } = part else { return false };
+            let ActiveEntry::Message { id, .. } = part else { return false };
             id.as_str()[1..].parse::<usize>().is_ok_and(|at| archived.contains(&at))
         });
         let kept = kept.count() as u64;

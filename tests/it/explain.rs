@@ -240,8 +240,8 @@ proptest! {
     ) {
         let mut session = session;
         session.budget = session.budget.min(MOST);
-        session.config.tokens.margin = margin as _;
-        let estimates = session.config.tokens.margin != 1_000;
+        session.config.tokens.calibration_per_mille = margin as _;
+        let estimates = session.config.tokens.calibration_per_mille != 1_000;
         let counter = if estimates { generate::bytes().as_estimate() } else { generate::bytes() };
         let manager = ContextWindowManager::new(model(target), counter, session.config.clone()).unwrap();
         let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);

@@ -3,7 +3,7 @@
 
 use crate::support::laws::{self, Case};
 use context_window::{
-    Config, ContextWindowManager, Error, Framing, Model, Session, TokenCounter, render, report,
+    Config, ContextWindowManager, Error, Model, Session, TokenCounter, WireFormat, render, report,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -24,7 +24,7 @@ struct Fixture {
     #[serde(default)]
     config: String,
     counter: Option<String>,
-    /// The wire form that the body is shown in, and that the plan is made for.
+    /// The wire format that the body is shown in, and that the plan is made for.
     body: Option<String>,
     /// How many turns are completed and planned again.
     #[serde(default)]
@@ -43,7 +43,7 @@ fn run(fixture: &Fixture) -> Result<String, Error> {
     let config = Config::from_toml(&fixture.config, "config.toml")?;
     let mut model = session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named)?;
     if fixture.body.as_deref() == Some("openai-responses") {
-        model = model.in_form(Framing::OpenAiResponses);
+        model = model.in_form(WireFormat::OpenAiResponses);
     }
     let manager = match &fixture.counter {
         Some(name) => ContextWindowManager::new(model, TokenCounter::named(name)?, config.clone())?,

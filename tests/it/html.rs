@@ -173,7 +173,8 @@ fn every_row_of_every_plan_is_on_its_page_once_and_in_order() {
         for notice in &plan.notices {
             assert!(page.contains(&format!("<li><b>{}</b>", notice.rule)), "{}", planned.name);
         }
-        let figures = [plan.prompt_budget, plan.total.n, plan.usage.pressure.n, plan.overflow_tokens()];
+        let figures =
+            [plan.prompt_budget, plan.total.n, plan.usage.conversation_tokens.n, plan.overflow_tokens()];
         for figure in figures {
             assert!(page.contains(&report::grouped(figure)), "{}: {figure}", planned.name);
         }

@@ -2,8 +2,8 @@
 //! says (rules N2, H4, and the fences of docs/rules.md).
 
 use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Framing, Message, Model, PlanRequest, RagItem,
-    TokenCounter, Tool, ToolCall, render,
+    ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, TokenCounter,
+    Tool, ToolCall, WireFormat, render,
 };
 use serde_json::Value;
 
@@ -55,15 +55,15 @@ fn escaped(text: &str) -> String {
     format!("{{\"path\":\"{codes}\"}}")
 }
 
-fn models() -> Vec<(Framing, Model)> {
+fn models() -> Vec<(WireFormat, Model)> {
     let forms = [
-        Framing::OpenAiChat,
-        Framing::OpenAiResponses,
-        Framing::Anthropic,
-        Framing::Gemini,
-        Framing::ChatTemplate,
+        WireFormat::OpenAiChat,
+        WireFormat::OpenAiResponses,
+        WireFormat::Anthropic,
+        WireFormat::Gemini,
+        WireFormat::ChatTemplate,
     ];
-    forms.into_iter().map(|framing| (framing, Model::custom("m").in_form(framing))).collect()
+    forms.into_iter().map(|wire_format| (wire_format, Model::custom("m").in_form(wire_format))).collect()
 }
 
 /// The lines of our own fences that a text holds, by tag: how many open, how many close.
@@ -75,17 +75,17 @@ fn fences(text: &str, tag: &str) -> (usize, usize) {
 #[test]
 fn no_document_closes_its_fence() {
     for hostile in HOSTILE {
-        for (framing, model) in models() {
+        for (wire_format, model) in models() {
             let plan = plan(model, hostile);
             let texts: Vec<&str> = plan.messages().iter().flat_map(|message| texts_of(message)).collect();
             let block = texts.iter().find(|text| text.starts_with("<documents>")).unwrap();
             // `<documents` opens with `<document` too.
-            assert_eq!(fences(block, "document"), (3, 3), "{framing:?}: {block}");
-            assert_eq!(fences(block, "documents"), (1, 1), "{framing:?}: {block}");
+            assert_eq!(fences(block, "document"), (3, 3), "{wire_format:?}: {block}");
+            assert_eq!(fences(block, "documents"), (1, 1), "{wire_format:?}: {block}");
             let state = texts.iter().find(|text| text.starts_with("<state ")).unwrap();
-            assert_eq!(fences(state, "state"), (1, 1), "{framing:?}: {state}");
+            assert_eq!(fences(state, "state"), (1, 1), "{wire_format:?}: {state}");
             for note in texts.iter().filter(|text| text.starts_with("<system_note>")) {
-                assert_eq!(fences(note, "system_note"), (1, 1), "{framing:?}: {note}");
+                assert_eq!(fences(note, "system_note"), (1, 1), "{wire_format:?}: {note}");
             }
         }
     }
@@ -122,7 +122,7 @@ fn structure(value: &Value) -> Value {
 #[test]
 fn content_never_changes_the_structure_of_a_body() {
     let bodies = |hostile: &str| -> Vec<Value> {
-        let bodies = |(_, model): (Framing, Model)| {
+        let bodies = |(_, model): (WireFormat, Model)| {
             let plan = plan(model, hostile);
             [
                 serde_json::to_string(&render::openai(&plan)).unwrap(),
@@ -147,7 +147,7 @@ fn content_never_changes_the_structure_of_a_body() {
 /// Documents, results, state and people's messages never gain the system role.
 #[test]
 fn only_instructions_are_in_the_system_role() {
-    for (framing, model) in models() {
+    for (wire_format, model) in models() {
         let manager =
             ContextWindowManager::new(model, TokenCounter::chars_per_4(), Default::default()).unwrap();
         let log = Conversation::from([
@@ -162,9 +162,9 @@ fn only_instructions_are_in_the_system_role() {
         let (inside, outside): (Vec<&Message>, Vec<&Message>) =
             plan.messages().iter().partition(|message| message.role().instructs());
         let says = |message: &&Message| texts_of(message).iter().any(|text| text.contains("OUTSIDE"));
-        assert!(!inside.iter().any(says), "{framing:?}: {inside:?}");
+        assert!(!inside.iter().any(says), "{wire_format:?}: {inside:?}");
         // The block, the state, the result, the call's text and two messages, some of them in one message.
-        assert!(outside.iter().filter(|message| says(message)).count() >= 4, "{framing:?}");
+        assert!(outside.iter().filter(|message| says(message)).count() >= 4, "{wire_format:?}");
     }
 }
 

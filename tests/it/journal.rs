@@ -83,7 +83,7 @@ fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
             }
         }
         let (journal, log) = Journal::open(&path).unwrap();
-        torn += usize::from(journal.torn().is_some());
+        torn += usize::from(journal.truncated_tail().is_some());
         drop(journal);
         let found = log.messages().len();
         assert!(found >= messages && found <= messages + 3, "kill {kill}: {found} of {messages}");
@@ -133,7 +133,7 @@ fn resumed_it_is_the_same_conversation() {
     let log = log();
     drop(Journal::create(&path, &log).unwrap());
     let (journal, again) = Journal::open(&path).unwrap();
-    assert_eq!(journal.torn(), None);
+    assert_eq!(journal.truncated_tail(), None);
     let all = |log: &Conversation| format!("{:?}", log.entries().collect::<Vec<_>>());
     assert_eq!(all(&again), all(&log));
     let plan = |log: &Conversation| report::json(&manager().build_plan(&PlanRequest::new(log)).unwrap());
@@ -162,7 +162,7 @@ fn behaviour_65_an_unfinished_end_is_dropped_and_the_next_append_is_not_swallowe
         let (mut journal, mut log) = Journal::open(&path).unwrap();
         let unfinished = end - whole[..end].iter().rposition(|byte| *byte == b'\n').unwrap() - 1;
         let missing_break = whole[end..].first() == Some(&b'\n');
-        match journal.torn() {
+        match journal.truncated_tail() {
             Some(torn) => assert_eq!((torn.line, torn.bytes), (kept + 1, unfinished as u64)),
             None => assert!(unfinished == 0 || missing_break, "cut at {end}"),
         }
@@ -171,7 +171,7 @@ fn behaviour_65_an_unfinished_end_is_dropped_and_the_next_append_is_not_swallowe
         drop(journal);
         let (journal, again) = Journal::open(&path).unwrap();
         assert_eq!(
-            (journal.torn(), again.messages().last().unwrap().text()),
+            (journal.truncated_tail(), again.messages().last().unwrap().text()),
             (None, "appended"),
             "cut at {end}"
         );

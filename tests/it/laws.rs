@@ -5,8 +5,8 @@ use crate::support::{
     laws::{self, Case},
 };
 use context_window::{
-    Certainty, ContextPlan, ContextWindowManager, Conversation, Entry, Fill, IncludedReason, Message, Model,
-    PlanRequest, Remedy, Role, Section, Source, TokenCounter, Ttl, TtlPolicy,
+    Certainty, ContextPlan, ContextWindowManager, Conversation, Entry, IncludedReason, Message, Model,
+    PlanRequest, RagFill, Remedy, Role, Section, Source, TokenCounter, Ttl, TtlPolicy,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::cell::Cell;
@@ -82,7 +82,7 @@ proptest! {
     /// its budget; per-source limits pass items over, so they are off).
     #[test]
     fn prefix_fill_is_monotone(mut session in generate::session(), more in 0u64..300) {
-        session.config.rag.fill = Fill::Prefix;
+        session.config.rag.fill = RagFill::Prefix;
         session.config.rag.max_source_tokens = None;
         session.lines.clear();
         session.notes.clear();
@@ -297,7 +297,7 @@ proptest! {
         mut session in generate::session(), tight in 1u64..200, margin in prop_oneof![Just(1_000u32), 500u32..=2_000],
     ) {
         session.budget = tight;
-        session.config.tokens.margin = margin;
+        session.config.tokens.calibration_per_mille = margin;
         let plan = session.plan().unwrap();
         let Some(overflow) = &plan.overflow else { return Ok(()) };
         prop_assert_eq!(overflow.tokens, plan.total.n - tight);
@@ -445,11 +445,11 @@ fn a_lower_completion_helps_where_it_is_proposed() {
     assert!(fits(*to) && !fits(*to + 1));
 }
 
-/// A target without framing: nothing but the texts is priced, and priming, roles and merges cost and save nothing.
+/// A target without a wire format: nothing but the texts is priced, and priming, roles and merges cost and save nothing.
 #[test]
 fn plain_framing_prices_texts_alone() {
     let mut model = Model::custom("plain");
-    model.framing = context_window::Framing::Plain;
+    model.wire_format = context_window::WireFormat::Plain;
     let manager = ContextWindowManager::new(model, generate::bytes(), Default::default()).unwrap();
     let log = Conversation::from([
         Message::system("abc"),

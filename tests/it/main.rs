@@ -56,7 +56,7 @@ mod replay;
 mod scale;
 #[cfg(feature = "openai")]
 mod schema;
-mod steady;
+mod sticky;
 #[cfg(feature = "inspect")]
 mod terminal;
 mod validators;

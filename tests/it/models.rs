@@ -1,7 +1,7 @@
 //! Registries: what is refused, what catalogues become, and that the built-in figures are those of the catalogues.
 
 use crate::support::data;
-use context_window::{Counts, Framing, Model, Registry};
+use context_window::{Model, Registry, TokenizerFit, WireFormat};
 
 const ENTRY: &str = "[[model]]\nname = \"m\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n";
 
@@ -13,7 +13,7 @@ fn what_cannot_be_is_refused_with_its_place() {
         ("a typo", "context_length = 10\n"),
         ("a price below nothing", "price = { input = -1.0, output = 2.0 }\n"),
         ("a price that is no number", "price = { input = nan, output = 2.0 }\n"),
-        ("a framing that nobody speaks", "framing = \"smoke\"\n"),
+        ("a wire format that nobody speaks", "wire_format = \"smoke\"\n"),
         (
             "a name twice",
             "aliases = [\"n\"]\n[[model]]\nname = \"n\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n",
@@ -66,7 +66,7 @@ fn both_catalogues_are_read() {
     let four = dev.entry("four").unwrap();
     assert_eq!((four.context_len, four.max_input, four.max_output), (Some(1400), Some(1100), Some(300)));
     let five = dev.entry("five").unwrap();
-    assert_eq!((five.framing, five.counts), (Framing::Anthropic, Counts::Estimate));
+    assert_eq!((five.wire_format, five.counts), (WireFormat::Anthropic, TokenizerFit::Estimate));
     insta::assert_snapshot!("registry_imported", dev.to_toml().unwrap());
 }
 
@@ -114,18 +114,18 @@ fn what_is_known_better_stays() {
     assert_eq!(rest.entries().iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["six"]);
 }
 
-/// A catalogue over the built-in models brings figures, not demands: those of the same wire form stay.
+/// A catalogue over the built-in models brings figures, not demands: those of the same wire format stay.
 #[test]
 fn a_catalogue_takes_no_demands_away() {
     let own = |demands: &str| {
         let entry = format!("[[model]]\nname = \"one\"\nprovider = \"openai\"\ncontext_len = 100\n{demands}");
         Registry::from_toml(&entry, "own.toml").unwrap()
     };
-    let demanding = own("demands = { names = false }\n");
+    let demanding = own("constraints = { names = false }\n");
     let both = own("").over(&demanding);
-    assert_eq!(both.entry("one").unwrap().demands.names, Some(false));
-    let said = own("demands = { names = true }\n").over(&demanding);
-    assert_eq!(said.entry("one").unwrap().demands.names, Some(true));
+    assert_eq!(both.entry("one").unwrap().constraints.names, Some(false));
+    let said = own("constraints = { names = true }\n").over(&demanding);
+    assert_eq!(said.entry("one").unwrap().constraints.names, Some(true));
 }
 
 #[test]

@@ -1,18 +1,18 @@
 //! A second planner, written from docs/rules.md and apart from the first: slow, plain, and by brute force where that is
 //! possible (every classification of sections for B5, every cut of the window for S4). It has to agree on every
-//! decision of every small instance. A token is a byte, the framing is OpenAI's: 3 and the role's name a message,
+//! decision of every small instance. A token is a byte, the wire format is OpenAI's: 3 and the role's name a message,
 //! 3 for priming, 3 a call.
 
 mod budget;
 mod candidates;
 mod history;
 mod offers;
-mod steady;
+mod sticky;
 mod verdicts;
 
 use crate::support::generate::{self, Session};
 use context_window::{
-    ExcludedReason, Fill, HeldBy, PolicyRule, Priority, Repair, Role, Section, Ttl, TtlPolicy,
+    ExcludedReason, HeldBy, PolicyRule, Priority, RagFill, Repair, Role, Section, Ttl, TtlPolicy,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -241,7 +241,7 @@ impl<'a> Oracle<'a> {
                     if let Some(low) = low {
                         self.offer_window(room, merge, cap, low - self.used(Section::Conversation), true);
                     }
-                    "budget/steady"
+                    "budget/sticky_window"
                 }
                 None => self.offer_window(room, merge, cap, i64::MAX, false),
             };

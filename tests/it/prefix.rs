@@ -2,8 +2,8 @@
 
 use crate::support::generate;
 use context_window::{
-    ContextWindowManager, Conversation, Framing, Message, Model, PinnedItem, PlanRequest, Prefix,
-    PrefixCause, RagItem, RequestLimits, Tool, Ttl,
+    ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, Prefix, PrefixCause,
+    RagItem, RequestLimits, Tool, Ttl, WireFormat,
 };
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ proptest! {
         let log = session.log();
         let mut model = Model::custom("test");
         // Without merges every row is a text of its own.
-        model.framing = Framing::Plain;
+        model.wire_format = WireFormat::Plain;
         let manager = ContextWindowManager::new(model, generate::bytes(), session.config.clone()).unwrap();
         let before = manager.build_plan(&session.request(&log)).unwrap();
         let now = manager.build_plan(&session.request(&log).limits(RequestLimits::budget(budget))).unwrap();

@@ -54,7 +54,7 @@ fn hold(goal: &Goal, manager: &ContextWindowManager, request: &PlanRequest<'_>) 
     planned_again_it_is_the_same(goal, manager, &plan)
 }
 
-/// Rendered for another wire form than its own, a plan is what a server takes of which nothing but its form is known.
+/// Rendered for another wire format than its own, a plan is what a server takes of which nothing but its form is known.
 fn valid_in_any_other_form(goal: &Goal, plan: &ContextPlan) -> Result<(), String> {
     for form in [Form::OpenAiChat, Form::OpenAiResponses, Form::Anthropic, Form::Gemini] {
         let by_a_server = goal.rules.form == Form::ChatTemplate && form == Form::OpenAiChat;

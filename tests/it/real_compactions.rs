@@ -62,7 +62,7 @@ fn real_compactions_beside_ours() {
             if due.is_none()
                 && matches!(manager.compaction_state(request.clone()).unwrap(), CompactionState::Due(_))
             {
-                due = Some((at, manager.usage(request).unwrap().pressure.n));
+                due = Some((at, manager.usage(request).unwrap().conversation_tokens.n));
             }
         }
         let request = PlanRequest::new(&log).limits(limits);

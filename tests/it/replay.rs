@@ -170,7 +170,7 @@ fn a_log_replays_to_what_was_sent() {
                 log.push(Message::user("Where were we?"));
             }
             let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
-            margins += u64::from(plan.margin.is_some());
+            margins += u64::from(plan.calibration.is_some());
             let usage = context_window::Usage::openai(plan.total.n * 5 / 4 + 3, 0, 9);
             log.push_reply(
                 &plan,
@@ -195,7 +195,7 @@ fn a_log_replays_to_what_was_sent() {
             let past = log.as_of(step.messages);
             let again = manager.build_plan(&PlanRequest::new(&past).limits(limits)).unwrap();
             assert_eq!(again.total, plan.total, "budget {budget}, as of {}", step.messages);
-            assert_eq!(again.margin, plan.margin, "budget {budget}, as of {}", step.messages);
+            assert_eq!(again.calibration, plan.calibration, "budget {budget}, as of {}", step.messages);
         }
     }
 }

@@ -63,7 +63,7 @@ fn session_text(messages: usize) -> String {
 }
 
 const BUDGET: u64 = 8_000;
-/// The longest message above, framing and all, is well below this.
+/// The longest message above, wire format and all, is well below this.
 const ONE_ITEM: u64 = 200;
 
 #[test]
@@ -150,7 +150,7 @@ fn a_document_that_is_in_is_counted_once() {
 /// A conversation that remembers its window counts each message once, however many steps plan it; what is cleared
 /// costs its stub once more.
 #[test]
-fn a_steady_window_counts_only_what_is_new() {
+fn a_sticky_window_counts_only_what_is_new() {
     for results in [ToolResults::Keep, ToolResults::Clear] {
         let mut config = Config::default();
         config.conversation.tool_results = results;

@@ -5,7 +5,7 @@ mod sessions;
 
 use crate::support::{data, generate};
 use boon::{Compiler, SchemaIndex, Schemas};
-use context_window::{Config, ContextWindowManager, Error, Framing, Model, Session, TokenCounter, report};
+use context_window::{Config, ContextWindowManager, Error, Model, Session, TokenCounter, WireFormat, report};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::{
@@ -78,7 +78,7 @@ fn plans(session: &Value, fixture: &Value, budget: Option<u64>) -> Result<Vec<Va
     let config = Config::from_toml(fixture["config"].as_str().unwrap_or_default(), "config.toml")?;
     let model = session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named)?;
     let model = match fixture["body"].as_str() {
-        Some("openai-responses") => model.in_form(Framing::OpenAiResponses),
+        Some("openai-responses") => model.in_form(WireFormat::OpenAiResponses),
         _ => model,
     };
     let manager = match fixture["counter"].as_str() {
@@ -222,7 +222,8 @@ fn the_schema_of_plans_is_closed() {
             }
         }
     }
-    let may_be_left_out = ["cap", "compaction", "last_id", "margin", "max_input", "role"].map(String::from);
+    let may_be_left_out =
+        ["cap", "compaction", "last_id", "token_calibration", "max_input", "role"].map(String::from);
     assert_eq!(left_out, BTreeSet::from(may_be_left_out));
 }
 
@@ -264,7 +265,7 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
         ("plan", "/properties/limits_source", "src/provider/model/mod.rs", "LimitsSource"),
         ("plan", "/properties/budget_source", "src/plan/mod.rs", "BudgetSource"),
         ("plan", "/properties/usage/properties/level", "src/usage/mod.rs", "Level"),
-        ("plan", "/$defs/framing", "src/message/framing.rs", "Framing"),
+        ("plan", "/$defs/wire_format", "src/message/wire_format.rs", "WireFormat"),
         ("plan", "/$defs/certainty", "src/tokens/certainty.rs", "Certainty"),
         ("plan", "/$defs/source", "src/item.rs", "Source"),
         ("plan", "/$defs/section", "src/item.rs", "Section"),
@@ -279,19 +280,24 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
         ("session", "/$defs/compaction/properties/kind", "src/conversation/compaction.rs", "CompactionKind"),
         (
             "session",
-            "/$defs/previous/properties/target/oneOf/1/properties/framing",
-            "src/message/framing.rs",
-            "Framing",
+            "/$defs/previous/properties/target/oneOf/1/properties/wire_format",
+            "src/message/wire_format.rs",
+            "WireFormat",
         ),
         ("session", "/$defs/item/then/properties/role", "src/io/session/responses.rs", "Speaker"),
         ("config", "/properties/conversation/properties/repair", "src/config/mod.rs", "Repair"),
         ("config", "/properties/conversation/properties/tool_results", "src/config/mod.rs", "ToolResults"),
-        ("config", "/properties/rag/properties/fill", "src/config/mod.rs", "Fill"),
+        ("config", "/properties/rag/properties/fill", "src/config/mod.rs", "RagFill"),
         ("config", "/properties/rag/properties/placement", "src/config/mod.rs", "Placement"),
-        ("config", "/properties/rag/properties/header", "src/config/mod.rs", "Header"),
+        ("config", "/properties/rag/properties/header", "src/config/mod.rs", "DocumentHeader"),
         ("config", "/properties/ttl/properties/policy", "src/config/mod.rs", "TtlPolicy"),
         ("config", "/properties/usage/properties/base", "src/config/mod.rs", "UsageBase"),
-        ("config", "/properties/compaction/properties/strategy", "src/config/compaction.rs", "Strategy"),
+        (
+            "config",
+            "/properties/compaction/properties/strategy",
+            "src/config/compaction.rs",
+            "CompactionStrategy",
+        ),
         (
             "config",
             "/properties/compaction/properties/summary/properties/form",
@@ -338,7 +344,7 @@ fn every_line_beside_the_items_and_most_reasons_occur() {
     let schema = Schema::named("plan").text;
     let mut known = values(&schema["properties"]["overhead"]["items"]["properties"]["what"]);
     // Lines of the other counters: counting.rs and calibration.rs see them.
-    for other in ["joins", "margin", "template"] {
+    for other in ["joins", "token_calibration", "template"] {
         if !lines.contains(other) {
             assert!(known.remove(other), "{other}");
         }

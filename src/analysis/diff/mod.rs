@@ -10,10 +10,10 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 mod states;
-mod world;
+mod inputs;
 
+use inputs::{ComparisonInputs, Input};
 use states::{States, shared};
-use world::{Input, Worlds};
 
 /// Every change between two plans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,7 +38,7 @@ pub struct Change {
     /// The input that this comes from.
     pub cause: Cause,
     /// What planning again has shown of that.
-    pub shown: Shown,
+    pub shown: Evidence,
 }
 
 /// The input that a change comes from.
@@ -54,7 +54,7 @@ pub enum Cause {
     ChangedItem,
     /// A TTL fell, or was set.
     Expiry,
-    /// Limits or margin.
+    /// Limits or token calibration.
     Budget,
     /// Something was pinned or unpinned.
     Pin,
@@ -78,7 +78,7 @@ pub enum Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Shown {
+pub enum Evidence {
     /// From the first request, this input alone makes the change.
     Alone,
     /// In the second request, without this input's change it is not made.
@@ -121,7 +121,7 @@ impl Diff {
         after: (&ContextWindowManager, &PlanRequest<'_>),
     ) -> Result<Self, Error> {
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
-        let worlds = Worlds { before, after };
+        let sides = ComparisonInputs { before, after };
         let states = (States::of(&plans.0, before.1), States::of(&plans.1, after.1));
         let shared = shared(before.1.log, after.1.log);
         let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
@@ -139,8 +139,8 @@ impl Diff {
         if changed.is_empty() {
             return Ok(Self { changes: Vec::new() });
         }
-        let trials = Trials::run(&worlds);
-        let trials = trials.indexed(&worlds);
+        let trials = Trials::run(&sides);
+        let trials = trials.indexed(&sides);
         let change = |(item, from, to): (Item, State, State)| {
             let (input, shown) = trials.cause_of(&item, &from, &to);
             let cause = cause(input, &from, &to);
@@ -225,10 +225,10 @@ struct Trial {
 }
 
 impl Trials {
-    fn run(worlds: &Worlds<'_>) -> Self {
-        let inputs = worlds.differing();
+    fn run(sides: &ComparisonInputs<'_>) -> Self {
+        let inputs = sides.differing();
         let trial =
-            |after: &[Input]| Trial { plan: worlds.plan(after), later_items: after.contains(&Input::Items) };
+            |after: &[Input]| Trial { plan: sides.plan(after), later_items: after.contains(&Input::Items) };
         let others =
             |input: &Input| inputs.iter().copied().filter(|other| other != input).collect::<Vec<Input>>();
         Self {
@@ -240,10 +240,10 @@ impl Trials {
     }
 
     /// The same, ready to be asked about many items.
-    fn indexed<'t>(&'t self, worlds: &Worlds<'t>) -> Indexed<'t> {
+    fn indexed<'t>(&'t self, sides: &ComparisonInputs<'t>) -> Indexed<'t> {
         let states = |trials: &'t [Trial]| {
             let of = |trial: &'t Trial| {
-                let request = if trial.later_items { worlds.after.1 } else { worlds.before.1 };
+                let request = if trial.later_items { sides.after.1 } else { sides.before.1 };
                 trial.plan.as_ref().map(|plan| States::of(plan, request))
             };
             trials.iter().map(of).collect()
@@ -268,7 +268,7 @@ struct Indexed<'t> {
 impl Indexed<'_> {
     /// The one input that a change comes from: one that makes it alone, else one without which it is not made, else the
     /// last one it takes.
-    fn cause_of(&self, item: &Item, from: &State, to: &State) -> (Input, Shown) {
+    fn cause_of(&self, item: &Item, from: &State, to: &State) -> (Input, Evidence) {
         let is = |states: &Option<States<'_>>, wanted: &State| {
             states.as_ref().is_some_and(|states| State::of(states.row(item)) == *wanted)
         };
@@ -278,10 +278,10 @@ impl Indexed<'_> {
             let comes = |at: &usize| !is(&self.steps[*at], to) && is(&self.steps[at + 1], to);
             (0..self.inputs.len()).rev().find(comes)
         };
-        let found = alone.map(|at| (at, Shown::Alone));
-        let found = found.or_else(|| needed().map(|at| (at, Shown::Needed)));
-        let found = found.or_else(|| last().map(|at| (at, Shown::Last)));
+        let found = alone.map(|at| (at, Evidence::Alone));
+        let found = found.or_else(|| needed().map(|at| (at, Evidence::Needed)));
+        let found = found.or_else(|| last().map(|at| (at, Evidence::Last)));
         // Two requests without a difference make one plan.
-        found.map_or((Input::Items, Shown::Last), |(at, shown)| (self.inputs[at], shown))
+        found.map_or((Input::Items, Evidence::Last), |(at, shown)| (self.inputs[at], shown))
     }
 }

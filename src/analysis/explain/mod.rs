@@ -251,8 +251,10 @@ fn never(
     }
     let held = match row.reason {
         ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out at every",
-        ExcludedReason::Budget { held_by: HeldBy::Steady, .. } => "the sticky window keeps it out at every",
-        ExcludedReason::Budget { held_by: HeldBy::SteadySet, .. } => {
+        ExcludedReason::Budget { held_by: HeldBy::StickyWindow, .. } => {
+            "the sticky window keeps it out at every"
+        }
+        ExcludedReason::Budget { held_by: HeldBy::StickyDocuments, .. } => {
             "the documents kept for this question keep it out at every"
         }
         ExcludedReason::Policy(_) => "the policy keeps it out at every",

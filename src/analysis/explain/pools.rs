@@ -4,7 +4,7 @@ use super::{piece::document, sweep::Key};
 use crate::{
     error::Error,
     item::ItemId,
-    plan::anchor::Steady,
+    plan::anchor::Sticky,
     planner::{assemble::Frame, candidates::Pool, manager::ContextWindowManager, request::PlanRequest},
 };
 use std::collections::BTreeMap;
@@ -36,9 +36,9 @@ impl<'r> Pools<'r> {
         request: &'r PlanRequest<'r>,
         frame: &Frame<'_>,
     ) -> Result<Self, Error> {
-        let steady = manager.steady(request, frame);
-        let first = manager.pool(request, steady)?;
-        let anew = first.steady_documents.map(|_| manager.pool(request, Steady { rag: &[], ..steady }));
+        let sticky = manager.sticky(request, frame);
+        let first = manager.pool(request, sticky)?;
+        let anew = first.sticky_documents.map(|_| manager.pool(request, Sticky { rag: &[], ..sticky }));
         Ok(Self { anew: anew.transpose()?, first })
     }
 }

@@ -48,8 +48,8 @@ impl ContextWindowManager {
             Remedy::Shorten { id, by } => return self.with_less(request, id, *by, rows),
         }
         // As if the last prompt had been made under the changed limits (rule S5).
-        let steady = self.steady(request, &self.frame(request)?);
-        self.plan_from(&changed, &self.frame(&changed)?, steady).map(Some)
+        let sticky = self.sticky(request, &self.frame(request)?);
+        self.plan_from(&changed, &self.frame(&changed)?, sticky).map(Some)
     }
 
     /// The plan with an item's text cut at its end.
@@ -80,7 +80,7 @@ impl ContextWindowManager {
             match state {
                 Some(at) => cut.clone_into(&mut changed.state[at].1),
                 None if is_focus => changed.focus = Some(cut.to_owned()),
-                None => log.say(id, cut),
+                None => log.replace_text(id, cut),
             }
             let tried = self.plan(&PlanRequest { log: &log, ..changed })?;
             let fits = tried.overflow.is_none();

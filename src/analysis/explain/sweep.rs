@@ -210,7 +210,7 @@ impl<'p> Hypothesis<'p> {
 
     /// The smallest budget that leaves at least so much.
     fn lowest_with(&self, total: i128, budget: u64) -> u64 {
-        if self.frame.margin.is_none() {
+        if self.frame.calibration.is_none() {
             return u64::try_from(total + i128::from(budget) - self.frame.total(budget)).unwrap_or(1).max(1);
         }
         let (mut low, mut high) = (1, budget);
@@ -223,7 +223,7 @@ impl<'p> Hypothesis<'p> {
 
     /// The largest budget that leaves no more than so much.
     fn highest_with(&self, total: i128, budget: u64) -> u64 {
-        if self.frame.margin.is_none() {
+        if self.frame.calibration.is_none() {
             let highest = u64::try_from(total + i128::from(budget) - self.frame.total(budget));
             return highest.unwrap_or(u64::MAX).clamp(budget, self.most.max(budget));
         }

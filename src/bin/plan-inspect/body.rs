@@ -2,23 +2,23 @@
 
 use anyhow::Result;
 use context_window::{
-    Framing, Prompt,
+    Prompt, WireFormat,
     render::{self, CacheLife},
 };
 use serde_json::Value;
 
 /// The body; cache breakpoints are marked where that is asked for and the form knows them.
-pub(crate) fn body(sent: &impl AsRef<Prompt>, form: Framing, marked: bool) -> Result<Value> {
+pub(crate) fn body(sent: &impl AsRef<Prompt>, form: WireFormat, marked: bool) -> Result<Value> {
     let body = match (form, marked) {
-        (Framing::OpenAiResponses, false) => serde_json::to_value(render::openai_responses(sent)),
-        (Framing::OpenAiResponses, true) => {
+        (WireFormat::OpenAiResponses, false) => serde_json::to_value(render::openai_responses(sent)),
+        (WireFormat::OpenAiResponses, true) => {
             serde_json::to_value(render::openai_responses(sent).breakpoints())
         }
-        (Framing::Anthropic, false) => serde_json::to_value(render::anthropic(sent)),
-        (Framing::Anthropic, true) => {
+        (WireFormat::Anthropic, false) => serde_json::to_value(render::anthropic(sent)),
+        (WireFormat::Anthropic, true) => {
             serde_json::to_value(render::anthropic(sent).breakpoints(CacheLife::default()))
         }
-        (Framing::Gemini, _) => serde_json::to_value(render::gemini(sent)),
+        (WireFormat::Gemini, _) => serde_json::to_value(render::gemini(sent)),
         (_, false) => serde_json::to_value(render::openai(sent)),
         (_, true) => serde_json::to_value(render::openai(sent).breakpoints()),
     };

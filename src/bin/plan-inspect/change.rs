@@ -1,6 +1,6 @@
 //! A change between two plans, in the columns of a table.
 
-use context_window::{Cause, Change, Shown, report};
+use context_window::{Cause, Change, Evidence, report};
 
 /// What stands above them.
 pub(crate) const HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "verified by"];
@@ -8,8 +8,8 @@ pub(crate) const HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "ver
 pub(crate) fn cells(change: &Change) -> [String; 5] {
     let namespace = if change.document { "rag:" } else { "" };
     let shown = match change.shown {
-        Shown::Alone => "this change alone",
-        Shown::Needed => "all others",
+        Evidence::Alone => "this change alone",
+        Evidence::Needed => "all others",
         _ => "step by step",
     };
     [

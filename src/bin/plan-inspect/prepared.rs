@@ -1,13 +1,13 @@
 //! A session file and flags → a manager and a request.
 
 use crate::{
-    args::{self, Documents, Provider, Terms},
+    args::{self, Documents, FormatName, Terms},
     input, stderr,
 };
 use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
-    Anchor, ChatTemplate, ContextWindowManager, ErrorKind, Framing, Model, PlanRequest, RagItem,
-    RequestLimits, Session, report,
+    Anchor, ChatTemplate, ContextWindowManager, ErrorKind, Model, PlanRequest, RagItem, RequestLimits,
+    Session, WireFormat, report,
 };
 use std::path::Path;
 
@@ -117,12 +117,12 @@ fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model
     if target.tokenizer.is_some() {
         model.tokenizer.clone_from(&target.tokenizer);
     }
-    let model = match target.provider {
-        Some(Provider::Openai) => model.in_form(Framing::OpenAiChat),
-        Some(Provider::OpenaiResponses) => model.in_form(Framing::OpenAiResponses),
-        Some(Provider::Anthropic) => model.in_form(Framing::Anthropic),
-        Some(Provider::Gemini) => model.in_form(Framing::Gemini),
-        Some(Provider::ChatTemplate) => return with_its_template(model),
+    let model = match target.wire_format {
+        Some(FormatName::Openai) => model.in_form(WireFormat::OpenAiChat),
+        Some(FormatName::OpenaiResponses) => model.in_form(WireFormat::OpenAiResponses),
+        Some(FormatName::Anthropic) => model.in_form(WireFormat::Anthropic),
+        Some(FormatName::Gemini) => model.in_form(WireFormat::Gemini),
+        Some(FormatName::ChatTemplate) => return with_its_template(model),
         None => as_logged(model, name.is_some(), session),
     };
     Ok(model)
@@ -131,8 +131,11 @@ fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model
 /// A logged request body is planned in its own wire format where the model's is not known, or where the model has two.
 fn as_logged(model: Model, named: bool, session: &Session) -> Model {
     let known = named && !model.unknown;
-    match session.framing {
-        Some(form) if !known || form == Framing::OpenAiResponses && model.framing == Framing::OpenAiChat => {
+    match session.wire_format {
+        Some(form)
+            if !known
+                || form == WireFormat::OpenAiResponses && model.wire_format == WireFormat::OpenAiChat =>
+        {
             model.in_form(form)
         }
         _ => model,
@@ -144,7 +147,7 @@ fn with_its_template(model: Model) -> Result<Model> {
     let folder = model.tokenizer.as_deref().map(Path::new).filter(|path| path.exists());
     let folder = folder.map(|path| if path.is_dir() { path } else { path.parent().unwrap_or(path) });
     let folder = folder.context(
-        "--provider chat-template: no template is known; expected --tokenizer with the model's folder, which holds \
+        "--wire-format chat-template: no template is known; expected --tokenizer with the model's folder, which holds \
          tokenizer.json and chat_template.jinja or tokenizer_config.json",
     )?;
     let template = ChatTemplate::from_folder(folder)?;

@@ -1,7 +1,7 @@
 //! Who is called, where, and with which key.
 
 use super::Failure;
-use crate::message::Framing;
+use crate::message::WireFormat;
 use genai::{
     Client, ModelIden, ServiceTarget,
     adapter::AdapterKind,
@@ -29,11 +29,11 @@ impl Provider {
         }
     }
 
-    pub(super) fn framing(self) -> Framing {
+    pub(super) fn wire_format(self) -> WireFormat {
         match self {
-            Self::OpenAi | Self::Compatible | Self::Ollama => Framing::OpenAiChat,
-            Self::Anthropic => Framing::Anthropic,
-            Self::Gemini => Framing::Gemini,
+            Self::OpenAi | Self::Compatible | Self::Ollama => WireFormat::OpenAiChat,
+            Self::Anthropic => WireFormat::Anthropic,
+            Self::Gemini => WireFormat::Gemini,
         }
     }
 

@@ -4,7 +4,7 @@
 use super::{CompactionRequest, Provider};
 use crate::{
     message::{Message, Role, Tool, ToolCall},
-    provider::{conform::conformed, wording},
+    provider::{conform::normalized, wording},
 };
 use genai::chat::{
     self, ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ToolChoice, ToolResponse,
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// The messages and tools of a job.
 pub(super) fn request(job: &CompactionRequest, provider: Provider) -> ChatRequest {
-    let prompt = conformed(job.as_ref(), provider.framing());
+    let prompt = normalized(job.as_ref(), provider.wire_format());
     let head = prompt.messages.iter().take_while(|message| message.role().instructs()).count();
     let mut sent: Vec<ChatMessage> = Vec::new();
     for (at, message) in prompt.messages.iter().enumerate() {

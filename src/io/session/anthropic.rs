@@ -3,7 +3,7 @@
 use super::wire::{Content, Name};
 use crate::{
     error::Error,
-    message::{Framing, Message, Part, Reasoning, Role, ToolCall},
+    message::{Message, Part, Reasoning, Role, ToolCall, WireFormat},
     text::plain::compact_json,
 };
 use serde::Deserialize;
@@ -97,12 +97,12 @@ pub(super) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
         }
         "thinking" => serde_json::from_str(json).map(|Thinking { thinking, signature }| {
             Piece::Reasoning(match signature {
-                Some(signature) => Reasoning::sealed(Framing::Anthropic, thinking, signature),
+                Some(signature) => Reasoning::sealed(WireFormat::Anthropic, thinking, signature),
                 None => Reasoning::text(thinking),
             })
         }),
         "redacted_thinking" => serde_json::from_str(json).map(|Redacted { data }| {
-            Piece::Reasoning(Reasoning::sealed(Framing::Anthropic, "", data).redacted())
+            Piece::Reasoning(Reasoning::sealed(WireFormat::Anthropic, "", data).redacted())
         }),
         "image" => serde_json::from_str(json).map(|Image { source }| {
             let url = match source {
@@ -122,7 +122,7 @@ pub(super) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
 
 /// A block that is carried as it is.
 fn opaque(json: &str) -> Part {
-    Part::Opaque { framing: Framing::Anthropic, json: json.to_owned() }
+    Part::Opaque { wire_format: WireFormat::Anthropic, json: json.to_owned() }
 }
 
 /// One message of the wire as messages of the log: its results, each one by itself, and then the rest, if there is any.

@@ -2,7 +2,7 @@
 
 use super::wire::{Declaration, Keys, Name};
 use crate::{
-    message::{Framing, Message, Part, Reasoning, Role, Tool, ToolCall},
+    message::{Message, Part, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::render::kind_of,
     text::{
         plain::{self, compact_json},
@@ -174,7 +174,7 @@ impl Said {
         match part {
             WirePart { text: Some(text), thought: Some(true), .. } => {
                 let mut reasoning = Reasoning::text(text);
-                reasoning.framing = Some(Framing::Gemini);
+                reasoning.wire_format = Some(WireFormat::Gemini);
                 self.reasonings.push(reasoning);
             }
             WirePart { text: Some(text), .. } => self.parts.push(Part::Text(text)),
@@ -205,7 +205,7 @@ impl Said {
             // A signature alone says nothing that can be sent back.
             WirePart { .. } if !json.contains(':') || signs_only(json) => {}
             WirePart { .. } => {
-                self.parts.push(Part::Opaque { framing: Framing::Gemini, json: json.into() });
+                self.parts.push(Part::Opaque { wire_format: WireFormat::Gemini, json: json.into() });
             }
         }
         Ok(())

@@ -3,23 +3,23 @@
 use super::{gemini, place::Place, responses, wire};
 use crate::{
     error::Error,
-    message::{Framing, Message},
+    message::{Message, WireFormat},
     text::plain,
 };
 use serde_json::value::RawValue;
 
 /// What a body of another provider holds where there are no `messages`.
 pub(super) struct Logged {
-    pub(super) framing: Framing,
+    pub(super) wire_format: WireFormat,
     pub(super) instructions: Vec<String>,
     pub(super) messages: Vec<Message>,
 }
 
 impl Logged {
     pub(super) fn read(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
-        let (key, framing, read) = match (&session.contents, &session.input) {
-            (Some(contents), _) => ("contents", Framing::Gemini, gemini::messages(contents)),
-            (None, Some(input)) => ("input", Framing::OpenAiResponses, responses::messages(input)),
+        let (key, wire_format, read) = match (&session.contents, &session.input) {
+            (Some(contents), _) => ("contents", WireFormat::Gemini, gemini::messages(contents)),
+            (None, Some(input)) => ("input", WireFormat::OpenAiResponses, responses::messages(input)),
             (None, None) => return Ok(None),
         };
         let fault = |(at, detail): (Option<usize>, String)| {
@@ -31,6 +31,6 @@ impl Logged {
         let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
         let instructions = session.instructions.as_deref().and_then(text);
         let instructions = instructions.into_iter().chain(instruction.into_iter().flatten()).collect();
-        Ok(Some(Self { framing, instructions, messages }))
+        Ok(Some(Self { wire_format, instructions, messages }))
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     io::journal::Journal,
     item::{ItemId, RagItem},
-    message::{Framing, Tool},
+    message::{Tool, WireFormat},
     plan::anchor::Anchor,
     planner::request::PlanRequest,
     provider::model::RequestLimits,
@@ -39,7 +39,7 @@ pub struct Session {
     /// The model it names.
     pub model: Option<String>,
     /// The wire format of a logged request body, where its shape tells: none for a session of our own and for `OpenAI` Chat.
-    pub framing: Option<Framing>,
+    pub wire_format: Option<WireFormat>,
     /// The limits it brings.
     pub limits: RequestLimits,
     /// The conversation.
@@ -66,7 +66,7 @@ impl Session {
         Self {
             id: None,
             model: None,
-            framing: None,
+            wire_format: None,
             limits: RequestLimits::default(),
             log,
             tools: Vec::new(),

@@ -5,7 +5,7 @@ use crate::{
     conversation::{Conversation, Event},
     error::Error,
     item::{ItemId, PinnedItem, RagItem},
-    message::{Framing, Message, Part, Role, ToolCall},
+    message::{Message, Part, Role, ToolCall, WireFormat},
     text::plain,
 };
 use serde_json::value::RawValue;
@@ -109,7 +109,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
             }
         }
     }
-    let mut framing = logged.as_ref().map(|logged| logged.framing);
+    let mut wire_format = logged.as_ref().map(|logged| logged.wire_format);
     for message in logged.into_iter().flat_map(|logged| logged.messages) {
         reader.log.push(message);
     }
@@ -117,7 +117,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     reader.query(session.query);
     let of_anthropic = reader.of_anthropic
         || session.tools.iter().flatten().any(|tool| tool.get().contains("\"input_schema\""));
-    framing = framing.or(of_anthropic.then_some(Framing::Anthropic));
+    wire_format = wire_format.or(of_anthropic.then_some(WireFormat::Anthropic));
     let (log, ignored) = (reader.log, reader.ignored);
     let passages = session.rag.into_iter().chain(session.passages).flatten();
     let rag: Vec<RagItem> = passages.map(document).collect();
@@ -137,7 +137,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     Ok(Session {
         id: session.id.map(wire::Id::into_text),
         model: session.model.filter(|name| !name.is_empty()),
-        framing,
+        wire_format,
         limits: session.limits.unwrap_or_default(),
         log,
         tools,
@@ -280,7 +280,7 @@ impl Reader<'_> {
         }
         if let Some(audio) = wire.audio {
             let part = Part::Opaque {
-                framing: Framing::OpenAiChat,
+                wire_format: WireFormat::OpenAiChat,
                 json: format!("{{\"type\":\"audio\",\"audio\":{}}}", audio.get()),
             };
             message = message.parts([part]);
@@ -413,7 +413,7 @@ fn piece(raw: &RawValue) -> Result<anthropic::Piece, String> {
                 }
             }
         }
-        _ => Part::Opaque { framing: Framing::OpenAiChat, json: json.into() },
+        _ => Part::Opaque { wire_format: WireFormat::OpenAiChat, json: json.into() },
     };
     Ok(anthropic::Piece::Part(part))
 }

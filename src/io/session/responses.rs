@@ -2,7 +2,7 @@
 
 use super::wire::{Content, Name, arguments};
 use crate::{
-    message::{Framing, Message, Part, Reasoning, Role, ToolCall},
+    message::{Message, Part, Reasoning, Role, ToolCall, WireFormat},
     text::plain,
 };
 use serde::Deserialize;
@@ -134,7 +134,7 @@ impl Log {
                 let summary: Vec<String> = item.summary.into_iter().flatten().map(|part| part.text).collect();
                 let text = summary.join("\n\n");
                 let mut reasoning = match item.encrypted_content {
-                    Some(seal) => Reasoning::sealed(Framing::OpenAiResponses, text, seal),
+                    Some(seal) => Reasoning::sealed(WireFormat::OpenAiResponses, text, seal),
                     None => Reasoning::text(text),
                 };
                 reasoning.id = item.id;
@@ -166,7 +166,7 @@ impl Log {
     /// An item of another type, as a part of what the assistant says.
     fn carry(&mut self, json: &str) {
         self.end();
-        let part = Part::Opaque { framing: Framing::OpenAiResponses, json: json.into() };
+        let part = Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: json.into() };
         self.messages.push(Message::assistant("").parts([part]));
     }
 
@@ -195,7 +195,7 @@ fn message(role: Role, content: Option<Content>) -> Result<Message, String> {
             WirePart { image_url: Some(url), detail, .. } => {
                 Part::Image { url, detail: detail.filter(|detail| detail != "auto") }
             }
-            _ => Part::Opaque { framing: Framing::OpenAiResponses, json: raw.get().into() },
+            _ => Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: raw.get().into() },
         })
     };
     let parts: Result<Vec<Part>, String> = parts.iter().map(|raw| part(raw)).collect();

@@ -2,7 +2,7 @@
 
 use super::{gemini, wire};
 use crate::{
-    message::{Framing, Tool},
+    message::{Tool, WireFormat},
     text::plain::{self, compact_json},
 };
 use serde_json::value::RawValue;
@@ -24,8 +24,8 @@ pub(super) fn tools(
             all.extend(declarations.into_iter().map(gemini::tool));
         } else if let Some(function) = tool.function.take() {
             all.push(full(function));
-        } else if let Some((name, framing)) = hosted(&tool, raw) {
-            all.push(Tool::hosted(name, framing, compact_json(raw.get())));
+        } else if let Some((name, wire_format)) = hosted(&tool, raw) {
+            all.push(Tool::hosted(name, wire_format, compact_json(raw.get())));
         } else {
             let expected = "expected a function with a name, or a tool with a type";
             let name = tool.name.ok_or_else(|| (at, expected.to_owned()))?;
@@ -38,22 +38,22 @@ pub(super) fn tools(
 }
 
 /// A name and the wire format of a tool that its provider runs itself, or takes in a form of its own.
-fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, Framing)> {
-    let framing = match tool.kind.as_deref() {
+fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, WireFormat)> {
+    let wire_format = match tool.kind.as_deref() {
         // Gemini names such a tool by its key.
         None if tool.name.is_none() => {
             let keys: wire::Keys = serde_json::from_str(raw.get()).ok()?;
-            return Some((keys.0.into_iter().next()?, Framing::Gemini));
+            return Some((keys.0.into_iter().next()?, WireFormat::Gemini));
         }
         None | Some("function") => return None,
         Some("custom") if tool.input_schema.is_some() => return None,
-        Some("custom") if tool.name.is_none() => Framing::OpenAiChat,
+        Some("custom") if tool.name.is_none() => WireFormat::OpenAiChat,
         // Anthropic's own bear the date of their version.
-        Some(kind) if has_version(kind) || kind == "mcp_toolset" => Framing::Anthropic,
-        Some(_) => Framing::OpenAiResponses,
+        Some(kind) if has_version(kind) || kind == "mcp_toolset" => WireFormat::Anthropic,
+        Some(_) => WireFormat::OpenAiResponses,
     };
     let name = tool.name.clone().or_else(|| tool.kind.clone());
-    Some((name.unwrap_or_default(), framing))
+    Some((name.unwrap_or_default(), wire_format))
 }
 
 /// Whether a type ends with a date, as in `web_search_20250305`.

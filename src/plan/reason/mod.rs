@@ -83,9 +83,9 @@ pub enum HeldBy {
     /// `fill = "prefix"`: an item before it did not fit (rule S8).
     Prefix,
     /// The window starts where the last one did, or was cut to its low mark (rule S5).
-    Steady,
+    StickyWindow,
     /// The documents stay while the live question does (rule S5).
-    SteadySet,
+    StickyDocuments,
     /// The minimum alone does not fit (rule S6).
     Overflow,
 }
@@ -99,8 +99,8 @@ impl HeldBy {
             Self::Window => "window",
             Self::Cap => "cap",
             Self::Prefix => "prefix",
-            Self::Steady => "steady",
-            Self::SteadySet => "steady_set",
+            Self::StickyWindow => "sticky_window",
+            Self::StickyDocuments => "sticky_documents",
             Self::Overflow => "overflow",
         }
     }
@@ -189,10 +189,10 @@ impl fmt::Display for ExcludedReason {
                 HeldBy::Prefix => {
                     write!(f, "after a document that did not fit; {} tokens left", grouped(*room))
                 }
-                HeldBy::Steady => {
+                HeldBy::StickyWindow => {
                     write!(f, "before the sticky window; {} tokens left", grouped(*room))
                 }
-                HeldBy::SteadySet => {
+                HeldBy::StickyDocuments => {
                     write!(f, "last documents kept for this question; {} tokens left", grouped(*room))
                 }
                 HeldBy::Overflow => f.write_str("required items exceed the budget"),

@@ -221,7 +221,7 @@ impl Runs<'_, '_> {
     fn unexamined(&mut self, range: Range<u32>, chosen: &Selection) {
         let pool = self.pool;
         let mut next = range.start;
-        for (archived, by) in pool.log().view().archived_in(range.clone()) {
+        for (archived, by) in pool.log().archive_index().archived_in(range.clone()) {
             self.behind(next..archived.start, chosen);
             next = archived.end;
             self.add(archived, &by.into(), Section::Conversation, false);

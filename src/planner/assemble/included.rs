@@ -312,8 +312,8 @@ impl Writer<'_, '_> {
         let kept = self.chosen.kept[&unit];
         let standing = self.pool.standing(unit);
         let tokens = self.meter.message(message, standing, u64::MAX)?.in_full();
-        let recipient = self.meter.recipient();
-        let differs = recipient.changes(message, standing);
+        let profile = self.meter.profile();
+        let differs = profile.changes(message, standing);
         let changed = &mut self.parts.changed;
         for (list, is) in [
             (&mut changed.fenced, differs.fenced),
@@ -325,7 +325,7 @@ impl Writer<'_, '_> {
         ] {
             list.extend(is.then(|| id.clone()));
         }
-        let message = recipient.message(message, standing).into_owned();
+        let message = profile.message(message, standing).into_owned();
         self.parts.first_rows.push(self.parts.rows.len());
         self.parts.prompt.messages.push(message.clone());
         self.parts.rows.push(PlannedItem {

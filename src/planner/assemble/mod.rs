@@ -4,7 +4,7 @@ use crate::{
     config::{Placement, UsageOptions},
     error::Error,
     item::{ItemId, Section},
-    message::Framing,
+    message::WireFormat,
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, PlannedItem, SectionUse,
         TOOLS,
@@ -21,7 +21,7 @@ use crate::{
     },
     text::plain::grouped,
     tokens::{Certainty, TokenCount},
-    usage::{Margin, Report},
+    usage::{ReportedUsage, TokenCalibration},
 };
 use std::sync::Arc;
 
@@ -46,9 +46,9 @@ pub(crate) struct Frame<'a> {
     /// Tools and priming.
     pub(crate) overhead: Vec<LedgerLine>,
     /// How the provider's count follows from ours.
-    pub(crate) margin: Option<Margin>,
+    pub(crate) calibration: Option<TokenCalibration>,
     /// The last report, where it is not believed.
-    pub(crate) doubted: Option<Report>,
+    pub(crate) doubted: Option<ReportedUsage>,
     pub(crate) placement: Placement,
     pub(crate) usage: UsageOptions,
 }
@@ -61,7 +61,7 @@ impl Frame<'_> {
 
     /// What a prompt budget leaves for the items, as they are counted here; it may be below nothing.
     pub(crate) fn total(&self, budget: u64) -> i128 {
-        let budget = self.margin.map_or(i128::from(budget), |margin| margin.within(budget));
+        let budget = self.calibration.map_or(i128::from(budget), |calibration| calibration.within(budget));
         budget - self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>()
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn plan(
     let whole = whole(meter, &parts)?;
     overhead.extend(whole.map(|whole| joins(whole, &parts, &overhead)));
     let counted = sum(&parts.rows, &overhead);
-    overhead.extend(margin(frame, counted));
+    overhead.extend(calibration(frame, counted));
     overhead.retain(|line| line.tokens != 0);
     let mut total = total(&parts.rows, &overhead);
     if let Some(whole) = whole {
@@ -102,7 +102,7 @@ pub(crate) fn plan(
     // A window that holds nothing by recency is remembered all the same, or the next plan would undo it.
     let anchored = window_start.clone().or_else(|| match chosen.window {
         Window::Fresh => None,
-        Window::Steady => pool.window_start.and_then(first_id),
+        Window::Sticky => pool.window_start.and_then(first_id),
         Window::Cut { .. } => pool.live_id(),
     });
     let overflow = overflow::of(
@@ -125,13 +125,13 @@ pub(crate) fn plan(
     Ok(ContextPlan {
         model: frame.model.name.clone(),
         provider: frame.model.provider.clone(),
-        framing: frame.model.framing,
+        wire_format: frame.model.wire_format,
         tokenizer: meter.counter().name().into(),
         config: frame.config.clone(),
         limits: frame.limits,
         limits_source: frame.limits_source,
         budget_source: frame.budget_source,
-        margin: frame.margin,
+        calibration: frame.calibration,
         prompt_budget: frame.prompt_budget,
         overhead,
         sections: sections(budgets, &parts.rows, &excluded),
@@ -182,9 +182,9 @@ fn joins(whole: TokenCount, parts: &Parts, overhead: &[LedgerLine]) -> LedgerLin
 }
 
 /// What the provider is expected to count beside what is counted here (rule N6).
-fn margin(frame: &Frame<'_>, counted: i128) -> Option<LedgerLine> {
-    let tokens = i64::try_from(frame.margin?.of(counted) - counted).unwrap_or(i64::MAX);
-    Some(LedgerLine { what: "margin", tokens, certainty: Certainty::Estimate })
+fn calibration(frame: &Frame<'_>, counted: i128) -> Option<LedgerLine> {
+    let tokens = i64::try_from(frame.calibration?.of(counted) - counted).unwrap_or(i64::MAX);
+    Some(LedgerLine { what: "token_calibration", tokens, certainty: Certainty::Estimate })
 }
 
 fn sum(rows: &[PlannedItem], overhead: &[LedgerLine]) -> i128 {
@@ -229,14 +229,14 @@ fn about_the_target(frame: &Frame<'_>, meter: &Meter) -> Vec<Notice> {
         let text = format!("model `{name}` is not in the registry: default limits apply{counts}");
         say("B2", text + &near);
     }
-    if frame.model.framing == Framing::ChatTemplate && !meter.is_rendered() {
+    if frame.model.wire_format == WireFormat::ChatTemplate && !meter.is_rendered() {
         say("N3", "counted in the wire format of OpenAI Chat: no chat template is given".into());
     }
     let window = frame.limits.context_len.min(frame.limits.max_input.unwrap_or(u64::MAX));
     if frame.prompt_budget > window {
         say("B1", format!("the budget is larger than the context window of {} tokens", grouped(window)));
     }
-    if let Some(Report { counted, reported, .. }) = frame.doubted {
+    if let Some(ReportedUsage { counted, reported, .. }) = frame.doubted {
         let (counted, reported) = (grouped(counted), grouped(reported));
         say(
             "N6",

@@ -28,17 +28,17 @@ pub(super) fn of(
     if tokens == 0 {
         return Ok(None);
     }
-    // Items are counted here, the budget is in the provider's tokens (rule N6); without a margin the two are one.
-    let (needed, room) = match frame.margin {
-        Some(margin) => (counted, u64::try_from(margin.within(frame.prompt_budget)).unwrap_or(0)),
+    // Items are counted here, the budget is in the provider's tokens (rule N6); without a token calibration the two are one.
+    let (needed, room) = match frame.calibration {
+        Some(calibration) => (counted, u64::try_from(calibration.within(frame.prompt_budget)).unwrap_or(0)),
         None => (total.n, frame.prompt_budget),
     };
     let excess = needed.saturating_sub(room).max(1);
     // With so much less, clips would do the rest (rule S7).
     let clips = scale.clips_could_save()?.min(excess - 1);
     let excess = excess - clips;
-    let to = match frame.margin {
-        Some(margin) => u64::try_from(margin.of(i128::from(needed - clips))).unwrap_or(u64::MAX),
+    let to = match frame.calibration {
+        Some(calibration) => u64::try_from(calibration.of(i128::from(needed - clips))).unwrap_or(u64::MAX),
         None => needed - clips,
     };
     let mut pins = Vec::new();

@@ -29,26 +29,26 @@ pub(super) struct Sent<'a> {
 /// Pressure and fill. What the plan left out for want of room is reckoned from its bytes: nothing is counted for it.
 pub(super) fn of(frame: &Frame<'_>, pool: &Pool<'_>, meter: &Meter, sent: &Sent<'_>) -> ContextUsage {
     let ratio = Ratio::of(sent.rows);
-    let apart = sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.tokens.n).sum::<u64>();
+    let volatile_tokens = sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.tokens.n).sum::<u64>();
     let block = sent.overhead.iter().filter(|line| line.what == "rag_block").map(|line| line.tokens).sum();
-    let apart = apart.saturating_add_signed(block);
+    let volatile_tokens = volatile_tokens.saturating_add_signed(block);
     let mut notes = pool.log().notes().iter();
-    let left_out = sent.excluded.iter().map(|row| bytes_left_out(row, pool, &mut notes)).sum();
-    let left_out = ratio.tokens(left_out);
-    let head = head(pool, sent);
-    let reported = reported(frame, pool, meter, sent, &ratio, head);
-    let estimate = sent.total.n.saturating_sub(apart).saturating_add(left_out);
+    let dropped_tokens = sent.excluded.iter().map(|row| bytes_left_out(row, pool, &mut notes)).sum();
+    let dropped_tokens = ratio.tokens(dropped_tokens);
+    let fixed_tokens = fixed_tokens(pool, sent);
+    let reported = reported(frame, pool, meter, sent, &ratio, fixed_tokens);
+    let estimate = sent.total.n.saturating_sub(volatile_tokens).saturating_add(dropped_tokens);
     let certainty =
-        if left_out > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
-    let pressure = TokenCount { n: reported.unwrap_or(estimate), certainty };
-    let usage = ContextUsage::new(pressure, reported.is_some(), &frame.limits, frame.usage);
+        if dropped_tokens > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
+    let conversation_tokens = TokenCount { n: reported.unwrap_or(estimate), certainty };
+    let usage = ContextUsage::new(conversation_tokens, reported.is_some(), &frame.limits, frame.usage);
     let compactions = pool.log().compactions().count() as u64;
     ContextUsage {
-        fill: sent.total.n,
+        prompt_tokens: sent.total.n,
         budget: frame.prompt_budget,
-        apart,
-        left_out,
-        head,
+        volatile_tokens,
+        dropped_tokens,
+        fixed_tokens,
         compactions,
         ..usage
     }
@@ -62,7 +62,7 @@ fn reported(
     meter: &Meter,
     sent: &Sent<'_>,
     ratio: &Ratio,
-    head: u64,
+    fixed_tokens: u64,
 ) -> Option<u64> {
     let log = pool.log();
     let target = Target::of(frame.model);
@@ -75,22 +75,24 @@ fn reported(
             counted.insert(position);
         }
     }
-    let rest =
-        after.filter(|position| !counted.contains(position) && log.view().archived(*position).is_none());
+    let rest = after
+        .filter(|position| !counted.contains(position) && log.archive_index().archived(*position).is_none());
     let bytes = rest.map(|position| log.turns().bytes(&(position..position + 1))).sum();
     let tokens = tokens.saturating_add(ratio.tokens(bytes));
-    let tokens = frame.margin.map_or(tokens, |margin| margin.scaled(tokens));
-    let before = report.context_size.saturating_sub(report.apart).saturating_add(report.left_out);
+    let tokens = frame.calibration.map_or(tokens, |calibration| calibration.scaled(tokens));
+    let before =
+        report.context_size.saturating_sub(report.volatile_tokens).saturating_add(report.dropped_tokens);
     // What stands at the head now, and did not then, or the other way round.
-    let before = before.saturating_add(head).saturating_sub(report.head);
+    let before = before.saturating_add(fixed_tokens).saturating_sub(report.fixed_tokens);
     Some(before.saturating_add(tokens))
 }
 
 /// What is sent beside the active conversation: it may change without a message. Messages that are pinned where they stand
 /// are part of the conversation.
-fn head(pool: &Pool<'_>, sent: &Sent<'_>) -> u64 {
+fn fixed_tokens(pool: &Pool<'_>, sent: &Sent<'_>) -> u64 {
     let log = pool.log();
-    let leads = |position: u32| position < log.turns().leading() || log.view().archived(position).is_some();
+    let leads =
+        |position: u32| position < log.turns().leading() || log.archive_index().archived(position).is_some();
     let stands_apart = |row: &&PlannedItem| {
         row.section == Section::SystemPinned
             && row.source != Source::State

@@ -4,11 +4,11 @@ use super::{Frame, included::Parts, marks};
 use crate::{
     error::Error,
     item::{ItemId, ItemKind, Priority, Section, Source},
-    message::{Framing, Message, Role},
+    message::{Message, Role, WireFormat},
     plan::{Notice, PlannedItem, reason::IncludedReason},
     planner::candidates::Pool,
     provider::{
-        conform::{Conformed, Lack, Standing, Supplied},
+        conform::{Inserted, Missing, Normalized, Standing},
         meter::{Meter, and_more},
         render,
     },
@@ -30,44 +30,44 @@ pub(super) fn conform(
     let given = std::mem::take(&mut parts.prompt.messages);
     let ends: Vec<usize> =
         given.iter().map(|message| message.content_parts().len().saturating_sub(1)).collect();
-    let conformed = meter.recipient().sequence(given);
-    parts.prompt.marks = marks::placed(&stable, &ends, &conformed.places);
-    account(parts, meter, &conformed)?;
-    roles(parts, &conformed);
-    supplied(parts, meter, &conformed)?;
+    let normalized = meter.profile().sequence(given);
+    parts.prompt.marks = marks::placed(&stable, &ends, &normalized.places);
+    account(parts, meter, &normalized)?;
+    roles(parts, &normalized);
+    inserted(parts, meter, &normalized)?;
     pool.check_ids(&parts.made_up)?;
-    parts.prompt.messages = conformed.messages;
+    parts.prompt.messages = normalized.messages;
     tools(parts, meter)?;
-    parts.prompt.framing = Some(meter.recipient().framing());
-    parts.prompt.wants = meter.recipient().wants();
+    parts.prompt.wire_format = Some(meter.profile().wire_format());
+    parts.prompt.wants = meter.profile().wants();
     #[cfg(feature = "chat-template")]
     meter.neutralise(&mut parts.prompt);
-    about_the_calls(parts, &conformed.respelt);
+    about_the_calls(parts, &normalized.renamed);
     about_the_messages(parts);
     Ok(())
 }
 
 /// What merging, joining and rewriting save or add (rule N3).
-fn account(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
-    for role in &conformed.merged {
+fn account(parts: &mut Parts, meter: &Meter, normalized: &Normalized) -> Result<(), Error> {
+    for role in &normalized.merged {
         parts.line(meter, "merged", -i128::from(meter.saved_by_merging(*role)));
     }
-    if conformed.joined > 0
-        && let Some(joined) = conformed.messages.first()
+    if normalized.joined > 0
+        && let Some(joined) = normalized.messages.first()
     {
-        let rows: u64 = parts.rows[..conformed.joined].iter().map(|row| row.tokens.n).sum();
+        let rows: u64 = parts.rows[..normalized.joined].iter().map(|row| row.tokens.n).sum();
         let apart = rows.saturating_sub(meter.around_one_text(Role::System));
         let tokens = meter.joins(joined.text(), std::iter::once(apart))?;
         parts.line(meter, "joins", tokens);
     }
-    for message in conformed.messages.iter().filter(|message| meter.recipient().joins_thoughts(message)) {
+    for message in normalized.messages.iter().filter(|message| meter.profile().joins_thoughts(message)) {
         let texts: Vec<&str> = message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
         let apart: Result<Vec<u64>, Error> =
             texts.iter().map(|text| Ok(meter.counter().count(text)?.n)).collect();
         let tokens = meter.joins(&texts.join("\n\n"), apart?.into_iter())?;
         parts.line(meter, "joins", tokens);
     }
-    for (before, after) in &conformed.rewritten {
+    for (before, after) in &normalized.rewritten {
         let tokens = |message: &Message| meter.message(message, Standing::Live, u64::MAX);
         let more = i128::from(tokens(after)?.in_full()) - i128::from(tokens(before)?.in_full());
         parts.line(meter, "joins", more);
@@ -76,9 +76,9 @@ fn account(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<()
 }
 
 /// Instructions are rows of the role in which they are sent.
-fn roles(parts: &mut Parts, conformed: &Conformed) {
-    for (at, place) in conformed.places.iter().enumerate() {
-        let (row, role) = (&mut parts.rows[parts.first_rows[at]], conformed.messages[place.message].role());
+fn roles(parts: &mut Parts, normalized: &Normalized) {
+    for (at, place) in normalized.places.iter().enumerate() {
+        let (row, role) = (&mut parts.rows[parts.first_rows[at]], normalized.messages[place.message].role());
         if row.role.is_some_and(Role::instructs) {
             row.role = Some(role);
         }
@@ -86,26 +86,26 @@ fn roles(parts: &mut Parts, conformed: &Conformed) {
 }
 
 /// Rows of the messages that nobody wrote, and notices of them (rule H5).
-fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(), Error> {
-    let provider = provider(meter.recipient().framing());
-    // As many rows as were supplied before it stand before each given one.
-    for (more, Supplied { why, before, message }) in conformed.supplied.iter().enumerate() {
+fn inserted(parts: &mut Parts, meter: &Meter, normalized: &Normalized) -> Result<(), Error> {
+    let provider = provider(meter.profile().wire_format());
+    // As many rows as were inserted before it stand before each given one.
+    for (more, Inserted { why, before, message }) in normalized.inserted.iter().enumerate() {
         let row = parts.first_rows.get(*before).map_or(parts.rows.len(), |first| first + more);
         let (kind, id, text) = match why {
-            Lack::Lead => (
+            Missing::Lead => (
                 ItemKind::Lead,
                 "synth:lead".to_owned(),
                 format!("placeholder user message added: {provider} requires a user message first"),
             ),
             // Named after the result before it: a document may have the name of a message.
-            Lack::Bridge => (
+            Missing::Bridge => (
                 ItemKind::Bridge,
                 format!("synth:bridge:{}", parts.rows[parts.first_rows[before - 1] + more].id),
                 format!(
                     "placeholder assistant message added: {provider} takes no user message right after results"
                 ),
             ),
-            Lack::Continue => (
+            Missing::Continue => (
                 ItemKind::Continue,
                 "synth:continue".to_owned(),
                 format!("placeholder user message added: {provider} requires a final user message"),
@@ -133,13 +133,13 @@ fn supplied(parts: &mut Parts, meter: &Meter, conformed: &Conformed) -> Result<(
 }
 
 /// Who demands something, as people know it.
-fn provider(format: Framing) -> &'static str {
+fn provider(format: WireFormat) -> &'static str {
     match format {
-        Framing::OpenAiChat | Framing::OpenAiResponses => "OpenAI",
-        Framing::Anthropic => "Anthropic",
-        Framing::Gemini => "Gemini",
-        Framing::ChatTemplate => "the chat template",
-        Framing::Plain => "the provider",
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => "OpenAI",
+        WireFormat::Anthropic => "Anthropic",
+        WireFormat::Gemini => "Gemini",
+        WireFormat::ChatTemplate => "the chat template",
+        WireFormat::Plain => "the provider",
     }
 }
 
@@ -154,9 +154,9 @@ fn tools(parts: &mut Parts, meter: &Meter) -> Result<(), Error> {
 
 /// Ids of calls that the target takes in other letters only, or once in a prompt, and calls without the signature it asks
 /// for.
-fn about_the_calls(parts: &mut Parts, respelt: &[(String, String)]) {
+fn about_the_calls(parts: &mut Parts, renamed: &[(String, String)]) {
     let mut say = |text: String| parts.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
-    if let [(from, to), rest @ ..] = respelt {
+    if let [(from, to), rest @ ..] = renamed {
         let more = and_more(rest.len());
         let (from, to) = (short(from), short(to));
         say(format!("call ids are changed to what the provider accepts: `{from}` to `{to}`{more}"));

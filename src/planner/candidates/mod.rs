@@ -7,7 +7,7 @@ use crate::{
     item::{ItemId, RagItem, Section, Source, Ttl},
     message::{Message, Role},
     plan::{
-        anchor::{Anchor, Steady},
+        anchor::{Anchor, Sticky},
         reason::{ExcludedReason, IncludedReason, PolicyRule},
     },
     planner::{
@@ -84,7 +84,7 @@ pub(crate) struct Pool<'a> {
     /// The ranks of those that nothing keeps out before it is weighed: they compete, in this order.
     competing: Vec<u32>,
     /// How many of the documents, from the first, are the set that stays while the live question does (rule S5).
-    pub(crate) steady_documents: Option<u32>,
+    pub(crate) sticky_documents: Option<u32>,
     /// Where the last prompt's window started, if that still holds (rule S5).
     pub(crate) window_start: Option<Unit>,
     /// Why the last prompt's window is not continued, where there was one.
@@ -129,12 +129,12 @@ impl<'a> Pool<'a> {
         request: &'a PlanRequest<'a>,
         config: &'a Config,
         meter: &Meter,
-        steady: Steady<'_>,
+        sticky: Sticky<'_>,
     ) -> Result<Self, Error> {
         let log = request.log;
         let expiry = Expiry::new(log, config.ttl.policy);
-        let (documents, steady_documents) =
-            documents::in_order(&request.rag, steady.rag, &config.rag, &expiry, meter)?;
+        let (documents, sticky_documents) =
+            documents::in_order(&request.rag, sticky.rag, &config.rag, &expiry, meter)?;
         let mut pool = Self {
             log,
             request,
@@ -146,12 +146,12 @@ impl<'a> Pool<'a> {
                 .map(|(_, rank)| rank)
                 .collect(),
             documents,
-            steady_documents,
+            sticky_documents,
             window_start: None,
-            lost_window: steady.lost,
+            lost_window: sticky.lost,
             live_from: log.turns().worked_on_from(),
-            state_comes_last: meter.recipient().takes_state_last(),
-            cleared_before: steady.cleared_before.and_then(|id| log.position_of(id)),
+            state_comes_last: meter.profile().takes_state_last(),
+            cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             expiry,
             system: Vec::new(),
             state: Vec::new(),
@@ -167,10 +167,10 @@ impl<'a> Pool<'a> {
             empty_texts: Vec::new(),
             empty_leading: Vec::new(),
         };
-        let start = steady.window_start.and_then(|id| log.position_of(id));
+        let start = sticky.window_start.and_then(|id| log.position_of(id));
         pool.window_start = start.and_then(|position| pool.survivor(position));
-        let archived = start.is_some_and(|position| log.view().archived(position).is_some());
-        if steady.window_start.is_some() && pool.window_start.is_none() && !archived {
+        let archived = start.is_some_and(|position| log.archive_index().archived(position).is_some());
+        if sticky.window_start.is_some() && pool.window_start.is_none() && !archived {
             pool.lost_window = Some("its first message is not in this conversation");
         }
         pool.check_ids(&[])?;
@@ -258,8 +258,8 @@ impl<'a> Pool<'a> {
     fn require_conversation(&mut self) -> Result<(), Error> {
         let mut required = self.live_units()?;
         // A summary stays, and so does the question that stands before it (rule O1).
-        for (placed, at) in self.log.view().summaries().zip(0..) {
-            let active = |head: &u32| self.log.view().archived(*head).is_none();
+        for (placed, at) in self.log.archive_index().summaries().zip(0..) {
+            let active = |head: &u32| self.log.archive_index().archived(*head).is_none();
             let head = placed.head.filter(active).and_then(|head| self.unit_of(head));
             required.extend(head.filter(|head| !required.contains(head)));
             required.push(Unit::Summary(at));
@@ -400,17 +400,17 @@ impl<'a> Pool<'a> {
 
     /// Why what a compaction archived is out, though a pin may keep it.
     fn archived(&self, members: &[u32]) -> Option<ExcludedReason> {
-        let view = self.log.view();
-        if view.is_whole() {
+        let archive_index = self.log.archive_index();
+        if archive_index.is_whole() {
             return None;
         }
-        members.iter().find_map(|position| view.archived(*position)).map(ExcludedReason::from)
+        members.iter().find_map(|position| archive_index.archived(*position)).map(ExcludedReason::from)
     }
 
     /// What the message at a position belongs to, or the first one after it that is still sent.
     fn survivor(&self, position: u32) -> Option<Unit> {
         let mut at = self.log.turns().survivor(position)?;
-        while self.log.view().archived(at).is_some() {
+        while self.log.archive_index().archived(at).is_some() {
             at = self.log.turns().survivor(at + 1)?;
         }
         self.unit_of(at)
@@ -486,7 +486,7 @@ impl<'a> Pool<'a> {
 
     /// The documents that compete: those that stay while the live question does, or all.
     pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Unit, &Document)> {
-        let competing = self.steady_documents.unwrap_or(u32::MAX) as usize;
+        let competing = self.sticky_documents.unwrap_or(u32::MAX) as usize;
         let documents = self.documents.iter().zip(0..).take(competing);
         documents
             .filter(|(document, _)| document.out.is_none())

@@ -2,7 +2,7 @@
 
 use super::Pool;
 use crate::{
-    conversation::{Compaction, Conversation, Placed},
+    conversation::{Compaction, Conversation, ResolvedCompaction},
     item::ItemId,
     message::Message,
     provider::wording,
@@ -40,7 +40,7 @@ impl Pool<'_> {
 
 /// What stands for archived messages, in the order of the prompt.
 pub(super) fn of(log: &Conversation) -> Vec<Summary> {
-    let summary = |placed: &Placed| {
+    let summary = |placed: &ResolvedCompaction| {
         let record = log.compaction(placed.number)?;
         let text = record.summary.as_deref().unwrap_or_default();
         Some(Summary {
@@ -50,5 +50,5 @@ pub(super) fn of(log: &Conversation) -> Vec<Summary> {
             order: Conversation::order_of_summary(placed),
         })
     };
-    log.view().summaries().filter_map(summary).collect()
+    log.archive_index().summaries().filter_map(summary).collect()
 }

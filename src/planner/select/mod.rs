@@ -58,7 +58,7 @@ pub(crate) enum Window {
     #[default]
     Fresh,
     /// It starts where the last one did.
-    Steady,
+    Sticky,
     /// It no longer fitted, and was cut to so many tokens.
     Cut {
         /// What the conversation's budget held.
@@ -172,7 +172,7 @@ fn choose_with(
             Window::Fresh => window::take(scale, left, HeldBy::Window, None, &mut chosen)?,
             // What pins brought in meanwhile may have opened the way to something, within the mark.
             Window::Cut { low, .. } => cut(pool, scale, left, low, &mut chosen)?,
-            Window::Steady => {}
+            Window::Sticky => {}
         }
         let room = purse.room(Section::Rag, pool, scale, &chosen);
         rag::take(pool, scale, room, &config.rag, &mut chosen)?;
@@ -241,7 +241,7 @@ fn keep_window(
     let budget = budgets.of(Section::Conversation);
     let left = left_of(budget, Section::Conversation, chosen);
     if window::resume(scale, start, left, pins, chosen)? {
-        return Ok(Window::Steady);
+        return Ok(Window::Sticky);
     }
     let low = low_mark(budget, config);
     cut(pool, scale, within(budgets, Section::Conversation, chosen), low, chosen)?;
@@ -257,7 +257,7 @@ fn cut(
     chosen: &mut Selection,
 ) -> Result<(), Error> {
     let room = room.at_most(left_of(low, Section::Conversation, chosen), Quantity::LowMark);
-    window::take(scale, room, HeldBy::Steady, pool.window_start, chosen)
+    window::take(scale, room, HeldBy::StickyWindow, pool.window_start, chosen)
 }
 
 /// The low mark of the conversation's budget.

@@ -5,7 +5,7 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    config::Fill,
+    config::RagFill,
     error::Error,
     item::Section,
     plan::reason::{ExcludedReason, HeldBy, IncludedReason},
@@ -61,7 +61,8 @@ fn fill_up(pool: &Pool<'_>, scale: &Scale<'_>, room: Room, chosen: &mut Selectio
             chosen.notes.insert(place);
         }
     }
-    let filled = chosen.notes.fill(&scale.sizes(List::Notes)?, room.tokens(For::Anything), Fill::Backfill)?;
+    let filled =
+        chosen.notes.fill(&scale.sizes(List::Notes)?, room.tokens(For::Anything), RagFill::Backfill)?;
     scale.trace(|trace| filled.note(trace, room.basis(For::Anything)));
     chosen.notes.extend(&filled);
     for place in filled.runs.into_iter().flatten() {

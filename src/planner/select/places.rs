@@ -1,7 +1,7 @@
 //! Which places of a list are in: mostly the first so many, and a few after them.
 
 use crate::{
-    config::Fill,
+    config::RagFill,
     error::Error,
     planner::candidates::{Basis, Sizes, Trace},
 };
@@ -51,7 +51,7 @@ impl Places {
 
     /// What fits a room beside what is in, in order. What is in does not change on the way, so that nothing is met, and
     /// paid for, a second time.
-    pub(super) fn fill(&self, sizes: &Sizes<'_, '_>, room: u64, fill: Fill) -> Result<Filled, Error> {
+    pub(super) fn fill(&self, sizes: &Sizes<'_, '_>, room: u64, fill: RagFill) -> Result<Filled, Error> {
         let mut filled = Filled { left: room, ..Filled::default() };
         let mut at = self.first;
         while at < sizes.len() {
@@ -67,8 +67,8 @@ impl Places {
                 continue;
             }
             let (next, over) = match fill {
-                Fill::Backfill => sizes.next(to, filled.left)?,
-                Fill::Prefix => (None, sizes.over(to, filled.left)),
+                RagFill::Backfill => sizes.next(to, filled.left)?,
+                RagFill::Prefix => (None, sizes.over(to, filled.left)),
             };
             filled.over = filled.over.into_iter().chain(over).min();
             at = next.unwrap_or(sizes.len());
@@ -146,7 +146,7 @@ mod tests {
                 prop_assert_eq!(places.insert(place), walked.insert(place));
             }
             for room in rooms {
-                let fill = if prefix { Fill::Prefix } else { Fill::Backfill };
+                let fill = if prefix { RagFill::Prefix } else { RagFill::Backfill };
                 let filled = places.fill(&Sizes::LaidOut(&shelf), room, fill).unwrap();
                 let (mut left, mut paid, mut least) = (room, 0, None);
                 let before = walked.clone();

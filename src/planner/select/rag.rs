@@ -5,7 +5,7 @@ use super::{
     purse::{For, Room},
 };
 use crate::{
-    config::{Fill, RagOptions},
+    config::{RagFill, RagOptions},
     error::Error,
     plan::reason::{ExcludedReason, HeldBy, PolicyRule},
     planner::candidates::{List, Pool, Quantity, Scale, Unit},
@@ -23,7 +23,7 @@ pub(super) fn take(
     chosen: &mut Selection,
 ) -> Result<(), Error> {
     chosen.passed_over.clear();
-    if pool.steady_documents.is_some() {
+    if pool.sticky_documents.is_some() {
         let set = Set::offered(pool, scale, room, rules, chosen)?;
         if set.all || !chosen.has_documents() {
             // Where nothing of it is in yet, as many as fit from the front, or no set at all.
@@ -53,7 +53,7 @@ fn fill_up(
     pool: &Pool<'_>,
     scale: &Scale<'_>,
     room: Room,
-    fill: Fill,
+    fill: RagFill,
     chosen: &mut Selection,
 ) -> Result<(), Error> {
     let sizes = scale.sizes(List::Documents)?;
@@ -68,7 +68,7 @@ fn fill_up(
         let first = range.start;
         for Waiting { place, unit, .. } in waiting(pool, range, chosen) {
             let held_by = match fill {
-                Fill::Prefix if place > first => HeldBy::Prefix,
+                RagFill::Prefix if place > first => HeldBy::Prefix,
                 _ => room.held_by(For::Anything, HeldBy::Size),
             };
             chosen.passed_over.insert(unit, ExcludedReason::Budget { room: left, held_by });
@@ -89,7 +89,7 @@ pub(super) fn take_within(
     chosen: &mut Selection,
 ) -> Result<(), Error> {
     let room = Room::of(budget, Quantity::Rag);
-    if pool.steady_documents.is_none() {
+    if pool.sticky_documents.is_none() {
         return take(pool, scale, room, rules, chosen);
     }
     let mut set = Set::offered(pool, scale, room, rules, chosen)?;
@@ -119,9 +119,9 @@ impl Set {
         rules: &RagOptions,
         chosen: &Selection,
     ) -> Result<Self, Error> {
-        let ranks = pool.steady_documents.unwrap_or(0);
+        let ranks = pool.sticky_documents.unwrap_or(0);
         let places = (0..pool.places()).take_while(|place| pool.rank_at(*place) < ranks).count();
-        let mut offer = Offer::new(pool, scale, room, rules, Fill::Prefix, chosen)?;
+        let mut offer = Offer::new(pool, scale, room, rules, RagFill::Prefix, chosen)?;
         let mut set = Self { fitting: Vec::new(), all: true, by_policy: Vec::new(), left: 0 };
         for Waiting { place, unit, origin } in waiting(pool, 0..places as u32, chosen) {
             match offer.decide(scale, unit, origin)? {
@@ -145,7 +145,7 @@ impl Set {
 
 /// What is not in is held back by what is.
 fn hold_the_others(pool: &Pool<'_>, left: u64, chosen: &mut Selection) {
-    let held = ExcludedReason::Budget { room: left, held_by: HeldBy::SteadySet };
+    let held = ExcludedReason::Budget { room: left, held_by: HeldBy::StickyDocuments };
     for Waiting { unit, .. } in waiting(pool, 0..pool.places(), chosen) {
         chosen.passed_over.entry(unit).or_insert_with(|| held.clone());
     }
@@ -169,7 +169,7 @@ fn waiting(pool: &Pool<'_>, places: Range<u32>, chosen: &Selection) -> Vec<Waiti
 
 struct Offer<'a> {
     rules: &'a RagOptions,
-    fill: Fill,
+    fill: RagFill,
     room: Room,
     left: u64,
     items: u64,
@@ -184,7 +184,7 @@ impl<'a> Offer<'a> {
         scale: &Scale<'_>,
         room: Room,
         rules: &'a RagOptions,
-        fill: Fill,
+        fill: RagFill,
         chosen: &Selection,
     ) -> Result<Self, Error> {
         let left = room.tokens(For::Anything);
@@ -234,7 +234,7 @@ impl<'a> Offer<'a> {
                 Ok(Ok(tokens))
             }
             Weight::Over => {
-                self.stopped = self.fill == Fill::Prefix;
+                self.stopped = self.fill == RagFill::Prefix;
                 let held_by = self.room.held_by(For::Anything, HeldBy::Size);
                 Ok(Err(ExcludedReason::Budget { room, held_by }))
             }

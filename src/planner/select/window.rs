@@ -111,7 +111,7 @@ pub(super) fn resume(
     }
     chosen.keep_all(new, Section::Conversation, IncludedReason::Recent);
     chosen.awaited = awaited;
-    chosen.behind = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::Steady });
+    chosen.behind = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });
     Ok(true)
 }
 

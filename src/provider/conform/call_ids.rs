@@ -13,16 +13,16 @@ const SHORT: usize = 40;
 /// Gives calls, and the results right after them, ids that the target takes; those it takes stay as they are. Says which
 /// were changed to what.
 pub(super) fn fit(messages: &mut [Message], ids: CallIds) -> Vec<(String, String)> {
-    let mut respelt = Vec::new();
+    let mut renamed = Vec::new();
     if ids == CallIds::Any {
-        return respelt;
+        return renamed;
     }
     // Where an id may come again, one that is taken as it is says nothing about the others.
     let as_they_are = |message: &Message| {
         message.tool_calls().iter().all(|call| !call.id.is_empty() && call.id.len() <= SHORT)
     };
     if ids == CallIds::Short && messages.iter().all(as_they_are) {
-        return respelt;
+        return renamed;
     }
     let mut taken = Taken::default();
     let mut current: BTreeMap<String, String> = BTreeMap::new();
@@ -32,7 +32,7 @@ pub(super) fn fit(messages: &mut [Message], ids: CallIds) -> Vec<(String, String
             current = named(calls, ids, &mut taken);
             if calls.iter().any(|call| current[&call.id] != call.id) {
                 let changed = calls.iter().filter(|call| current[&call.id] != call.id);
-                respelt.extend(changed.map(|call| (call.id.clone(), current[&call.id].clone())));
+                renamed.extend(changed.map(|call| (call.id.clone(), current[&call.id].clone())));
                 let sent = calls.iter().map(|call| current[&call.id].clone()).collect();
                 *message = message.with_call_ids(sent);
             }
@@ -42,7 +42,7 @@ pub(super) fn fit(messages: &mut [Message], ids: CallIds) -> Vec<(String, String
             *message = message.answering(id);
         }
     }
-    respelt
+    renamed
 }
 
 /// Ids that are in use, and the number with which each is tried next.

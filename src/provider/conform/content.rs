@@ -1,8 +1,8 @@
 //! One message as a target takes it: its role, content, speaker and reasoning.
 
-use super::{Recipient, Standing, has_one_place};
+use super::{Standing, TargetProfile, has_one_place};
 use crate::{
-    message::{Content, Framing, Message, Part, Reasoning, Role, ToolCall},
+    message::{Content, Message, Part, Reasoning, Role, ToolCall, WireFormat},
     provider::{model::KeptReasoning, wording},
     text::size,
 };
@@ -41,7 +41,7 @@ pub(crate) struct Changes {
     joined: bool,
 }
 
-impl Recipient {
+impl TargetProfile {
     /// The message as this target takes it, itself where that is as it is.
     pub(crate) fn message<'m>(&self, message: &'m Message, standing: Standing) -> Cow<'m, Message> {
         let changes = self.changes(message, standing);
@@ -91,7 +91,7 @@ impl Recipient {
         // Most messages are text, and every target takes that as it is.
         let text_alone =
             || !role.instructs() && message.is_plain() && !message.text().trim_start().is_empty();
-        if self.framing == Framing::Plain || text_alone() {
+        if self.wire_format == WireFormat::Plain || text_alone() {
             return Changes::default();
         }
         let accepts = &self.accepts;
@@ -150,7 +150,8 @@ impl Recipient {
 
     /// Whether a message bears several thoughts where the wire format has one field for them.
     pub(crate) fn joins_thoughts(&self, message: &Message) -> bool {
-        message.reasonings().len() > 1 && matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate)
+        message.reasonings().len() > 1
+            && matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate)
     }
 
     /// The content as one text, with what stands for parts that are none.
@@ -166,20 +167,20 @@ impl Recipient {
 
     /// Whether the arguments of a call are JSON objects on the wire, not texts.
     fn wants_objects(&self) -> bool {
-        matches!(self.framing, Framing::Anthropic | Framing::Gemini)
+        matches!(self.wire_format, WireFormat::Anthropic | WireFormat::Gemini)
     }
 
     /// Whether content of this role is one text: what the assistant said in a body of Responses, a result of Gemini.
     fn joins_texts(&self, role: Role) -> bool {
         matches!(
-            (self.framing, role),
-            (Framing::OpenAiResponses, Role::Assistant) | (Framing::Gemini, Role::Tool)
+            (self.wire_format, role),
+            (WireFormat::OpenAiResponses, Role::Assistant) | (WireFormat::Gemini, Role::Tool)
         )
     }
 
     /// Whether blank text beside something else is refused, or no use.
     fn leaves_out_blanks(&self) -> bool {
-        !matches!(self.framing, Framing::OpenAiChat | Framing::ChatTemplate)
+        !matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate)
     }
 
     fn parts_of(&self, message: &Message) -> Vec<Part> {
@@ -199,13 +200,13 @@ impl Recipient {
             KeptReasoning::Live => standing == Standing::Live,
             KeptReasoning::Always => true,
         };
-        let sealed = reasoning.seal.is_some() && reasoning.framing == Some(self.framing);
+        let sealed = reasoning.seal.is_some() && reasoning.wire_format == Some(self.wire_format);
         let something = !reasoning.text.trim().is_empty();
-        now && match self.framing {
+        now && match self.wire_format {
             // A piece without its seal is refused, and so is an item without its id.
-            Framing::Anthropic => sealed,
-            Framing::OpenAiResponses => sealed && reasoning.id.is_some(),
-            Framing::Gemini => false,
+            WireFormat::Anthropic => sealed,
+            WireFormat::OpenAiResponses => sealed && reasoning.id.is_some(),
+            WireFormat::Gemini => false,
             _ => something && reasoning.seal.is_none(),
         }
     }
@@ -217,9 +218,9 @@ impl Recipient {
             Part::Text(_) => None,
             Part::Image { url, .. } if self.takes_image(role, url) => None,
             Part::Image { .. } => text(wording::LEFT_OUT_IMAGE.into()),
-            Part::Opaque { framing, json } => {
+            Part::Opaque { wire_format, json } => {
                 let value: Value = size::tree(json).unwrap_or_default();
-                let taken = *framing == self.framing && value.is_object();
+                let taken = *wire_format == self.wire_format && value.is_object();
                 if taken && self.takes_opaque(role, &value, message) {
                     return None;
                 }
@@ -236,9 +237,9 @@ impl Recipient {
     /// A part without cache marks of its own.
     fn unmarked_part<'p>(&self, part: &'p Part) -> Cow<'p, Part> {
         match part {
-            Part::Opaque { framing, json } => match self.unmarked(json) {
+            Part::Opaque { wire_format, json } => match self.unmarked(json) {
                 Cow::Borrowed(_) => Cow::Borrowed(part),
-                Cow::Owned(json) => Cow::Owned(Part::Opaque { framing: *framing, json }),
+                Cow::Owned(json) => Cow::Owned(Part::Opaque { wire_format: *wire_format, json }),
             },
             Part::Text(_) | Part::Image { .. } => Cow::Borrowed(part),
         }
@@ -250,13 +251,13 @@ impl Recipient {
     }
 
     fn takes_image(&self, role: Role, url: &str) -> bool {
-        let here = match self.framing {
-            Framing::Plain => true,
-            Framing::Anthropic | Framing::OpenAiResponses => matches!(role, Role::User | Role::Tool),
+        let here = match self.wire_format {
+            WireFormat::Plain => true,
+            WireFormat::Anthropic | WireFormat::OpenAiResponses => matches!(role, Role::User | Role::Tool),
             _ => role == Role::User,
         };
-        here && match self.framing {
-            Framing::Plain => true,
+        here && match self.wire_format {
+            WireFormat::Plain => true,
             _ if url.starts_with("data:") => inline_image(url).is_some(),
             _ => ["https://", "http://"].iter().any(|scheme| url.starts_with(scheme)),
         }

@@ -1,23 +1,23 @@
 //! Names and ids in the letters that a target takes.
 
-use super::Recipient;
-use crate::message::{Framing, Role};
+use super::TargetProfile;
+use crate::message::{Role, WireFormat};
 use std::borrow::Cow;
 
 /// The longest function name (mcp-use#90), id (openclaw#117789) and speaker's name (`OpenAI`'s API reference).
 pub(super) const MOST: usize = 64;
 
-/// Digits of a hash that stands for what was cut off or respelt.
+/// Digits of a hash that stands for what was cut off or renamed.
 const DIGITS: usize = 16;
 
-impl Recipient {
+impl TargetProfile {
     /// A function's name in the letters that providers take. Another name ends in a hash of itself, so that no two become
     /// one.
     pub(super) fn function<'n>(&self, name: &'n str) -> Cow<'n, str> {
         if name.is_empty() {
-            return if self.framing == Framing::Plain { name.into() } else { "unnamed".into() };
+            return if self.wire_format == WireFormat::Plain { name.into() } else { "unnamed".into() };
         }
-        let free = matches!(self.framing, Framing::ChatTemplate | Framing::Plain);
+        let free = matches!(self.wire_format, WireFormat::ChatTemplate | WireFormat::Plain);
         if free || name.len() <= MOST && name.chars().all(is_of_a_word) {
             return name.into();
         }
@@ -32,7 +32,7 @@ impl Recipient {
         }
         let refused = |c: char| c.is_whitespace() || "<|\\/>".contains(c);
         let long = name.chars().count() > MOST;
-        if self.framing != Framing::OpenAiChat || !long && !name.contains(refused) {
+        if self.wire_format != WireFormat::OpenAiChat || !long && !name.contains(refused) {
             return Some(name.into());
         }
         Some(name.chars().take(MOST).map(|c| if refused(c) { '_' } else { c }).collect::<String>().into())

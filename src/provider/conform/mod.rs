@@ -2,7 +2,7 @@
 //! come back as they are.
 
 use crate::{
-    message::{Framing, Message, Prompt, Role, Tool, Wants},
+    message::{Message, Prompt, Role, Tool, Wants, WireFormat},
     provider::model::{Accepts, Form, Model, SystemPlace},
 };
 use std::borrow::Cow;
@@ -16,12 +16,12 @@ mod sequence;
 
 pub(crate) use content::{inline_image, is_object};
 pub(crate) use schema::Declared;
-pub(crate) use sequence::{Conformed, Lack, Supplied};
+pub(crate) use sequence::{Inserted, Missing, Normalized};
 
 /// One target: its wire format, and what it accepts in it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Recipient {
-    framing: Framing,
+pub(crate) struct TargetProfile {
+    wire_format: WireFormat,
     accepts: Accepts,
 }
 
@@ -36,30 +36,30 @@ pub(crate) enum Standing {
     Live,
 }
 
-impl Recipient {
+impl TargetProfile {
     pub(crate) fn of(model: &Model) -> Self {
-        Self { framing: model.framing, accepts: model.accepts() }
+        Self { wire_format: model.wire_format, accepts: model.accepts() }
     }
 
     /// A target of this wire format of which nothing else is known.
-    pub(crate) fn unknown(framing: Framing) -> Self {
-        let form = Form::of(framing);
-        Self { framing, accepts: form.demands.decided() }
+    pub(crate) fn unknown(wire_format: WireFormat) -> Self {
+        let form = Form::of(wire_format);
+        Self { wire_format, accepts: form.constraints.decided() }
     }
 
-    pub(crate) fn framing(&self) -> Framing {
-        self.framing
+    pub(crate) fn wire_format(&self) -> WireFormat {
+        self.wire_format
     }
 
     /// Whether a tool is declared to this target: one that a provider runs itself is its own only.
     pub(crate) fn takes_tool(&self, tool: &Tool) -> bool {
-        tool.hosted.as_ref().is_none_or(|(framing, _)| *framing == self.framing)
+        tool.hosted.as_ref().is_none_or(|(wire_format, _)| *wire_format == self.wire_format)
     }
 
     /// A tool as it is declared.
     pub(crate) fn tool<'t>(&self, tool: &'t Tool) -> Cow<'t, Tool> {
         let name = self.function(&tool.name);
-        let hosted = tool.hosted.as_ref().map(|(framing, json)| (*framing, self.unmarked(json)));
+        let hosted = tool.hosted.as_ref().map(|(wire_format, json)| (*wire_format, self.unmarked(json)));
         let schema = match hosted {
             Some(_) => Cow::Borrowed(tool.schema.as_str()),
             None => self.schema(&tool.schema).text,
@@ -72,7 +72,7 @@ impl Recipient {
             name: name.into_owned(),
             description: tool.description.clone(),
             schema: schema.into_owned(),
-            hosted: hosted.map(|(framing, json)| (framing, json.into_owned())),
+            hosted: hosted.map(|(wire_format, json)| (wire_format, json.into_owned())),
         })
     }
 
@@ -92,11 +92,11 @@ impl Recipient {
         }
     }
 
-    /// The messages that may have to be supplied to any prompt (rule H5); none where that depends on how many results are
+    /// The messages that may have to be inserted to any prompt (rule H5); none where that depends on how many results are
     /// in it.
     pub(crate) fn may_demand(&self) -> Option<Vec<Message>> {
-        let ends = [(self.accepts.user_first, Lack::Lead), (self.accepts.user_last, Lack::Continue)];
-        let ends = ends.into_iter().filter(|(demanded, _)| *demanded).map(|(_, lack)| lack.message());
+        let ends = [(self.accepts.user_first, Missing::Lead), (self.accepts.user_last, Missing::Continue)];
+        let ends = ends.into_iter().filter(|(demanded, _)| *demanded).map(|(_, missing)| missing.message());
         self.accepts.user_after_results.then(|| ends.collect())
     }
 
@@ -107,24 +107,24 @@ impl Recipient {
 }
 
 /// The prompt as any target of this wire format takes it; as it is, where it was made for one.
-pub(crate) fn conformed(prompt: &Prompt, framing: Framing) -> Cow<'_, Prompt> {
+pub(crate) fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
     // A server that applies the model's template is spoken to in the form of OpenAI Chat.
-    let by_a_server = prompt.framing == Some(Framing::ChatTemplate) && framing == Framing::OpenAiChat;
-    if prompt.framing == Some(framing) || by_a_server {
+    let by_a_server =
+        prompt.wire_format == Some(WireFormat::ChatTemplate) && wire_format == WireFormat::OpenAiChat;
+    if prompt.wire_format == Some(wire_format) || by_a_server {
         return Cow::Borrowed(prompt);
     }
-    let recipient = Recipient::unknown(framing);
+    let profile = TargetProfile::unknown(wire_format);
     let standings = standings(&prompt.messages);
     let each = prompt.messages.iter().zip(standings);
-    let messages =
-        each.map(|(message, standing)| recipient.message(message, standing).into_owned()).collect();
-    let conformed = recipient.sequence(messages);
-    let marks = prompt.marks.iter().filter_map(|mark| conformed.places.get(mark.message).copied()).collect();
+    let messages = each.map(|(message, standing)| profile.message(message, standing).into_owned()).collect();
+    let normalized = profile.sequence(messages);
+    let marks = prompt.marks.iter().filter_map(|mark| normalized.places.get(mark.message).copied()).collect();
     Cow::Owned(Prompt {
-        messages: conformed.messages,
-        tools: recipient.tools(&prompt.tools).into_owned(),
-        framing: Some(framing),
-        wants: recipient.wants(),
+        messages: normalized.messages,
+        tools: profile.tools(&prompt.tools).into_owned(),
+        wire_format: Some(wire_format),
+        wants: profile.wants(),
         marks,
     })
 }

@@ -1,8 +1,8 @@
 //! Parts of types that this library does not know: which of them go back, in the wire format they came in.
 
-use super::Recipient;
+use super::TargetProfile;
 use crate::{
-    message::{Framing, Message, Part, Role},
+    message::{Message, Part, Role, WireFormat},
     text::size,
 };
 use serde_json::Value;
@@ -31,30 +31,30 @@ const ITEMS: [&str; 6] = [
 ];
 
 /// The field in which a part of this wire format bears a cache mark.
-fn mark(framing: Framing) -> Option<&'static str> {
-    match framing {
-        Framing::Anthropic => Some("cache_control"),
-        Framing::OpenAiChat | Framing::OpenAiResponses => Some("prompt_cache_breakpoint"),
-        Framing::Gemini | Framing::ChatTemplate | Framing::Plain => None,
+fn mark(wire_format: WireFormat) -> Option<&'static str> {
+    match wire_format {
+        WireFormat::Anthropic => Some("cache_control"),
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Some("prompt_cache_breakpoint"),
+        WireFormat::Gemini | WireFormat::ChatTemplate | WireFormat::Plain => None,
     }
 }
 
-impl Recipient {
+impl TargetProfile {
     /// Whether a part of this target's own form is taken in a message of this role.
     pub(super) fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
         let kind = value.get("type").and_then(Value::as_str);
-        match (self.framing, role) {
-            (Framing::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
-            (Framing::OpenAiResponses, Role::Assistant) => is_item(kind, message),
-            (Framing::OpenAiResponses, role) => {
+        match (self.wire_format, role) {
+            (WireFormat::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
+            (WireFormat::OpenAiResponses, Role::Assistant) => is_item(kind, message),
+            (WireFormat::OpenAiResponses, role) => {
                 role == Role::User && kind.is_some_and(|kind| kind.starts_with("input_"))
             }
-            (Framing::OpenAiChat | Framing::ChatTemplate, role) => {
+            (WireFormat::OpenAiChat | WireFormat::ChatTemplate, role) => {
                 role == Role::User && kind != Some("refusal")
             }
-            (Framing::Anthropic, Role::Assistant) => server_tool_is_whole(value, message),
-            (Framing::Anthropic, Role::User | Role::Tool) => !is_half(kind),
-            (Framing::Gemini, role) => {
+            (WireFormat::Anthropic, Role::Assistant) => server_tool_is_whole(value, message),
+            (WireFormat::Anthropic, Role::User | Role::Tool) => !is_half(kind),
+            (WireFormat::Gemini, role) => {
                 let has = |key: &&str| value.get(*key).is_some_and(Value::is_object);
                 matches!(role, Role::User | Role::Assistant) && GEMINI_DATA.iter().any(has)
             }
@@ -66,7 +66,7 @@ impl Recipient {
     pub(super) fn unmarked<'j>(&self, json: &'j str) -> Cow<'j, str> {
         // A key may be written with escapes.
         let may_be = |mark: &&str| json.contains(*mark) || json.contains("\\u");
-        let Some(mark) = mark(self.framing).filter(may_be) else { return json.into() };
+        let Some(mark) = mark(self.wire_format).filter(may_be) else { return json.into() };
         let mut value: Value = size::tree(json).unwrap_or_default();
         if unmark(&mut value, mark) { value.to_string().into() } else { json.into() }
     }

@@ -1,7 +1,7 @@
 //! The schema of a tool's parameters as providers take one: a JSON Schema of an object (rule H8).
 
-use super::Recipient;
-use crate::{message::Framing, text::size};
+use super::TargetProfile;
+use crate::{message::WireFormat, text::size};
 use indexmap::IndexMap;
 use serde_json::{
     Value,
@@ -56,26 +56,26 @@ type Object = IndexMap<String, Box<RawValue>>;
 pub(crate) struct Declared<'s> {
     pub(crate) text: Cow<'s, str>,
     /// A type that no JSON Schema has, and the one that stands for it.
-    pub(crate) respelt: Option<(String, String)>,
+    pub(crate) renamed: Option<(String, String)>,
     /// It is that of something else, and stands in an object as `value`.
     pub(crate) wrapped: bool,
     /// It is no JSON, or more than is looked into: without parameters.
     pub(crate) dropped: bool,
 }
 
-impl Recipient {
+impl TargetProfile {
     /// The schema of a tool as it is declared to this target.
     pub(crate) fn schema<'s>(&self, schema: &'s str) -> Declared<'s> {
         let as_it_is =
-            Declared { text: Cow::Borrowed(schema), respelt: None, wrapped: false, dropped: false };
+            Declared { text: Cow::Borrowed(schema), renamed: None, wrapped: false, dropped: false };
         // A template is the model's own, and so is what it makes of types.
-        if matches!(self.framing, Framing::ChatTemplate | Framing::Plain) {
+        if matches!(self.wire_format, WireFormat::ChatTemplate | WireFormat::Plain) {
             return as_it_is;
         }
         let text = schema.trim();
         if text.is_empty() {
             // Chat Completions declares a tool without parameters by leaving them out.
-            let text = if self.framing == Framing::OpenAiChat { "" } else { NO_PARAMETERS };
+            let text = if self.wire_format == WireFormat::OpenAiChat { "" } else { NO_PARAMETERS };
             return Declared { text: text.into(), ..as_it_is };
         }
         // A value is read no deeper than 128 levels; each level is looked into by itself below.
@@ -84,28 +84,28 @@ impl Recipient {
         if object.is_empty() {
             return Declared { text: NO_PARAMETERS.into(), dropped: !is_object, ..as_it_is };
         }
-        let mut respelt = None;
-        let object = spelt(&object, &mut respelt);
+        let mut renamed = None;
+        let object = spelt(&object, &mut renamed);
         let text = object.as_deref().map_or(Cow::Borrowed(text), |raw| Cow::Owned(raw.get().to_owned()));
         match kind_of(&text) {
-            Kind::Object => Declared { text, respelt, ..as_it_is },
+            Kind::Object => Declared { text, renamed, ..as_it_is },
             // Nothing was left but the type, and that may be any.
             Kind::None if text.trim_start_matches('{').trim_start().starts_with('}') => {
-                Declared { text: NO_PARAMETERS.into(), respelt, ..as_it_is }
+                Declared { text: NO_PARAMETERS.into(), renamed, ..as_it_is }
             }
             Kind::None if is_of_objects(&text) => {
                 let rest = text.strip_prefix('{').unwrap_or(&text);
-                Declared { text: format!("{{{OF_AN_OBJECT},{rest}").into(), respelt, ..as_it_is }
+                Declared { text: format!("{{{OF_AN_OBJECT},{rest}").into(), renamed, ..as_it_is }
             }
             // Whatever it is called, what has properties is an object.
             Kind::Unknown(name) if object_has(&text, "properties") => {
-                let respelt = respelt.or(Some((name, "object".into())));
-                Declared { text: with_type_of_an_object(&text).into(), respelt, ..as_it_is }
+                let renamed = renamed.or(Some((name, "object".into())));
+                Declared { text: with_type_of_an_object(&text).into(), renamed, ..as_it_is }
             }
             Kind::None | Kind::Other | Kind::Unknown(_) => {
                 let text =
                     format!(r#"{{{OF_AN_OBJECT},"properties":{{"value":{text}}},"required":["value"]}}"#);
-                Declared { text: text.into(), respelt, wrapped: true, ..as_it_is }
+                Declared { text: text.into(), renamed, wrapped: true, ..as_it_is }
             }
         }
     }
@@ -189,13 +189,13 @@ fn names(kind: &RawValue) -> Option<Vec<String>> {
 }
 
 /// The schema with the types of JSON Schema; none where it has no others. Everything else stays as it was written.
-fn spelt(schema: &Object, respelt: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+fn spelt(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let mut own = schema.clone();
     let mut changed = false;
     for (key, raw) in schema {
         let key = key.as_str();
         let new = if key == "type" {
-            match spelt_type(raw, respelt) {
+            match spelt_type(raw, renamed) {
                 Type::AsItIs => None,
                 Type::Any => {
                     own.shift_remove(key);
@@ -206,10 +206,10 @@ fn spelt(schema: &Object, respelt: &mut Option<(String, String)>) -> Option<Box<
             }
         } else if NAMED.contains(&key) {
             let named: Object = serde_json::from_str(raw.get()).unwrap_or_default();
-            each(&named, respelt)
+            each(&named, renamed)
         } else {
-            let one = ONE.contains(&key).then(|| below(raw, respelt)).flatten();
-            one.or_else(|| LISTS.contains(&key).then(|| list(raw, respelt)).flatten())
+            let one = ONE.contains(&key).then(|| below(raw, renamed)).flatten();
+            one.or_else(|| LISTS.contains(&key).then(|| list(raw, renamed)).flatten())
         };
         if let Some(new) = new {
             own.insert(key.to_owned(), new);
@@ -220,16 +220,16 @@ fn spelt(schema: &Object, respelt: &mut Option<(String, String)>) -> Option<Box<
 }
 
 /// A schema that stands in another one.
-fn below(raw: &RawValue, respelt: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+fn below(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let object: Object = serde_json::from_str(raw.get()).ok()?;
-    spelt(&object, respelt)
+    spelt(&object, renamed)
 }
 
-fn each(named: &Object, respelt: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+fn each(named: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let mut own = named.clone();
     let mut changed = false;
     for (name, raw) in named {
-        if let Some(new) = below(raw, respelt) {
+        if let Some(new) = below(raw, renamed) {
             own.insert(name.clone(), new);
             changed = true;
         }
@@ -237,11 +237,11 @@ fn each(named: &Object, respelt: &mut Option<(String, String)>) -> Option<Box<Ra
     changed.then(|| to_raw_value(&own).ok()).flatten()
 }
 
-fn list(raw: &RawValue, respelt: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+fn list(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let mut own: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
     let mut changed = false;
     for raw in &mut own {
-        if let Some(new) = below(raw, respelt) {
+        if let Some(new) = below(raw, renamed) {
             *raw = new;
             changed = true;
         }
@@ -256,7 +256,7 @@ enum Type {
     Other(Box<RawValue>),
 }
 
-fn spelt_type(raw: &RawValue, respelt: &mut Option<(String, String)>) -> Type {
+fn spelt_type(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Type {
     let Some(names) = names(raw) else { return Type::AsItIs };
     let mut own = names.clone();
     for name in &mut own {
@@ -264,7 +264,7 @@ fn spelt_type(raw: &RawValue, respelt: &mut Option<(String, String)>) -> Type {
         let known = OWN.iter().chain([&ANY]).find(|known| **known == lower).copied();
         let known = known.or_else(|| Some(TYPES.iter().find(|(other, _)| *other == lower)?.1));
         if let Some(known) = known.filter(|known| known != name || *known == ANY) {
-            respelt.get_or_insert_with(|| (name.clone(), known.to_owned()));
+            renamed.get_or_insert_with(|| (name.clone(), known.to_owned()));
             known.clone_into(name);
         }
     }
@@ -286,8 +286,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn declared(framing: Framing, schema: &str) -> (Value, Declared<'_>) {
-        let declared = Recipient::unknown(framing).schema(schema);
+    fn declared(wire_format: WireFormat, schema: &str) -> (Value, Declared<'_>) {
+        let declared = TargetProfile::unknown(wire_format).schema(schema);
         (serde_json::from_str(&declared.text).unwrap_or_default(), declared)
     }
 
@@ -302,9 +302,11 @@ mod tests {
             },
             "required": ["type"],
         });
-        for framing in [Framing::OpenAiChat, Framing::OpenAiResponses, Framing::Anthropic, Framing::Gemini] {
+        for wire_format in
+            [WireFormat::OpenAiChat, WireFormat::OpenAiResponses, WireFormat::Anthropic, WireFormat::Gemini]
+        {
             let text = schema.to_string();
-            let (value, declared) = declared(framing, &text);
+            let (value, declared) = declared(wire_format, &text);
             let expected = json!({
                 "type": "object",
                 "properties": {
@@ -315,31 +317,32 @@ mod tests {
                 "required": ["type"],
             });
             assert_eq!(value, expected);
-            assert_eq!(declared.respelt, Some(("dict".into(), "object".into())));
+            assert_eq!(declared.renamed, Some(("dict".into(), "object".into())));
             assert!(!declared.wrapped && !declared.dropped);
         }
         // A template has types of its own.
-        assert_eq!(declared(Framing::ChatTemplate, &schema.to_string()).0, schema);
+        assert_eq!(declared(WireFormat::ChatTemplate, &schema.to_string()).0, schema);
     }
 
     #[test]
     fn what_is_no_object_stands_in_one_and_what_is_none_has_no_parameters() {
-        for framing in [Framing::OpenAiChat, Framing::Anthropic] {
-            let (value, one) = declared(framing, r#"{"type":"str","enum":["a"]}"#);
+        for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic] {
+            let (value, one) = declared(wire_format, r#"{"type":"str","enum":["a"]}"#);
             let inner = json!({"type": "string", "enum": ["a"]});
             assert_eq!(
                 value,
                 json!({"type": "object", "properties": {"value": inner}, "required": ["value"]})
             );
-            assert!(one.wrapped && one.respelt.is_some());
-            let (value, one) = declared(framing, r#"{ "properties": {"a": {}} }"#);
+            assert!(one.wrapped && one.renamed.is_some());
+            let (value, one) = declared(wire_format, r#"{ "properties": {"a": {}} }"#);
             assert_eq!(value, json!({"type": "object", "properties": {"a": {}}}));
-            assert!(!one.wrapped && one.respelt.is_none() && !one.dropped);
-            let (value, one) = declared(framing, r#"{"type":"Struct","properties":{"a":{"type":"Odd"}}}"#);
+            assert!(!one.wrapped && one.renamed.is_none() && !one.dropped);
+            let (value, one) =
+                declared(wire_format, r#"{"type":"Struct","properties":{"a":{"type":"Odd"}}}"#);
             assert_eq!(value, json!({"type": "object", "properties": {"a": {"type": "Odd"}}}));
-            assert!(!one.wrapped && one.respelt == Some(("Struct".into(), "object".into())));
+            assert!(!one.wrapped && one.renamed == Some(("Struct".into(), "object".into())));
             for text in ["[1]", "no schema", "{\"type\":", "\"object\""] {
-                let (value, one) = declared(framing, text);
+                let (value, one) = declared(wire_format, text);
                 assert_eq!(value, json!({"type": "object", "properties": {}}), "{text}");
                 assert!(one.dropped, "{text}");
             }
@@ -347,7 +350,7 @@ mod tests {
             for one in [r#"{"items":"#, r#"{"type":"object","items":"#, r#"{"anyOf":["#] {
                 let close = if one.ends_with('[') { "]}" } else { "}" };
                 let text = format!("{}{{\"type\":\"dict\"}}{}", one.repeat(20_000), close.repeat(20_000));
-                assert!(declared(framing, &text).1.dropped);
+                assert!(declared(wire_format, &text).1.dropped);
             }
             for (schema, inner) in [
                 (r#"{"type":"any","enum":["a"]}"#, json!({"enum": ["a"]})),
@@ -356,7 +359,7 @@ mod tests {
                     json!({"anyOf": [{"type": "string"}, {"type": "object"}]}),
                 ),
             ] {
-                let (value, one) = declared(framing, schema);
+                let (value, one) = declared(wire_format, schema);
                 assert_eq!((&value["properties"]["value"], one.wrapped), (&inner, true), "{schema}");
             }
             for (schema, expected) in [
@@ -368,10 +371,10 @@ mod tests {
                     json!({"type": "object", "anyOf": [{"type": "object"}, {"required": ["a"]}]}),
                 ),
             ] {
-                let (value, one) = declared(framing, schema);
+                let (value, one) = declared(wire_format, schema);
                 assert_eq!((value, one.wrapped), (expected, false), "{schema}");
             }
-            assert!(!declared(framing, "").1.dropped && !declared(framing, "{}").1.dropped);
+            assert!(!declared(wire_format, "").1.dropped && !declared(wire_format, "{}").1.dropped);
         }
     }
 
@@ -387,11 +390,11 @@ mod tests {
                 |(at, kind): (usize, &&str)| format!(r#""p{at}": {{ "type":"{kind}", "minimum": 1.50 }}"#);
             let properties: Vec<String> = kinds.iter().enumerate().map(property).collect();
             let text = format!(r#"{{ "type": "{top}", "properties": {{ {} }} }}"#, properties.join(", "));
-            let recipient = Recipient::unknown(Framing::Anthropic);
-            let once = recipient.schema(&text);
-            let twice = recipient.schema(&once.text);
+            let profile = TargetProfile::unknown(WireFormat::Anthropic);
+            let once = profile.schema(&text);
+            let twice = profile.schema(&once.text);
             prop_assert_eq!(&twice.text, &once.text);
-            prop_assert!(twice.respelt.is_none() && !twice.wrapped && !twice.dropped);
+            prop_assert!(twice.renamed.is_none() && !twice.wrapped && !twice.dropped);
             if top == "object" && kinds.iter().all(|kind| ["string", "x", "object"].contains(kind)) {
                 prop_assert_eq!(&once.text, &text);
             }

@@ -1,21 +1,21 @@
 //! All messages of a prompt as a target takes them: instructions in their place, the user first and last, neighbours of
 //! one role as one message, ids of calls (rules H4 to H6).
 
-use super::{Recipient, call_ids, has_one_place, opaque::server_tool_id};
+use super::{TargetProfile, call_ids, has_one_place, opaque::server_tool_id};
 use crate::{
-    message::{Content, Framing, Mark, Message, Part, Role},
+    message::{Content, Mark, Message, Part, Role, WireFormat},
     provider::{model::SystemPlace, wording},
 };
 use std::collections::BTreeSet;
 
 /// The messages as they are sent, and what that made of the given ones.
 #[derive(Debug, Default)]
-pub(crate) struct Conformed {
+pub(crate) struct Normalized {
     pub(crate) messages: Vec<Message>,
     /// Where each given message stands now: the end of it.
     pub(crate) places: Vec<Mark>,
     /// Messages that nobody wrote and the target demands, in order (rule H5).
-    pub(crate) supplied: Vec<Supplied>,
+    pub(crate) inserted: Vec<Inserted>,
     /// The roles of the messages that became part of another one.
     pub(crate) merged: Vec<Role>,
     /// How many instructions became one text; 0 where none did.
@@ -23,13 +23,13 @@ pub(crate) struct Conformed {
     /// Messages as they were and as they are sent, where the target does not take all of them at their place.
     pub(crate) rewritten: Vec<(Message, Message)>,
     /// Ids of calls, as they were and as they are sent.
-    pub(crate) respelt: Vec<(String, String)>,
+    pub(crate) renamed: Vec<(String, String)>,
 }
 
 /// A message that nobody wrote.
 #[derive(Debug)]
-pub(crate) struct Supplied {
-    pub(crate) why: Lack,
+pub(crate) struct Inserted {
+    pub(crate) why: Missing,
     /// The given message that it stands before; their number where it is last.
     pub(crate) before: usize,
     pub(crate) message: Message,
@@ -37,7 +37,7 @@ pub(crate) struct Supplied {
 
 /// What a target misses in a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lack {
+pub(crate) enum Missing {
     /// A first message of the user.
     Lead,
     /// One of the assistant between results and a user message.
@@ -46,7 +46,7 @@ pub(crate) enum Lack {
     Continue,
 }
 
-impl Lack {
+impl Missing {
     pub(super) fn message(self) -> Message {
         match self {
             Self::Lead => Message::user(wording::LEAD),
@@ -56,12 +56,12 @@ impl Lack {
     }
 }
 
-impl Recipient {
+impl TargetProfile {
     /// The messages in the order and number in which this target takes them. What it takes comes back as it is.
-    pub(crate) fn sequence(&self, messages: Vec<Message>) -> Conformed {
+    pub(crate) fn sequence(&self, messages: Vec<Message>) -> Normalized {
         let mut sent = Sent {
-            recipient: self,
-            done: Conformed::default(),
+            profile: self,
+            done: Normalized::default(),
             server_tools: BTreeSet::new(),
             run: Vec::new(),
             parts: 0,
@@ -72,19 +72,19 @@ impl Recipient {
         let instructions: Vec<Message> = messages.by_ref().take(head).collect();
         sent.instructions(instructions);
         if lead {
-            sent.supply(Lack::Lead);
+            sent.supply(Missing::Lead);
         }
         let mut messages = messages.peekable();
         while let Some(message) = messages.next() {
             let message = sent.in_its_place(message, messages.peek());
             let message = sent.called_once(message);
             if self.wants_bridge(sent.last(), &message) {
-                sent.supply(Lack::Bridge);
+                sent.supply(Missing::Bridge);
             }
             sent.give(message);
         }
         sent.end();
-        sent.done.respelt = call_ids::fit(&mut sent.done.messages, self.accepts.call_ids);
+        sent.done.renamed = call_ids::fit(&mut sent.done.messages, self.accepts.call_ids);
         sent.done
     }
 
@@ -110,8 +110,8 @@ impl Recipient {
 }
 
 struct Sent<'a> {
-    recipient: &'a Recipient,
-    done: Conformed,
+    profile: &'a TargetProfile,
+    done: Normalized,
     /// Ids of the provider's own tools that were called.
     server_tools: BTreeSet<String>,
     /// Messages of one role, side by side, and how many parts they have.
@@ -122,7 +122,7 @@ struct Sent<'a> {
 impl Sent<'_> {
     /// The head: one text where there is one message for it.
     fn instructions(&mut self, instructions: Vec<Message>) {
-        if self.recipient.accepts.system != SystemPlace::Leading || instructions.len() < 2 {
+        if self.profile.accepts.system != SystemPlace::Leading || instructions.len() < 2 {
             for message in instructions {
                 self.give(message);
             }
@@ -136,12 +136,12 @@ impl Sent<'_> {
 
     /// A later system message stands as one only after a user message, last or before the assistant.
     fn in_its_place(&self, message: Message, next: Option<&Message>) -> Message {
-        if !message.role().instructs() || !has_one_place(&self.recipient.accepts) {
+        if !message.role().instructs() || !has_one_place(&self.profile.accepts) {
             return message;
         }
         let before = self.last().map(Message::role);
         let after = next.map(Message::role);
-        let stands = self.recipient.accepts.inner_system
+        let stands = self.profile.accepts.inner_system
             && matches!(before, Some(Role::User | Role::Tool))
             && matches!(after, None | Some(Role::Assistant));
         if stands { message } else { message.in_role(Role::User) }
@@ -149,7 +149,7 @@ impl Sent<'_> {
 
     /// The provider's own tools are called once by each id: what repeats one is named in its place.
     fn called_once(&mut self, message: Message) -> Message {
-        if self.recipient.framing != Framing::Anthropic || message.role() != Role::Assistant {
+        if self.profile.wire_format != WireFormat::Anthropic || message.role() != Role::Assistant {
             return message;
         }
         let ids = |part: &Part| part.opaque().as_ref().and_then(server_tool_id);
@@ -179,15 +179,14 @@ impl Sent<'_> {
         self.done.places.push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });
     }
 
-    fn supply(&mut self, why: Lack) {
+    fn supply(&mut self, why: Missing) {
         let message = why.message();
-        self.done.supplied.push(Supplied { why, before: self.done.places.len(), message: message.clone() });
+        self.done.inserted.push(Inserted { why, before: self.done.places.len(), message: message.clone() });
         self.push(message);
     }
 
     fn push(&mut self, message: Message) {
-        let joins =
-            self.recipient.accepts.alternates && matches!(message.role(), Role::User | Role::Assistant);
+        let joins = self.profile.accepts.alternates && matches!(message.role(), Role::User | Role::Assistant);
         if joins && self.run.last().is_some_and(|last| last.role() == message.role()) {
             self.done.merged.push(message.role());
         } else {
@@ -214,11 +213,11 @@ impl Sent<'_> {
 
     /// What may not be last is followed by a message of the user; what may is without what the provider refuses there.
     fn end(&mut self) {
-        if self.recipient.wants_more(&self.run) {
-            self.supply(Lack::Continue);
+        if self.profile.wants_more(&self.run) {
+            self.supply(Missing::Continue);
         }
         self.end_run();
-        if self.recipient.framing == Framing::Anthropic
+        if self.profile.wire_format == WireFormat::Anthropic
             && let Some(last) = self.done.messages.last_mut()
             && let Some(begun) = begun_reply(last)
         {

@@ -2,7 +2,7 @@
 
 use crate::{
     message::Tool,
-    provider::conform::{Declared, Recipient},
+    provider::conform::{Declared, TargetProfile},
     text::plain::short,
     tokens::TokenCount,
 };
@@ -20,10 +20,13 @@ pub(crate) struct DeclaredTools {
 }
 
 /// Tools that are not declared, those that go by another name, and those whose parameters are declared otherwise.
-pub(super) fn notes(recipient: &Recipient, given: &[Tool], declared: &[Tool]) -> Vec<(&'static str, String)> {
+pub(super) fn notes(
+    profile: &TargetProfile,
+    given: &[Tool],
+    declared: &[Tool],
+) -> Vec<(&'static str, String)> {
     let mut notes = Vec::new();
-    let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) =
-        given.iter().partition(|tool| recipient.takes_tool(tool));
+    let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) = given.iter().partition(|tool| profile.takes_tool(tool));
     if !foreign.is_empty() {
         let names: Vec<_> = foreign.iter().map(|tool| short(&tool.name)).collect();
         notes.push((
@@ -41,22 +44,22 @@ pub(super) fn notes(recipient: &Recipient, given: &[Tool], declared: &[Tool]) ->
             format!("tools are renamed to what the provider accepts: `{from}` to `{to}`{more}"),
         ));
     }
-    notes.extend(schemas(recipient, &taken).into_iter().map(|text| ("H8", text)));
+    notes.extend(schemas(profile, &taken).into_iter().map(|text| ("H8", text)));
     notes
 }
 
 /// What of their parameters is declared otherwise, but for the type of an object where none is named.
-fn schemas(recipient: &Recipient, taken: &[&Tool]) -> Vec<String> {
+fn schemas(profile: &TargetProfile, taken: &[&Tool]) -> Vec<String> {
     let own = taken.iter().filter(|tool| tool.hosted.is_none());
     let schemas: Vec<(Cow<'_, str>, Declared<'_>)> =
-        own.map(|tool| (short(&tool.name), recipient.schema(&tool.schema))).collect();
-    let respelt: Vec<_> =
-        schemas.iter().filter_map(|(name, one)| Some((name, one.respelt.as_ref()?))).collect();
+        own.map(|tool| (short(&tool.name), profile.schema(&tool.schema))).collect();
+    let renamed: Vec<_> =
+        schemas.iter().filter_map(|(name, one)| Some((name, one.renamed.as_ref()?))).collect();
     let named = |of: fn(&Declared<'_>) -> bool| {
         schemas.iter().filter(move |(_, one)| of(one)).map(|(name, _)| name).collect::<Vec<_>>()
     };
     let mut notes = Vec::new();
-    if let [(name, (from, to)), rest @ ..] = &respelt[..] {
+    if let [(name, (from, to)), rest @ ..] = &renamed[..] {
         let (from, to) = (short(from), short(to));
         let tools =
             if rest.is_empty() { String::new() } else { format!("; and in {} more tools", rest.len()) };

@@ -1,12 +1,12 @@
-//! Counter and framing together: what a message, a document or a tool costs as it is sent (rule N3).
+//! Counter and wire format together: what a message, a document or a tool costs as it is sent (rule N3).
 
 use crate::{
-    config::Header,
+    config::DocumentHeader,
     error::Error,
     item::RagItem,
-    message::{Framing, Message, Reasoning, Role, Tool, ToolCall},
+    message::{Message, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::{
-        conform::{Recipient, Standing, is_object},
+        conform::{Standing, TargetProfile, is_object},
         model::{Form, Model},
         wording,
     },
@@ -89,13 +89,13 @@ impl Frames {
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     counter: TokenCounter,
-    recipient: Recipient,
+    profile: TargetProfile,
     frames: Frames,
     /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the live turn,
     /// and elsewhere.
     tags: [u32; 2],
     /// What is said of each document.
-    header: Header,
+    header: DocumentHeader,
     /// The block around the documents: a message of its own, and the lines at both ends.
     block: u64,
     /// The tools that were declared last: an application declares the same ones with every request.
@@ -105,22 +105,22 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(counter: TokenCounter, model: &Model, header: Header) -> Result<Self, Error> {
+    pub(crate) fn new(counter: TokenCounter, model: &Model, header: DocumentHeader) -> Result<Self, Error> {
         #[cfg(feature = "chat-template")]
         let rendered = model.template.as_ref();
         #[cfg(feature = "chat-template")]
         let rendered = rendered.map(|template| Rendered::new(template, &counter)).transpose()?;
         let form = model.form();
-        let frames = match model.framing {
+        let frames = match model.wire_format {
             #[cfg(feature = "chat-template")]
-            Framing::ChatTemplate if let Some(rendered) = &rendered => rendered.frames(&counter, &form)?,
-            Framing::Plain => Frames { image: form.image, image_low: form.image_low, ..Frames::default() },
+            WireFormat::ChatTemplate if let Some(rendered) = &rendered => rendered.frames(&counter, &form)?,
+            WireFormat::Plain => Frames { image: form.image, image_low: form.image_low, ..Frames::default() },
             _ => Frames::of(&form, &counter)?,
         };
         let lines = counter.count(wording::BLOCK_OPEN)?.n + counter.count(wording::BLOCK_CLOSE)?.n;
         let mut meter = Self {
             counter,
-            recipient: Recipient::of(model),
+            profile: TargetProfile::of(model),
             frames,
             tags: [tokens::next_tag(), tokens::next_tag()],
             header,
@@ -134,8 +134,8 @@ impl Meter {
     }
 
     /// Who the prompt is for.
-    pub(crate) fn recipient(&self) -> &Recipient {
-        &self.recipient
+    pub(crate) fn profile(&self) -> &TargetProfile {
+        &self.profile
     }
 
     pub(crate) fn counter(&self) -> &TokenCounter {
@@ -175,7 +175,7 @@ impl Meter {
 
     /// A message as one of its own, as it is sent; the exact count of its texts is remembered beside it.
     pub(crate) fn message(&self, message: &Message, standing: Standing, limit: u64) -> Result<Weight, Error> {
-        let sent = self.recipient.message(message, standing);
+        let sent = self.profile.message(message, standing);
         let tag = match (&sent, standing) {
             (Cow::Borrowed(_), _) => self.counter.tag(),
             (Cow::Owned(_), Standing::Live) => self.tags[0],
@@ -222,7 +222,8 @@ impl Meter {
     pub(crate) fn document_bytes(&self, item: &RagItem) -> u64 {
         // Escapes at worst lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
         let origin = item.origin.as_deref().map_or(0, str::len);
-        let score = if self.header == Header::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
+        let score =
+            if self.header == DocumentHeader::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
         (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score) as u64
     }
 
@@ -263,9 +264,9 @@ impl Meter {
         if let Some(known) = last().as_ref().filter(|known| known.given == given) {
             return Ok(Arc::clone(known));
         }
-        let tools = self.recipient.tools(given).into_owned();
+        let tools = self.profile.tools(given).into_owned();
         let count = if tools.is_empty() { self.counted(0) } else { self.count_tools(&tools)? };
-        let notes = declared::notes(&self.recipient, given, &tools);
+        let notes = declared::notes(&self.profile, given, &tools);
         let declared = Arc::new(DeclaredTools { given: given.to_vec(), tools, count, notes });
         *last() = Some(Arc::clone(&declared));
         Ok(declared)
@@ -354,7 +355,7 @@ impl Meter {
 fn sealed(message: &Message) -> u64 {
     let bytes = |reasoning: &Reasoning| {
         let seal = reasoning.seal.as_ref().map_or(0, |seal| seal.len() as u64);
-        let shown = reasoning.framing == Some(Framing::Anthropic) && !reasoning.redacted;
+        let shown = reasoning.wire_format == Some(WireFormat::Anthropic) && !reasoning.redacted;
         if shown && !reasoning.text.is_empty() { 0 } else { seal.saturating_sub(reasoning.text.len() as u64) }
     };
     message.reasonings().iter().map(bytes).map(|bytes| bytes.div_ceil(SEALED_BYTES)).sum()
@@ -409,16 +410,16 @@ mod tests {
 
     #[test]
     fn no_wire_form_adds_more_than_bounds_say() {
-        use Framing::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
-        for framing in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
-            let form = Form::of(framing);
+        use WireFormat::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
+        for wire_format in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
+            let form = Form::of(wire_format);
             assert!(
                 form.image <= IMAGE_MOST && form.image_low <= IMAGE_MOST && form.image > 0,
-                "{framing:?}"
+                "{wire_format:?}"
             );
             assert!(
                 [form.part, form.call, form.name].iter().all(|frame| *frame <= FRAME_MOST),
-                "{framing:?}"
+                "{wire_format:?}"
             );
         }
         let longest = wording::left_out_part(&"x".repeat(100));

@@ -1,9 +1,9 @@
-//! Wire forms as data: `[framing]` in `config/models.toml`.
+//! Wire formats as data: `[wire_format]` in `config/models.toml`.
 
-use super::demands::Demands;
+use super::constraints::ProviderConstraints;
 use serde::{Deserialize, Serialize};
 
-/// What a wire format counts around texts, in tokens, and what it demands: one `[framing.NAME]`.
+/// What a wire format counts around texts, in tokens, and what it demands: one `[wire_format.NAME]`.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Form {
@@ -27,5 +27,5 @@ pub(crate) struct Form {
     pub(crate) image: u64,
     /// An image at low detail.
     pub(crate) image_low: u64,
-    pub(crate) demands: Demands,
+    pub(crate) constraints: ProviderConstraints,
 }

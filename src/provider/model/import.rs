@@ -1,6 +1,8 @@
 //! Public catalogues → a registry. The shapes of `LiteLLM`'s price file, of models.dev, and of a list of flat entries.
 
-use super::{CacheKind, CacheRule, Counts, Demands, Framing, ModelEntry, Price, Registry};
+use super::{
+    CacheKind, CacheRule, ModelEntry, Price, ProviderConstraints, Registry, TokenizerFit, WireFormat,
+};
 use crate::{error::Error, text::size};
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -303,8 +305,8 @@ fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str
         max_output: outputs,
         tokenizer: Some(tokenizer.into()),
         counts,
-        framing: framing(&provider),
-        demands: Demands::default(),
+        wire_format: wire_format(&provider),
+        constraints: ProviderConstraints::default(),
         cache: cache(&provider, &name, price),
         price,
         source: sources.join("; "),
@@ -340,25 +342,25 @@ fn price(figures: [Option<Figure>; 4], scale: f64) -> Option<Price> {
     })
 }
 
-fn tokenizer(provider: &str, name: &str) -> (&'static str, Counts) {
+fn tokenizer(provider: &str, name: &str) -> (&'static str, TokenizerFit) {
     let older =
         ["gpt-4-", "gpt-3.5", "gpt-35"].iter().any(|start| name.starts_with(start)) || name == "gpt-4";
     match (provider.contains("openai") || provider.contains("azure"), older) {
-        (true, true) => ("cl100k_base", Counts::Exact),
+        (true, true) => ("cl100k_base", TokenizerFit::Exact),
         (true, false) if ["gpt-", "o1", "o3", "o4", "codex-"].iter().any(|start| name.starts_with(start)) => {
-            ("o200k_base", Counts::Exact)
+            ("o200k_base", TokenizerFit::Exact)
         }
-        _ => ("o200k_base", Counts::Estimate),
+        _ => ("o200k_base", TokenizerFit::Estimate),
     }
 }
 
-fn framing(provider: &str) -> Framing {
+fn wire_format(provider: &str) -> WireFormat {
     if provider.contains("anthropic") {
-        Framing::Anthropic
+        WireFormat::Anthropic
     } else if ["google", "gemini"].iter().any(|name| provider.contains(name)) {
-        Framing::Gemini
+        WireFormat::Gemini
     } else {
-        Framing::OpenAiChat
+        WireFormat::OpenAiChat
     }
 }
 
@@ -366,8 +368,8 @@ fn framing(provider: &str) -> Framing {
 fn cache(provider: &str, name: &str, price: Option<Price>) -> Option<CacheRule> {
     price?.cache_read?;
     let rule = |rule, min_tokens, step| Some(CacheRule { rule, min_tokens, step });
-    match framing(provider) {
-        Framing::Anthropic => rule(CacheKind::Anthropic, Some(1024), None),
+    match wire_format(provider) {
+        WireFormat::Anthropic => rule(CacheKind::Anthropic, Some(1024), None),
         _ if provider == "openai" && name.starts_with("gpt-5.6") => {
             rule(CacheKind::Breakpoints, Some(1024), None)
         }

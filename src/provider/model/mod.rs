@@ -1,9 +1,9 @@
-//! Models: limits, tokenizer and framing by name, from `config/models.toml`.
+//! Models: limits, tokenizer and wire format by name, from `config/models.toml`.
 
-use crate::{config::Config, error::Error, message::Framing};
+use crate::{config::Config, error::Error, message::WireFormat};
 use serde::{Deserialize, Serialize};
 
-mod demands;
+mod constraints;
 #[cfg(feature = "chat-template")]
 mod template;
 mod form;
@@ -13,10 +13,10 @@ mod import;
 #[cfg(feature = "chat-template")]
 pub use template::ChatTemplate;
 
-pub(crate) use demands::Accepts;
-pub use demands::{CallIds, Demands, KeptReasoning, SystemPlace};
+pub(crate) use constraints::Accepts;
+pub use constraints::{CallIds, KeptReasoning, ProviderConstraints, SystemPlace};
 pub(crate) use form::Form;
-pub use registry::{Counts, ModelEntry, Registry};
+pub use registry::{ModelEntry, Registry, TokenizerFit};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire format it is priced in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub struct Model {
     /// Name of its tokenizer; none reads as the configured default.
     pub tokenizer: Option<String>,
     /// The wire format.
-    pub framing: Framing,
+    pub wire_format: WireFormat,
     /// What the model demands beyond what its wire format and its provider do.
-    pub demands: Demands,
+    pub constraints: ProviderConstraints,
     /// How its provider caches prompts, where that is known.
     pub cache: Option<CacheRule>,
     /// Whether the tokenizer stands for one that is not built in, or for one that nobody knows: counts are estimates.
@@ -127,8 +127,8 @@ impl Model {
             max_input: None,
             max_output: None,
             tokenizer: None,
-            framing: Framing::OpenAiChat,
-            demands: Demands::default(),
+            wire_format: WireFormat::OpenAiChat,
+            constraints: ProviderConstraints::default(),
             cache: None,
             estimated: false,
             unknown: false,
@@ -141,9 +141,9 @@ impl Model {
     /// The same model, priced and sent in this wire format. What a wire format adds is published for `OpenAI` Chat only: in
     /// another one counts are estimates.
     #[must_use]
-    pub fn in_form(self, framing: Framing) -> Self {
-        let published = matches!(framing, Framing::OpenAiChat | Framing::Plain);
-        Self { framing, estimated: self.estimated || !published, ..self }
+    pub fn in_form(self, wire_format: WireFormat) -> Self {
+        let published = matches!(wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
+        Self { wire_format, estimated: self.estimated || !published, ..self }
     }
 
     /// The same model, priced and sent in the form of its own chat template. Its tokenizer is taken for the model's own:
@@ -151,18 +151,18 @@ impl Model {
     #[cfg(feature = "chat-template")]
     #[must_use]
     pub fn with_template(self, template: ChatTemplate) -> Self {
-        Self { framing: Framing::ChatTemplate, template: Some(template), estimated: false, ..self }
+        Self { wire_format: WireFormat::ChatTemplate, template: Some(template), estimated: false, ..self }
     }
 
     /// What is counted around texts in the model's wire format.
     pub(crate) fn form(&self) -> Form {
-        Form::of(self.framing)
+        Form::of(self.wire_format)
     }
 
     /// What the model takes: as its wire format has it, its provider, and the model itself.
     pub(crate) fn accepts(&self) -> Accepts {
-        let provider = registry::provider_demands(&self.provider, self.framing);
-        self.demands.over(provider).over(self.form().demands).decided()
+        let provider = registry::provider_constraints(&self.provider, self.wire_format);
+        self.constraints.over(provider).over(self.form().constraints).decided()
     }
 
     /// The limits that hold for one request, and where they come from (rule B2).

@@ -1,6 +1,8 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
-use super::{CacheRule, Demands, Framing, Model, Price, demands::ProviderDemands, form::Form};
+use super::{
+    CacheRule, Model, Price, ProviderConstraints, WireFormat, constraints::ProviderEntry, form::Form,
+};
 use crate::{
     error::{Error, Repr, Snippet},
     text::{file, plain},
@@ -37,14 +39,14 @@ pub struct ModelEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
     /// Whether that is its own.
-    #[serde(default, skip_serializing_if = "Counts::is_exact")]
-    pub counts: Counts,
+    #[serde(default, skip_serializing_if = "TokenizerFit::is_exact")]
+    pub counts: TokenizerFit,
     /// The wire format it is spoken to in.
     #[serde(default)]
-    pub framing: Framing,
+    pub wire_format: WireFormat,
     /// What it demands beyond what its wire format and its provider do.
-    #[serde(default, skip_serializing_if = "Demands::is_none")]
-    pub demands: Demands,
+    #[serde(default, skip_serializing_if = "ProviderConstraints::is_none")]
+    pub constraints: ProviderConstraints,
     /// How its provider caches prompts, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheRule>,
@@ -66,7 +68,7 @@ fn openai() -> String {
 /// Whether a tokenizer counts as the model does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Counts {
+pub enum TokenizerFit {
     /// It is the model's own (default).
     #[default]
     Exact,
@@ -74,7 +76,7 @@ pub enum Counts {
     Estimate,
 }
 
-impl Counts {
+impl TokenizerFit {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     fn is_exact(&self) -> bool {
         *self == Self::Exact
@@ -99,22 +101,22 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BuiltInFile {
-    framing: BTreeMap<Framing, Form>,
-    provider: BTreeMap<String, ProviderDemands>,
+    wire_format: BTreeMap<WireFormat, Form>,
+    provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
 }
 
 struct BuiltIn {
     registry: Registry,
-    framing: BTreeMap<Framing, Form>,
-    provider: BTreeMap<String, ProviderDemands>,
+    wire_format: BTreeMap<WireFormat, Form>,
+    provider: BTreeMap<String, ProviderEntry>,
 }
 
 static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
     let (text, origin) = (include_str!("../../../config/models.toml"), "config/models.toml");
     let file: BuiltInFile = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
-    let BuiltInFile { framing, provider, model } = file;
-    Ok(BuiltIn { registry: Registry::of(model, text, origin)?, framing, provider })
+    let BuiltInFile { wire_format, provider, model } = file;
+    Ok(BuiltIn { registry: Registry::of(model, text, origin)?, wire_format, provider })
 });
 
 /// What is wrong in the text of a registry file, and where.
@@ -130,17 +132,17 @@ fn unreadable(text: &str, origin: &str, error: &toml::de::Error) -> Error {
 
 impl Form {
     /// The figures and demands of a wire format.
-    pub(crate) fn of(framing: Framing) -> Self {
+    pub(crate) fn of(wire_format: WireFormat) -> Self {
         let built_in = BUILT_IN.as_ref().ok();
-        built_in.and_then(|file| file.framing.get(&framing)).copied().unwrap_or_default()
+        built_in.and_then(|file| file.wire_format.get(&wire_format)).copied().unwrap_or_default()
     }
 }
 
 /// What a provider's models demand in a wire format.
-pub(super) fn provider_demands(provider: &str, framing: Framing) -> Demands {
+pub(super) fn provider_constraints(provider: &str, wire_format: WireFormat) -> ProviderConstraints {
     let built_in = BUILT_IN.as_ref().ok();
     let entry = built_in.and_then(|file| file.provider.get(provider));
-    entry.filter(|entry| entry.framing == framing).map(|entry| entry.demands).unwrap_or_default()
+    entry.filter(|entry| entry.wire_format == wire_format).map(|entry| entry.constraints).unwrap_or_default()
 }
 
 impl Registry {
@@ -198,9 +200,9 @@ impl Registry {
     #[must_use]
     pub fn over(mut self, other: &Self) -> Self {
         // A catalogue says nothing of what a model demands.
-        for own in self.model.iter_mut().filter(|own| own.demands.is_none()) {
-            if let Some(known) = other.entry(&own.name).filter(|known| known.framing == own.framing) {
-                own.demands = known.demands;
+        for own in self.model.iter_mut().filter(|own| own.constraints.is_none()) {
+            if let Some(known) = other.entry(&own.name).filter(|known| known.wire_format == own.wire_format) {
+                own.constraints = known.constraints;
             }
         }
         let known =
@@ -241,8 +243,8 @@ impl Registry {
             max_input: entry.max_input,
             max_output: entry.max_output,
             tokenizer: entry.tokenizer.clone(),
-            framing: entry.framing,
-            demands: entry.demands,
+            wire_format: entry.wire_format,
+            constraints: entry.constraints,
             cache: entry.cache,
             estimated: entry.is_estimated(),
             unknown: false,
@@ -293,8 +295,8 @@ impl ModelEntry {
     /// publishes what its wire format adds.
     #[must_use]
     pub fn is_estimated(&self) -> bool {
-        let published = matches!(self.framing, Framing::OpenAiChat | Framing::Plain);
-        self.counts == Counts::Estimate || self.tokenizer.is_none() || !published
+        let published = matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
+        self.counts == TokenizerFit::Estimate || self.tokenizer.is_none() || !published
     }
 
     /// What cannot be, if anything.

@@ -5,8 +5,8 @@
 //! of the plan is not the count of such a prompt.
 
 use crate::{
-    message::{Framing, Mark, Prompt, Role},
-    provider::conform::conformed,
+    message::{Mark, Prompt, Role, WireFormat},
+    provider::conform::normalized,
 };
 
 #[cfg(feature = "async-openai")]
@@ -45,12 +45,12 @@ pub use responses::ResponsesBody;
 /// # }
 /// ```
 pub fn openai(prompt: &impl AsRef<Prompt>) -> ChatBody<'_> {
-    ChatBody { prompt: conformed(prompt.as_ref(), Framing::OpenAiChat), marked: false }
+    ChatBody { prompt: normalized(prompt.as_ref(), WireFormat::OpenAiChat), marked: false }
 }
 
 /// The prompt as a body of `OpenAI` Responses: `input` and `tools`, without the model's parameters.
 pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> ResponsesBody<'_> {
-    ResponsesBody { prompt: conformed(prompt.as_ref(), Framing::OpenAiResponses), marked: false }
+    ResponsesBody { prompt: normalized(prompt.as_ref(), WireFormat::OpenAiResponses), marked: false }
 }
 
 /// The prompt as a request of the crate `async-openai` (Chat Completions): set the model's parameters and send it.
@@ -99,12 +99,12 @@ pub fn async_openai_responses(
 /// # }
 /// ```
 pub fn anthropic(prompt: &impl AsRef<Prompt>) -> AnthropicBody<'_> {
-    AnthropicBody { prompt: conformed(prompt.as_ref(), Framing::Anthropic), marked: None }
+    AnthropicBody { prompt: normalized(prompt.as_ref(), WireFormat::Anthropic), marked: None }
 }
 
 /// The prompt as a body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters.
 pub fn gemini(prompt: &impl AsRef<Prompt>) -> GeminiBody<'_> {
-    GeminiBody { prompt: conformed(prompt.as_ref(), Framing::Gemini) }
+    GeminiBody { prompt: normalized(prompt.as_ref(), WireFormat::Gemini) }
 }
 
 /// The parts of a message after which a breakpoint is marked. What the assistant said takes none: the one before it bears

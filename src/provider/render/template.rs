@@ -3,9 +3,9 @@
 
 use crate::{
     error::{Error, Repr},
-    message::{Framing, Message, Part, Prompt, Role, Tool},
+    message::{Message, Part, Prompt, Role, Tool, WireFormat},
     provider::{
-        conform::{self, Recipient},
+        conform::{self, TargetProfile},
         model::ChatTemplate,
         wording,
     },
@@ -202,7 +202,7 @@ fn in_shape(messages: &[Message], shape: Shape) -> Cow<'_, [Message]> {
     let mut messages = Cow::Borrowed(messages);
     if shape.calls_as_text {
         let texts: Vec<Message> = messages.iter().map(as_text).collect();
-        messages = Recipient::unknown(Framing::ChatTemplate).sequence(texts).messages.into();
+        messages = TargetProfile::unknown(WireFormat::ChatTemplate).sequence(texts).messages.into();
     }
     if shape.system_in_user
         && let [first, second, rest @ ..] = &*messages
@@ -359,7 +359,7 @@ impl Formatter for Spaced {
 /// The prompt as text, for `prompt` and `template`.
 pub(super) fn render(prompt: &Prompt, template: &ChatTemplate) -> Result<String, Error> {
     let renderer = Renderer::new(template, None)?;
-    let mut prompt = conform::conformed(prompt, Framing::ChatTemplate).into_owned();
+    let mut prompt = conform::normalized(prompt, WireFormat::ChatTemplate).into_owned();
     renderer.neutralise(&mut prompt);
     renderer.render(&prompt.messages, &prompt.tools, true)
 }

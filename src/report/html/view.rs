@@ -219,10 +219,10 @@ impl Pressure {
             Level::Approaching => ("approaching the limit", "near"),
             Level::AtLimit => ("at the limit", "full"),
         };
-        let (tokens, limit) = (usage.pressure.n, usage.limit);
+        let (tokens, limit) = (usage.conversation_tokens.n, usage.limit);
         let limited = limit > 0;
         Self {
-            tokens: number(usage.pressure),
+            tokens: number(usage.conversation_tokens),
             limit: if limited { grouped(limit) } else { "an unknown context window".into() },
             percent: if limited { percent(tokens, limit) } else { "unknown".into() },
             level,

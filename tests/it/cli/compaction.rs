@@ -54,12 +54,13 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
         "{no_room}"
     );
     let gemini: Value =
-        serde_json::from_str(&out(&["compact", talk, "--provider", "gemini", "--format", "json"])).unwrap();
+        serde_json::from_str(&out(&["compact", talk, "--wire-format", "gemini", "--format", "json"]))
+            .unwrap();
     assert_eq!(gemini["request"][0]["role"], "user");
     assert!(gemini["request"][0]["parts"].is_array(), "in the target's own form");
     let nothing = fails(&["compact", "examples/agent-parallel-tools.json", "--apply", "/tmp/never.json"]);
     assert!(nothing.contains("a tool call is pending; nothing was written"), "{nothing}");
-    // A body of another wire form becomes a log.
+    // A body of another wire format becomes a log.
     let contents = (0..12).map(|at| {
         let role = if at % 2 == 0 { "user" } else { "model" };
         serde_json::json!({"role": role, "parts": [{"text": format!("{at} {}", "word ".repeat(60))}]})

@@ -100,7 +100,7 @@ fn what_is_read_is_never_written_over() {
     }
     refused(&["models", "import", &hits, "-o", &hits]);
     // What stands beside a tokenizer holds the model's template.
-    refused(&[&session, "--tokenizer", &tokenizer, "--provider", "chat-template", "-o", &template]);
+    refused(&[&session, "--tokenizer", &tokenizer, "--wire-format", "chat-template", "-o", &template]);
     assert!(tried > 60, "{tried}");
     // By the variable, too.
     let output = inspect(&[&session, "-o", &config]).env("CONTEXT_WINDOW_CONFIG", &config).assert().code(2);

@@ -48,7 +48,7 @@ fn nothing_that_is_printed_acts_on_a_terminal() {
     for format in ["text", "json", "messages", "html"] {
         for provider in ["openai", "openai-responses", "anthropic", "gemini"] {
             for budget in ["60", "100000"] {
-                calls.push(vec![session, "--format", format, "--provider", provider, "--budget", budget]);
+                calls.push(vec![session, "--format", format, "--wire-format", provider, "--budget", budget]);
             }
         }
     }
@@ -80,7 +80,7 @@ fn nothing_that_is_printed_acts_on_a_terminal() {
 #[test]
 fn a_template_s_text_is_shown_on_a_terminal() {
     let session = file("hostile-template.json", of_hostile_texts().to_string().as_bytes());
-    let flags = "--tokenizer tests/tokenizers/small --provider chat-template --format messages";
+    let flags = "--tokenizer tests/tokenizers/small --wire-format chat-template --format messages";
     let args: Vec<&str> = [session.to_str().unwrap()].into_iter().chain(flags.split(' ')).collect();
     let sent = text(&plain(&args).output().unwrap().stdout);
     assert!(sent.contains(HOSTILE), "{sent:?}");

@@ -365,12 +365,12 @@ fn long_names_are_cut_where_people_read_them() {
     let path = file("long-names.json", text.to_string().as_bytes());
     let path = path.to_str().unwrap();
     for provider in ["openai", "openai-responses", "anthropic", "gemini"] {
-        for args in [&[path, "--provider", provider][..], &["explain", path, "--provider", provider]] {
+        for args in [&[path, "--wire-format", provider][..], &["explain", path, "--wire-format", provider]] {
             let assert = inspect(args).assert().success();
             let output = assert.get_output();
             assert!(output.stdout.len() + output.stderr.len() < 20_000, "{args:?}: {}", output.stdout.len());
         }
-        let assert = inspect(&[path, "--provider", provider, "--format", "messages"]).assert().success();
+        let assert = inspect(&[path, "--wire-format", provider, "--format", "messages"]).assert().success();
         assert!(assert.get_output().stderr.len() < 5_000, "{provider}");
     }
     let error = fails(&[path, "--set", "conversation.repair=reject"]);

@@ -1,4 +1,4 @@
-//! What a prompt is planned for and with: options, models, limits, wire forms.
+//! What a prompt is planned for and with: options, models, limits, wire formats.
 
 use super::{EXAMPLE, fails, file, inspect, out};
 use serde_json::Value;
@@ -74,7 +74,7 @@ fn limits_and_target_are_flags() {
     let model = plan(&["--model", "gpt-5"]);
     assert_eq!((&model["prompt_budget"], &model["budget_source"]), (&270_976.into(), &"max_input".into()));
     assert_eq!(plan(&["--tokenizer", "chars/4"])["certainty"], "estimate");
-    assert_eq!(plan(&["--provider", "openai"])["target"]["provider"], "openai");
+    assert_eq!(plan(&["--wire-format", "openai"])["target"]["provider"], "openai");
     let config = file("config.toml", b"[rag]\nmax_items = 1\n");
     let capped = plan(&["--config", config.to_str().unwrap()]);
     assert_eq!(capped["sections"]["rag"]["included"], 1);
@@ -83,7 +83,7 @@ fn limits_and_target_are_flags() {
 #[test]
 fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
     let folder = "tests/tokenizers/small";
-    let args = [EXAMPLE, "--budget", "700", "--tokenizer", folder, "--provider", "chat-template"];
+    let args = [EXAMPLE, "--budget", "700", "--tokenizer", folder, "--wire-format", "chat-template"];
     let plan: Value = serde_json::from_str(&out(&[&args[..], &["--format", "json"]].concat())).unwrap();
     assert_eq!(plan["certainty"], "exact");
     assert!(plan["tokenizer"].as_str().unwrap().starts_with("small@"));
@@ -93,10 +93,10 @@ fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
         "{sent}"
     );
     assert!(out(&args).contains("joined texts"), "{}", out(&args));
-    let of_the_readme = format!("plan-inspect {EXAMPLE} --tokenizer {folder} --provider chat-template");
+    let of_the_readme = format!("plan-inspect {EXAMPLE} --tokenizer {folder} --wire-format chat-template");
     assert!(std::fs::read_to_string("README.md").unwrap().contains(&of_the_readme));
-    insta::assert_snapshot!(fails(&[EXAMPLE, "--provider", "chat-template"]), @"plan-inspect: --provider chat-template: no template is known; expected --tokenizer with the model's folder, which holds tokenizer.json and chat_template.jinja or tokenizer_config.json");
-    let none = fails(&[EXAMPLE, "--provider", "chat-template", "--tokenizer", "examples"]);
+    insta::assert_snapshot!(fails(&[EXAMPLE, "--wire-format", "chat-template"]), @"plan-inspect: --wire-format chat-template: no template is known; expected --tokenizer with the model's folder, which holds tokenizer.json and chat_template.jinja or tokenizer_config.json");
+    let none = fails(&[EXAMPLE, "--wire-format", "chat-template", "--tokenizer", "examples"]);
     assert!(
         none.starts_with("plan-inspect: chat template examples/tokenizer_config.json: no chat template"),
         "{none}"
@@ -110,7 +110,15 @@ fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
 
 #[test]
 fn a_margin_that_is_set_is_shown() {
-    let text = out(&[EXAMPLE, "--tokenizer", "chars/4", "--set", "tokens.margin=1250", "--budget", "800"]);
+    let text = out(&[
+        EXAMPLE,
+        "--tokenizer",
+        "chars/4",
+        "--set",
+        "tokens.calibration_per_mille=1250",
+        "--budget",
+        "800",
+    ]);
     assert!(
         text.contains("(estimate, calibrated x 1.250 set by option)") && text.contains("token calibration "),
         "{text}"
@@ -130,7 +138,7 @@ fn every_provider_has_a_body() {
         ("anthropic", "system messages tools"),
         ("gemini", "systemInstruction contents tools"),
     ] {
-        assert_eq!(first(&[EXAMPLE, "--provider", provider, "--format", "messages"]), keys, "{provider}");
+        assert_eq!(first(&[EXAMPLE, "--wire-format", provider, "--format", "messages"]), keys, "{provider}");
     }
     let args = [EXAMPLE, "--model", "gpt-4o", "--format", "messages", "--breakpoints"];
     let said = String::from_utf8(inspect(&args).assert().success().get_output().stderr.clone()).unwrap();

@@ -115,7 +115,7 @@ fn examples() -> Vec<String> {
 #[test]
 fn dialect_is_found_and_names_of_options_are_none() {
     assert_eq!(dialect("Left\n  over: 5, and the margin. A room").len(), 3);
-    let fine = "safety margin, tokens.margin, sections.system_pinned.share, mushroom, margins, synth:room-2";
+    let fine = "safety margin, tokens.calibrate, sections.system_pinned.share, mushroom, margins, synth:room-2";
     assert_eq!(dialect(fine), Vec::<String>::new());
 }
 
@@ -145,7 +145,7 @@ fn reports_say_it_in_standard_terms() {
 #[test]
 fn notices_and_errors_say_it_in_standard_terms() {
     for file in files("tests/fixtures", ".json") {
-        for target in [&[][..], &["--provider", "anthropic"], &["--provider", "gemini"]] {
+        for target in [&[][..], &["--wire-format", "anthropic"], &["--wire-format", "gemini"]] {
             let args = [&["plan", &file], target].concat();
             let done = inspect(&args).output().unwrap();
             let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);

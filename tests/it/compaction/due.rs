@@ -60,33 +60,36 @@ fn behaviour_46_57_what_stands_in_the_way() {
     let manager = options(&|_| {});
     let log = talk(12, 50);
     assert_eq!(state(&manager, &log), (Due(Trigger::Messages), true));
-    assert_eq!(state(&options(&|options| options.enabled = false), &log), (Waiting(Gate::Disabled), false));
+    assert_eq!(
+        state(&options(&|options| options.enabled = false), &log),
+        (Waiting(BlockedBy::Disabled), false)
+    );
     // Asked for, it does not matter how little there is.
-    assert_eq!(state(&manager, &talk(8, 50)), (Waiting(Gate::TooShort), true));
-    assert_eq!(state(&manager, &Conversation::new()), (Waiting(Gate::Empty), false));
+    assert_eq!(state(&manager, &talk(8, 50)), (Waiting(BlockedBy::TooShort), true));
+    assert_eq!(state(&manager, &Conversation::new()), (Waiting(BlockedBy::Empty), false));
     let mut playing = log.clone();
-    playing.playback(true);
-    assert_eq!(state(&manager, &playing), (Waiting(Gate::Playback), false));
+    playing.set_playback(true);
+    assert_eq!(state(&manager, &playing), (Waiting(BlockedBy::Playback), false));
     let mut responding = log.clone();
-    responding.responding(true);
-    assert_eq!(state(&manager, &responding), (Waiting(Gate::Responding), false));
+    responding.set_responding(true);
+    assert_eq!(state(&manager, &responding), (Waiting(BlockedBy::Responding), false));
     let mut calling = log.clone();
     calling.push(Message::user("and now?"));
     calling.push(Message::assistant("").calls([ToolCall::new("c", "look", "{}")]));
-    assert_eq!(state(&manager, &calling), (Waiting(Gate::OpenCall), false));
+    assert_eq!(state(&manager, &calling), (Waiting(BlockedBy::OpenCall), false));
     calling.push(Message::tool("c", "done"));
     assert_eq!(state(&manager, &calling), (Due(Trigger::Messages), true));
     let mut compacted = log.clone();
     let job = manager.compaction_now(&log).unwrap().unwrap();
     manager.apply_compaction(&mut compacted, &job, "They talked.").unwrap();
-    assert_eq!(state(&manager, &compacted), (Waiting(Gate::JustCompacted), false));
+    assert_eq!(state(&manager, &compacted), (Waiting(BlockedBy::JustCompacted), false));
     compacted.push(Message::user("more"));
-    assert_eq!(state(&manager, &compacted).0, Waiting(Gate::NoReply));
+    assert_eq!(state(&manager, &compacted).0, Waiting(BlockedBy::NoReply));
     compacted.push(Message::assistant("here"));
-    assert_ne!(state(&manager, &compacted).0, Waiting(Gate::NoReply));
+    assert_ne!(state(&manager, &compacted).0, Waiting(BlockedBy::NoReply));
     let nowhere =
         manager.compaction_state(PlanRequest::new(&log).limits(RequestLimits::new().context_len(0)));
-    assert_eq!(nowhere.unwrap(), Waiting(Gate::UnknownLimit));
+    assert_eq!(nowhere.unwrap(), Waiting(BlockedBy::UnknownLimit));
     let unknown = PlanRequest::new(&log).limits(RequestLimits::new().context_len(0));
     assert!(manager.compaction_now(unknown).unwrap().is_none(), "for nobody");
 }
@@ -197,10 +200,10 @@ fn what_is_asked_for_by_hand_waits_too() {
     assert!(manager.compaction_of(&log, None, None).unwrap().is_none(), "a call waits");
     log.push(Message::tool("c", "done"));
     let job = manager.compaction_of(&log, None, Some(&"m3".into())).unwrap().unwrap();
-    log.responding(true);
+    log.set_responding(true);
     let error = manager.apply_compaction(&mut log, &job, "They talked.").unwrap_err();
     assert!(error.to_string().contains("a reply is being received"), "{error}");
-    log.responding(false);
+    log.set_responding(false);
     manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
     // What leads the prompt is no part of any range.
     let mut log = Conversation::from([Message::system("Be brief.")]);

@@ -164,7 +164,10 @@ fn an_agent_looks_after_its_own_window() {
     assert!(answer(&log, &call("look", "{}")).is_none());
     let Some(ContextCall::Answer(stats)) = answer(&log, &call("context_stats", "")) else { panic!() };
     let stats: serde_json::Value = serde_json::from_str(stats.text()).unwrap();
-    assert_eq!((&stats["messages"], &stats["usage"]["pressure"]["n"]), (&13.into(), &(13 * 80).into()));
+    assert_eq!(
+        (&stats["messages"], &stats["usage"]["conversation_tokens"]["n"]),
+        (&13.into(), &(13 * 80).into())
+    );
     for broken in ["[1]", "{\"summary\":", "{\"summary\":7}"] {
         let Some(ContextCall::Answer(refusal)) = answer(&log, &call("compact_context", broken)) else {
             panic!()
@@ -179,7 +182,7 @@ fn an_agent_looks_after_its_own_window() {
         .compact_as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref())
         .unwrap()
         .unwrap_err();
-    assert_eq!(state, CompactionState::Waiting(Gate::OpenCall));
+    assert_eq!(state, CompactionState::Waiting(BlockedBy::OpenCall));
     log.push(answer);
     let record =
         manager.compact_as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref()).unwrap().unwrap();

@@ -50,17 +50,17 @@ fn behaviour_38_documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at
     let plan = manager.build_plan(&request(&log)).unwrap();
     assert!(plan.total.n > 4_500, "the documents fill the window");
     let quiet = manager.usage(request(&log)).unwrap();
-    assert_eq!((quiet.level, quiet.pressure.n), (Level::Normal, 400));
-    assert_eq!(plan.usage.pressure.n, 400);
+    assert_eq!((quiet.level, quiet.conversation_tokens.n), (Level::Normal, 400));
+    assert_eq!(plan.usage.conversation_tokens.n, 400);
     // What the provider reports holds the documents too, and they are taken off again.
     log.push_reply(&plan, said(21, 20), Usage::openai(plan.total.n, 0, 20));
     let reported = manager.usage(request(&log)).unwrap();
     assert!(reported.reported);
-    assert_eq!((reported.level, reported.pressure.n), (Level::Normal, 420));
+    assert_eq!((reported.level, reported.conversation_tokens.n), (Level::Normal, 420));
     assert_eq!(manager.compaction_state(request(&log)).unwrap(), CompactionState::NotDue);
     log.push(Message::user("z".repeat(4_000)));
     let pasted = manager.usage(request(&log)).unwrap();
-    assert_eq!((pasted.pressure.n, pasted.level), (4_420, Level::Approaching));
+    assert_eq!((pasted.conversation_tokens.n, pasted.level), (4_420, Level::Approaching));
     assert_eq!(manager.compaction_state(request(&log)).unwrap(), CompactionState::Due(Trigger::Percent));
 }
 
@@ -71,17 +71,17 @@ fn behaviour_37_reports_replace_estimates_and_nonsense_falls_through() {
     let mut log = talk(11, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(11, 100), Usage::anthropic(200, 300, 900, 130));
-    let pressure = |log: &Conversation| manager.usage(request(log)).unwrap().pressure.n;
-    assert_eq!(pressure(&log), 1_530, "input, both caches and the reply");
+    let conversation_tokens = |log: &Conversation| manager.usage(request(log)).unwrap().conversation_tokens.n;
+    assert_eq!(conversation_tokens(&log), 1_530, "input, both caches and the reply");
     log.push(said(12, 100));
-    assert_eq!(pressure(&log), 1_630, "and what came after");
+    assert_eq!(conversation_tokens(&log), 1_630, "and what came after");
     for usage in
         [None, Some(Usage::default()), Some(Usage::openai(9_999_999, 0, 1)), Some(Usage::openai(9, 0, 1))]
     {
         let plan = manager.build_plan(&request(&log)).unwrap();
         log.push_reply(&plan, said(13, 100), usage);
         assert_eq!(
-            pressure(&log),
+            conversation_tokens(&log),
             1_630 + 100 * (log.messages().len() as u64 - 13),
             "{usage:?} is not believed"
         );
@@ -99,11 +99,15 @@ fn behaviour_41_47_after_a_compaction_the_shown_usage_is_the_new_estimate() {
     let mut log = talk(35, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(35, 100), Usage::openai(3_600, 0, 100));
-    assert_eq!(manager.usage(request(&log)).unwrap().pressure.n, 3_700);
+    assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.n, 3_700);
     let job = manager.compaction_due(request(&log)).unwrap().unwrap();
     let record = manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
     let usage = manager.usage(request(&log)).unwrap();
-    assert!(!usage.reported && usage.pressure.n == record.tokens_after && usage.pressure.n > 0);
+    assert!(
+        !usage.reported
+            && usage.conversation_tokens.n == record.tokens_after
+            && usage.conversation_tokens.n > 0
+    );
     assert!(record.progress && record.tokens_before == 3_600 && record.tokens_after < 2_000, "{record:?}");
     assert_eq!(record.freed(), record.tokens_before - record.tokens_after);
     assert!(manager.compaction_due(request(&log)).unwrap().is_none());
@@ -122,7 +126,7 @@ fn a_plan_tells_whose_days_are_over() {
 fn behaviour_66_percentages_are_zero_where_either_side_is() {
     let manager = bytes(Config::default());
     let usage = manager.usage(&Conversation::new()).unwrap();
-    assert_eq!((usage.percent, usage.pressure.n, usage.level), (0, 0, Level::Normal));
+    assert_eq!((usage.percent, usage.conversation_tokens.n, usage.level), (0, 0, Level::Normal));
 }
 
 #[test]
@@ -151,13 +155,13 @@ fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
     let mut log = talk(11, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(11, 100), Usage::openai(1_100, 0, 100));
-    assert_eq!(manager.usage(request(&log)).unwrap().pressure.n, 1_200);
+    assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.n, 1_200);
     log.pin(PinnedItem::new("long", "n".repeat(8_000)));
     log.push_system("rules", "r".repeat(8_000));
     let usage = manager.usage(request(&log)).unwrap();
-    assert_eq!((usage.pressure.n, usage.level), (17_200, Level::Approaching));
+    assert_eq!((usage.conversation_tokens.n, usage.level), (17_200, Level::Approaching));
     log.unpin("long");
-    assert_eq!(manager.usage(request(&log)).unwrap().pressure.n, 9_200);
+    assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.n, 9_200);
 }
 
 /// What a plan left out for want of room is not in the provider's report of it, and it is pressure all the same (rule U2):
@@ -168,11 +172,11 @@ fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {
     let request = asking(|log| PlanRequest::new(log).limits(limits(2_100)));
     let mut log = talk(51, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
-    assert!(plan.total.n <= 2_000 && plan.usage.left_out >= 3_000, "{:?}", plan.usage);
+    assert!(plan.total.n <= 2_000 && plan.usage.dropped_tokens >= 3_000, "{:?}", plan.usage);
     log.push_reply(&plan, said(51, 100), Usage::openai(plan.total.n, 0, 100));
     let usage = manager.usage(request(&log)).unwrap();
     assert!(usage.reported);
-    assert_eq!(usage.pressure.n, 5_200, "all 52 messages, whatever of them was sent");
+    assert_eq!(usage.conversation_tokens.n, 5_200, "all 52 messages, whatever of them was sent");
 }
 
 /// A reply to a prompt that was planned before a compaction, and comes after it: its report is of a conversation that is no
@@ -185,9 +189,9 @@ fn a_report_on_a_prompt_from_before_a_compaction_is_not_believed() {
     let plan = manager.build_plan(&request(&log)).unwrap();
     let job = manager.compaction_now(request(&log)).unwrap().unwrap();
     manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
-    let compacted = manager.usage(request(&log)).unwrap().pressure.n;
+    let compacted = manager.usage(request(&log)).unwrap().conversation_tokens.n;
     assert!(compacted < 3_000, "{compacted}");
     log.push_reply(&plan, said(41, 100), Usage::openai(4_100, 0, 100));
     let usage = manager.usage(request(&log)).unwrap();
-    assert_eq!((usage.reported, usage.pressure.n), (false, compacted + 100));
+    assert_eq!((usage.reported, usage.conversation_tokens.n), (false, compacted + 100));
 }

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Whose wire form is spoken.
+/// Whose wire format is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     OpenAi,

@@ -118,7 +118,7 @@ impl Oracle<'_> {
     }
 
     /// These documents, in order.
-    pub fn offer(&mut self, these: &[usize], fill: Fill, room: i64, cap: i64) -> BTreeMap<Unit, String> {
+    pub fn offer(&mut self, these: &[usize], fill: RagFill, room: i64, cap: i64) -> BTreeMap<Unit, String> {
         let rules = self.s.config.rag;
         let capped = cap < room.max(0);
         let mut left = room.min(cap);
@@ -150,7 +150,7 @@ impl Oracle<'_> {
             } else if stopped {
                 "budget/prefix"
             } else if size > left {
-                stopped = fill == Fill::Prefix;
+                stopped = fill == RagFill::Prefix;
                 if capped { "budget/cap" } else { "budget/size" }
             } else {
                 left -= size;

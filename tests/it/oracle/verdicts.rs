@@ -204,8 +204,8 @@ pub fn planned(session: &Session, oracle: &Oracle<'_>, plan: &context_window::Co
                     HeldBy::Cap => "cap",
                     HeldBy::Prefix => "prefix",
                     HeldBy::Overflow => "overflow",
-                    HeldBy::Steady => "steady",
-                    HeldBy::SteadySet => "steady_set",
+                    HeldBy::StickyWindow => "sticky_window",
+                    HeldBy::StickyDocuments => "sticky_documents",
                     _ => "?",
                 }
             ),

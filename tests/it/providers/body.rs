@@ -1,7 +1,7 @@
 //! The targets, what their rules are, and the bodies that are sent to them.
 
 use crate::rules::{Form, Target};
-use context_window::{Config, ContextPlan, Framing, Model, ToolResults, render};
+use context_window::{Config, ContextPlan, Model, ToolResults, WireFormat, render};
 use serde_json::{Value, json};
 use std::{cell::RefCell, collections::BTreeMap, fs::File, io::Write, path::PathBuf};
 
@@ -36,7 +36,7 @@ impl Goal {
     }
 }
 
-/// A plan as it is rendered for a wire form, its own or another one.
+/// A plan as it is rendered for a wire format, its own or another one.
 pub fn in_form(plan: &ContextPlan, form: Form) -> Value {
     in_form_of(plan, form)
 }
@@ -71,9 +71,9 @@ pub fn goals() -> Vec<Goal> {
     let gemini = Target::new(Form::Gemini);
     let responses = Target::new(Form::OpenAiResponses);
     let mut in_responses = goal("responses", "gpt-5", responses.clone());
-    in_responses.model = in_responses.model.in_form(Framing::OpenAiResponses);
+    in_responses.model = in_responses.model.in_form(WireFormat::OpenAiResponses);
     let mut marked = goal("responses, marked", "gpt-5.6", Target { breakpoints: true, ..responses });
-    marked.model = marked.model.in_form(Framing::OpenAiResponses);
+    marked.model = marked.model.in_form(WireFormat::OpenAiResponses);
     marked.model.cache = None;
     let mut marked_chat = goal(
         "openai, marked",

@@ -2,8 +2,8 @@
 //! multi-part content, reasoning, images, foreign parts, user turns while a call is open.
 
 use context_window::{
-    Conversation, Framing, Message, Part, PinnedItem, PlanRequest, Priority, RagItem, Reasoning, Role, Tool,
-    ToolCall,
+    Conversation, Message, Part, PinnedItem, PlanRequest, Priority, RagItem, Reasoning, Role, Tool, ToolCall,
+    WireFormat,
 };
 use proptest::prelude::*;
 
@@ -109,7 +109,7 @@ fn call() -> impl Strategy<Value = ToolCall> {
 
 fn part() -> impl Strategy<Value = Part> {
     let image = |url: &str| Part::Image { url: url.to_owned(), detail: None };
-    let opaque = |framing, json: &str| Part::Opaque { framing, json: json.to_owned() };
+    let opaque = |wire_format, json: &str| Part::Opaque { wire_format, json: json.to_owned() };
     prop_oneof![
         4 => text().prop_map(Part::Text),
         1 => Just(image("data:image/png;base64,iVBORw0KGgo=")),
@@ -117,28 +117,28 @@ fn part() -> impl Strategy<Value = Part> {
         1 => Just(image("data:image/png;base64,OMITTED_12_CHARS")),
         1 => Just(image("data:text/plain,hello")),
         1 => Just(image("")),
-        1 => Just(opaque(Framing::OpenAiChat, r#"{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}"#)),
-        1 => Just(opaque(Framing::OpenAiChat, r#"{"type":"refusal","refusal":"I will not."}"#)),
-        1 => Just(opaque(Framing::Anthropic, r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}"#)),
-        1 => Just(opaque(Framing::Anthropic, r#"{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}"#)),
-        1 => Just(opaque(Framing::Anthropic, r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"d"}}"#)),
-        1 => Just(opaque(Framing::Anthropic, r#"{"type":"document","cache_control":{"type":"ephemeral"},"source":{"type":"text","media_type":"text/plain","data":"d"}}"#)),
-        1 => Just(opaque(Framing::OpenAiResponses, r#"{"type":"input_file","file_id":"file_1"}"#)),
-        1 => Just(opaque(Framing::Gemini, r#"{"executableCode":{"language":"PYTHON","code":"1"}}"#)),
-        1 => Just(opaque(Framing::Gemini, r#"{"thoughtSignature":"c2ln"}"#)),
-        1 => Just(opaque(Framing::OpenAiResponses, r#"{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}}"#)),
-        1 => Just(opaque(Framing::OpenAiChat, "no json")),
+        1 => Just(opaque(WireFormat::OpenAiChat, r#"{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}"#)),
+        1 => Just(opaque(WireFormat::OpenAiChat, r#"{"type":"refusal","refusal":"I will not."}"#)),
+        1 => Just(opaque(WireFormat::Anthropic, r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}"#)),
+        1 => Just(opaque(WireFormat::Anthropic, r#"{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}"#)),
+        1 => Just(opaque(WireFormat::Anthropic, r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"d"}}"#)),
+        1 => Just(opaque(WireFormat::Anthropic, r#"{"type":"document","cache_control":{"type":"ephemeral"},"source":{"type":"text","media_type":"text/plain","data":"d"}}"#)),
+        1 => Just(opaque(WireFormat::OpenAiResponses, r#"{"type":"input_file","file_id":"file_1"}"#)),
+        1 => Just(opaque(WireFormat::Gemini, r#"{"executableCode":{"language":"PYTHON","code":"1"}}"#)),
+        1 => Just(opaque(WireFormat::Gemini, r#"{"thoughtSignature":"c2ln"}"#)),
+        1 => Just(opaque(WireFormat::OpenAiResponses, r#"{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}}"#)),
+        1 => Just(opaque(WireFormat::OpenAiChat, "no json")),
     ]
 }
 
 fn reasoning() -> impl Strategy<Value = Reasoning> {
     prop_oneof![
         2 => text().prop_map(Reasoning::text),
-        1 => Just(Reasoning::sealed(Framing::Anthropic, "I think.", "c2ln")),
-        1 => Just(Reasoning::sealed(Framing::Anthropic, "", "cmVkYWN0ZWQ=").redacted()),
-        1 => Just(Reasoning::sealed(Framing::Anthropic, "", "bm90IHNob3du")),
-        1 => Just(Reasoning::sealed(Framing::OpenAiResponses, "Summary.", "ZW5j").id("rs_1")),
-        1 => Just(Reasoning::sealed(Framing::OpenAiResponses, "", "ZW5j")),
+        1 => Just(Reasoning::sealed(WireFormat::Anthropic, "I think.", "c2ln")),
+        1 => Just(Reasoning::sealed(WireFormat::Anthropic, "", "cmVkYWN0ZWQ=").redacted()),
+        1 => Just(Reasoning::sealed(WireFormat::Anthropic, "", "bm90IHNob3du")),
+        1 => Just(Reasoning::sealed(WireFormat::OpenAiResponses, "Summary.", "ZW5j").id("rs_1")),
+        1 => Just(Reasoning::sealed(WireFormat::OpenAiResponses, "", "ZW5j")),
     ]
 }
 
@@ -202,16 +202,16 @@ fn tools() -> impl Strategy<Value = Vec<Tool>> {
         ][..],
     );
     let own = [
-        (Framing::Anthropic, r#"{"type":"web_search_20250305","name":"web_search","max_uses":3}"#),
+        (WireFormat::Anthropic, r#"{"type":"web_search_20250305","name":"web_search","max_uses":3}"#),
         (
-            Framing::Anthropic,
+            WireFormat::Anthropic,
             r#"{"type":"web_fetch_20250910","name":"web_fetch","cache_control":{"type":"ephemeral"}}"#,
         ),
-        (Framing::OpenAiResponses, r#"{"type":"web_search"}"#),
-        (Framing::Gemini, r#"{"googleSearch":{}}"#),
+        (WireFormat::OpenAiResponses, r#"{"type":"web_search"}"#),
+        (WireFormat::Gemini, r#"{"googleSearch":{}}"#),
     ];
     let hosted = prop::sample::select(own.to_vec());
-    let hosted = hosted.prop_map(|(framing, json)| Tool::hosted("web", framing, json));
+    let hosted = hosted.prop_map(|(wire_format, json)| Tool::hosted("web", wire_format, json));
     let named = |name: &'static str| {
         schema.clone().prop_map(move |schema| Tool::new(name, "Does something.", schema))
     };

@@ -5,7 +5,7 @@ use crate::rules::Form;
 use context_window::{ContextPlan, Message, Part, Role, TokenCounter};
 use serde_json::Value;
 
-/// Figures of a wire form, as its documentation or ours states them.
+/// Figures of a wire format, as its documentation or ours states them.
 struct Figures {
     message: u64,
     role: bool,
@@ -100,7 +100,7 @@ fn without_mark(part: &Value) -> Value {
 }
 
 impl Sum {
-    /// The tools of a body by the cookbook's formula (rule N3), whatever the wire form calls their fields.
+    /// The tools of a body by the cookbook's formula (rule N3), whatever the wire format calls their fields.
     fn tools(&self, form: Form, body: &Value) -> u64 {
         let lists = list(body, "tools").iter();
         let each: Vec<&Value> = lists

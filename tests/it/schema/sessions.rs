@@ -63,7 +63,7 @@ fn full_sessions() -> [Value; 3] {
         "passages": [{"id": "q", "text": "Six days.", "score": 1, "source": null, "ttl": "none_remaining"}],
         "query": "How long?",
         "previous": {
-            "target": {"model": "gpt-4o", "provider": "openai", "framing": "openai_chat"},
+            "target": {"model": "gpt-4o", "provider": "openai", "wire_format": "openai_chat"},
             "limits": {"context_len": 9000}, "live": "m0", "window_start": "m0", "rag": ["r"], "cleared_before": "m1",
             "prompt": [["s", "abc", 7], ["m0", "abd", 9]]
         }

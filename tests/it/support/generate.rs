@@ -2,8 +2,8 @@
 //! anything, repeated documents. Small, so that a brute-force oracle can decide them too.
 
 use context_window::{
-    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Error, Fill, ItemId, Message, Model,
-    PinnedItem, Placement, PlanRequest, Priority, RagItem, Repair, RequestLimits, Role, Sections,
+    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Error, ItemId, Message, Model,
+    PinnedItem, Placement, PlanRequest, Priority, RagFill, RagItem, Repair, RequestLimits, Role, Sections,
     TokenCounter, ToolCall, ToolResults, Ttl, TtlPolicy,
 };
 use proptest::prelude::*;
@@ -147,7 +147,8 @@ impl Session {
 
     pub fn manager(&self) -> ContextWindowManager {
         // Only a counter that estimates has a margin.
-        let counter = if self.config.tokens.margin == 1_000 { bytes() } else { bytes().as_estimate() };
+        let counter =
+            if self.config.tokens.calibration_per_mille == 1_000 { bytes() } else { bytes().as_estimate() };
         ContextWindowManager::new(Model::custom("test"), counter, self.config.clone()).unwrap()
     }
 
@@ -267,7 +268,7 @@ fn config() -> impl Strategy<Value = Config> {
                 config.rag.max_item_tokens = max_item_tokens;
                 config.rag.max_source_tokens = max_source_tokens;
                 config.rag.min_score = min_score.map(f64::from);
-                config.rag.fill = [Fill::Backfill, Fill::Prefix][usize::from(choices.0)];
+                config.rag.fill = [RagFill::Backfill, RagFill::Prefix][usize::from(choices.0)];
                 config.rag.placement =
                     [Placement::BeforeQuestion, Placement::BeforeConversation][usize::from(choices.1)];
                 config.ttl.policy =

@@ -159,7 +159,7 @@ fn the_kept_window_is_contiguous_and_starts_with_a_user_message(case: &Case<'_>)
         let from = ids.iter().position(|id| id == row.id.as_str()).ok_or("unknown row")?;
         let window = matches!(
             row.reason,
-            ExcludedReason::Budget { held_by: HeldBy::Window | HeldBy::Cap | HeldBy::Steady, .. }
+            ExcludedReason::Budget { held_by: HeldBy::Window | HeldBy::Cap | HeldBy::StickyWindow, .. }
         );
         let late_result = case.messages[from].role() == Role::Tool;
         law(!window || from < start || late_result, || {

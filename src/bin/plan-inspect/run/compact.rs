@@ -11,8 +11,8 @@ use crate::{
 };
 use anyhow::{Result, bail};
 use context_window::{
-    Active, Compaction, CompactionRequest, CompactionState, Conversation, Framing, Gate, ItemId, RequestForm,
-    Row, report,
+    ActiveEntry, BlockedBy, Compaction, CompactionRequest, CompactionState, Conversation, HistoryRow, ItemId,
+    RequestForm, WireFormat, report,
 };
 use flate2::{Compression, write::GzEncoder};
 use serde_json::json;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
         }
         None => manager.fall_back(&mut log, &job)?,
     };
-    let preview = Preview { job: &job, log: &log, record: &record, state, form: prepared.model.framing };
+    let preview = Preview { job: &job, log: &log, record: &record, state, form: prepared.model.wire_format };
     let text = match args.format {
         DataFormat::Text => folded(&preview.text()?, screen.limit()),
         DataFormat::Json => preview.json()?,
@@ -63,8 +63,8 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
 fn waiting(state: CompactionState) -> Option<&'static str> {
     match state {
         // Who asks for it is not kept waiting by that.
-        CompactionState::Waiting(Gate::TooShort) => None,
-        CompactionState::Waiting(gate) => Some(gate.text()),
+        CompactionState::Waiting(BlockedBy::TooShort) => None,
+        CompactionState::Waiting(blocked_by) => Some(blocked_by.text()),
         _ => None,
     }
 }
@@ -116,7 +116,7 @@ struct Preview<'a> {
     record: &'a Compaction,
     state: CompactionState,
     /// The wire format of the target.
-    form: Framing,
+    form: WireFormat,
 }
 
 impl Preview<'_> {
@@ -125,7 +125,7 @@ impl Preview<'_> {
         let tokens = report::grouped;
         let due = match self.state {
             CompactionState::Due(trigger) => format!("due ({})", trigger.text()),
-            CompactionState::Waiting(gate) => format!("not now: {}", gate.text()),
+            CompactionState::Waiting(blocked_by) => format!("not now: {}", blocked_by.text()),
             CompactionState::Stopped { attempts } => {
                 format!("stopped after {attempts} attempts without progress")
             }
@@ -189,9 +189,9 @@ impl Preview<'_> {
 }
 
 /// The id of an active message.
-fn id(part: Active<'_>) -> Option<ItemId> {
+fn id(part: ActiveEntry<'_>) -> Option<ItemId> {
     match part {
-        Active::Message { id, .. } => Some(id),
+        ActiveEntry::Message { id, .. } => Some(id),
         _ => None,
     }
 }
@@ -202,7 +202,7 @@ fn kept(log: &Conversation) -> String {
     let mut archived_ids = BTreeSet::new();
     let mut open = false;
     for row in log.display() {
-        let Row::Message { id, archived, .. } = row else { continue };
+        let HistoryRow::Message { id, archived, .. } = row else { continue };
         match found.last_mut().filter(|_| open && archived.is_none()) {
             Some((_, last, count)) => (*last, *count) = (id, *count + 1),
             None if archived.is_none() => found.push((id.clone(), id, 1)),

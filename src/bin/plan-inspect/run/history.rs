@@ -8,7 +8,7 @@ use crate::{
     prepared::say_ignored,
 };
 use anyhow::Result;
-use context_window::{ArchivedBy, Conversation, Row, report};
+use context_window::{ArchivedBy, Conversation, HistoryRow, report};
 use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode};
 use unicode_width::UnicodeWidthStr;
@@ -30,7 +30,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
         if colour { format!("\u{1b}[{code}m{line}\u{1b}[0m\n") } else { format!("{line}\n") }
     };
     let longest = log.display().filter_map(|row| match row {
-        Row::Message { id, .. } => Some(report::brief(id.as_str()).width()),
+        HistoryRow::Message { id, .. } => Some(report::brief(id.as_str()).width()),
         _ => None,
     });
     let column = longest.max().unwrap_or(2);
@@ -38,7 +38,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
     let mut text = String::new();
     for row in log.display() {
         match row {
-            Row::Message { id, message, archived } => {
+            HistoryRow::Message { id, message, archived } => {
                 let sign = if archived.is_some() && !colour { "-" } else { " " };
                 let id = report::cut(&report::brief(id.as_str()), column);
                 let fill = " ".repeat(column - id.width());
@@ -51,7 +51,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
                     text.push_str(&if archived.is_some() { paint("2", &line) } else { line + "\n" });
                 }
             }
-            Row::Compaction(record) => {
+            HistoryRow::Compaction(record) => {
                 text.push_str(&paint("1;33", &rule(&report::compaction(record), width)));
                 if whole {
                     for line in record.summary.iter().flat_map(|summary| summary.lines()) {
@@ -59,7 +59,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
                     }
                 }
             }
-            Row::Rewound(id) => {
+            HistoryRow::Rewound(id) => {
                 let said = format!("Rewound to before {}", report::brief(id.as_str()));
                 text.push_str(&paint("1;36", &rule(&said, width)));
             }
@@ -79,7 +79,7 @@ fn markdown(log: &Conversation) -> Result<String> {
     let mut text = String::new();
     for row in log.display() {
         match row {
-            Row::Message { id, message, archived } => {
+            HistoryRow::Message { id, message, archived } => {
                 let away = if archived.is_some() { ", archived" } else { "" };
                 writeln!(text, "### {} ({}{away})\n", message.role().name(), report::printable(id.as_str()))?;
                 for line in lines(message, true) {
@@ -88,14 +88,14 @@ fn markdown(log: &Conversation) -> Result<String> {
                 }
                 text.push('\n');
             }
-            Row::Compaction(record) => {
+            HistoryRow::Compaction(record) => {
                 writeln!(text, "---\n\n**{}**\n", report::compaction(record))?;
                 for line in record.summary.iter().flat_map(|summary| summary.lines()) {
                     writeln!(text, "> {}", shown(line))?;
                 }
                 text.push_str("\n---\n\n");
             }
-            Row::Rewound(id) => {
+            HistoryRow::Rewound(id) => {
                 writeln!(text, "---\n\n**Rewound to before {}**\n\n---\n", report::printable(id.as_str()))?;
             }
             _ => {}
@@ -108,7 +108,7 @@ fn json(log: &Conversation) -> Result<String> {
     let rows: Vec<Value> = log
         .display()
         .filter_map(|row| match row {
-            Row::Message { id, message, archived } => Some(json!({
+            HistoryRow::Message { id, message, archived } => Some(json!({
                 "kind": "message",
                 "id": id,
                 "archived": archived.is_some(),
@@ -120,14 +120,14 @@ fn json(log: &Conversation) -> Result<String> {
                 "role": message.role(),
                 "text": lines(message, true).join("\n"),
             })),
-            Row::Compaction(record) => Some(json!({
+            HistoryRow::Compaction(record) => Some(json!({
                 "kind": "compaction",
                 "id": format!("summary:{}", record.number),
                 "archived": false,
                 "text": report::compaction(record),
                 "compaction": record,
             })),
-            Row::Rewound(id) => Some(json!({"kind": "rewind", "id": id, "archived": false})),
+            HistoryRow::Rewound(id) => Some(json!({"kind": "rewind", "id": id, "archived": false})),
             _ => None,
         })
         .collect();

@@ -79,7 +79,7 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
         ("max input", with_unit(entry.max_input)),
         ("max output", with_unit(entry.max_output)),
         ("tokenizer", format!("{} ({})", entry.tokenizer.as_deref().unwrap_or("the default"), counts(entry))),
-        ("wire format", name_of(&entry.framing)?),
+        ("wire format", name_of(&entry.wire_format)?),
     ];
     if let Some(cache) = entry.cache {
         let least = cache.min_tokens.map(|least| format!(", minimum {} tokens", report::grouped(least)));

@@ -8,8 +8,8 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use context_window::{
-    Config, ConfigLayers, ContextPlan, ContextWindowManager, ExcludedReason, Framing, Model, RequestLimits,
-    Session, TokenCounter, report,
+    Config, ConfigLayers, ContextPlan, ContextWindowManager, ExcludedReason, Model, RequestLimits, Session,
+    TokenCounter, WireFormat, report,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -117,7 +117,7 @@ impl Vector {
     fn planned(&self) -> Result<Value> {
         let session = Session::from_json(&Value::Object(worded(&self.session)?).to_string())?;
         let mut model = Model::custom("sizes");
-        model.framing = Framing::Plain;
+        model.wire_format = WireFormat::Plain;
         let manager = ContextWindowManager::new(
             model,
             TokenCounter::from_fn("sizes", |text| Ok::<_, Infallible>(sizes(text))),

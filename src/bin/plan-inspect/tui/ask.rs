@@ -1,6 +1,6 @@
 //! Questions that take time, answered on threads of their own: no key waits for a plan.
 
-use super::{Happening, subject::Subject, what_if::WhatIf};
+use super::{Event, subject::Subject, what_if::WhatIf};
 use crate::{args::Tui, prompt::Figures};
 use anyhow::Result;
 use context_window::{
@@ -198,13 +198,13 @@ fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -
 #[derive(Debug)]
 pub(crate) struct Asker {
     questions: Sender<(Arc<Subject>, Question)>,
-    happenings: Sender<Happening>,
+    happenings: Sender<Event>,
     /// The replay that is wanted: an older one stops by itself.
     epoch: Arc<AtomicU64>,
 }
 
 impl Asker {
-    pub(crate) fn start(happenings: &Sender<Happening>, follow: Option<Tui>) -> Self {
+    pub(crate) fn start(happenings: &Sender<Event>, follow: Option<Tui>) -> Self {
         let (questions, queue) = mpsc::channel::<(Arc<Subject>, Question)>();
         let answers = Guard(happenings.clone());
         thread::spawn(move || {
@@ -212,7 +212,7 @@ impl Asker {
             while let Ok(first) = queue.recv() {
                 for (subject, question) in newest(std::iter::once(first).chain(queue.try_iter())) {
                     if let Some(answer) = answer(&subject, &question) {
-                        let _ = answers.0.send(Happening::Answer(answer));
+                        let _ = answers.0.send(Event::Answer(answer));
                     }
                 }
             }
@@ -234,7 +234,7 @@ impl Asker {
             (self.epoch.clone(), subject.clone(), Guard(self.happenings.clone()));
         thread::spawn(move || {
             let answers = answers;
-            let ask = |answer| answers.0.send(Happening::Answer(answer)).is_ok();
+            let ask = |answer| answers.0.send(Event::Answer(answer)).is_ok();
             replay(&subject, epoch, |answer| wanted.load(Ordering::Relaxed) == epoch && ask(answer));
         });
     }
@@ -290,19 +290,19 @@ fn watch(args: &Tui, answers: &Guard) {
         }
         seen = now;
         let answer = Subject::read(args).map(Arc::new).map_err(said);
-        if answers.0.send(Happening::Answer(Answer::Reloaded(answer))).is_err() {
+        if answers.0.send(Event::Answer(Answer::Reloaded(answer))).is_err() {
             return;
         }
     }
 }
 
 /// Tells the screen when its thread breaks down: otherwise it would wait for ever.
-struct Guard(Sender<Happening>);
+struct Guard(Sender<Event>);
 
 impl Drop for Guard {
     fn drop(&mut self) {
         if thread::panicking() {
-            let _ = self.0.send(Happening::Broken);
+            let _ = self.0.send(Event::Broken);
         }
     }
 }

@@ -34,7 +34,7 @@ use what_if::Saved;
 
 /// What happens: somebody types, a question is answered, the process is told to end.
 #[derive(Debug)]
-pub(crate) enum Happening {
+pub(crate) enum Event {
     Input(ratatui::crossterm::event::Event),
     Answer(Answer),
     /// A signal, by its number.
@@ -84,7 +84,7 @@ fn serve(
     app: &mut App,
     screen: &mut Screen,
     asker: &Asker,
-    queue: &mpsc::Receiver<Happening>,
+    queue: &mpsc::Receiver<Event>,
     first: Vec<ask::Question>,
 ) -> Result<Option<i32>> {
     let mut questions = first;
@@ -97,12 +97,12 @@ fn serve(
         // Everything that has happened by now is dealt with before the next picture.
         loop {
             match happening {
-                Happening::Signal(signal) => return Ok(Some(signal)),
-                Happening::Broken => anyhow::bail!("an internal thread failed; see above"),
-                Happening::Input(event) => questions.extend(update::input(app, &event)),
-                Happening::Answer(answer) => questions.extend(update::answer(app, answer)),
+                Event::Signal(signal) => return Ok(Some(signal)),
+                Event::Broken => anyhow::bail!("an internal thread failed; see above"),
+                Event::Input(event) => questions.extend(update::input(app, &event)),
+                Event::Answer(answer) => questions.extend(update::answer(app, answer)),
             }
-            for order in app.orders.drain(..) {
+            for order in app.effects.drain(..) {
                 match screen.carry_out(&order)? {
                     Some(said) => app.note = said,
                     None => return Ok(None),

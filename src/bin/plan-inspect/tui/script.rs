@@ -2,7 +2,7 @@
 
 use super::{
     ask::{self, Question},
-    state::{App, Order},
+    state::{App, Effect},
     update, view,
 };
 use anyhow::{Context, Result, bail};
@@ -17,13 +17,13 @@ use ratatui::{
 pub(crate) struct Script {
     pub(crate) app: App,
     /// Orders that were given, oldest first.
-    pub(crate) orders: Vec<Order>,
+    pub(crate) effects: Vec<Effect>,
 }
 
 impl Script {
     pub(crate) fn open(mut app: App) -> Self {
         let questions = app.start();
-        let mut script = Self { app, orders: Vec::new() };
+        let mut script = Self { app, effects: Vec::new() };
         script.answer(questions);
         script
     }
@@ -52,7 +52,7 @@ impl Script {
     pub(crate) fn happens(&mut self, event: &Event) {
         let questions = update::input(&mut self.app, event);
         self.answer(questions);
-        self.orders.append(&mut self.app.orders);
+        self.effects.append(&mut self.app.effects);
     }
 
     fn answer(&mut self, mut questions: Vec<Question>) {

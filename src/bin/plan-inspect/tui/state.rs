@@ -128,7 +128,7 @@ pub(crate) enum Comparison {
 
 /// What became of a question.
 #[derive(Debug)]
-pub(crate) enum Known<T> {
+pub(crate) enum Loadable<T> {
     /// Nobody asked yet, or there is nothing to ask about.
     Nothing,
     Asked,
@@ -147,7 +147,7 @@ pub(crate) enum Follow {
 
 /// What is to be done outside of the state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum Effect {
     Quit,
     Suspend,
     Copy(String),
@@ -165,7 +165,7 @@ pub(crate) struct App {
     /// The filter while it is being typed.
     pub(crate) input: Option<Input>,
     pub(crate) at: At,
-    pub(crate) planned: Known<Planned>,
+    pub(crate) planned: Loadable<Planned>,
     pub(crate) what_if: WhatIf,
     pub(crate) undo: Vec<WhatIf>,
     /// The number of the prompt to go to as soon as the prompts are known.
@@ -177,13 +177,13 @@ pub(crate) struct App {
     /// How far the detail is scrolled.
     pub(crate) scrolled: u16,
     /// The row that is explained, and what is said of it.
-    pub(crate) explained: (String, Known<String>),
-    pub(crate) diff: Known<Diff>,
+    pub(crate) explained: (String, Loadable<String>),
+    pub(crate) diff: Loadable<Diff>,
     /// Which comparison was asked for, where there are several.
     pub(crate) compared: Option<Comparison>,
     pub(crate) differences: Cursor,
     pub(crate) marks: Vec<Mark>,
-    pub(crate) replayed: Known<()>,
+    pub(crate) replayed: Loadable<()>,
     pub(crate) prompt: Cursor,
     pub(crate) config: Cursor,
     pub(crate) log: Cursor,
@@ -200,7 +200,7 @@ pub(crate) struct App {
     pub(crate) note: String,
     pub(crate) ticket: u64,
     pub(crate) epoch: u64,
-    pub(crate) orders: Vec<Order>,
+    pub(crate) effects: Vec<Effect>,
 }
 
 impl App {
@@ -214,7 +214,7 @@ impl App {
             popup: None,
             input: None,
             at: At::Now,
-            planned: Known::Nothing,
+            planned: Loadable::Nothing,
             what_if: WhatIf::default(),
             undo: Vec::new(),
             goes_to: None,
@@ -230,12 +230,12 @@ impl App {
             },
             section: 0,
             scrolled: 0,
-            explained: (String::new(), Known::Nothing),
-            diff: Known::Nothing,
+            explained: (String::new(), Loadable::Nothing),
+            diff: Loadable::Nothing,
             compared: None,
             differences: Cursor::default(),
             marks: Vec::new(),
-            replayed: Known::Nothing,
+            replayed: Loadable::Nothing,
             prompt: Cursor::default(),
             config: Cursor::default(),
             log: Cursor { selected: usize::MAX, offset: 0 },
@@ -247,7 +247,7 @@ impl App {
             note: String::new(),
             ticket: 0,
             epoch: 0,
-            orders: Vec::new(),
+            effects: Vec::new(),
         }
     }
 
@@ -264,14 +264,14 @@ impl App {
     pub(crate) fn start(&mut self) -> Vec<Question> {
         self.epoch += 1;
         self.marks.clear();
-        self.replayed = Known::Asked;
+        self.replayed = Loadable::Asked;
         vec![self.ask_for_a_plan(), Question::Replay { epoch: self.epoch }]
     }
 
     pub(crate) fn ask_for_a_plan(&mut self) -> Question {
         self.ticket += 1;
-        if !matches!(self.planned, Known::Answered(_)) {
-            self.planned = Known::Asked;
+        if !matches!(self.planned, Loadable::Answered(_)) {
+            self.planned = Loadable::Asked;
         }
         Question::Plan { ticket: self.ticket, at: self.at.clone(), what_if: self.what_if.clone() }
     }
@@ -282,7 +282,7 @@ impl App {
 
     pub(crate) fn known(&self) -> Option<&Planned> {
         match &self.planned {
-            Known::Answered(planned) => Some(planned),
+            Loadable::Answered(planned) => Some(planned),
             _ => None,
         }
     }
@@ -361,7 +361,7 @@ impl App {
     /// An earlier prompt by its place among the marks; the last one is the session as it stands.
     pub(crate) fn at_mark(&self, place: usize) -> At {
         let Some(mark) = self.marks.get(place) else { return At::Now };
-        if place + 1 == self.marks.len() && matches!(self.replayed, Known::Answered(())) {
+        if place + 1 == self.marks.len() && matches!(self.replayed, Loadable::Answered(())) {
             return At::Now;
         }
         let before = place.checked_sub(1).and_then(|before| self.marks.get(before));
@@ -388,7 +388,7 @@ impl App {
     pub(crate) fn place_of_prompt(&self) -> Option<usize> {
         match &self.at {
             At::Now => match self.replayed {
-                Known::Answered(()) => self.marks.len().checked_sub(1),
+                Loadable::Answered(()) => self.marks.len().checked_sub(1),
                 _ => None,
             },
             At::Past(past) => self.marks.iter().position(|mark| mark.figures.messages == past.messages),

@@ -7,7 +7,9 @@ use crate::{
     prepared::Prepared,
 };
 use anyhow::{Result, bail};
-use context_window::{Conversation, Decision, ItemId, ItemKind, LoadedConfig, Message, Part, Row, Session};
+use context_window::{
+    Conversation, Decision, HistoryRow, ItemId, ItemKind, LoadedConfig, Message, Part, Session,
+};
 use std::{borrow::Cow, collections::BTreeMap};
 
 #[derive(Debug)]
@@ -172,13 +174,13 @@ fn head_text(log: &Conversation, wanted: &str) -> Option<String> {
 
 fn rows(log: &Conversation) -> Vec<LogRow> {
     let mut position = 0;
-    let row = |row: Row<'_>| match row {
-        Row::Message { id, archived, .. } => {
+    let row = |row: HistoryRow<'_>| match row {
+        HistoryRow::Message { id, archived, .. } => {
             position += 1;
             Some(LogRow::Message { position: position - 1, id, archived: archived.is_some() })
         }
-        Row::Compaction(record) => Some(LogRow::Compaction(record.number)),
-        Row::Rewound(id) => Some(LogRow::Rewound(id.clone())),
+        HistoryRow::Compaction(record) => Some(LogRow::Compaction(record.number)),
+        HistoryRow::Rewound(id) => Some(LogRow::Rewound(id.clone())),
         _ => None,
     };
     log.display().filter_map(row).collect()

@@ -1,8 +1,8 @@
 //! The terminal: taken over, drawn on, and given back whatever happens.
 
 use super::{
-    Happening,
-    state::{App, Order},
+    Event,
+    state::{App, Effect},
     view,
 };
 use anyhow::{Context, Result};
@@ -65,19 +65,19 @@ impl Screen {
     }
 
     /// Carries out an order, and says what came of it; nothing where it is to quit.
-    pub(crate) fn carry_out(&mut self, order: &Order) -> Result<Option<String>> {
+    pub(crate) fn carry_out(&mut self, order: &Effect) -> Result<Option<String>> {
         Ok(Some(match order {
-            Order::Quit => return Ok(None),
-            Order::Suspend => {
+            Effect::Quit => return Ok(None),
+            Effect::Suspend => {
                 self.suspend()?;
                 String::new()
             }
-            Order::Copy(text) => {
+            Effect::Copy(text) => {
                 execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
                 format!("copied {}", report::brief(text))
             }
             // What cannot be written is no reason to lose the screen.
-            Order::Write(text) => match write_new(text) {
+            Effect::Write(text) => match write_new(text) {
                 Ok(name) => format!("saved to {name}"),
                 Err(error) => format!("not saved: {error}"),
             },
@@ -120,13 +120,13 @@ fn write_new(text: &str) -> io::Result<String> {
 }
 
 /// Listens to keys, mouse and signals on threads of their own.
-pub(crate) fn listen(happenings: &Sender<Happening>) -> Result<()> {
+pub(crate) fn listen(happenings: &Sender<Event>) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let to = happenings.clone();
     thread::spawn(move || {
         for signal in &mut signals {
-            if to.send(Happening::Signal(signal)).is_err() {
+            if to.send(Event::Signal(signal)).is_err() {
                 return;
             }
         }
@@ -134,12 +134,12 @@ pub(crate) fn listen(happenings: &Sender<Happening>) -> Result<()> {
     let to = happenings.clone();
     thread::spawn(move || {
         while let Ok(event) = event::read() {
-            if to.send(Happening::Input(event)).is_err() {
+            if to.send(Event::Input(event)).is_err() {
                 return;
             }
         }
         // The terminal is gone.
-        let _ = to.send(Happening::Signal(SIGHUP));
+        let _ = to.send(Event::Signal(SIGHUP));
     });
     Ok(())
 }

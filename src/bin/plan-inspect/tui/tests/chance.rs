@@ -3,7 +3,7 @@
 use super::{
     super::{
         script::Script,
-        state::{Follow, Known, Order},
+        state::{Effect, Follow, Loadable},
     },
     CHAT, OVER, TALK, app,
     mouse::mouse,
@@ -66,7 +66,7 @@ fn late_answers_change_nothing() {
     update::answer(&mut it.app, Answer::Step { epoch, mark: Box::new(marks[0].clone()) });
     update::answer(&mut it.app, Answer::Replayed { epoch, failed: Some("old".into()) });
     assert_eq!((it.app.plan().unwrap().prompt_budget, format!("{:?}", it.app.explained)), shown);
-    assert!(matches!(it.app.diff, Known::Nothing) && matches!(it.app.replayed, Known::Answered(())));
+    assert!(matches!(it.app.diff, Loadable::Nothing) && matches!(it.app.replayed, Loadable::Answered(())));
     assert_eq!(it.app.marks, marks);
 }
 
@@ -142,10 +142,13 @@ fn keys_at_random_break_nothing() {
             let app = &it.app;
             assert!(app.list.place.selected < app.list.rows.len().max(1), "round {round}, {event:?}");
             assert!(app.log.selected < app.subject.rows.len().max(1), "round {round}, {event:?}");
-            assert!(matches!(app.planned, Known::Answered(_) | Known::Failed(_)), "round {round}, {event:?}");
-            assert!(!matches!(app.explained.1, Known::Asked), "round {round}, {event:?}");
+            assert!(
+                matches!(app.planned, Loadable::Answered(_) | Loadable::Failed(_)),
+                "round {round}, {event:?}"
+            );
+            assert!(!matches!(app.explained.1, Loadable::Asked), "round {round}, {event:?}");
         }
-        assert!(!it.orders.contains(&Order::Quit));
+        assert!(!it.effects.contains(&Effect::Quit));
         // Whatever was tried, nothing of it is left when it is taken back.
         let plan = subject(arguments).prepared;
         let own = plan.manager.build_plan(&plan.request()).unwrap();

@@ -4,7 +4,7 @@ use super::{
     super::{
         keys::BINDINGS,
         script::Script,
-        state::{Known, Order, Pane, Popup, View},
+        state::{Effect, Loadable, Pane, Popup, View},
     },
     CHAT, TALK, TALK_SMALL, screen, selected,
 };
@@ -34,7 +34,7 @@ fn every_key_does_what_the_help_says() {
     assert_eq!(it.app.list.rows.len(), 2);
     press(&mut it, "a/care<Enter>");
     assert_eq!((it.app.list.rows.len(), it.app.row_id()), (1, Some(("care", true))));
-    assert!(matches!(&it.app.explained.1, Known::Answered(said) if said.contains("enters at")));
+    assert!(matches!(&it.app.explained.1, Loadable::Answered(said) if said.contains("enters at")));
     press(&mut it, "/<C-u>wrong:x tokens:5<Enter>");
     assert!(it.app.note.contains("is not a filter key"), "{}", it.app.note);
     press(&mut it, "<Esc><Esc>");
@@ -65,14 +65,14 @@ fn every_key_does_what_the_help_says() {
     assert!(it.app.known().unwrap().went.iter().any(|id| id.as_str() == "m0"), "it has expired");
     press(&mut it, "wu<Esc>");
     assert!(
-        matches!(&it.orders[0], Order::Write(json) if json.contains("\"m0\": true") && json.contains("support-chat.json")),
+        matches!(&it.effects[0], Effect::Write(json) if json.contains("\"m0\": true") && json.contains("support-chat.json")),
         "{:?}",
-        it.orders
+        it.effects
     );
     press(&mut it, "/id:care<Enter>p");
     assert!(it.app.note.contains("documents cannot be pinned"));
     press(&mut it, "y");
-    assert_eq!(it.orders[1], Order::Copy("care".into()));
+    assert_eq!(it.effects[1], Effect::Copy("care".into()));
     press(&mut it, "<Esc>");
 
     press(&mut it, "[");
@@ -103,11 +103,11 @@ fn every_key_does_what_the_help_says() {
     press(&mut it, "<Esc>");
     press(&mut it, "<Space>");
     assert!(it.app.note.contains("--follow"));
-    assert!(!it.orders.contains(&Order::Quit), "Esc never quits");
+    assert!(!it.effects.contains(&Effect::Quit), "Esc never quits");
     press(&mut it, "q<C-z>");
-    assert_eq!(it.orders[2..], [Order::Quit, Order::Suspend]);
+    assert_eq!(it.effects[2..], [Effect::Quit, Effect::Suspend]);
     press(&mut it, "/abc<C-c>");
-    assert_eq!(it.orders.last(), Some(&Order::Quit), "Ctrl-C quits from anywhere");
+    assert_eq!(it.effects.last(), Some(&Effect::Quit), "Ctrl-C quits from anywhere");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{
     super::{
         script::Script,
-        state::{Comparison, Known, Order},
+        state::{Comparison, Effect, Loadable},
     },
     CHAT, OVER, TALK, TALK_SMALL, screen,
 };
@@ -22,7 +22,7 @@ fn what_was_written_is_tried_again() {
     ] {
         let mut it = screen(arguments, (120, 40), keys);
         it.press("w").unwrap();
-        let Some(Order::Write(text)) = it.orders.first() else {
+        let Some(Effect::Write(text)) = it.effects.first() else {
             panic!("{arguments} {keys}: nothing was written");
         };
         std::fs::write(&path, text).unwrap();
@@ -49,7 +49,7 @@ fn every_comparison_is_reached() {
             let text = it.text().unwrap();
             let title = text.lines().find_map(|line| line.split_once("[Diff · ")?.1.split_once(']')).unwrap();
             titles.push(title.0.to_owned());
-            assert!(matches!(it.app.diff, Known::Answered(_)), "{title:?}");
+            assert!(matches!(it.app.diff, Loadable::Answered(_)), "{title:?}");
         }
         titles
     };
@@ -62,7 +62,9 @@ fn every_comparison_is_reached() {
 
     let mut it = screen(&format!("{CHAT} {other}"), (120, 40), "+,d");
     let changes = |it: &Script| match &it.app.diff {
-        Known::Answered(diff) => diff.changes.iter().map(|change| change.id.to_string()).collect::<Vec<_>>(),
+        Loadable::Answered(diff) => {
+            diff.changes.iter().map(|change| change.id.to_string()).collect::<Vec<_>>()
+        }
         _ => panic!("no answer"),
     };
     let mut came_and_went: Vec<String> = Vec::new();
@@ -127,7 +129,9 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
         for _ in 0..it.app.marks.len() {
             for place in 0..it.app.list.rows.len() {
                 it.press(&format!("g{}", "j".repeat(place))).unwrap();
-                let Known::Answered(said) = &it.app.explained.1 else { panic!("{arguments}: not explained") };
+                let Loadable::Answered(said) = &it.app.explained.1 else {
+                    panic!("{arguments}: not explained")
+                };
                 let budget = said
                     .lines()
                     .find_map(|line| line.trim().strip_prefix("enters at      ")?.split(", ").next());

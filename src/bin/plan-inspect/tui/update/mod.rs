@@ -12,7 +12,7 @@ use super::{
     keys::{self, Action},
     layout::{Places, inside},
     search::Search,
-    state::{App, Column, Cursor, Follow, Known, Order, Pane, Popup, Show, View},
+    state::{App, Column, Cursor, Effect, Follow, Loadable, Pane, Popup, Show, View},
     subject::{LogRow, Subject},
 };
 use context_window::{LoadedConfig, Section, report};
@@ -54,20 +54,20 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
         Answer::Planned { ticket, answer } if ticket == app.ticket => {
             let selected = app.row_id().map(|(id, document)| (id.to_owned(), document));
             match answer {
-                Ok(planned) => app.planned = Known::Answered(planned),
-                Err(error) => app.planned = Known::Failed(error),
+                Ok(planned) => app.planned = Loadable::Answered(planned),
+                Err(error) => app.planned = Loadable::Failed(error),
             }
             app.list_anew(selected.as_ref());
-            app.explained = (String::new(), Known::Nothing);
+            app.explained = (String::new(), Loadable::Nothing);
             if app.view == View::Diff {
                 questions.extend(comparison(app));
             }
         }
         Answer::Explained { ticket, id, answer } if ticket == app.ticket && id == app.explained.0 => {
-            app.explained.1 = answer.map_or_else(Known::Failed, Known::Answered);
+            app.explained.1 = answer.map_or_else(Loadable::Failed, Loadable::Answered);
         }
         Answer::Compared { ticket, answer } if ticket == app.ticket => {
-            app.diff = answer.map_or_else(Known::Failed, Known::Answered);
+            app.diff = answer.map_or_else(Loadable::Failed, Loadable::Answered);
         }
         Answer::Step { epoch, mark } if epoch == app.epoch => {
             // Who looks at the newest prompt goes on looking at the newest one.
@@ -78,11 +78,11 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
             }
         }
         Answer::Replayed { epoch, failed } if epoch == app.epoch => {
-            app.replayed = failed.map_or(Known::Answered(()), Known::Failed);
+            app.replayed = failed.map_or(Loadable::Answered(()), Loadable::Failed);
             if let Some(number) = app.goes_to.take() {
                 questions.extend(to_number(app, number));
             }
-            if app.view == View::Diff && matches!(app.diff, Known::Nothing) {
+            if app.view == View::Diff && matches!(app.diff, Loadable::Nothing) {
                 questions.extend(comparison(app));
             }
         }
@@ -133,7 +133,7 @@ fn settle(app: &mut App) {
     app.config.settle(LoadedConfig::keys().count(), body.saturating_sub(1));
     app.prompt.settle(app.marks.len(), height(super::view::prompts_area(places.body), 1));
     let changes = match &app.diff {
-        Known::Answered(diff) => diff.changes.len(),
+        Loadable::Answered(diff) => diff.changes.len(),
         _ => 0,
     };
     app.differences.settle(changes, body.saturating_sub(2));
@@ -144,18 +144,18 @@ fn settle(app: &mut App) {
 fn explanation(app: &mut App) -> Option<Question> {
     let (id, document) = app.row_id()?;
     let name = format!("{}:{id}", if document { "rag" } else { "item" });
-    if app.explained.0 == name && !matches!(app.explained.1, Known::Nothing) {
+    if app.explained.0 == name && !matches!(app.explained.1, Loadable::Nothing) {
         return None;
     }
     app.scrolled = 0;
-    app.explained = (name.clone(), Known::Asked);
+    app.explained = (name.clone(), Loadable::Asked);
     Some(Question::Explain { ticket: app.ticket, at: app.at.clone(), what_if: app.what_if.clone(), id: name })
 }
 
 fn key_pressed(app: &mut App, key: KeyEvent) -> Vec<Question> {
     let quits = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
     if quits {
-        app.orders.push(Order::Quit);
+        app.effects.push(Effect::Quit);
         return Vec::new();
     }
     if app.input.is_some() {
@@ -203,8 +203,8 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         return Vec::new();
     }
     match action {
-        Action::Quit => app.orders.push(Order::Quit),
-        Action::Suspend => app.orders.push(Order::Suspend),
+        Action::Quit => app.effects.push(Effect::Quit),
+        Action::Suspend => app.effects.push(Effect::Suspend),
         Action::Help => {
             app.scrolled = 0;
             app.popup = Some(Popup::Help);
@@ -269,7 +269,7 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         Action::Copy => match app.row_id() {
             Some((id, _)) => {
                 let id = id.to_owned();
-                app.orders.push(Order::Copy(id));
+                app.effects.push(Effect::Copy(id));
             }
             None => app.note = "nothing to copy".into(),
         },
@@ -336,7 +336,7 @@ fn open(app: &mut App) -> Vec<Question> {
             }
         }
         View::Diff => {
-            let Known::Answered(diff) = &app.diff else { return Vec::new() };
+            let Loadable::Answered(diff) = &app.diff else { return Vec::new() };
             let Some(change) = diff.changes.get(app.differences.selected) else { return Vec::new() };
             let name = (change.id.as_str().to_owned(), change.document);
             (app.view, app.pane, app.list.show) = (View::Plan, Pane::Items, Show::All);

@@ -2,7 +2,7 @@
 
 use super::super::{
     ask::Question,
-    state::{App, Comparison, Known, View},
+    state::{App, Comparison, Loadable, View},
     subject::LogRow,
     what_if::WhatIf,
 };
@@ -11,7 +11,7 @@ use super::super::{
 pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Option<usize>) -> Vec<Question> {
     let place = match (app.place_of_prompt(), &app.replayed) {
         (Some(place), _) => place,
-        (None, Known::Failed(error)) => {
+        (None, Loadable::Failed(error)) => {
             app.note = format!("earlier prompts cannot be planned: {error}");
             return Vec::new();
         }
@@ -30,7 +30,7 @@ pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Optio
     };
     app.prompt.selected = next;
     app.at = app.at_mark(next);
-    app.diff = Known::Nothing;
+    app.diff = Loadable::Nothing;
     vec![app.ask_for_a_plan()]
 }
 
@@ -38,7 +38,7 @@ pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Optio
 pub(super) fn to_number(app: &mut App, number: usize) -> Vec<Question> {
     let place = app.marks.iter().position(|mark| mark.figures.number == number);
     let questions = to_prompt(app, |_, _| place);
-    if place.is_none() && matches!(app.replayed, Known::Answered(())) {
+    if place.is_none() && matches!(app.replayed, Loadable::Answered(())) {
         app.note = format!("prompt {number} is not among the planned prompts");
     }
     questions
@@ -79,11 +79,11 @@ pub(super) fn comparison(app: &mut App) -> Option<Question> {
             Some((app.at_mark(before), WhatIf::default()))
         }
         None => {
-            app.diff = Known::Nothing;
+            app.diff = Loadable::Nothing;
             return None;
         }
     };
-    app.diff = Known::Asked;
+    app.diff = Loadable::Asked;
     Some(Question::Compare { ticket: app.ticket, from, to: (app.at.clone(), app.what_if.clone()) })
 }
 

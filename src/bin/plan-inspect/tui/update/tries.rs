@@ -2,7 +2,7 @@
 
 use super::super::{
     ask::Question,
-    state::{App, Order},
+    state::{App, Effect},
     what_if::{Saved, WhatIf},
 };
 use context_window::{Decision, ExcludedReason, Source, report};
@@ -123,7 +123,7 @@ pub(super) fn save(app: &mut App) {
         expired: tried.expired,
     };
     match serde_json::to_string_pretty(&saved) {
-        Ok(json) => app.orders.push(Order::Write(json + "\n")),
+        Ok(json) => app.effects.push(Effect::Write(json + "\n")),
         Err(error) => app.note = format!("not saved: {error}"),
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     super::{
         layout::{Places, inside},
-        state::{App, Known, Pane, Popup, View},
+        state::{App, Loadable, Pane, Popup, View},
         subject::LogRow,
     },
     pane,
@@ -78,12 +78,12 @@ fn text(app: &App) -> Text<'static> {
     lines.push(Line::styled(what_it_is(row), app.theme.faint));
     match &app.explained.1 {
         // Its first line says once more what stands above.
-        Known::Answered(explanation) => {
+        Loadable::Answered(explanation) => {
             lines.extend(explanation.lines().skip(1).map(|line| Line::raw(line.to_owned())));
         }
-        Known::Failed(error) => lines.push(Line::styled(error.clone(), app.theme.alarm)),
-        Known::Asked => lines.push(Line::styled("  explaining ...", app.theme.faint)),
-        Known::Nothing => {}
+        Loadable::Failed(error) => lines.push(Line::styled(error.clone(), app.theme.alarm)),
+        Loadable::Asked => lines.push(Line::styled("  explaining ...", app.theme.faint)),
+        Loadable::Nothing => {}
     }
     if let Some((id, document)) = app.row_id() {
         if document && let Some(item) = app.subject.session().rag.iter().find(|item| item.id().as_str() == id)

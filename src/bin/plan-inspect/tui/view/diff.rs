@@ -3,7 +3,7 @@
 use super::{
     super::{
         layout::inside,
-        state::{App, Comparison, Known},
+        state::{App, Comparison, Loadable},
     },
     pane, say,
 };
@@ -23,10 +23,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(pane(app, &title, true), area);
     let inner = inside(area);
     let diff = match &app.diff {
-        Known::Answered(diff) => diff,
-        Known::Asked => return say(frame, inner, "comparing ...", app.theme.faint),
-        Known::Failed(error) => return say(frame, inner, error.clone(), app.theme.alarm),
-        Known::Nothing => {
+        Loadable::Answered(diff) => diff,
+        Loadable::Asked => return say(frame, inner, "comparing ...", app.theme.faint),
+        Loadable::Failed(error) => return say(frame, inner, error.clone(), app.theme.alarm),
+        Loadable::Nothing => {
             let nothing = "No previous prompt. Try a change (< > p t), or start with --against FILE.";
             return say(frame, inner, nothing, app.theme.faint);
         }

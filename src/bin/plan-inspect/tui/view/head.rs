@@ -156,8 +156,8 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         parts.push(Span::styled(format!("! {} {notices}", plan.notices.len()), app.theme.warning));
     }
     if usage.limit > 0 {
-        let (pressure, limit) = (report::tokens(usage.pressure), report::grouped(usage.limit));
-        let percent = report::tenths(per_mille(usage.pressure.n, usage.limit));
+        let (pressure, limit) = (report::tokens(usage.conversation_tokens), report::grouped(usage.limit));
+        let percent = report::tenths(per_mille(usage.conversation_tokens.n, usage.limit));
         parts.push(Span::raw(format!("full conversation {pressure} / {limit} ({percent})")));
     }
     let repeated = plan.repeated().map(|prefix| (prefix.tokens, prefix.of));

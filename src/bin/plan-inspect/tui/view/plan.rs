@@ -3,7 +3,7 @@
 use super::{
     super::{
         layout::{Places, inside},
-        state::{App, Column, Known, Pane, Show},
+        state::{App, Column, Loadable, Pane, Show},
     },
     detail, pane, say, timeline,
 };
@@ -78,7 +78,7 @@ fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
     frame.render_widget(pane(app, &title, focused), area);
     match &app.planned {
-        Known::Answered(planned) => {
+        Loadable::Answered(planned) => {
             let preview = ContextPreview::new(&planned.plan).rows(&app.list.rows).theme(app.theme);
             let nothing = preview.is_empty();
             frame.render_stateful_widget(preview, inner, &mut app.list.place.clone());
@@ -92,7 +92,7 @@ fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
                 );
             }
         }
-        Known::Failed(error) => say(frame, inner, error.clone(), app.theme.alarm),
-        Known::Nothing | Known::Asked => say(frame, inner, "planning ...", app.theme.faint),
+        Loadable::Failed(error) => say(frame, inner, error.clone(), app.theme.alarm),
+        Loadable::Nothing | Loadable::Asked => say(frame, inner, "planning ...", app.theme.faint),
     }
 }

@@ -4,7 +4,7 @@ use super::{
     super::{
         ask::Mark,
         layout::{Places, inside},
-        state::{App, Known, View},
+        state::{App, Loadable, View},
     },
     pane, say,
 };
@@ -56,7 +56,7 @@ fn heading(app: &App) -> String {
         .filter_map(|mark| Some((mark.figures.reused?, mark.figures.tokens)))
         .fold((0, 0), |sum, (reused, of)| (sum.0 + u128::from(reused), sum.1 + u128::from(of)));
     let reuse = (reused * 100).checked_div(of).map(|percent| format!(" · cache hit {percent} %"));
-    let planning = if matches!(app.replayed, Known::Asked) { " · planning" } else { "" };
+    let planning = if matches!(app.replayed, Loadable::Asked) { " · planning" } else { "" };
     let all = app.subject.prompts;
     let (some, whole) = (report::grouped(prompts as u64), report::grouped(all as u64));
     let which = match prompts {
@@ -107,7 +107,7 @@ fn repeated(mark: &Mark, halves: u16) -> u16 {
 
 /// One column a prompt, or several prompts; repeated tokens below, new ones above, `C` where it was compacted.
 fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
-    if let Known::Failed(error) = &app.replayed {
+    if let Loadable::Failed(error) = &app.replayed {
         say(frame, area, error.clone(), app.theme.alarm);
         return;
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// How a provider's count follows from ours: `counted * per_mille / 1000 + offset`, rounded up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Margin {
+pub struct TokenCalibration {
     /// The provider's tokens for 1000 of ours.
     pub per_mille: u32,
     /// What the provider counts beside that: tools or instructions that the plan does not know of. It may be negative.
@@ -18,14 +18,14 @@ pub struct Margin {
 /// What one prompt was counted as here, and what its provider reported, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Report {
-    /// The plan's own count, without any margin.
+pub struct ReportedUsage {
+    /// The plan's own count, without any token calibration.
     pub counted: u64,
     /// Input as reported, cached tokens among it.
     pub reported: u64,
 }
 
-impl Report {
+impl ReportedUsage {
     /// A plan's count and the provider's report on it.
     #[must_use]
     pub fn new(counted: u64, usage: Usage) -> Self {
@@ -58,21 +58,21 @@ const APART: i128 = 500;
 
 /// What reports teach, and what is wrong with the last of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Lesson {
-    pub(crate) margin: Option<Margin>,
+pub(crate) struct Calibrator {
+    pub(crate) calibration: Option<TokenCalibration>,
     /// The last report, where it is not believed.
-    pub(crate) doubted: Option<Report>,
+    pub(crate) doubted: Option<ReportedUsage>,
 }
 
-impl Lesson {
+impl Calibrator {
     /// The newest reports that are looked at.
     pub(crate) const REPORTS: usize = 16;
 
     /// Learns from reports, the oldest first; `window` is the context length. Whole numbers only: the same log teaches
-    /// the same margin everywhere.
-    pub(crate) fn learn(reports: &[Report], window: u64) -> Self {
+    /// the same token calibration everywhere.
+    pub(crate) fn learn(reports: &[ReportedUsage], window: u64) -> Self {
         let possible =
-            |report: &Report| report.reported > 0 && report.reported <= window && report.counted > 0;
+            |report: &ReportedUsage| report.reported > 0 && report.reported <= window && report.counted > 0;
         let mut believed = Vec::new();
         let (mut last, mut doubted) = (None, None);
         for report in &reports[reports.len().saturating_sub(Self::REPORTS)..] {
@@ -90,11 +90,11 @@ impl Lesson {
             }
             last = Some(*report);
         }
-        Self { margin: Margin::through(&believed), doubted }
+        Self { calibration: TokenCalibration::through(&believed), doubted }
     }
 }
 
-impl Margin {
+impl TokenCalibration {
     /// So many tokens of the provider's for 1000 of ours, and nothing beside; 500 to 2000, nearest.
     #[must_use]
     pub fn per_mille(per_mille: u32) -> Self {
@@ -103,11 +103,11 @@ impl Margin {
 
     /// The line through the newest report and the one whose count is farthest from it; where none is far enough, the
     /// newest report alone.
-    fn through(reports: &[Report]) -> Option<Self> {
+    fn through(reports: &[ReportedUsage]) -> Option<Self> {
         let newest = *reports.last()?;
         let count = reports.len() as u32;
         let (counted, reported) = (wide(newest.counted), wide(newest.reported));
-        let far = |report: &Report| (wide(report.counted) - counted).abs();
+        let far = |report: &ReportedUsage| (wide(report.counted) - counted).abs();
         // Of two that are equally far the older one.
         let farthest =
             reports.iter().rev().max_by_key(|report| far(report)).filter(|report| far(report) >= APART);
@@ -159,35 +159,35 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn learn(reports: &[(u64, u64)], window: u64) -> Lesson {
-        let reports: Vec<Report> = reports
+    fn learn(reports: &[(u64, u64)], window: u64) -> Calibrator {
+        let reports: Vec<ReportedUsage> = reports
             .iter()
-            .map(|(counted, reported)| Report { counted: *counted, reported: *reported })
+            .map(|(counted, reported)| ReportedUsage { counted: *counted, reported: *reported })
             .collect();
-        Lesson::learn(&reports, window)
+        Calibrator::learn(&reports, window)
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "what it is compared with is an Option")]
-    fn line(per_mille: u32, offset: i64, reports: u32) -> Option<Margin> {
-        Some(Margin { per_mille, offset, reports })
+    fn line(per_mille: u32, offset: i64, reports: u32) -> Option<TokenCalibration> {
+        Some(TokenCalibration { per_mille, offset, reports })
     }
 
     #[test]
     fn one_report_is_a_ratio_and_two_far_ones_are_a_line() {
-        assert_eq!(learn(&[], 9_000).margin, None);
-        assert_eq!(learn(&[(1_000, 1_160)], 9_000).margin, line(1_160, 0, 1));
-        assert_eq!(learn(&[(1_000, 1_160), (1_500, 1_740)], 9_000).margin, line(1_160, 0, 2));
-        assert_eq!(learn(&[(1_000, 1_400), (3_000, 3_800)], 9_000).margin, line(1_200, 200, 2));
+        assert_eq!(learn(&[], 9_000).calibration, None);
+        assert_eq!(learn(&[(1_000, 1_160)], 9_000).calibration, line(1_160, 0, 1));
+        assert_eq!(learn(&[(1_000, 1_160), (1_500, 1_740)], 9_000).calibration, line(1_160, 0, 2));
+        assert_eq!(learn(&[(1_000, 1_400), (3_000, 3_800)], 9_000).calibration, line(1_200, 200, 2));
         // The window was cut: the line is the same from the other side.
-        assert_eq!(learn(&[(3_000, 3_800), (1_000, 1_400)], 9_000).margin, line(1_200, 200, 2));
+        assert_eq!(learn(&[(3_000, 3_800), (1_000, 1_400)], 9_000).calibration, line(1_200, 200, 2));
     }
 
     #[test]
     fn behaviour_40_what_cannot_be_is_flagged_and_teaches_nothing() {
         for (counted, reported) in [(1_000, 0), (1_000, 300_000), (1_000, 2_001), (1_000, 499), (0, 9)] {
-            let lesson = learn(&[(1_000, 1_100), (counted, reported)], 200_000);
-            assert_eq!(lesson.margin, line(1_100, 0, 1), "{reported}");
-            assert_eq!(lesson.doubted, Some(Report { counted, reported }));
+            let calibrator = learn(&[(1_000, 1_100), (counted, reported)], 200_000);
+            assert_eq!(calibrator.calibration, line(1_100, 0, 1), "{reported}");
+            assert_eq!(calibrator.doubted, Some(ReportedUsage { counted, reported }));
         }
         assert_eq!(learn(&[(1_000, 0), (1_000, 1_100)], 200_000).doubted, None);
         // Near the count, and larger than the window all the same.
@@ -198,11 +198,11 @@ mod tests {
     #[test]
     fn tools_that_the_plan_does_not_know_are_believed_when_they_come_again() {
         let first = learn(&[(500, 25_000)], 200_000);
-        assert!(first.margin.is_none() && first.doubted.is_some());
+        assert!(first.calibration.is_none() && first.doubted.is_some());
         let second = learn(&[(500, 25_000), (700, 25_230)], 200_000);
-        assert_eq!((second.margin, second.doubted), (line(1_000, 24_530, 2), None));
+        assert_eq!((second.calibration, second.doubted), (line(1_000, 24_530, 2), None));
         let third = learn(&[(500, 25_000), (700, 25_230), (2_700, 27_400)], 200_000);
-        assert_eq!(third.margin, line(1_090, 24_457, 3));
+        assert_eq!(third.calibration, line(1_090, 24_457, 3));
     }
 
     proptest! {
@@ -210,17 +210,17 @@ mod tests {
         fn what_fits_here_fits_there(
             per_mille in 1u32..5_000, offset in -50_000i64..50_000, budget in 0u64..1_000_000,
         ) {
-            let margin = Margin { per_mille, offset, reports: 1 };
-            let most = margin.within(budget);
-            prop_assert!(margin.of(most) <= i128::from(budget));
-            prop_assert!(margin.of(most + 1) > i128::from(budget));
+            let calibration = TokenCalibration { per_mille, offset, reports: 1 };
+            let most = calibration.within(budget);
+            prop_assert!(calibration.of(most) <= i128::from(budget));
+            prop_assert!(calibration.of(most + 1) > i128::from(budget));
         }
 
         #[test]
         fn no_report_breaks_it(reports in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40), window: u64) {
-            let lesson = learn(&reports, window);
-            if let Some(margin) = lesson.margin {
-                prop_assert!((500..=2_000).contains(&margin.per_mille));
+            let calibrator = learn(&reports, window);
+            if let Some(calibration) = calibrator.calibration {
+                prop_assert!((500..=2_000).contains(&calibration.per_mille));
             }
         }
     }

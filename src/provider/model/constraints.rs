@@ -1,7 +1,7 @@
-//! What a target demands of the prompts it is sent, as data: `[provider]`, and `demands` of a wire format or a model, in
+//! What a target demands of the prompts it is sent, as data: `[provider]`, and `constraints` of a wire format or a model, in
 //! `config/models.toml`.
 
-use crate::message::Framing;
+use crate::message::WireFormat;
 use serde::{Deserialize, Serialize};
 
 /// Where a target takes instructions.
@@ -47,17 +47,17 @@ pub enum CallIds {
     Nine,
 }
 
-macro_rules! demands {
+macro_rules! constraints {
     ($($(#[$doc:meta])* $name:ident: $kind:ty = $free:expr,)*) => {
         /// What a target demands beyond what its wire format does; what is unset is as the wire format, or the provider, has it.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         #[non_exhaustive]
-        pub struct Demands {
+        pub struct ProviderConstraints {
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$kind>,)*
         }
 
-        impl Demands {
+        impl ProviderConstraints {
             /// These demands, and those of `other` where these say nothing.
             #[must_use]
             pub(crate) fn over(self, other: Self) -> Self {
@@ -78,7 +78,7 @@ macro_rules! demands {
     };
 }
 
-demands! {
+constraints! {
     /// Where instructions stand.
     system: SystemPlace = SystemPlace::Anywhere,
     /// Whether a system message may stand between others where a wire format has a place apart for them: after a user
@@ -110,7 +110,7 @@ demands! {
     breakpoints: bool = false,
 }
 
-impl Demands {
+impl ProviderConstraints {
     /// Whether nothing is set.
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::default()
@@ -120,7 +120,7 @@ impl Demands {
 /// What the models of one provider demand in one wire format: one `[provider.NAME]`.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ProviderDemands {
-    pub(crate) framing: Framing,
-    pub(crate) demands: Demands,
+pub(crate) struct ProviderEntry {
+    pub(crate) wire_format: WireFormat,
+    pub(crate) constraints: ProviderConstraints,
 }

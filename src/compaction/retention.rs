@@ -1,8 +1,8 @@
 //! What a compaction keeps as it is (rule C4): newest whole turns, and always the live question.
 
 use super::{
-    due::Wish,
-    weights::{Turn, Weights},
+    due::Initiator,
+    turn_costs::{Turn, TurnCosts},
 };
 use crate::{
     config::CompactionOptions, conversation::Conversation, error::Error, item::ItemId,
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// The boundary between what is archived and what is kept, in positions of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct RetentionBoundary {
     /// The live question, where it stays before the summary.
     pub(super) head: Option<u32>,
     /// The first message that is archived; none where that is the first of the conversation.
@@ -31,18 +31,19 @@ struct Room {
 
 impl Room {
     /// The smallest of what is set, and no more than leaves the context at its target with a summary of full length.
-    fn of(weights: &Weights<'_>, options: &CompactionOptions) -> Self {
-        let capacity = weights.window;
+    fn of(turn_costs: &TurnCosts<'_>, options: &CompactionOptions) -> Self {
+        let capacity = turn_costs.window;
         let share = |of: u64, percent: u16| {
             u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(u64::MAX)
         };
         let target = |of: Option<u64>| of.map_or(u64::MAX, |of| share(of, options.target));
-        let beside = weights.fixed.saturating_add(weights.pinned).saturating_add(options.summary.max_tokens);
+        let beside =
+            turn_costs.fixed.saturating_add(turn_costs.pinned).saturating_add(options.summary.max_tokens);
         let under_target = share(capacity, options.target).min(target(options.tokens)).saturating_sub(beside);
         let retain = &options.retain;
         let tokens =
             retain.tokens.unwrap_or(u64::MAX).min(share(capacity, retain.capacity)).min(under_target);
-        let of_active = retain.active.map_or(u64::MAX, |percent| share(weights.messages(), percent));
+        let of_active = retain.active.map_or(u64::MAX, |percent| share(turn_costs.messages(), percent));
         Self {
             tokens,
             messages: retain.messages.unwrap_or(u64::MAX).min(of_active).min(target(options.messages)),
@@ -67,33 +68,37 @@ impl Room {
     }
 }
 
-impl Kept {
+impl RetentionBoundary {
     /// By `compaction.retain`. Where all of it would be kept, the live turn alone is; none where there is nothing else.
-    pub(super) fn by_options(weights: &Weights<'_>, options: &CompactionOptions, wish: Wish) -> Option<Self> {
-        let kept = Self::within(weights, Room::of(weights, options))?;
-        let nothing = |kept: &Self| !kept.archives_anything(weights.log);
+    pub(super) fn by_options(
+        turn_costs: &TurnCosts<'_>,
+        options: &CompactionOptions,
+        initiator: Initiator,
+    ) -> Option<Self> {
+        let kept = Self::within(turn_costs, Room::of(turn_costs, options))?;
+        let nothing = |kept: &Self| !kept.archives_anything(turn_costs.log);
         if !nothing(&kept) {
             return Some(kept);
         }
-        let live = weights.turns.last()?.first();
+        let live = turn_costs.turns.last()?.first();
         let live = Self { head: None, from: None, first: live };
-        let least = if nothing(&live) && wish == Wish::Automatic {
-            Self::within(weights, Room { tokens: 0, messages: 0, turns: 0 })?
+        let least = if nothing(&live) && initiator == Initiator::Automatic {
+            Self::within(turn_costs, Room { tokens: 0, messages: 0, turns: 0 })?
         } else {
             live
         };
         (!nothing(&least)).then_some(least)
     }
 
-    fn within(weights: &Weights<'_>, mut room: Room) -> Option<Self> {
-        let (live, earlier) = weights.turns.split_last()?;
+    fn within(turn_costs: &TurnCosts<'_>, mut room: Room) -> Option<Self> {
+        let (live, earlier) = turn_costs.turns.split_last()?;
         let waits = live.exchanges.is_empty();
         if waits {
             room.charge(live.tokens(), live.messages());
         }
         let whole = waits || room.take(live.tokens(), live.messages());
         if !whole {
-            return Some(Self::inside(weights, live, room));
+            return Some(Self::inside(turn_costs, live, room));
         }
         let mut first = live.first();
         room.turns = room.turns.saturating_sub(1);
@@ -104,12 +109,12 @@ impl Kept {
             room.turns -= 1;
             first = turn.first().or(first);
         }
-        Some(Self { head: None, from: None, first }.aligned(weights.log))
+        Some(Self { head: None, from: None, first }.aligned(turn_costs.log))
     }
 
     /// The boundary inside the live turn: its question, the summary, and the newest exchanges that fit. What the model still
     /// works on stays.
-    fn inside(weights: &Weights<'_>, live: &Turn, mut room: Room) -> Self {
+    fn inside(turn_costs: &TurnCosts<'_>, live: &Turn, mut room: Room) -> Self {
         if let Some(head) = &live.head {
             room.charge(head.tokens, head.messages);
         }
@@ -124,7 +129,7 @@ impl Kept {
                 break;
             }
         }
-        Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(weights.log)
+        Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(turn_costs.log)
     }
 
     /// The same with no exchange on both sides of the boundary, and outside of the live turn no turn either.
@@ -153,7 +158,7 @@ impl Kept {
     ) -> Result<Self, Error> {
         let position = |id: &ItemId| {
             let position = log.position(id)?;
-            match log.view().archived(position) {
+            match log.archive_index().archived(position) {
                 None => Ok(position),
                 Some(by) => {
                     let why = ExcludedReason::from(by);
@@ -198,6 +203,7 @@ impl Kept {
         let from = self.from.unwrap_or_else(|| log.turns().leading());
         let first = self.first.unwrap_or_else(|| log.turns().messages());
         let apart = log.apart(self.head);
-        (from..first).any(|position| !apart.contains(&position) && log.view().archived(position).is_none())
+        (from..first)
+            .any(|position| !apart.contains(&position) && log.archive_index().archived(position).is_none())
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     conversation::Conversation,
     error::Error,
-    plan::{BudgetSource, anchor::Steady},
+    plan::{BudgetSource, anchor::Sticky},
     planner::{
         candidates::{Results, Scale, Unit},
         manager::ContextWindowManager,
@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// The active conversation, weighed.
-pub(super) struct Weights<'a> {
+pub(super) struct TurnCosts<'a> {
     pub(super) log: &'a Conversation,
     pub(super) limits: Limits,
     /// What the prompt may take.
     pub(super) budget: u64,
     /// What shares of the window are of: the capacity, or a budget of the request's own where that is less.
     pub(super) window: u64,
-    /// System texts, focus hint, notes, tools and framing.
+    /// System texts, focus hint, notes, tools and wire format.
     pub(super) fixed: u64,
     /// What the summaries cost.
     pub(super) summaries: u64,
@@ -68,11 +68,11 @@ impl Turn {
     }
 }
 
-impl<'a> Weights<'a> {
+impl<'a> TurnCosts<'a> {
     pub(super) fn of(manager: &ContextWindowManager, request: &PlanRequest<'a>) -> Result<Self, Error> {
         let frame = manager.frame(request)?;
         let log = request.log;
-        let pool = manager.pool(request, Steady::default())?;
+        let pool = manager.pool(request, Sticky::default())?;
         let scale = Scale::new(&pool, manager.meter(), Results::default());
         let sum = |units: &[Unit]| -> Result<u64, Error> {
             units.iter().try_fold(0u64, |sum, unit| Ok(sum.saturating_add(scale.whole(*unit)?)))
@@ -81,8 +81,9 @@ impl<'a> Weights<'a> {
         let notes = (0..log.notes().len() as u32).map(Unit::Note);
         let head: Vec<Unit> = pool.required_system.iter().copied().chain(notes).collect();
         let fixed = sum(&head)?.saturating_add_signed(overhead);
-        let summaries: Vec<Unit> = (0..log.view().summaries().count() as u32).map(Unit::Summary).collect();
-        let mut weights = Self {
+        let summaries: Vec<Unit> =
+            (0..log.archive_index().summaries().count() as u32).map(Unit::Summary).collect();
+        let mut turn_costs = Self {
             log,
             limits: frame.limits,
             budget: frame.prompt_budget,
@@ -117,17 +118,17 @@ impl<'a> Weights<'a> {
             for at in scale.exchanges(turn) {
                 exchanges.extend(part(Unit::Exchange(at))?);
             }
-            let archived = |part: &Part| log.view().archived(part.at).is_some();
+            let archived = |part: &Part| log.archive_index().archived(part.at).is_some();
             let mut turn = Turn { head, exchanges };
             let pinned = turn.parts().filter(|part| archived(part)).map(|part| part.tokens).sum::<u64>();
-            weights.pinned = weights.pinned.saturating_add(pinned);
+            turn_costs.pinned = turn_costs.pinned.saturating_add(pinned);
             turn.head = turn.head.filter(|head| !archived(head));
             turn.exchanges.retain(|part| !archived(part));
             if turn.head.is_some() || !turn.exchanges.is_empty() {
-                weights.turns.push(turn);
+                turn_costs.turns.push(turn);
             }
         }
-        Ok(weights)
+        Ok(turn_costs)
     }
 
     /// Everything together.

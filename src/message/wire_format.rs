@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 /// A wire format: what a prompt is rendered to, and what is counted around its texts. The figures and demands of each
-/// stand in `config/models.toml` under `[framing]`.
+/// stand in `config/models.toml` under `[wire_format]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Framing {
+pub enum WireFormat {
     /// `OpenAI` Chat Completions, by the published formula: 3 tokens a message and its role, 1 a name, 3 for the
     /// reply's priming (cookbook, "How to count tokens with tiktoken", read 2026-11-21).
     #[default]
@@ -27,7 +27,7 @@ pub enum Framing {
     Plain,
 }
 
-impl Framing {
+impl WireFormat {
     /// The name in configuration and reports.
     #[must_use]
     pub fn name(self) -> &'static str {

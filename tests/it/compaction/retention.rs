@@ -251,7 +251,7 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
 
 #[test]
 fn starting_fresh_by_strategy_keeps_what_waits() {
-    let manager = bytes(config(|config| config.compaction.strategy = Strategy::Fresh));
+    let manager = bytes(config(|config| config.compaction.strategy = CompactionStrategy::Fresh));
     let mut log = talk(41, 100);
     let job = manager.compaction_now(PlanRequest::new(&log).limits(limits(4_100))).unwrap().unwrap();
     log.push(Message::user("and one more"));

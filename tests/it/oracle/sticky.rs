@@ -1,6 +1,6 @@
 //! What a prompt leaves behind for the next, in the oracle's words (rules S5, S7).
 
-use super::{BTreeMap, Fill, Oracle, Role, Section, Unit, generate};
+use super::{BTreeMap, Oracle, RagFill, Role, Section, Unit, generate};
 use context_window::ToolResults;
 
 impl Oracle<'_> {
@@ -112,10 +112,10 @@ impl Oracle<'_> {
         }
         let before = self.kept.clone();
         let set = self.members_of_the_set();
-        let out = self.offer(&set, Fill::Prefix, budget, i64::MAX);
+        let out = self.offer(&set, RagFill::Prefix, budget, i64::MAX);
         if out.values().any(|reason| reason.starts_with("budget")) {
             self.kept = before;
-            self.offer(&set, Fill::Prefix, budget.min(share), i64::MAX);
+            self.offer(&set, RagFill::Prefix, budget.min(share), i64::MAX);
         }
     }
 
@@ -128,7 +128,7 @@ impl Oracle<'_> {
     pub fn offer_the_set(&mut self, room: i64, cap: i64) -> Option<BTreeMap<Unit, String>> {
         let set = self.members_of_the_set();
         let before = self.kept.clone();
-        let out = self.offer(&set, Fill::Prefix, room, cap);
+        let out = self.offer(&set, RagFill::Prefix, room, cap);
         let had = before.keys().any(|unit| matches!(unit, Unit::Document(_)));
         if !had && self.kept == before {
             return None;
@@ -141,7 +141,7 @@ impl Oracle<'_> {
             let unit = Unit::Document(at);
             if never.is_none() && !self.kept.contains_key(&unit) {
                 let policy = out.get(&unit).filter(|reason| !reason.starts_with("budget"));
-                verdicts.insert(unit, policy.cloned().unwrap_or_else(|| "budget/steady_set".into()));
+                verdicts.insert(unit, policy.cloned().unwrap_or_else(|| "budget/sticky_documents".into()));
             }
         }
         Some(verdicts)

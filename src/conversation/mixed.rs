@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Where each part of a log comes from. What belongs to an item that only one log has comes with the item.
 #[derive(Clone, Copy)]
-pub(crate) struct Blend<'a> {
+pub(crate) struct MixedConversation<'a> {
     /// Messages, system texts and notes.
     pub(crate) items: &'a Conversation,
     /// Whether a message is pinned.
@@ -22,7 +22,7 @@ pub(crate) struct Blend<'a> {
     pub(crate) archived: &'a Conversation,
 }
 
-impl Blend<'_> {
+impl MixedConversation<'_> {
     pub(crate) fn log(&self) -> Conversation {
         let mut log = Conversation::new();
         for text in &self.items.system {
@@ -50,7 +50,7 @@ impl Blend<'_> {
             }
         }
         log.pins = self.pinned(&log);
-        if !log.view.is_whole() {
+        if !log.archive_index.is_whole() {
             log.reshape();
         }
         log.lifetimes = self.living(&log);
@@ -93,7 +93,7 @@ impl Conversation {
     }
 
     /// Gives a message, note or system text another text: for a copy that somebody asks about, never for the log itself.
-    pub(crate) fn say(&mut self, id: &ItemId, text: &str) {
+    pub(crate) fn replace_text(&mut self, id: &ItemId, text: &str) {
         let position = self.position_of(id).map(|position| position as usize);
         let message = match position {
             Some(position) => self.messages.get_mut(position),

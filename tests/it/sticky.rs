@@ -3,8 +3,8 @@
 
 use crate::support::generate::bytes;
 use context_window::{
-    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Framing, Message, Model, PlanRequest,
-    RagItem, RequestLimits, Section, Session, ToolCall, ToolResults, report,
+    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
+    RequestLimits, Section, Session, ToolCall, ToolResults, WireFormat, report,
 };
 
 /// The trace of the peers' comparison: sizes of 20 to 199 tokens from a linear congruential generator.
@@ -20,7 +20,7 @@ impl Sizes {
 /// A token is a byte and messages have no frame, as in that comparison.
 fn manager(config: Config) -> ContextWindowManager {
     let mut model = Model::custom("trace");
-    model.framing = Framing::Plain;
+    model.wire_format = WireFormat::Plain;
     ContextWindowManager::new(model, bytes(), config).unwrap()
 }
 

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 /// Which messages are no longer sent, and where summaries stand for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct ArchiveIndex {
     /// The compactions in force, the oldest first.
-    records: Vec<Placed>,
+    records: Vec<ResolvedCompaction>,
     /// What rewinds took away, in order.
     rewound: Vec<Range<u32>>,
     /// What is archived, in order, each range with what archived it.
@@ -40,7 +40,7 @@ impl From<ArchivedBy> for ExcludedReason {
 
 /// A compaction by positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct ResolvedCompaction {
     pub(crate) number: u32,
     /// Messages that stood before it in the log.
     pub(crate) before: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Placed {
     pub(crate) has_summary: bool,
 }
 
-impl Placed {
+impl ResolvedCompaction {
     pub(crate) fn new(
         record: &Compaction,
         before: u32,
@@ -66,8 +66,8 @@ impl Placed {
     }
 }
 
-impl View {
-    pub(super) fn compact(&mut self, record: Placed) {
+impl ArchiveIndex {
+    pub(super) fn compact(&mut self, record: ResolvedCompaction) {
         self.records.push(record);
         self.take(self.records.len() - 1);
     }
@@ -94,7 +94,7 @@ impl View {
 
     /// Archives what a record says, and folds the summaries that stand in its range.
     fn take(&mut self, at: usize) {
-        let Placed { number, range, apart, .. } = self.records[at].clone();
+        let ResolvedCompaction { number, range, apart, .. } = self.records[at].clone();
         let by = ArchivedBy::Compaction(number);
         let mut from = range.start;
         for stays in apart.into_iter().filter(|position| range.contains(position)) {
@@ -160,9 +160,9 @@ impl View {
     }
 
     /// The compactions whose summaries are sent, in the order of their places.
-    pub(crate) fn summaries(&self) -> impl Iterator<Item = &Placed> {
+    pub(crate) fn summaries(&self) -> impl Iterator<Item = &ResolvedCompaction> {
         let unfolded = self.unfolded.iter().map(|at| &self.records[*at]);
-        let mut active: Vec<&Placed> = unfolded.filter(|record| record.has_summary).collect();
+        let mut active: Vec<&ResolvedCompaction> = unfolded.filter(|record| record.has_summary).collect();
         active.sort_by_key(|record| (record.range.end, record.number));
         active.into_iter()
     }
@@ -171,12 +171,12 @@ impl View {
     pub(crate) fn place_of(&self, number: u32) -> u32 {
         let at = self.records.iter().position(|record| record.number == number);
         let Some(at) = at else { return 0 };
-        let covers = |record: &&Placed| record.range.contains(&self.records[at].range.start);
+        let covers = |record: &&ResolvedCompaction| record.range.contains(&self.records[at].range.start);
         self.records[at..].iter().rfind(covers).map_or(0, |record| record.range.end)
     }
 
     /// The newest compaction in force.
-    pub(crate) fn newest(&self) -> Option<&Placed> {
+    pub(crate) fn newest(&self) -> Option<&ResolvedCompaction> {
         self.records.last()
     }
 
@@ -191,33 +191,33 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn placed(number: u32, before: u32, range: Range<u32>, head: Option<u32>) -> Placed {
+    fn placed(number: u32, before: u32, range: Range<u32>, head: Option<u32>) -> ResolvedCompaction {
         let apart = head.into_iter().collect();
-        Placed { number, before, range, head, apart, has_summary: true }
+        ResolvedCompaction { number, before, range, head, apart, has_summary: true }
     }
 
-    fn numbers(view: &View) -> Vec<u32> {
-        view.summaries().map(|record| record.number).collect()
+    fn numbers(archive_index: &ArchiveIndex) -> Vec<u32> {
+        archive_index.summaries().map(|record| record.number).collect()
     }
 
     #[test]
     fn the_second_compaction_folds_the_first_and_a_rewind_brings_it_back() {
-        let mut view = View::default();
-        view.compact(placed(1, 10, 0..6, None));
-        let once = view.clone();
-        view.compact(placed(2, 20, 0..15, Some(12)));
-        assert_eq!(numbers(&view), [2]);
-        let by: Vec<Option<ArchivedBy>> = [0, 5, 6, 12, 13, 15].map(|at| view.archived(at)).into();
+        let mut archive_index = ArchiveIndex::default();
+        archive_index.compact(placed(1, 10, 0..6, None));
+        let once = archive_index.clone();
+        archive_index.compact(placed(2, 20, 0..15, Some(12)));
+        assert_eq!(numbers(&archive_index), [2]);
+        let by: Vec<Option<ArchivedBy>> = [0, 5, 6, 12, 13, 15].map(|at| archive_index.archived(at)).into();
         let [first, second] = [1, 2].map(|number| Some(ArchivedBy::Compaction(number)));
         assert_eq!(by, [first, first, second, None, second, None]);
-        view.rewind(18, 22);
-        assert_eq!(numbers(&view), [1]);
-        assert_eq!([6, 17, 18, 21, 22].map(|at| view.archived(at)), {
+        archive_index.rewind(18, 22);
+        assert_eq!(numbers(&archive_index), [1]);
+        assert_eq!([6, 17, 18, 21, 22].map(|at| archive_index.archived(at)), {
             let rewound = Some(ArchivedBy::Rewind);
             [None, None, rewound, rewound, None]
         });
         let all = once.all.clone();
-        assert_eq!(View { rewound: Vec::new(), gone: once.gone.clone(), all, ..view }, once);
+        assert_eq!(ArchiveIndex { rewound: Vec::new(), gone: once.gone.clone(), all, ..archive_index }, once);
     }
 
     proptest! {
@@ -226,33 +226,33 @@ mod tests {
         fn what_is_archived_stays_with_what_archived_it(
             ranges in prop::collection::vec((0u32..30, 0u32..30), 1..12),
         ) {
-            let (mut view, mut by) = (View::default(), [None; 40]);
+            let (mut archive_index, mut by) = (ArchiveIndex::default(), [None; 40]);
             for ((from, length), number) in ranges.into_iter().zip(1..) {
-                view.compact(placed(number, 40, from..from + length, None));
+                archive_index.compact(placed(number, 40, from..from + length, None));
                 for one in by.iter_mut().take((from + length).min(40) as usize).skip(from as usize) {
                     one.get_or_insert(ArchivedBy::Compaction(number));
                 }
-                let found: Vec<_> = (0..40).map(|at| view.archived(at)).collect();
+                let found: Vec<_> = (0..40).map(|at| archive_index.archived(at)).collect();
                 prop_assert_eq!(found, by.to_vec());
-                let active: Vec<u32> = view.active_in(0..40).into_iter().flatten().collect();
+                let active: Vec<u32> = archive_index.active_in(0..40).into_iter().flatten().collect();
                 let expected: Vec<u32> = (0..40).filter(|at| by[*at as usize].is_none()).collect();
                 prop_assert_eq!(active, expected);
-                prop_assert!(view.all.windows(2).all(|two| two[0].end < two[1].start), "{:?}", view.all);
+                prop_assert!(archive_index.all.windows(2).all(|two| two[0].end < two[1].start), "{:?}", archive_index.all);
             }
         }
     }
 
     #[test]
     fn a_range_by_hand_leaves_earlier_summaries_alone() {
-        let mut view = View::default();
-        view.compact(placed(1, 10, 0..4, None));
-        view.compact(placed(2, 10, 6..8, None));
-        assert_eq!(numbers(&view), [1, 2]);
-        assert_eq!(view.archived_in(2..9).collect::<Vec<_>>(), {
+        let mut archive_index = ArchiveIndex::default();
+        archive_index.compact(placed(1, 10, 0..4, None));
+        archive_index.compact(placed(2, 10, 6..8, None));
+        assert_eq!(numbers(&archive_index), [1, 2]);
+        assert_eq!(archive_index.archived_in(2..9).collect::<Vec<_>>(), {
             let by = ArchivedBy::Compaction;
             vec![(2..4, by(1)), (6..8, by(2))]
         });
-        view.compact(placed(3, 10, 0..9, None));
-        assert_eq!(numbers(&view), [3]);
+        archive_index.compact(placed(3, 10, 0..9, None));
+        assert_eq!(numbers(&archive_index), [3]);
     }
 }

@@ -1,7 +1,7 @@
 //! Everything a plan depends on, and mixtures of two such worlds: each input from the one or the other.
 
 use crate::{
-    conversation::{Blend, Conversation},
+    conversation::{Conversation, MixedConversation},
     error::Error,
     item::{ItemId, RagItem},
     plan::ContextPlan,
@@ -45,12 +45,12 @@ pub(super) type Side<'a> = (&'a ContextWindowManager, &'a PlanRequest<'a>);
 
 /// The two sides of a comparison.
 #[derive(Clone, Copy)]
-pub(super) struct Worlds<'a> {
+pub(super) struct ComparisonInputs<'a> {
     pub(super) before: Side<'a>,
     pub(super) after: Side<'a>,
 }
 
-impl<'a> Worlds<'a> {
+impl<'a> ComparisonInputs<'a> {
     /// The inputs that differ.
     pub(super) fn differing(&self) -> Vec<Input> {
         Input::ALL.into_iter().filter(|input| self.differs(*input)).collect()
@@ -64,7 +64,7 @@ impl<'a> Worlds<'a> {
         match input {
             Input::Model => !manager.is_for_the_target_of(other),
             Input::Config => manager.config() != other.config(),
-            Input::Budget => a.limits != b.limits || a.margin != b.margin,
+            Input::Budget => a.limits != b.limits || a.calibration != b.calibration,
             Input::Items => {
                 let texts = |request: &PlanRequest<'_>| {
                     let mut texts: Vec<(ItemId, String)> =
@@ -111,7 +111,7 @@ impl<'a> Worlds<'a> {
     fn mixed(&self, after: &[Input]) -> (Conversation, Vec<RagItem>) {
         let (a, b) = (self.before.1, self.after.1);
         let from = |input| if after.contains(&input) { b.log } else { a.log };
-        let blend = Blend {
+        let mixture = MixedConversation {
             items: from(Input::Items),
             pins: from(Input::Pins),
             priorities: from(Input::Priorities),
@@ -135,7 +135,7 @@ impl<'a> Worlds<'a> {
             item
         };
         let mixed = self::numbered(items).zip(items).map(mixed).collect();
-        (blend.log(), mixed)
+        (mixture.log(), mixed)
     }
 
     /// The plan with these inputs from after, the others from before; none where they make no plan together.
@@ -154,7 +154,7 @@ impl<'a> Worlds<'a> {
             PlanRequest::new(&log).rag(rag).tools(items.tools).limits(from(Input::Budget).limits);
         request.focus.clone_from(&items.focus);
         request.state.clone_from(&items.state);
-        request.margin = from(Input::Budget).margin;
+        request.calibration = from(Input::Budget).calibration;
         request.previous.clone_from(&from(Input::LastPrompt).previous);
         manager.plan(&request)
     }
