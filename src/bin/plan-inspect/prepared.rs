@@ -46,7 +46,7 @@ impl Prepared {
         Ok(Self { model, manager, session, limits })
     }
 
-    /// The same under another prompt budget.
+    /// Sets the prompt budget, if one is given.
     pub(crate) fn budget(mut self, budget: Option<u64>) -> Self {
         self.limits.prompt_budget = budget.or(self.limits.prompt_budget);
         self
