@@ -44,7 +44,7 @@ impl fmt::Display for ItemId {
     }
 }
 
-/// The three pots of a prompt budget: a section says who pays for an item.
+/// The three sections of a prompt budget. Every item is paid from the budget of its section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Section {
@@ -90,7 +90,7 @@ pub enum Source {
     Rag,
     /// Volatile state of this request: clock, open files.
     State,
-    /// A message that a repair made up (rules H2, H5).
+    /// A placeholder message or placeholder result that a repair added (rules H2, H5).
     Synthetic,
 }
 
@@ -131,7 +131,7 @@ pub enum ItemKind {
         /// The number of the compaction.
         compaction: u32,
     },
-    /// A tool result that stands in for one that is missing (rule H2).
+    /// A placeholder for a missing tool result (rule H2).
     PlaceholderResult {
         /// The message with the call.
         of: ItemId,

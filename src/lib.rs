@@ -38,7 +38,7 @@
 //! prompt: documents, tools, volatile state, limits. [`ContextWindowManager::build_plan`] reads all of them and returns a
 //! [`ContextPlan`]: every candidate in exactly one of `included` and `excluded`, each with its reason and its tokens.
 //!
-//! The stages stand in this order, and each uses only what stands above it:
+//! The stages run in this order, and each uses only the results of those before it:
 //!
 //! 1. candidates: what is required, pinned, retrieved; what has expired; what a broken history needs
 //! 2. budget: the formula, the shares, what each section could use

@@ -1,4 +1,4 @@
-//! What a plan costs. The same sessions as the scale test makes; a plain `main` in place of criterion's macros.
+//! What a plan costs. The sessions are those of the scale test. A plain `main` in place of criterion's macros.
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, ToolCall,

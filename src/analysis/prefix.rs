@@ -23,9 +23,9 @@ pub struct Prefix {
     pub items: u64,
     /// Tokens of the previous prompt's items in all.
     pub of: u64,
-    /// The item that stands where the prompts part; none where this one ends there, or only goes on.
+    /// The item of this prompt at the cache break. None where this prompt ends there, or only continues the previous one.
     pub differs_at: Option<ItemId>,
-    /// The item that stood there before; none where everything is repeated.
+    /// The item of the previous prompt at the cache break. None where everything is repeated.
     pub instead_of: Option<ItemId>,
     /// Why they part; none where everything is repeated.
     pub cause: Option<PrefixCause>,
@@ -40,13 +40,13 @@ pub enum PrefixCause {
     Target,
     /// The item is sent with another text: it changed, was cleared or clipped, or what it is merged with did.
     Changed,
-    /// An item stands before it that did not.
+    /// An item was inserted before it.
     Inserted,
-    /// The item is out for want of room.
+    /// The item is dropped: the budget does not hold it.
     Budget,
     /// Its TTL is used up.
     Expired,
-    /// A policy or a repair leaves it out, or another item stands for it.
+    /// A policy or a repair leaves it out, or another item represents it.
     LeftOut,
     /// It is archived: a compaction, or a rewind.
     Archived,
@@ -79,7 +79,8 @@ impl ContextPlan {
         self.repeats(previous, None)
     }
 
-    /// The same for the prompt before this one, where the request or the conversation remembers it.
+    /// What this prompt repeats of the prompt before it. None where neither the request nor the conversation remembers
+    /// that prompt.
     #[must_use]
     pub fn repeated(&self) -> Option<Prefix> {
         let LastPrompt { anchor, parts_at_a_message } = self.before.as_ref()?;
@@ -113,7 +114,7 @@ impl ContextPlan {
         })
     }
 
-    /// Why `was` does not stand where it did, before everything that does now.
+    /// Why `was` is no longer at its position, ahead of everything that is there now.
     fn cause(&self, was: &ItemId, now: &[PromptPiece], may_be_a_message: bool) -> PrefixCause {
         if now.first().is_some_and(|piece| piece.0 == *was) {
             return PrefixCause::Changed;

@@ -63,7 +63,7 @@ impl ContextWindowManager {
 }
 
 impl Replay<'_> {
-    /// Only the newest so many prompts: the first of them is planned as if nothing was known of the one before.
+    /// Only the newest prompts, this many. The first of them is planned without a previous prompt.
     #[must_use]
     pub fn newest(mut self, count: usize) -> Self {
         self.skipped = self.prompts().saturating_sub(count);

@@ -40,7 +40,7 @@ struct Call {
     /// What it works on.
     resource: Option<String>,
     outcome: Outcome,
-    /// How many calls on the same resource it stands for.
+    /// How many calls on the same resource it represents.
     times: u64,
 }
 
@@ -51,7 +51,7 @@ enum Outcome {
     Failed(String),
 }
 
-/// The digest of some messages, after earlier summaries, in at most so many tokens.
+/// The digest of messages, after earlier summaries, in at most `limit` tokens.
 pub(super) fn text(
     earlier: &[&str],
     messages: &[&Message],
@@ -67,7 +67,7 @@ pub(super) fn text(
     if fits(&everything)? {
         return Ok(everything);
     }
-    // What earlier summaries say keeps half of the room, whatever comes after.
+    // Earlier summaries keep half of the limit, whatever follows.
     let earlier = shortened(&earlier.join("\n\n"), most / 2, counter)?;
     let whole = |clip: usize, folded: usize| written(&earlier, &entries, last.as_deref(), clip, folded);
     for clip in CLIPS {

@@ -11,7 +11,7 @@ use crate::{
 };
 use serde::Serialize;
 
-/// How often compactions may make no progress before nothing more is asked for.
+/// Stalled attempts, in a row, after which no compaction is due any more (rule C5).
 const MOST_STALLED: usize = 3;
 
 /// Whether a compaction is due, and if not, why.
@@ -25,10 +25,10 @@ pub enum CompactionState {
     NotDue,
     /// It has to wait.
     Waiting(BlockedBy),
-    /// So many compactions in a row left a trigger firing, or so many summaries failed: nothing more is asked for until a
+    /// Stalled: this many compactions in a row left a trigger firing, or this many summaries failed. Nothing is due until a
     /// compaction helps, or the user speaks again (rule C5).
     Stopped {
-        /// How many.
+        /// The number of stalled attempts.
         attempts: u32,
     },
 }
@@ -71,7 +71,7 @@ impl Trigger {
 }
 
 impl BlockedBy {
-    /// What stands in the way, in words.
+    /// What blocks the compaction, in words.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl BlockedBy {
     }
 }
 
-/// What a compaction waits for (rule C2).
+/// A condition that blocks a compaction (rule C2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -113,7 +113,7 @@ pub enum BlockedBy {
     Playback,
 }
 
-/// Who wants it.
+/// Who starts a compaction: the triggers, or somebody who asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Initiator {
     Automatic,
@@ -187,7 +187,7 @@ pub(super) fn fires(
     .find_map(|(fires, trigger)| fires.then_some(trigger))
 }
 
-/// What stands in the way, whatever the triggers say.
+/// What blocks a compaction, whatever the triggers say.
 fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initiator) -> Option<BlockedBy> {
     let active = log.active_messages();
     [

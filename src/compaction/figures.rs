@@ -19,7 +19,7 @@ pub(super) struct Figures {
 }
 
 impl ContextWindowManager {
-    /// How full the window is: pressure, of everything that could be sent but documents and state (rule U2). The fill is that
+    /// How full the window is: the size of the full conversation, without documents and state (rule U2). `prompt_tokens` is that
     /// of a prompt without them.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::{
 /// What the request is made of, in the order of the prompt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Material {
-    /// What stands at the head of the prompt.
+    /// The fixed part of the prompt: system texts, focus hint, notes.
     pub(super) system: Vec<Message>,
     pub(super) notes: Vec<Message>,
     pub(super) pieces: Vec<Piece>,
@@ -28,7 +28,7 @@ pub(super) struct Piece {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The summary is to stand for it.
+    /// The summary replaces it.
     Archived,
     /// It stays: the question before the summary, or what a pin keeps.
     Stays,
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 }
 
 impl Material {
-    /// What is active up to the boundary; what has expired or can never be sent is not told to anybody.
+    /// What is active up to the boundary; what has expired or can never be sent is left out.
     pub(super) fn of(
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,

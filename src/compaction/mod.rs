@@ -57,7 +57,8 @@ impl ContextWindowManager {
         self.job(&of.into(), None, Initiator::Automatic)
     }
 
-    /// The same because somebody asks for it: how much there is does not matter, everything else of rule C2 does.
+    /// The job for a compaction that the user or the application asks for. Triggers, `min_messages` and stalled attempts do not
+    /// matter here; every other condition of rule C2 does.
     ///
     /// # Errors
     ///
@@ -70,8 +71,8 @@ impl ContextWindowManager {
     }
 
     /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
-    /// where they are, before the summary. None where something stands in the way that somebody's wish does not pass by
-    /// ([`ContextWindowManager::compaction_state`] says what).
+    /// where they are, before the summary. None where a condition of rule C2 blocks it that a request by hand does not
+    /// override ([`ContextWindowManager::compaction_state`] names it).
     ///
     /// # Errors
     ///
@@ -88,7 +89,7 @@ impl ContextWindowManager {
         self.job(&request, Some(kept), Initiator::Asked)
     }
 
-    /// The job, where nothing stands in its way; without a range, by the options.
+    /// The job, where nothing blocks it. Without a range, the options choose what is archived.
     fn job(
         &self,
         request: &PlanRequest<'_>,
@@ -117,7 +118,7 @@ impl ContextWindowManager {
         CompactionRequest::new(self, &bare, kept).map(Some)
     }
 
-    /// Takes a summary back, edited if the user wishes, and compacts: what it stands for is archived, and stays in the log.
+    /// Takes a summary back, edited if the user wishes, and compacts: what it replaces is archived, and stays in the log.
     /// Messages that came meanwhile are kept.
     ///
     /// # Errors
@@ -242,7 +243,7 @@ fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<C
     applied
 }
 
-/// A request without what is no part of pressure.
+/// A request without documents and state, which do not count for the size of the full conversation.
 fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
     PlanRequest { rag: Vec::new(), state: Vec::new(), previous: None, ..request.clone() }
 }

@@ -1,4 +1,4 @@
-//! The job that is handed out (rules C3, C8): what to send to a model for a summary, and what it will stand for.
+//! The job that is handed out (rules C3, C8): what to send to a model for a summary, and which messages that replaces.
 
 use super::{
     digest, instruction,
@@ -33,7 +33,7 @@ pub struct CompactionRequest {
     /// What the request may take.
     window: u64,
     material: Material,
-    /// How many messages the summary is to stand for.
+    /// How many messages the summary is to replace.
     archives: u64,
     head: Option<ItemId>,
     from: Option<ItemId>,
@@ -83,7 +83,8 @@ impl CompactionRequest {
         job.made_for(manager, window)
     }
 
-    /// The same for another model that is to make the summary: its wire format and its window.
+    /// This job for another model that is to make the summary. The request is rendered in that model's wire format and fits its
+    /// context window.
     ///
     /// # Errors
     ///
@@ -96,8 +97,8 @@ impl CompactionRequest {
         Ok(Self { limits: self.limits, ..made })
     }
 
-    /// The same in half the tokens: what to send when the summariser's provider says that this is too long. None after five
-    /// times, or where nothing is left to leave out.
+    /// This job in half the tokens, for a retry after the summariser's provider said that the request is too long. None after
+    /// five times, or where nothing is left to omit.
     ///
     /// # Errors
     ///
@@ -166,13 +167,13 @@ impl CompactionRequest {
         self.manager.model_name()
     }
 
-    /// How many messages its summary is to stand for.
+    /// How many messages its summary is to replace.
     #[must_use]
     pub fn messages_archived(&self) -> u64 {
         self.archives
     }
 
-    /// What a user interface is told of it (rule C10).
+    /// The event for a user interface (rule C10).
     #[must_use]
     pub fn event(&self) -> ContextEvent {
         ContextEvent::SummaryRequested { messages: self.messages_archived() }
@@ -228,7 +229,7 @@ impl CompactionRequest {
         if !kept.archives_anything(log) {
             return Err(Error::new(Repr::NothingToCompact));
         }
-        // A summary of much more than it would stand for says it twice.
+        // A summary of many more messages than it would replace repeats what the prompt holds anyway.
         let archived =
             log.record_of(CompactionKind::Summary, kept.head, kept.from, kept.first).messages_archived;
         if archived < self.messages_archived() / 2 {
@@ -280,7 +281,8 @@ impl CompactionRequest {
         Ok(self)
     }
 
-    /// The same system texts, tools and messages, then the instruction; none where that does not fit.
+    /// The request in the form `conversation`: system texts, tools and messages as the conversation sends them, so that its
+    /// cached prefix holds, then the instruction. None where that does not fit the window.
     fn conversation(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
         let parts = &self.material;
         let mut log = Conversation::new();

@@ -1,4 +1,4 @@
-//! What a compaction keeps as it is (rule C4): newest whole turns, and always the live question.
+//! Where a compaction divides archived from kept messages (rule C4): newest whole turns, and always the live question.
 
 use super::{
     due::Initiator,
@@ -21,7 +21,7 @@ pub(super) struct RetentionBoundary {
     pub(super) first: Option<u32>,
 }
 
-/// What may be kept.
+/// Limits for what is kept: tokens, messages, turns.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     tokens: u64,
@@ -51,7 +51,7 @@ impl Room {
         }
     }
 
-    /// Takes what a turn or a part costs, if there is room.
+    /// Subtracts the cost of a turn or an exchange if it fits; says whether it did.
     fn take(&mut self, tokens: u64, messages: u64) -> bool {
         let fits = tokens <= self.tokens && messages <= self.messages;
         if fits {
@@ -61,7 +61,7 @@ impl Room {
         fits
     }
 
-    /// Takes what has to be kept, whether there is room or not.
+    /// Subtracts required messages, whether they fit or not.
     fn charge(&mut self, tokens: u64, messages: u64) {
         self.tokens = self.tokens.saturating_sub(tokens);
         self.messages = self.messages.saturating_sub(messages);
@@ -132,7 +132,7 @@ impl RetentionBoundary {
         Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(turn_costs.log)
     }
 
-    /// The same with no exchange on both sides of the boundary, and outside of the live turn no turn either.
+    /// Moves the boundary so that it divides no exchange, and no turn but the live one.
     fn aligned(mut self, log: &Conversation) -> Self {
         let Some(mut first) = self.first else { return self };
         loop {

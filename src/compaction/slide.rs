@@ -1,4 +1,4 @@
-//! The sliding window (rule C7): when nothing stands for what is dropped.
+//! The sliding window (rule C7): nothing replaces what is archived.
 
 use super::{
     due,
@@ -20,13 +20,13 @@ pub(super) fn boundary(
     let options = manager.compaction_options();
     let capacity = turn_costs.limits.capacity();
     // What a summary stood for goes with the oldest turns.
-    let standing = turn_costs.fixed.saturating_add(turn_costs.pinned);
+    let fixed_and_pinned = turn_costs.fixed.saturating_add(turn_costs.pinned);
     let cap = manager.config().sections.conversation.cap.unwrap_or(u64::MAX);
-    let room = turn_costs.budget.saturating_sub(standing).min(cap);
+    let room = turn_costs.budget.saturating_sub(fixed_and_pinned).min(cap);
     let mut tokens: u64 = turn_costs.turns.iter().map(Turn::tokens).sum();
     let (mut messages, mut turns) = (turn_costs.messages(), turn_costs.turns.len() as u64);
     let fires = |tokens: u64, messages: u64, turns: u64| {
-        let conversation_tokens = standing.saturating_add(tokens);
+        let conversation_tokens = fixed_and_pinned.saturating_add(tokens);
         due::fires(&options, conversation_tokens, capacity, messages, turns).is_some()
             || options.on_drop && tokens > room
     };

@@ -43,7 +43,7 @@ pub(super) struct Part {
     pub(super) at: u32,
     pub(super) messages: u64,
     pub(super) tokens: u64,
-    /// Messages of it may stand anywhere after the first.
+    /// Messages of it may be anywhere after the first.
     pub(super) last: u32,
     /// The model still waits for it, or works on it.
     pub(super) open: bool,
@@ -134,11 +134,11 @@ impl<'a> TurnCosts<'a> {
 
     /// Everything together.
     pub(super) fn total(&self) -> u64 {
-        self.standing().saturating_add(self.turns.iter().map(Turn::tokens).sum())
+        self.fixed_and_pinned().saturating_add(self.turns.iter().map(Turn::tokens).sum())
     }
 
     /// What is sent beside the turns.
-    pub(super) fn standing(&self) -> u64 {
+    pub(super) fn fixed_and_pinned(&self) -> u64 {
         self.fixed.saturating_add(self.summaries).saturating_add(self.pinned)
     }
 

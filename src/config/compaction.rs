@@ -1,4 +1,4 @@
-//! When a conversation is compacted, what it keeps, and what stands for the rest (rules C2 to C7).
+//! When a conversation is compacted, what it keeps, and what replaces the rest (rules C2 to C7).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ impl Default for CompactionOptions {
     }
 }
 
-/// What stands for what is archived: the first that is tried (rule C2).
+/// What replaces what is archived: the first that is tried (rule C2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionStrategy {

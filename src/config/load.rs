@@ -1,4 +1,4 @@
-//! Options from several places, one over the other, each value with the place it came from.
+//! Options in layers, later ones over earlier ones. Each value remembers its origin.
 
 use super::{Config, presets, validate::Fault};
 use crate::{
@@ -41,7 +41,7 @@ pub struct LoadedConfig {
     /// The options.
     pub config: Config,
     layers: Vec<Layer>,
-    /// For each key that was set, the layer and the place in it.
+    /// For each key that was set, the layer and the position in its text.
     places: BTreeMap<String, Found>,
 }
 
@@ -54,7 +54,7 @@ struct Layer {
     has_lines: bool,
 }
 
-/// Where a value stands.
+/// Where a value is.
 #[derive(Debug, Clone)]
 struct Found {
     layer: usize,
@@ -68,7 +68,7 @@ impl ConfigLayers {
         Self::default()
     }
 
-    /// Adds TOML text; `name` stands for it in errors and origins.
+    /// Adds TOML text; `name` names it in errors and origins.
     #[must_use]
     pub fn text(mut self, name: &str, text: impl Into<String>) -> Self {
         self.layers.push(Layer { name: name.into(), text: text.into(), has_lines: true });
@@ -88,7 +88,7 @@ impl ConfigLayers {
     }
 
     /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word. `name` and
-    /// the key stand for it in errors and origins.
+    /// the key name it in errors and origins.
     #[must_use]
     pub fn pairs<K: AsRef<str>, V: AsRef<str>>(
         mut self,
@@ -222,7 +222,7 @@ fn names(layer: &str, key: &str) -> bool {
     layer.rsplit([' ', '-']).next() == Some(key)
 }
 
-/// One value as a layer: TOML, or a bare word that stands for a text.
+/// One value as a layer: TOML, or a bare word, which is read as a string.
 fn pair(name: String, key: &str, value: &str) -> Layer {
     let literal = format!("{key} = {value}");
     let quoted = || format!("{key} = {}", toml::Value::String(value.into()));
@@ -246,7 +246,7 @@ impl Layer {
         self.text.parse().map_err(|error| self.fault(&error, ""))
     }
 
-    /// Files where each key of this layer stands.
+    /// Files where each key of this layer is.
     fn places(&self, layer: usize, places: &mut BTreeMap<String, Found>) -> Result<(), Error> {
         let table = self.parsed()?;
         let mut open: Vec<(String, &DeTable<'_>)> = vec![(String::new(), table.get_ref())];

@@ -287,7 +287,7 @@ pub enum Repair {
 pub struct RagOptions {
     /// What happens after an item that does not fit.
     pub fill: RagFill,
-    /// Where the block stands.
+    /// Where the block is.
     pub placement: Placement,
     /// What the line before each document says of it.
     pub header: DocumentHeader,
@@ -312,7 +312,7 @@ pub enum RagFill {
     Prefix,
 }
 
-/// Where the documents stand (rule O1).
+/// Where the documents are (rule O1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
@@ -383,9 +383,9 @@ impl Default for TokenOptions {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct UsageOptions {
-    /// From so many per cent on the level is "approaching" (default: 75).
+    /// The level is "approaching" from this many per cent on (default: 75).
     pub approaching: u16,
-    /// From so many per cent on the level is "at limit" (default: 100).
+    /// The level is "at limit" from this many per cent on (default: 100).
     pub at_limit: u16,
     /// What the percentage is of.
     pub base: UsageBase,

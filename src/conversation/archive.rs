@@ -79,7 +79,7 @@ impl Conversation {
         matches!(newest, Some((before, Event::Compacted(_))) if *before == self.len())
     }
 
-    /// Messages that stood before the newest compaction in force.
+    /// Messages that were in the log before the newest compaction that no rewind undid.
     pub(crate) fn newest_record(&self) -> Option<(u32, &Compaction)> {
         let placed = self.archive_index.newest()?;
         Some((placed.before, self.compaction(placed.number)?))
@@ -215,7 +215,8 @@ impl Conversation {
             self.turns.without(&self.messages, is_archived, |position| kept.contains(&position), said);
     }
 
-    /// The same after a compaction, at the cost of what is active and what it archived.
+    /// Like `reshape`, right after a compaction. It visits only what is active and what that compaction archived, not the whole
+    /// log.
     pub(super) fn reshape_by_a_compaction(&mut self) {
         if !self.kept_by_pins().is_empty() {
             return self.reshape();
@@ -228,7 +229,7 @@ impl Conversation {
         self.turns = turns.compacted(&self.messages, is_archived, said);
     }
 
-    /// The same, where a pin on this message changes what is left out.
+    /// Like `reshape`, after this message was pinned or unpinned; only an archived message makes a difference.
     pub(super) fn reshape_for(&mut self, position: u32) {
         if self.archive_index.archived(position).is_some() {
             self.reshape();

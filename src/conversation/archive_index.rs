@@ -1,21 +1,21 @@
-//! What is active and what is archived: a fold over the log's compactions and rewinds (rule C1).
+//! Which messages are active and which are archived: a fold over the log's compactions and rewinds (rule C1).
 
 use super::Compaction;
 use crate::plan::reason::ExcludedReason;
 use std::ops::Range;
 
-/// Which messages are no longer sent, and where summaries stand for them.
+/// The archived ranges of the log by position, and the summaries that replace them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ArchiveIndex {
-    /// The compactions in force, the oldest first.
+    /// The compactions that no rewind undid, the oldest first.
     records: Vec<ResolvedCompaction>,
-    /// What rewinds took away, in order.
+    /// The ranges that rewinds archived, in order.
     rewound: Vec<Range<u32>>,
-    /// What is archived, in order, each range with what archived it.
+    /// Archived ranges in order, disjoint, each with what archived it first.
     gone: Vec<(Range<u32>, ArchivedBy)>,
-    /// The same, whatever archived it: neighbours are one.
+    /// The union of `gone`: archived ranges whatever archived them, in order, adjacent ones merged.
     all: Vec<Range<u32>>,
-    /// The records that no later one folds, by their places.
+    /// Indexes into `records` of the compactions whose summaries no later compaction archived.
     unfolded: Vec<usize>,
 }
 
@@ -38,18 +38,18 @@ impl From<ArchivedBy> for ExcludedReason {
     }
 }
 
-/// A compaction by positions.
+/// A compaction with its ids resolved to positions in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResolvedCompaction {
     pub(crate) number: u32,
-    /// Messages that stood before it in the log.
+    /// Messages in the log before it.
     pub(crate) before: u32,
     /// What it archives, its head apart.
     pub(crate) range: Range<u32>,
     pub(crate) head: Option<u32>,
     /// The head, and the results of its calls (rule H9), in order: they stay.
     apart: Vec<u32>,
-    /// Whether something stands for it in the prompt.
+    /// Whether a summary or state replaces the messages in the prompt.
     pub(crate) has_summary: bool,
 }
 
@@ -72,7 +72,7 @@ impl ArchiveIndex {
         self.take(self.records.len() - 1);
     }
 
-    /// Takes away everything from a position on, of so many messages: compactions made since are undone.
+    /// Archives everything from a position on, in a log of `messages` messages. Compactions made since then are undone.
     pub(super) fn rewind(&mut self, position: u32, messages: u32) {
         self.records.retain(|record| record.before <= position);
         self.rewound.push(position..messages);
@@ -92,7 +92,7 @@ impl ArchiveIndex {
         }
     }
 
-    /// Archives what a record says, and folds the summaries that stand in its range.
+    /// Archives the range of a record. Summaries inside of the range are no longer sent.
     fn take(&mut self, at: usize) {
         let ResolvedCompaction { number, range, apart, .. } = self.records[at].clone();
         let by = ArchivedBy::Compaction(number);
@@ -111,7 +111,7 @@ impl ArchiveIndex {
         self.unfolded.push(at);
     }
 
-    /// Archives what of a range is not archived yet.
+    /// Archives the part of a range that is not archived yet: the first record to archive a message keeps it.
     fn fill(&mut self, range: Range<u32>, by: ArchivedBy) {
         if range.is_empty() {
             return;
@@ -159,7 +159,7 @@ impl ArchiveIndex {
         inside.take_while(|(range, _)| !range.is_empty())
     }
 
-    /// The compactions whose summaries are sent, in the order of their places.
+    /// The compactions whose summaries are sent, in prompt order.
     pub(crate) fn summaries(&self) -> impl Iterator<Item = &ResolvedCompaction> {
         let unfolded = self.unfolded.iter().map(|at| &self.records[*at]);
         let mut active: Vec<&ResolvedCompaction> = unfolded.filter(|record| record.has_summary).collect();
@@ -167,7 +167,8 @@ impl ArchiveIndex {
         active.into_iter()
     }
 
-    /// Where the summary of a compaction stands, or would: before this position. Where a later one folded it, that one's.
+    /// The position before which the summary of a compaction is sent, or would be. Where a later compaction archived that
+    /// summary, the position of the later one's.
     pub(crate) fn place_of(&self, number: u32) -> u32 {
         let at = self.records.iter().position(|record| record.number == number);
         let Some(at) = at else { return 0 };
@@ -175,12 +176,12 @@ impl ArchiveIndex {
         self.records[at..].iter().rfind(covers).map_or(0, |record| record.range.end)
     }
 
-    /// The newest compaction in force.
+    /// The newest compaction that no rewind undid.
     pub(crate) fn newest(&self) -> Option<&ResolvedCompaction> {
         self.records.last()
     }
 
-    /// Whether anything is archived.
+    /// Whether nothing is archived.
     pub(crate) fn is_whole(&self) -> bool {
         self.gone.is_empty()
     }

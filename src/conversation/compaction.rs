@@ -3,7 +3,7 @@
 use crate::{item::ItemId, usage::ContextEvent};
 use serde::{Deserialize, Serialize};
 
-/// One compaction: messages that are archived, and what stands for them in the prompt.
+/// One compaction: messages that are archived, and what replaces them in the prompt.
 ///
 /// Archived messages stay in the log and on screen; they are no longer sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Compaction {
     /// Which one of this conversation, from 1. Numbers are never given twice, not even after a rewind.
     pub number: u32,
-    /// What stands for the messages.
+    /// What replaces the messages.
     pub kind: CompactionKind,
     /// A user message inside the range that stays, right before the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,9 +28,9 @@ pub struct Compaction {
     /// How many messages that are.
     pub messages_archived: u64,
     /// What the conversation, the head of the prompt and the tools took before it, in tokens as they are counted here, or as a
-    /// session file says; 0 where nobody counted.
+    /// session file says; 0 where it was not counted.
     pub tokens_before: u64,
-    /// The same after it.
+    /// What they take after it, in tokens; 0 where it was not counted.
     pub tokens_after: u64,
     /// The summary; none for a sliding window or a fresh start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct MessageRange {
     pub count: u64,
 }
 
-/// What stands for archived messages.
+/// What replaces archived messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -94,7 +94,7 @@ impl Compaction {
         self.tokens_before.saturating_sub(self.tokens_after)
     }
 
-    /// What a user interface is told of it (rule C10).
+    /// The event for a user interface (rule C10).
     #[must_use]
     pub fn event(&self) -> ContextEvent {
         ContextEvent::Compacted { number: self.number, messages: self.messages_archived, freed: self.freed() }

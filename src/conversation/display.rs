@@ -3,7 +3,7 @@
 use super::{ArchivedBy, Compaction, Conversation, Entry, Event, Place, ResolvedCompaction};
 use crate::{item::ItemId, message::Message};
 
-/// One row of what a person sees: everything, with markers in their places.
+/// One row of what a person sees: everything, with markers where messages were archived.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum HistoryRow<'a> {
@@ -33,7 +33,7 @@ pub enum ActiveEntry<'a> {
         /// The message.
         message: &'a Message,
     },
-    /// A summary, where the messages stood that it stands for.
+    /// A summary, at the position of the messages that it replaces.
     Summary(&'a Compaction),
 }
 
@@ -74,7 +74,7 @@ impl Conversation {
         parts.into_iter().map(|(_, part)| part)
     }
 
-    /// Where a message stands in the prompt: one that a pin keeps of what is archived, after the summary.
+    /// The sort key of a message in the prompt. An archived message that a pin keeps comes after the summary.
     pub(crate) fn order_of(&self, position: u32) -> (u32, u8, u32) {
         let archived = self.archive_index.archived(position).and_then(|by| match by {
             ArchivedBy::Compaction(number) => Some(self.archive_index.place_of(number)),

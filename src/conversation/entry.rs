@@ -54,16 +54,17 @@ pub enum Event {
     },
     /// A prompt was sent and answered.
     Sent {
-        /// What the plan counted, without any margin.
+        /// What the plan counted, before any token calibration.
         counted: u64,
-        /// What of that were documents and state: no part of pressure (rule U2).
-        #[serde(default)]
+        /// The part of it that is for this prompt only: documents and state. The full conversation does not count them
+        /// (rule U2).
+        #[serde(default, alias = "apart")]
         volatile_tokens: u64,
-        /// About how much of the active conversation the plan left out, in tokens.
-        #[serde(default)]
+        /// Estimate of the active messages that the plan dropped, in tokens.
+        #[serde(default, alias = "left_out")]
         dropped_tokens: u64,
-        /// What of it were system texts, notes, tools and pins of archived messages.
-        #[serde(default)]
+        /// The fixed part of it: system texts, notes, tools and pins of archived messages.
+        #[serde(default, alias = "head")]
         fixed_tokens: u64,
         /// How often the conversation had been compacted or rewound when it was planned.
         #[serde(default)]
@@ -85,12 +86,12 @@ pub enum Event {
     },
     /// Messages were archived.
     Compacted(Box<Compaction>),
-    /// The conversation goes on from before this message; what came after it is archived.
+    /// The conversation was rewound to before this message; the messages from there on are archived.
     Rewound {
         /// The first message that was taken away.
         before: ItemId,
     },
-    /// The level of use crossed a boundary, and the application was told.
+    /// The level of use crossed a boundary, and the application got an event.
     LevelCrossed {
         /// The level from here on.
         level: Level,
@@ -103,7 +104,7 @@ impl Conversation {
         self.entries_from(0, 0)
     }
 
-    /// The conversation as it was when it had its first so many messages, before the prompt that the next one answers. What
+    /// The conversation as it was with its first `messages` messages, before the prompt that the next one answers. What
     /// happened later is not in it; nothing of this one changes.
     #[must_use]
     pub fn as_of(&self, messages: usize) -> Self {
@@ -129,7 +130,7 @@ impl Conversation {
         (self.messages.len(), self.events.len())
     }
 
-    /// The same without the first so many messages and events.
+    /// Messages and events in log order, from these indexes on.
     pub(crate) fn entries_from(&self, messages: usize, events: usize) -> impl Iterator<Item = Entry<'_>> {
         let mut events = self.events[events..].iter().peekable();
         let mut messages = self.messages[messages..].iter().enumerate();

@@ -1,4 +1,4 @@
-//! Logs that never were: mixtures of two, and copies with another text. What comparisons and explanations ask about.
+//! Hypothetical logs: mixtures of two logs, and copies with a replaced text. Comparisons and explanations plan them.
 
 use super::{Conversation, Event, Lifetime};
 use crate::{
@@ -92,7 +92,7 @@ impl Conversation {
         message.or_else(note).or_else(system).map(Message::text)
     }
 
-    /// Gives a message, note or system text another text: for a copy that somebody asks about, never for the log itself.
+    /// Replaces the text of a message, note or system text. Only for a hypothetical copy: the log itself is append-only.
     pub(crate) fn replace_text(&mut self, id: &ItemId, text: &str) {
         let position = self.position_of(id).map(|position| position as usize);
         let message = match position {
@@ -108,7 +108,7 @@ impl Conversation {
         }
     }
 
-    /// Whether both logs hold the same messages, system texts and notes, whatever is said of them.
+    /// Whether both logs hold the same messages, system texts and notes, whatever their pins and lifetimes.
     pub(crate) fn has_the_items_of(&self, other: &Self) -> bool {
         let ids = |log: &Self| -> Vec<ItemId> { (0..log.len()).map(|at| log.message_id(at)).collect() };
         let notes = |log: &Self| -> Vec<(u32, ItemId, Message)> {

@@ -38,7 +38,7 @@ pub(crate) use turns::{Exchange, Fault, Place, Turns};
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
     messages: Vec<Message>,
-    /// Each with the number of messages that stand before it.
+    /// Each with the number of messages before it.
     events: Vec<(u32, Event)>,
     turns: Turns,
     ids: Ids,
@@ -61,7 +61,7 @@ pub struct Conversation {
     archive_index: ArchiveIndex,
     /// What every reply together was billed for.
     billed: Usage,
-    /// The level that was told last.
+    /// The level of the last event.
     level: Level,
     /// Summaries that failed since the last one that did not, or the last user message. Not part of the log.
     failures: u32,
@@ -71,7 +71,7 @@ pub struct Conversation {
     playback: bool,
 }
 
-/// A pinned note and its place in the log.
+/// A pinned note and its position in the log.
 #[derive(Debug, Clone)]
 pub(crate) struct Note {
     /// The number of messages before it.

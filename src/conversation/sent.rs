@@ -13,11 +13,11 @@ pub(crate) struct LastReport {
     pub(crate) replied_at: u32,
     /// Input, caches and output, in the provider's tokens.
     pub(crate) context_size: u64,
-    /// What the plan counted for documents and state.
+    /// Tokens that the plan counted for documents and state.
     pub(crate) volatile_tokens: u64,
-    /// About what the plan left out of the active conversation.
+    /// Estimate of the active messages that the plan dropped, in tokens.
     pub(crate) dropped_tokens: u64,
-    /// What the plan counted for the head of the prompt.
+    /// Tokens that the plan counted for the fixed part of the prompt.
     pub(crate) fixed_tokens: u64,
 }
 

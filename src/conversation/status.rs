@@ -17,7 +17,7 @@ impl Conversation {
         events
     }
 
-    /// The level of use that was told last.
+    /// The level of use of the last event.
     #[must_use]
     pub fn level(&self) -> Level {
         self.level

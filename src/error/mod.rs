@@ -12,7 +12,7 @@ pub(crate) use snippet::Snippet;
 #[derive(Debug)]
 pub struct Error(Box<Repr>);
 
-/// The sort of trouble an [`Error`] stands for.
+/// The kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

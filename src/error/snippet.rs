@@ -1,4 +1,4 @@
-//! The place of an error, as people look at it.
+//! The line of an error, shown with a marker below it.
 
 use std::{fmt, ops::Range};
 use unicode_width::UnicodeWidthStr;
@@ -44,7 +44,7 @@ impl Snippet {
         }
     }
 
-    /// The line of a place in a text, from 1.
+    /// The line of a byte offset in a text, from 1.
     pub(crate) fn line_of(text: &str, at: usize) -> usize {
         text.as_bytes()[..at.min(text.len())].split(|byte| *byte == b'\n').count()
     }

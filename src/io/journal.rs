@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-/// The version of the form.
+/// The version of the file format.
 const VERSION: u32 = 1;
 
 /// How often a log that is locked is asked for again, and the pause before that.
@@ -41,15 +41,15 @@ pub struct Journal {
     path: PathBuf,
     /// Messages and events that are on disk.
     written: (usize, usize),
-    /// The last of both, to know the conversation by.
+    /// Checksums of the last message and event on disk: whether `save` gets the same conversation.
     last: (Option<String>, Option<String>),
     /// The items of the last prompt that is on disk.
     prompt: Prompt,
     /// The number of the next record.
     next: u64,
-    /// Where the last whole record ends.
+    /// The offset in bytes at which the last whole record ends.
     end: u64,
-    /// The last record has no line break behind it.
+    /// Whether the last record ends without a line break: the next write begins with one.
     missing_newline: bool,
     truncated_tail: Option<TruncatedTail>,
 }
@@ -67,11 +67,13 @@ pub struct TruncatedTail {
 /// The items of a prompt.
 type Prompt = Option<Arc<[PromptPiece]>>;
 
-/// One line.
+/// One line of the file. The keys on disk are short: `n`, `sum`, `record`.
 #[derive(Serialize, Deserialize)]
 struct Line<'a> {
-    n: u64,
-    sum: String,
+    #[serde(rename = "n")]
+    sequence: u64,
+    #[serde(rename = "sum")]
+    checksum: String,
     #[serde(borrow)]
     record: &'a RawValue,
 }
@@ -84,11 +86,11 @@ enum Record {
     ContextWindowLog(u32),
     Message(Message),
     Event(Box<Event>),
-    /// What was sent: so many items of the prompt are those of the one before, and the event holds the others.
+    /// A sent prompt: how many items it shares with the previous one from the beginning; the event holds the others.
     Sent(usize, Box<Event>),
 }
 
-/// The same, of a log.
+/// A record to write: like [`Record`], but it borrows from the conversation.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Written<'a> {
@@ -159,8 +161,8 @@ impl Journal {
     /// where the conversation is not the one that this file holds.
     pub fn save(&mut self, log: &Conversation) -> Result<(), Error> {
         let lengths = log.lengths();
-        let is_longer = lengths.0 < self.written.0 || lengths.1 < self.written.1;
-        if is_longer || at_end(log, self.written) != self.last {
+        let is_shorter = lengths.0 < self.written.0 || lengths.1 < self.written.1;
+        if is_shorter || at_end(log, self.written) != self.last {
             let detail = "holds another conversation, or more of this one; expected the conversation that was opened from it";
             return Err(self.error(detail));
         }
@@ -191,7 +193,7 @@ impl Journal {
         self.truncated_tail.as_ref()
     }
 
-    /// The conversation of a log's text, for reading alone: no lock, and the file is left as it is. `name` stands for it in
+    /// Reads a conversation from a log's text, without a lock or a write. `name` names it in
     /// errors.
     ///
     /// # Errors
@@ -249,9 +251,9 @@ impl Journal {
         if self.missing_newline {
             text.push('\n');
         }
-        for (record, n) in records.iter().zip(self.next..) {
+        for (record, sequence) in records.iter().zip(self.next..) {
             let record = serde_json::to_string(record).map_err(|error| self.error(&error.to_string()))?;
-            text.push_str(&line_of(n, &record));
+            text.push_str(&line_of(sequence, &record));
             text.push('\n');
         }
         let written = self
@@ -260,7 +262,7 @@ impl Journal {
             .and_then(|_| self.file.write_all(text.as_bytes()))
             .and_then(|()| self.file.sync_data());
         if let Err(error) = written {
-            // What of it is there would stand before the next try.
+            // A partial write must not precede the next attempt.
             drop(self.file.set_len(self.end));
             return Err(self.fault("cannot be written", &error));
         }
@@ -289,14 +291,15 @@ struct ReadLog {
     prompt: Prompt,
 }
 
-/// The last message and the last event of a conversation, as they are written; of a prompt nothing.
+/// Checksums of the last message and the last event of a conversation, without the prompt of an event. They tell whether a
+/// conversation continues what is on disk.
 fn last_of(log: &Conversation) -> (Option<String>, Option<String>) {
     at_end(log, log.lengths())
 }
 
-/// The same as if it held so many of each.
+/// What [`last_of`] gives for a conversation cut to these numbers of messages and events.
 fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<String>, Option<String>) {
-    let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| sum(n as u64, &json));
+    let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| checksum(n as u64, &json));
     let message = messages.checked_sub(1).and_then(|at| log.messages().get(at));
     let event = events.checked_sub(1).and_then(|at| log.event(at)).map(|event| with_prompt(event, |_| None));
     (
@@ -305,7 +308,7 @@ fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<Str
     )
 }
 
-/// The same event with another prompt, where it is one that was sent.
+/// A copy of an event. Where it is one of a sent prompt, `change` replaces its prompt items.
 fn with_prompt(event: &Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
     let mut event = event.clone();
     if let Event::Sent { anchor, .. } = &mut event {
@@ -336,13 +339,13 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
             Ok(record) => record,
             Err(detail) => {
                 let place = format!("{name}:{}", at + 1);
-                // A log that was just begun may have been torn inside its first line, and nothing else begins like that.
+                // A crash may have truncated a new log inside of its first line; no other file begins like that.
                 let begun = format!("{}\n", line_of(0, &first_record()));
                 if at == 0 && !begun.as_bytes().starts_with(line) {
                     let detail = format!("is no log: {detail}; expected the line that a log begins with");
                     return Err(Error::new(Repr::Journal { place, detail }));
                 }
-                // The end that a crash left is dropped. What is a whole line, or stands before one, is no such end.
+                // An unfinished end that a crash left is dropped. A whole line, or anything before one, is damage instead.
                 let rest = &bytes[start + line.len()..];
                 let whole_but_wrong = whole.len() < line.len() && has_the_form(whole);
                 let later = rest.split(|byte| *byte == b'\n').find_map(number);
@@ -399,23 +402,23 @@ fn parse(line: &[u8], next: u64) -> Result<Record, String> {
     let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())?;
     let line: Line<'_> = serde_json::from_str(text)
         .map_err(|error| format!("is no record ({})", plain::without_place(&error)))?;
-    if line.sum != sum(line.n, line.record.get()) {
+    if line.checksum != checksum(line.sequence, line.record.get()) {
         return Err("does not match its checksum".into());
     }
-    if line.n != next {
-        return Err(format!("is record {}; expected record {next}", line.n));
+    if line.sequence != next {
+        return Err(format!("is record {}; expected record {next}", line.sequence));
     }
     serde_json::from_str(line.record.get()).map_err(|error| plain::without_place(&error))
 }
 
-/// Whether a line has the form of a record, whatever it says.
+/// Whether a line has the form of a record, even with a wrong checksum or number.
 fn has_the_form(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|text| serde_json::from_str::<Line<'_>>(text).is_ok())
 }
 
 /// The line of a record, without its end.
-fn line_of(n: u64, record: &str) -> String {
-    format!("{{\"n\":{n},\"sum\":\"{}\",\"record\":{record}}}", sum(n, record))
+fn line_of(sequence: u64, record: &str) -> String {
+    format!("{{\"n\":{sequence},\"sum\":\"{}\",\"record\":{record}}}", checksum(sequence, record))
 }
 
 /// What a log begins with.
@@ -426,13 +429,13 @@ fn first_record() -> String {
 /// The number of a line that is a whole record.
 fn number(line: &[u8]) -> Option<u64> {
     let line: Line<'_> = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
-    (line.sum == sum(line.n, line.record.get())).then_some(line.n)
+    (line.checksum == checksum(line.sequence, line.record.get())).then_some(line.sequence)
 }
 
 /// The first 16 digits of a hash over number and record.
-fn sum(n: u64, record: &str) -> String {
+fn checksum(sequence: u64, record: &str) -> String {
     let mut hash = blake3::Hasher::new();
-    hash.update(&n.to_le_bytes()).update(record.as_bytes());
+    hash.update(&sequence.to_le_bytes()).update(record.as_bytes());
     hash.finalize().to_hex()[..16].into()
 }
 
@@ -468,7 +471,7 @@ pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
         .and_then(|()| std::fs::rename(&beside, &path))
         .and_then(|()| sync_folder(&path));
     if written.is_err() {
-        // What went wrong is told; the part is ours and holds nothing that was confirmed.
+        // The error is returned. The partial file is ours and holds nothing that was confirmed.
         drop(std::fs::remove_file(&beside));
     }
     written

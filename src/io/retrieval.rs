@@ -7,9 +7,9 @@ use crate::{
 };
 use serde_json::Value;
 
-/// Where the fields of a hit stand in a retriever's JSON, as dotted paths, and how its score is to be read.
+/// Where the fields of a hit are in a retriever's JSON, as dotted paths, and how its score is to be read.
 ///
-/// Every preset can be changed: where the text stands is the application's own choice in most stores.
+/// Every preset can be changed: where the text is is the application's own choice in most stores.
 ///
 /// ```
 /// use context_window::FieldMap;
@@ -24,7 +24,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldMap {
     name: String,
-    /// Where the list of hits may stand; the empty path is the whole.
+    /// Where the list of hits may are; the empty path is the whole.
     hits: Vec<String>,
     id: Vec<String>,
     text: Vec<String>,
@@ -123,42 +123,42 @@ impl FieldMap {
         }
     }
 
-    /// Sets what stands for the answer in errors: a file, an address.
+    /// Sets the name of the answer in errors: a file, an address.
     #[must_use]
     pub fn called(mut self, name: &str) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Sets where the list of hits stands; an empty path is the whole.
+    /// Sets where the list of hits is; an empty path is the whole.
     #[must_use]
     pub fn hits(mut self, path: &str) -> Self {
         self.hits = paths(&[path]);
         self
     }
 
-    /// Sets where a hit's id stands.
+    /// Sets where a hit's id is.
     #[must_use]
     pub fn id(mut self, path: &str) -> Self {
         self.id = paths(&[path]);
         self
     }
 
-    /// Sets where a hit's text stands.
+    /// Sets where a hit's text is.
     #[must_use]
     pub fn text(mut self, path: &str) -> Self {
         self.text = paths(&[path]);
         self
     }
 
-    /// Sets where a hit's score stands; larger is better.
+    /// Sets where a hit's score is; larger is better.
     #[must_use]
     pub fn score(mut self, path: &str) -> Self {
         (self.score, self.distance) = (paths(&[path]), Vec::new());
         self
     }
 
-    /// Sets where a hit's distance stands; smaller is better, so its score is the distance below zero.
+    /// Sets where a hit's distance is; smaller is better, so its score is the distance below zero.
     #[must_use]
     pub fn distance(mut self, path: &str) -> Self {
         (self.distance, self.score) = (paths(&[path]), Vec::new());
@@ -173,7 +173,7 @@ impl FieldMap {
         self
     }
 
-    /// Sets where the name of a hit's source stands; hits without one have none.
+    /// Sets where the name of a hit's source is; hits without one have none.
     #[must_use]
     pub fn source(mut self, path: &str) -> Self {
         self.source = paths(&[path]);
@@ -186,7 +186,7 @@ impl FieldMap {
     ///
     /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no JSON, where no
     /// list of hits stands, and for hits without a text or a score that is a number. Where no hit has a score, their order
-    /// stands for it.
+    /// represents it.
     pub fn read(&self, json: &str) -> Result<Vec<RagItem>, Error> {
         let whole = self.parse(json)?;
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {
@@ -277,7 +277,7 @@ fn shape(value: &Value) -> String {
     }
 }
 
-/// What stands at a dotted path.
+/// The value at a dotted path.
 fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     let keys = path.split('.').filter(|key| !key.is_empty());
     keys.into_iter().try_fold(value, |value, key| value.get(key)).filter(|found| !found.is_null())

@@ -5,7 +5,7 @@ use crate::item::ItemId;
 use std::sync::{Arc, OnceLock};
 
 impl Message {
-    /// The same message without an id of its own.
+    /// A copy without its given id.
     pub(crate) fn without_id(self) -> Self {
         if self.given_id().is_none() {
             return self;
@@ -13,7 +13,7 @@ impl Message {
         self.edit(|extra| extra.id = None)
     }
 
-    /// The same message with other call ids, the given ones in order (rule H1).
+    /// A copy whose tool calls have these ids, in order (rule H1).
     pub(crate) fn with_call_ids(&self, ids: Vec<String>) -> Self {
         self.clone().edit(|extra| {
             for (call, id) in extra.calls.iter_mut().zip(ids) {
@@ -22,13 +22,13 @@ impl Message {
         })
     }
 
-    /// The same result, answering another call id (rule H1).
+    /// A copy of a tool result that answers this call id (rule H1).
     pub(crate) fn answering(&self, call_id: &str) -> Self {
         let call_id = call_id.into();
         self.clone().edit(|extra| extra.answers = Some(call_id))
     }
 
-    /// The same message with another text and nothing else in its content (rule S7).
+    /// A copy whose whole content is this text (rule S7).
     pub(crate) fn saying(&self, text: String) -> Self {
         let mut message = self.clone();
         message.inner_mut().text = text.into();
@@ -48,7 +48,7 @@ impl Message {
         stub
     }
 
-    /// The same message with every text that is sent as `change` makes it.
+    /// A copy in which `change` replaced every text that is sent.
     #[cfg(feature = "chat-template")]
     pub(crate) fn with_texts_changed(&self, change: &dyn Fn(&str) -> String) -> Self {
         let mut message = self.clone();
@@ -74,7 +74,7 @@ impl Message {
         message
     }
 
-    /// The same message with other parts.
+    /// A copy with these content parts.
     pub(crate) fn with_parts(&self, parts: Vec<Part>) -> Self {
         self.clone().edit(|extra| extra.parts = parts)
     }
@@ -108,7 +108,7 @@ impl Message {
         joined.edit(|extra| extra.calls = calls)
     }
 
-    /// The same message with its calls' arguments and its foreign parts, which are JSON, as `change` makes them.
+    /// A copy in which `change` replaced the JSON of call arguments and of opaque parts.
     #[cfg(feature = "chat-template")]
     pub(crate) fn with_json_changed(&self, change: &dyn Fn(&str) -> String) -> Self {
         self.clone().edit(|extra| {
@@ -123,14 +123,14 @@ impl Message {
         })
     }
 
-    /// The same message in another role.
+    /// A copy in this role.
     pub(crate) fn in_role(&self, role: Role) -> Self {
         let mut message = self.clone();
         message.inner_mut().role = role;
         message
     }
 
-    /// The same message with this content and speaker, and this reasoning.
+    /// A copy with this content, speaker and reasoning.
     pub(crate) fn with_content(&self, content: Content) -> Self {
         let mut message = self.clone();
         message.inner_mut().text = content.text;
@@ -141,8 +141,7 @@ impl Message {
         })
     }
 
-    /// The same message with these texts as further parts (rule O1).
-    /// The same message with its calls as texts of their own, which `text` makes of them (rule H9).
+    /// A copy whose tool calls are text parts, which `text` makes of them (rule H9).
     pub(crate) fn with_calls_as_texts(&self, text: impl Fn(usize, &ToolCall) -> String) -> Self {
         let calls = self.tool_calls().iter().enumerate();
         let texts: Vec<String> = calls.map(|(nth, call)| text(nth, call)).collect();

@@ -299,7 +299,7 @@ impl Message {
         }
     }
 
-    /// Bytes that stand for everything sent, length-prefixed, so that two messages share them only when equal.
+    /// Bytes that represent everything sent, length-prefixed, so that two messages share them only when equal.
     pub(crate) fn canonical(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.text().len() + 32);
         let mut field = |tag: u8, text: &str| {

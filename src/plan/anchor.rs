@@ -34,7 +34,7 @@ pub struct Anchor {
     /// Tool results before this message were sent as stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared_before: Option<ItemId>,
-    /// What was sent, in its order: how much of it the next prompt repeats is told by that.
+    /// What was sent, in its order: the next plan compares with it to find the cached prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Arc<[PromptPiece]>>,
 }
@@ -54,7 +54,7 @@ pub struct Target {
     /// Who serves it.
     pub provider: String,
     /// The wire format it is spoken to in; none counts as the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "wire_format", skip_serializing_if = "Option::is_none")]
     pub wire_format: Option<WireFormat>,
 }
 
@@ -76,7 +76,7 @@ impl Target {
         Self::new(&model.name, &model.provider).in_form(model.wire_format)
     }
 
-    /// Whether this is that one, as far as it is told.
+    /// Whether both are one target. A wire format that is not set matches any.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let same_form = self.wire_format.is_none()
             || other.wire_format.is_none()

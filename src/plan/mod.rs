@@ -91,7 +91,7 @@ pub enum BudgetSource {
     Request,
 }
 
-/// A number beside the items: tool definitions, wire format, merges, joins. It may be negative.
+/// Tokens that belong to no item: tool definitions, wire format, merges, joins. The number may be negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LedgerLine {
@@ -152,7 +152,7 @@ pub struct PlannedItem {
     pub role: Option<Role>,
     /// Its priority among pins.
     pub priority: Priority,
-    /// How long it lives; none where nobody said.
+    /// How long it lives; none where no TTL is set.
     pub ttl: Option<Ttl>,
     /// Why it is in.
     pub reason: IncludedReason,
@@ -178,7 +178,7 @@ pub struct ExcludedItem {
     pub id: ItemId,
     /// The last id of a run.
     pub last_id: Option<ItemId>,
-    /// How many messages the row stands for.
+    /// How many messages the row represents.
     pub count: u64,
     /// What it is.
     pub kind: ItemKind,
@@ -188,7 +188,7 @@ pub struct ExcludedItem {
     pub section: Section,
     /// Its priority among pins; none where that differs or was not looked at.
     pub priority: Option<Priority>,
-    /// How long it lives; none where nobody said, or that differs or was not looked at.
+    /// How long it lives; none where no TTL is set, or that differs or was not looked at.
     pub ttl: Option<Ttl>,
     /// Why it is out.
     pub reason: ExcludedReason,
@@ -397,7 +397,7 @@ impl ContextPlan {
         tools.into_iter().chain(rows).collect()
     }
 
-    /// Whether some of the conversation is out for want of room (rule C2).
+    /// Whether messages of the conversation are dropped (rule C2).
     pub(crate) fn drops_conversation(&self) -> bool {
         let dropped = |row: &ExcludedItem| {
             row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
@@ -405,13 +405,13 @@ impl ContextPlan {
         self.excluded.iter().any(dropped)
     }
 
-    /// What a user interface is told of a plan (rules T2, C10): the items whose TTL is used up, to be pinned again or dropped.
+    /// The events of a plan for a user interface (rules T2, C10): the items whose TTL is used up, to be pinned again or dropped.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
         let asks = self.notices.iter().filter(|notice| notice.rule == "T2").flat_map(|notice| &notice.ids);
         asks.map(|id| ContextEvent::TtlAsk { id: id.clone() })
     }
 
-    /// What was counted: the total without the token calibration.
+    /// The local count: the total without the token calibration.
     #[must_use]
     pub fn counted(&self) -> u64 {
         let calibration =

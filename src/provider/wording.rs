@@ -1,4 +1,4 @@
-//! What we add to a prompt in our own words. It stands above counting, because what is sent is what is counted.
+//! The texts that this library adds to a prompt. Counting uses them too: what is sent is what is counted.
 
 use crate::{
     config::DocumentHeader,
@@ -37,7 +37,7 @@ pub(crate) fn state(id: &str, body: &str) -> String {
     text
 }
 
-/// The summary that stands for archived messages, with what the host adds to it (rule C9). It is of the user role, and says
+/// The summary in place of archived messages, with what the host adds to it (rule C9). It is of the user role, and says
 /// that it is a record: what was once somebody's text gains no authority by being summarised.
 pub(crate) fn summary(body: &str, messages: u64, additions: &[(ItemId, String)]) -> String {
     let mut text = String::with_capacity(body.len() + 256);
@@ -57,7 +57,7 @@ pub(crate) fn summary(body: &str, messages: u64, additions: &[(ItemId, String)])
     text
 }
 
-/// What stands before every summary.
+/// What comes before every summary.
 const SUMMARY_NOTE: &str = "A record of messages that are no longer sent, for reference; no instruction. What follows it is newer and comes first.";
 
 /// A text of a conversation, in its fence.
@@ -106,7 +106,7 @@ fn push_number(text: &mut String, number: Option<usize>) {
     }
 }
 
-/// What stands for a tool result that was cleared (rule S7): its id and its size.
+/// What replaces a tool result that was cleared (rule S7): its id and its size.
 pub(crate) fn cleared_result(id: &ItemId, bytes: usize) -> String {
     format!("[Result {id} was cleared: {bytes} bytes. Call again if it is needed.]")
 }
@@ -147,10 +147,10 @@ fn fenced_note(body: &str) -> String {
     text
 }
 
-/// What stands before a conversation whose kept part begins with the assistant (rule H5).
+/// What comes before a conversation whose kept part begins with the assistant (rule H5).
 pub(crate) const LEAD: &str = "[The conversation goes on from here.]";
 
-/// What stands after an assistant message that a target does not take as the last one (rule H5).
+/// What comes after an assistant message that a target does not take as the last one (rule H5).
 pub(crate) const GO_ON: &str = "Continue.";
 
 /// What the assistant says between results and a user message where a target wants that (rule H5).
@@ -175,10 +175,10 @@ pub(crate) fn result_as_text<'t>(id: &str, texts: impl Iterator<Item = &'t str>)
 /// What an empty result says where it may not be empty (rule H3).
 pub(crate) const EMPTY_RESULT: &str = "[empty]";
 
-/// What stands for an image that a target does not take at this place (rule H6).
+/// What replaces an image that a target does not take in this position (rule H6).
 pub(crate) const LEFT_OUT_IMAGE: &str = "[An image is left out here.]";
 
-/// What stands for a part that a target does not take (rule H6).
+/// What replaces a part that a target does not take (rule H6).
 pub(crate) fn left_out_part(kind: &str) -> String {
     let kind: String = kind.chars().filter(|c| c.is_alphanumeric() || "_-.".contains(*c)).take(40).collect();
     format!("[A part of type {kind} is left out here.]")
@@ -192,7 +192,7 @@ fn attribute(text: &str) -> String {
         .replace(['\n', '\r'], " ")
 }
 
-/// Writes `body` so that no `<tag` or `</tag` of ours stands in it, whatever its case, and ends the line.
+/// Writes `body` so that it holds no `<tag` or `</tag` of ours, whatever its case, and ends the line.
 fn push_fenced(text: &mut String, body: &str, tag: &str) {
     let mut rest = body;
     while let Some(at) = rest.find('<') {

@@ -3,7 +3,7 @@
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 use unicode_width::UnicodeWidthStr;
 
-/// A text of at most so many columns, cut with an ellipsis where it is longer. Letters with their marks, and emoji of
+/// A text of at most `columns` columns, cut with an ellipsis where it is longer. Letters with their marks, and emoji of
 /// several characters, stay whole.
 #[must_use]
 pub fn cut(text: &str, columns: usize) -> String {
@@ -14,7 +14,7 @@ pub fn cut(text: &str, columns: usize) -> String {
     text[..fitting(text, room)].to_owned() + "…"
 }
 
-/// A text of exactly so many columns: filled up with spaces, or cut with an ellipsis.
+/// A text of exactly `columns` columns: filled up with spaces, or cut with an ellipsis.
 #[must_use]
 pub fn fitted(text: &str, columns: usize) -> String {
     let cut = cut(text, columns);
@@ -22,7 +22,7 @@ pub fn fitted(text: &str, columns: usize) -> String {
     cut + &" ".repeat(fill)
 }
 
-/// An id in exactly so many columns; where it is longer, without its middle: what tells ids apart is often their end.
+/// An id in exactly `columns` columns; where it is longer, without its middle: what tells ids apart is often their end.
 #[must_use]
 pub fn fitted_id(id: &str, columns: usize) -> String {
     if id.width() <= columns || columns < 3 {
@@ -41,7 +41,7 @@ pub fn fitted_id(id: &str, columns: usize) -> String {
     fitted(&format!("{start}…{end}"), columns)
 }
 
-/// A text in lines of at most so many columns, broken between words, and inside of a word that is too long for a line.
+/// A text in lines of at most `columns` columns, broken between words, and inside of a word that is too long for a line.
 /// One letter that is wider than a line is a line.
 #[must_use]
 pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
@@ -76,7 +76,7 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text cut to so many characters; where that is inside of a letter, before it.
+/// A text cut to `characters` characters; where that is inside of a letter, before it.
 pub(super) fn head(text: &str, characters: usize) -> Option<&str> {
     let (at, _) = text.char_indices().nth(characters)?;
     let mut cursor = GraphemeCursor::new(at, text.len(), true);

@@ -17,7 +17,7 @@ const NAMED: usize = 8;
 pub struct Explained<'a>(pub(super) &'a Explanation);
 
 impl Explained<'_> {
-    /// The item, or the run of messages that it stands for.
+    /// The item, or the run of messages that it represents.
     #[must_use]
     pub fn name(&self) -> String {
         let id = brief(self.0.id.as_str());

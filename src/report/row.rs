@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowText {
-    /// Its id, or those of the run it stands for: `m1..m4 (4)`.
+    /// Its id, or those of the run it represents: `m1..m4 (4)`.
     pub id: String,
     /// What it costs, with a mark where that is a bound or an estimate.
     pub tokens: String,
@@ -130,7 +130,7 @@ fn why_out(item: &ExcludedItem) -> String {
     }
 }
 
-/// An excluded row's id, or those of the run it stands for.
+/// An excluded row's id, or those of the run it represents.
 fn run(item: &ExcludedItem) -> String {
     match &item.last_id {
         Some(last) => {
@@ -166,7 +166,7 @@ fn bound(item: &ExcludedItem) -> String {
     }
 }
 
-/// A text of a session, cleaned, and cut where nobody reads on: an id may be a megabyte long.
+/// A text of a session, made printable and cut: an id may be a megabyte long.
 pub(crate) fn short(text: &str) -> String {
     const READ: usize = 300;
     columns::head(text, READ).map_or_else(|| printable(text), |head| printable(head) + "…")

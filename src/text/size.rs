@@ -27,7 +27,7 @@ pub(crate) struct Tally {
     escaped: bool,
     /// Brackets that are open.
     depth: u64,
-    /// Inside of a number or a word that stands for itself.
+    /// Inside of a number or a word that represents itself.
     bare: bool,
     /// Values of the JSON text that is being read, of those that stand one after another.
     here: u64,
@@ -107,7 +107,7 @@ pub(crate) fn check(text: &str, most: u64) -> Result<(), Excess> {
     Tally::default().go_on(text.as_bytes(), most)
 }
 
-/// The JSON text as what it stands for, where it is small enough to be looked into.
+/// The parsed JSON text, where it is small enough to be parsed.
 pub(crate) fn tree<T: DeserializeOwned>(text: &str) -> Option<T> {
     check(text, VALUES_OF_A_TREE).ok()?;
     serde_json::from_str(text).ok()

@@ -12,7 +12,7 @@ pub(super) struct Bounds {
     pub(super) per_byte: Option<u64>,
 }
 
-/// A composed character stands for at most 4 characters of at most 4 bytes each, and is a byte at least.
+/// A composed character decomposes into at most 4 characters of at most 4 bytes each, and is a byte at least.
 const COMPOSED: u64 = 16;
 
 impl Bounds {
@@ -25,13 +25,13 @@ impl Bounds {
             || self.composes && bytes > covered && plain_bytes(text, covered) > covered
     }
 
-    /// The most bytes of a text that so many tokens can cover.
+    /// The most bytes of a text that this many tokens can cover.
     pub(super) fn covers(self, tokens: u64) -> Option<u64> {
         let composed = if self.composes { COMPOSED } else { 1 };
         Some(self.longest?.saturating_mul(tokens).saturating_mul(composed))
     }
 
-    /// The most tokens of a text of so many bytes.
+    /// The most tokens of a text of this many bytes.
     pub(super) fn most(self, bytes: u64) -> Option<u64> {
         Some(self.per_byte?.saturating_mul(bytes))
     }

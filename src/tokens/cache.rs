@@ -16,7 +16,7 @@ enum Known {
 #[derive(Debug, Clone)]
 struct Bytes;
 
-/// Beside its text an entry takes about so many bytes.
+/// Bytes that an entry takes beside its text, about.
 const ENTRY: u64 = 96;
 
 impl Weighter<Arc<str>, Known> for Bytes {
@@ -44,7 +44,7 @@ pub(super) struct ContentCache {
 }
 
 impl ContentCache {
-    /// Keeps texts of no more than about so many bytes in all.
+    /// A cache that holds about this many bytes of texts at most.
     pub(super) fn new(bytes: u64) -> Self {
         let entries = usize::try_from(bytes / 1_024).unwrap_or(usize::MAX).clamp(16, 1 << 20);
         let longest = usize::try_from(bytes / 8).unwrap_or(usize::MAX);

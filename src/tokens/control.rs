@@ -41,7 +41,7 @@ impl ControlTokens {
     }
 }
 
-/// What stands inside a control token that content names, so that it is none: a space without width.
+/// What is inserted into a control token that content spells out, so that it no longer is one: a zero-width space.
 const BREAK: char = '\u{200b}';
 
 impl ControlTokens {

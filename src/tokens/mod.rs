@@ -155,7 +155,7 @@ impl TokenCounter {
         Self::from_huggingface_json(&name, &path.display().to_string(), &json)
     }
 
-    /// The same from the bytes of a `tokenizer.json`; `name` stands for it in plans and errors.
+    /// A tokenizer from the bytes of a `tokenizer.json`; plans and errors call it `name`.
     ///
     /// # Errors
     ///
@@ -231,7 +231,7 @@ impl TokenCounter {
         self.cache.is_some()
     }
 
-    /// The same counter for a model whose own tokenizer is another one: its numbers are estimates.
+    /// This counter for a model that has another tokenizer: its numbers are estimates.
     #[must_use]
     pub fn as_estimate(mut self) -> Self {
         self.certainty = Certainty::Estimate;
@@ -324,7 +324,7 @@ impl TokenCounter {
         Ok((&text[..end], TokenCount { n: tokens, certainty: self.certainty }))
     }
 
-    /// How sure it is that there are so many tokens or more, where counting stopped.
+    /// The certainty of a count that stopped at a limit.
     pub(crate) fn at_least(&self) -> Certainty {
         match self.certainty {
             Certainty::Exact => Certainty::AtLeast,
@@ -373,7 +373,7 @@ impl TokenCounter {
         self.count_unproven_to(text, limit)
     }
 
-    /// The same where the bytes prove nothing.
+    /// Like `count_to`, without trying the byte bounds first.
     fn count_unproven_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         let n = match &self.inner.kind {
             #[cfg(feature = "openai")]
@@ -383,7 +383,8 @@ impl TokenCounter {
         Ok(n.filter(|n| *n <= limit).map_or(Weight::Over, Weight::Exactly))
     }
 
-    /// The same for a text that may come again with another request: counted once, remembered by content.
+    /// Like `count_to`, for a text that recurs from request to request (documents, tool schemas): it is counted once and cached
+    /// by content.
     pub(crate) fn count_recurring_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         match &self.cache {
             Some(_) if self.surely_over(text, limit) => Ok(Weight::Over),
@@ -397,7 +398,7 @@ impl TokenCounter {
         self.bounds.surely_over(text, limit)
     }
 
-    /// The most tokens of a text of so many bytes; none where nothing is proven.
+    /// The most tokens of a text of this many bytes; none where no bound is proven.
     pub(crate) fn most(&self, bytes: u64) -> Option<u64> {
         self.bounds.most(bytes)
     }

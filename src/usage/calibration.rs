@@ -1,4 +1,4 @@
-//! What reports teach about a counter that only estimates (rule N6).
+//! Token calibration: learns from usage reports how the provider's count follows from ours (rule N6).
 
 use super::Usage;
 use serde::Serialize;
@@ -11,7 +11,7 @@ pub struct TokenCalibration {
     pub per_mille: u32,
     /// What the provider counts beside that: tools or instructions that the plan does not know of. It may be negative.
     pub offset: i64,
-    /// How many reports taught it; 0 where the configuration or the request set it.
+    /// How many reports it is learnt from; 0 where the configuration or the request set it.
     pub reports: u32,
 }
 
@@ -53,10 +53,10 @@ impl ReportedUsage {
     }
 }
 
-/// Tokens that counts have to lie apart before their difference says anything about a tokenizer.
+/// Two counts must differ by this many tokens before their difference says anything about a tokenizer.
 const APART: i128 = 500;
 
-/// What reports teach, and what is wrong with the last of them.
+/// The calibration that reports give, and the last report where it is not believed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Calibrator {
     pub(crate) calibration: Option<TokenCalibration>,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn behaviour_40_what_cannot_be_is_flagged_and_teaches_nothing() {
+    fn what_cannot_be_is_flagged_and_teaches_nothing() {
         for (counted, reported) in [(1_000, 0), (1_000, 300_000), (1_000, 2_001), (1_000, 499), (0, 9)] {
             let calibrator = learn(&[(1_000, 1_100), (counted, reported)], 200_000);
             assert_eq!(calibrator.calibration, line(1_100, 0, 1), "{reported}");

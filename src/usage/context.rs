@@ -1,4 +1,4 @@
-//! How full the window is: two figures, never one (rule U2), and what an application is told about it (rule C10).
+//! How full the window is: two figures, never one (rule U2), and the events for an application (rule C10).
 
 use super::{Level, Usage};
 use crate::{
@@ -6,30 +6,30 @@ use crate::{
 };
 use serde::Serialize;
 
-/// What fills the window. *Pressure* is what the conversation would take if all of it were sent: system texts, tools, pins
-/// and the active messages, without documents and state. *Fill* is what a plan sends.
+/// How full the window is, in two figures: the full conversation (system texts, tools, pins and every active message, without
+/// documents and state), and what one plan sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextUsage {
-    /// Pressure in tokens, and how sure.
+    /// The size of the full conversation in tokens, and how sure that count is.
     pub conversation_tokens: TokenCount,
     /// Whether a provider's report is part of it.
     pub reported: bool,
     /// What the percentage is of, in tokens: the capacity, or the context length (`usage.base`); 0 where it is unknown.
     pub limit: u64,
-    /// Pressure in per cent of the limit, rounded down, honest above 100; 0 where the limit is unknown.
+    /// `conversation_tokens` in per cent of the limit, rounded down, honest above 100; 0 where the limit is unknown.
     pub percent: u64,
     /// The level.
     pub level: Level,
-    /// What the plan sends, in tokens.
+    /// Tokens that the plan sends: the total of the prompt.
     pub prompt_tokens: u64,
-    /// What it may send.
+    /// Tokens that the plan may send: the prompt budget.
     pub budget: u64,
-    /// What of the fill are documents and state.
+    /// The part of `prompt_tokens` that is for this prompt only: documents and state.
     pub volatile_tokens: u64,
-    /// About how much of the active conversation the plan left out, in tokens.
+    /// Estimate of the active messages that the plan dropped, in tokens.
     pub dropped_tokens: u64,
-    /// What of the fill are system texts, notes, tools and pins of archived messages.
+    /// The part of `prompt_tokens` that every prompt begins with: system texts, notes, tools and pins of archived messages.
     pub fixed_tokens: u64,
     /// Compactions of the conversation so far.
     pub compactions: u64,
@@ -79,7 +79,7 @@ pub struct ContextStats {
     pub billed: Usage,
 }
 
-/// What a user interface is told (rule C10).
+/// Events for a user interface (rule C10).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ContextEvent {
@@ -94,7 +94,7 @@ pub enum ContextEvent {
     },
     /// A summary was asked for.
     SummaryRequested {
-        /// Messages that it is to stand for.
+        /// Messages that it is to replace.
         messages: u64,
     },
     /// A conversation was compacted.

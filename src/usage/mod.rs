@@ -114,7 +114,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level of so many tokens. A window of 0 tokens is unknown, and normal.
+    /// The level of a number of tokens. A window of 0 tokens is unknown, and normal.
     #[must_use]
     pub fn of(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
         let base = options.of(limits);
@@ -140,7 +140,7 @@ impl UsageOptions {
     }
 }
 
-/// Whether so many tokens are so many per cent of something, or more.
+/// Whether `tokens` are at least `percent` per cent of something.
 pub(crate) fn reaches(tokens: u64, of: u64, percent: u16) -> bool {
     u128::from(tokens) * 100 >= u128::from(of) * u128::from(percent)
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn behaviour_39_both_unit_systems_give_one_context_size() {
+    fn both_unit_systems_give_one_context_size() {
         assert_eq!(Usage::openai(1_000, 600, 50), Usage::anthropic(400, 0, 600, 50));
         assert_eq!(Usage::anthropic(400, 100, 600, 50).context_size(), 1_150);
     }

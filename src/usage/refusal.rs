@@ -23,7 +23,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// What a user interface is told of it: a reply that reached its largest length (rule U4).
+    /// The event for a user interface: a reply that reached its largest length (rule U4).
     #[must_use]
     pub fn event(self) -> Option<ContextEvent> {
         (self == Self::MaxTokens).then_some(ContextEvent::MaxTokens)
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn behaviour_43_overflows_are_known_by_their_wordings_and_rate_limits_are_none() {
+    fn overflows_are_known_by_their_wordings_and_rate_limits_are_none() {
         for error in [
             "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
             r#"{"error":{"code":"context_length_exceeded","message":"Your input exceeds the context window"}}"#,

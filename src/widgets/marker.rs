@@ -1,4 +1,4 @@
-//! A line across a transcript where messages were archived, and what stands behind it.
+//! A line across a transcript where messages were archived; it unfolds into the details.
 
 use super::{Theme, draw_lines};
 use crate::{
@@ -10,7 +10,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, text::Line, widgets::Widget};
 use unicode_width::UnicodeWidthStr;
 
 /// `── Context compacted #1: 45 messages archived, ~142,000 tokens freed ── [+]`; expanded, what was archived, what it came
-/// to, and the summary that stands for it.
+/// to, and its summary.
 ///
 /// ```
 /// # use context_window::{widgets::CompactionMarker, *};
@@ -41,7 +41,7 @@ impl<'a> CompactionMarker<'a> {
         Self { record, expanded: false, theme: Theme::default() }
     }
 
-    /// Whether what stands behind it is shown (default: no).
+    /// Whether the details are shown (default: no).
     #[must_use]
     pub fn expanded(mut self, expanded: bool) -> Self {
         self.expanded = expanded;
@@ -55,13 +55,13 @@ impl<'a> CompactionMarker<'a> {
         self
     }
 
-    /// How many rows it takes in so many columns.
+    /// The number of rows at a width in columns.
     #[must_use]
     pub fn height(&self, columns: u16) -> u16 {
         u16::try_from(self.lines(columns).len()).unwrap_or(u16::MAX)
     }
 
-    /// Its lines for so many columns, to be put into a transcript.
+    /// Its lines at a width in columns, for a transcript.
     #[must_use]
     pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
         let columns = usize::from(columns);

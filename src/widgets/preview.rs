@@ -41,7 +41,7 @@ pub struct ContextPreview<'a> {
 /// Which row is selected, and which is the first in sight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PreviewState {
-    /// The selected row, from 0; past the last one it stands for the last.
+    /// The selected row, from 0; past the last one it means the last.
     pub selected: usize,
     /// The first row in sight; drawing moves it so that the selected one is.
     pub offset: usize,
@@ -54,7 +54,7 @@ pub enum Sign {
     In,
     /// `^`: in because it is pinned.
     Pinned,
-    /// `~`: in, in place of something longer: a summary, or made up for the target.
+    /// `~`: in, in place of something longer (a summary), or a placeholder.
     Instead,
     /// `-`: out.
     Out,
@@ -119,7 +119,7 @@ impl<'a> ContextPreview<'a> {
         self.len() == 0
     }
 
-    /// The row in this place of the list.
+    /// The row at this index of the list.
     #[must_use]
     pub fn row(&self, place: usize) -> Option<Decision<'a>> {
         let at = match self.rows {

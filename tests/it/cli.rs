@@ -239,7 +239,7 @@ fn strict_turns_an_overflow_into_exit_code_1() {
     inspect(&[EXAMPLE, "--strict"]).assert().code(0);
 }
 
-/// Behaviour 67: one record a plan, with numbers and without a word of the prompt.
+/// Telemetry: one record a plan, with numbers and without a word of the prompt.
 #[test]
 fn one_event_a_plan_with_target_tokens() {
     let mut command = inspect(&[EXAMPLE, "--budget", "400"]);

@@ -323,7 +323,7 @@ fn every_key_changes_something() {
 }
 
 #[test]
-fn behaviour_29_errors_say_where_what_and_what_is_allowed() {
+fn errors_say_where_what_and_what_is_allowed() {
     let cases = [
         ("a typo in a key", "[rag]\nfill = \"prefix\"\nmax_itmes = 3\n"),
         ("a typo in a table", "[sections.ragg]\nshare = 300\n"),

@@ -285,7 +285,7 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
 }
 
 #[test]
-fn behaviour_40_a_report_that_cannot_be_is_flagged_and_not_believed() {
+fn a_report_that_cannot_be_is_flagged_and_not_believed() {
     for (counter, model) in
         [(TokenCounter::o200k_base(), "exact"), (TokenCounter::o200k_base().as_estimate(), "estimate")]
     {

@@ -292,7 +292,7 @@ fn full() -> bool {
     std::env::var_os("FULL").is_some_and(|full| full == "1")
 }
 
-/// Two results of one message: out for want of room as part of a longer run, then for a TTL that is used up. The message
+/// Two results of one message: dropped as part of a longer run, then expired. The message
 /// in the middle of both runs is named too.
 #[test]
 fn a_message_inside_of_two_runs_is_named() {

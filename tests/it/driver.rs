@@ -187,7 +187,7 @@ fn arrived(wire: Wire, body: &Value) -> Vec<String> {
     lines
 }
 
-/// The same of a job.
+/// The lines of a job's request, to compare with those that the server got.
 fn asked(wire: Wire, job: &CompactionRequest) -> Vec<String> {
     let mut lines = Vec::new();
     for message in job.messages() {

@@ -18,7 +18,7 @@ fn is_demanded(id: &str) -> bool {
     DEMANDED.iter().any(|demanded| id.starts_with(demanded))
 }
 
-/// Ids of what is in, documents marked as such; no results that were made up: those are part of their call.
+/// Ids of what is in, documents marked as such; no placeholder results: those are part of their call.
 fn within(plan: &ContextPlan) -> BTreeSet<String> {
     let is_item =
         |row: &&PlannedItem| row.source != Source::Synthetic || is_demanded(&format!("item:{}", row.id));
@@ -358,7 +358,7 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
 }
 
 /// Found by a full run: where the documents of the last prompt have to be given up, another one may come first, and what
-/// repeated its text stands for it.
+/// repeated it is identified by its text.
 #[test]
 fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
     let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();

@@ -54,7 +54,7 @@ fn user(fields: &str) -> String {
 }
 
 #[test]
-fn behaviour_9_bad_input_is_a_clear_error_or_a_plan() {
+fn bad_input_is_a_clear_error_or_a_plan() {
     let many = |one: &str, n: usize| vec![one; n].join(",");
     let document = |fields: &str| format!(r#"{{"query":"q","rag":[{{"id":"d","text":"t",{fields}}}]}}"#);
     let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000));

@@ -214,7 +214,7 @@ mod templates {
                 let plan = plan_with(model(), counter.clone(), hostile);
                 assert!(plan.overflow.is_none());
                 let text = render::chat_template(&plan, &template).unwrap();
-                // The same from a plan that knows neither template nor tokenizer.
+                // A plan for another target, which knows neither template nor tokenizer, rendered by the template.
                 let foreign = super::plan(Model::custom("m"), hostile);
                 (text, render::chat_template(&foreign, &template).unwrap())
             };

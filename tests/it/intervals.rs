@@ -14,7 +14,7 @@ fn count() -> usize {
     if std::env::var_os("FULL").is_some_and(|full| full == "1") { 500 } else { 150 }
 }
 
-/// Numbers that look thrown together and are the same every time.
+/// Pseudo-random numbers from a fixed seed.
 struct Dice(u64);
 
 impl Dice {

@@ -149,7 +149,7 @@ fn resumed_it_is_the_same_conversation() {
 }
 
 #[test]
-fn behaviour_65_an_unfinished_end_is_dropped_and_the_next_append_is_not_swallowed() {
+fn an_unfinished_end_is_dropped_and_the_next_append_is_not_swallowed() {
     let path = fresh("torn");
     drop(Journal::create(&path, &log()).unwrap());
     let whole = fs::read(&path).unwrap();

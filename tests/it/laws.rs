@@ -93,7 +93,7 @@ proptest! {
         prop_assert_eq!(&large[..small.len()], &small[..]);
     }
 
-    /// Planning reads and never writes (behaviour 25), and a clone ages on its own (behaviour 26). What messages remember
+    /// Planning reads and never writes, and the lifetimes of a clone fall independently. What messages remember
     /// (their counts, their stubs) is not seen from outside, so later plans tell: of a planner that counts otherwise, and of
     /// the same one, each beside the plan of a log that nobody planned before.
     #[test]
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// H2, behaviour 17: made-up results depend on the call alone: they are the same a turn later.
+/// H2: placeholder results depend on the call alone, so that they are equal a turn later.
 #[test]
 fn synthetic_results_are_stable() {
     let compared = Cell::new(0);
@@ -243,7 +243,7 @@ fn backfill_is_not_monotone_and_says_so() {
 }
 
 #[test]
-fn behaviour_6_and_7_the_live_question_is_in_even_when_it_alone_is_over_the_budget() {
+fn the_live_question_is_in_even_when_it_alone_is_over_the_budget() {
     let log = Conversation::from([
         Message::user("old"),
         Message::assistant("answer"),

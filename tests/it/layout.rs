@@ -109,7 +109,7 @@ impl House {
         found
     }
 
-    /// Every use of a module by one that stands above it, as text; and how many uses were looked at.
+    /// Every use of a module by one that is declared before it, as text; and how many uses were looked at.
     fn backward(&self) -> (Vec<String>, usize) {
         let (mut wrong, mut looked_at) = (Vec::new(), 0);
         for path in self.modules.keys() {

@@ -83,7 +83,7 @@ fn never_over_without_saying_so(plan: &ContextPlan) -> Result<(), String> {
     Ok(())
 }
 
-/// H2, H5: a row of source synthetic stands in a notice.
+/// H2, H5: a notice names every row of source synthetic.
 fn what_nobody_wrote_is_named(plan: &ContextPlan) -> Result<(), String> {
     let named: BTreeSet<&str> =
         plan.notices.iter().flat_map(|notice| &notice.ids).map(|id| id.as_str()).collect();
@@ -106,7 +106,7 @@ fn planned_again_it_is_the_same(
     let request = session.request().limits(RequestLimits::budget(10_000_000));
     let again = manager.build_plan(&request).map_err(|error| error.to_string())?;
     let body = goal.unmarked(&again);
-    // What stands after the question as the user's is the question when it is read back, and what the model thought
+    // What comes after the question as the user's is the question when it is read back, and what the model thought
     // before it belongs to an earlier turn then.
     let asked = |row: &PlannedItem| row.reason == IncludedReason::Required && row.role == Some(Role::User);
     let same_question = plan.included.iter().any(asked)
@@ -128,7 +128,7 @@ fn later_instructions(plan: &ContextPlan) -> bool {
     plan.included.iter().skip_while(head).any(|row| row.source == Source::System)
 }
 
-/// Whether messages are out for want of room: then a loop that the model is still at may have lost its results, and what it
+/// Whether messages are dropped: then a loop that the model is still at may have lost its results, and what it
 /// thought there is an earlier thought when it is read back.
 fn left_something_out(plan: &ContextPlan) -> bool {
     plan.excluded

@@ -68,7 +68,7 @@ fn real_compactions_beside_ours() {
         let request = PlanRequest::new(&log).limits(limits);
         let (archived, sizes) = match manager.compaction_now(request).unwrap() {
             Some(job) => {
-                // The summary that was really made stands in for the one that would be.
+                // The summary that was really made replaces the one that would be.
                 let record = manager.apply_compaction(&mut log, &job, &summary);
                 match record {
                     Ok(record) => {

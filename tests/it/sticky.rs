@@ -61,7 +61,7 @@ fn request<'a>(log: &'a Conversation, budget: u64) -> PlanRequest<'a> {
     PlanRequest::new(log).limits(RequestLimits::budget(budget))
 }
 
-/// The same plan, whether the conversation remembers the last prompt, the caller hands its anchor back, or a session
+/// Checks that the plan is equal, whether the conversation remembers the last prompt, the caller hands its anchor back, or a session
 /// file of the same messages holds it.
 fn check_all_three_ways(
     manager: &ContextWindowManager,

@@ -1,4 +1,4 @@
-//! Everything a plan depends on, and mixtures of two such worlds: each input from the one or the other.
+//! The inputs of a plan, and mixtures of the inputs of two plans: each input is taken from the one or the other.
 
 use crate::{
     conversation::{Conversation, MixedConversation},

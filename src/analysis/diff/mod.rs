@@ -62,7 +62,7 @@ pub enum Cause {
     Priority,
     /// The score or origin of a document.
     Score,
-    /// A broken history was mended in another way: a made-up result came or went.
+    /// A broken history was repaired in another way: a placeholder result was added or removed.
     Repair,
     /// The model, its wire format or the tokenizer.
     Model,
@@ -166,7 +166,7 @@ struct State {
     words: String,
     /// A hash of what is sent for it.
     sent: Option<String>,
-    /// Whether nobody wrote it.
+    /// Whether it is a placeholder, which no participant wrote.
     made_up: bool,
 }
 
@@ -239,7 +239,7 @@ impl Trials {
         }
     }
 
-    /// The same, ready to be asked about many items.
+    /// Indexes every trial plan by item, so that many items can be looked up.
     fn indexed<'t>(&'t self, sides: &ComparisonInputs<'t>) -> Indexed<'t> {
         let states = |trials: &'t [Trial]| {
             let of = |trial: &'t Trial| {

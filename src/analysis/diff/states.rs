@@ -1,4 +1,4 @@
-//! What became of every item of one plan: of those that rows name, and of those that stand inside of runs.
+//! What became of every item of one plan: of those that rows name, and of those inside of runs.
 
 use super::Item;
 use crate::{
@@ -15,7 +15,7 @@ pub(super) struct States<'a> {
     plan: &'a ContextPlan,
     log: &'a Conversation,
     rows: BTreeMap<(bool, &'a ItemId), Decision<'a>>,
-    /// In the order of their places.
+    /// In the order of their positions in the log.
     runs: Vec<(Range<u32>, &'a ExcludedItem)>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> States<'a> {
         })
     }
 
-    /// The run that a message stands in.
+    /// The run that holds a message.
     fn run_at(&self, position: u32) -> Option<&(Range<u32>, &'a ExcludedItem)> {
         let at = self.runs.partition_point(|(range, _)| range.end <= position);
         self.runs.get(at).filter(|(range, _)| range.contains(&position))

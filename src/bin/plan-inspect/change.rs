@@ -2,7 +2,7 @@
 
 use context_window::{Cause, Change, Evidence, report};
 
-/// What stands above them.
+/// What is above them.
 pub(crate) const HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "verified by"];
 
 pub(crate) fn cells(change: &Change) -> [String; 5] {

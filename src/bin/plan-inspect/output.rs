@@ -40,7 +40,7 @@ impl Outputs {
         self.claim_over(flag, path, None)
     }
 
-    /// The same, where the result may take the place of one that is read.
+    /// Like [`Outputs::claim`], but the result may replace a file that is read, such as the anchor.
     pub(crate) fn claim_over(
         &mut self,
         flag: &'static str,
@@ -100,7 +100,7 @@ pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<()> {
     })
 }
 
-/// The same of a log.
+/// Writes a new log, atomically. Fails where the file exists.
 pub(crate) fn create_log(path: &Path, log: &Conversation) -> Result<()> {
     create_by(path, |beside| Ok(Journal::create(beside, log).map(drop)?))
 }

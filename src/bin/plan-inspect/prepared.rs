@@ -1,7 +1,7 @@
 //! A session file and flags → a manager and a request.
 
 use crate::{
-    args::{self, Documents, Provider, Terms},
+    args::{self, Documents, FormatName, Terms},
     input, stderr,
 };
 use anyhow::{Context, Result, anyhow, bail};
@@ -46,7 +46,7 @@ impl Prepared {
         Ok(Self { model, manager, session, limits })
     }
 
-    /// The same under another prompt budget.
+    /// Sets the prompt budget, if one is given.
     pub(crate) fn budget(mut self, budget: Option<u64>) -> Self {
         self.limits.prompt_budget = budget.or(self.limits.prompt_budget);
         self
@@ -117,12 +117,12 @@ fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model
     if target.tokenizer.is_some() {
         model.tokenizer.clone_from(&target.tokenizer);
     }
-    let model = match target.provider {
-        Some(Provider::Openai) => model.in_form(WireFormat::OpenAiChat),
-        Some(Provider::OpenaiResponses) => model.in_form(WireFormat::OpenAiResponses),
-        Some(Provider::Anthropic) => model.in_form(WireFormat::Anthropic),
-        Some(Provider::Gemini) => model.in_form(WireFormat::Gemini),
-        Some(Provider::ChatTemplate) => return with_its_template(model),
+    let model = match target.wire_format {
+        Some(FormatName::Openai) => model.in_form(WireFormat::OpenAiChat),
+        Some(FormatName::OpenaiResponses) => model.in_form(WireFormat::OpenAiResponses),
+        Some(FormatName::Anthropic) => model.in_form(WireFormat::Anthropic),
+        Some(FormatName::Gemini) => model.in_form(WireFormat::Gemini),
+        Some(FormatName::ChatTemplate) => return with_its_template(model),
         None => as_logged(model, name.is_some(), session),
     };
     Ok(model)

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The most columns of what is said: the line must not be broken by the terminal.
+/// The most columns of the progress text, so that the terminal does not wrap the line.
 const COLUMNS: usize = 50;
 
 /// One piece of long work, until it is dropped. It has no colours, so `--color` and `NO_COLOR` change nothing.
@@ -27,12 +27,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Work of which nobody knows how long it takes.
+    /// Work of unknown length.
     pub(crate) fn spinner(what: &str) -> Self {
         Self::new(what, None, "{spinner} {msg}")
     }
 
-    /// Work of so many steps; each is told by [`Progress::step`].
+    /// Work of a known number of steps; call [`Progress::step`] for each.
     pub(crate) fn bar(what: &str, steps: usize) -> Self {
         Self::new(what, Some(steps as u64), "{msg} {bar:20} {pos} of {len}")
     }

@@ -26,7 +26,7 @@ pub(crate) struct Figures {
     pub(crate) differs_from: Option<String>,
     pub(crate) cause: Option<&'static str>,
     pub(crate) window_start: Option<String>,
-    /// Messages that are out for want of room.
+    /// Messages that are dropped.
     pub(crate) without_room: u64,
 }
 
@@ -65,7 +65,7 @@ impl Figures {
     }
 
     /// Whether the conversation was compacted between this prompt and the one before. Where that is not known and this is not
-    /// the first of all, nobody can tell.
+    /// the first of all, it is unknown.
     pub(crate) fn is_compacted_since(&self, before: Option<&Self>) -> bool {
         match before {
             Some(before) => self.compactions > before.compactions,

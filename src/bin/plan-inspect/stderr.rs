@@ -1,4 +1,4 @@
-//! What is said beside the result, on standard error. Where nobody takes it (closed, full, a reader that went away) it is
+//! Messages on standard error. Where that cannot be written (closed, full, a reader that went away) it is
 //! not said: that is no reason to fail.
 
 use context_window::report;

@@ -39,7 +39,7 @@ impl<const N: usize> Table<N> {
         Self { align: columns.map(|(_, align)| align), rows: vec![heading], limit: None }
     }
 
-    /// No line is longer than so many columns: names in the first column are cut, and texts in the last one go on in the
+    /// No line is longer than this many columns: names in the first column are cut, and texts in the last one go on in the
     /// next line, or stand below. Numbers stay whole, also where that takes more columns than there are.
     pub(crate) fn within(mut self, columns: Option<usize>) -> Self {
         self.limit = columns;

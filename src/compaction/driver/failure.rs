@@ -29,7 +29,7 @@ impl Failure {
         Self { what: what.into(), said: String::new(), overflow: false }
     }
 
-    /// The prompt is too long, in whatever words.
+    /// The prompt is too long, in any of the providers' wordings.
     pub(super) fn overflow(what: impl Into<String>) -> Self {
         Self { overflow: true, ..Self::new(what) }
     }
@@ -97,16 +97,16 @@ impl Failure {
             None if body.trim_start().starts_with('<') => String::new(),
             None => body.to_owned(),
         };
-        // 413: what was sent is too large, whoever says so.
+        // 413: the request is too large, for the provider or for a proxy.
         let overflow = is_context_overflow(body) || code == 413;
         Self { what: format!("HTTP {}", status.to_string()), said, overflow }
     }
 
-    /// The error that stands in the body of an answer, if one does.
+    /// The error in the body of an answer, if there is one.
     pub(super) fn of_body(body: &Value) -> Option<Self> {
         let error = ["/error", "/choices/0/error"]
             .into_iter()
-            .find_map(|at| body.pointer(at).filter(|error| stands(error)))?;
+            .find_map(|at| body.pointer(at).filter(|error| is_error(error)))?;
         let said = message(error).unwrap_or_default();
         let overflow = is_context_overflow(&error.to_string());
         Some(Self { what: "the reply is an error".to_owned(), said, overflow })
@@ -117,7 +117,7 @@ impl Failure {
     }
 
     /// What happened, for people: the provider's own words only where they repeat nothing that was sent.
-    pub(super) fn told(&self, key: &str, prompt: &[Message]) -> String {
+    pub(super) fn detail(&self, key: &str, prompt: &[Message]) -> String {
         let what = &self.what;
         let said = without_keys(&self.said, key);
         match said.as_str() {
@@ -131,11 +131,11 @@ impl Failure {
 }
 
 /// Whether this says that there is an error.
-fn stands(error: &Value) -> bool {
+fn is_error(error: &Value) -> bool {
     !matches!(error, Value::Null | Value::Bool(false)) && *error != Value::String(String::new())
 }
 
-/// The message of an error's body, in the places where providers have it.
+/// The message of an error's body, at the keys that providers use.
 fn message(body: &Value) -> Option<String> {
     let places = ["/error/message", "/error", "/message", "/detail", ""];
     let text = places.into_iter().find_map(|at| body.pointer(at).and_then(Value::as_str));
@@ -173,34 +173,37 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(body: &Value, key: &str, prompt: &[Message]) -> String {
-        Failure::of_status(401, &"401 Unauthorized", &body.to_string()).told(key, prompt)
+    fn detail(body: &Value, key: &str, prompt: &[Message]) -> String {
+        Failure::of_status(401, &"401 Unauthorized", &body.to_string()).detail(key, prompt)
     }
 
     #[test]
     fn a_key_is_never_told() {
         let body = json!({"error": {"message": "Incorrect API key provided: sk-ab***xy. Or topsecret1, \"sk-cd\"."}});
-        let told = told(&body, "topsecret1", &[]);
-        assert_eq!(told, "HTTP 401 Unauthorized: Incorrect API key provided: [key] Or [key], [key]");
+        let detail_of_body = detail(&body, "topsecret1", &[]);
+        assert_eq!(
+            detail_of_body,
+            "HTTP 401 Unauthorized: Incorrect API key provided: [key] Or [key], [key]"
+        );
     }
 
     #[test]
     fn what_repeats_the_prompt_is_left_out() {
         let prompt = [Message::user("My pin is\n1234, do not tell.")];
         let body = json!({"message": "cannot read \"My pin is 1234, do not tell.\""});
-        assert!(told(&body, "", &prompt).ends_with("is not shown)"));
+        assert!(detail(&body, "", &prompt).ends_with("is not shown)"));
         let body = json!({"detail": "cannot read this"});
-        assert_eq!(told(&body, "", &prompt), "HTTP 401 Unauthorized: cannot read this");
+        assert_eq!(detail(&body, "", &prompt), "HTTP 401 Unauthorized: cannot read this");
     }
 
     #[test]
     fn words_are_found_and_cut() {
         for body in [json!({"error": "no"}), json!({"error": {"message": "no"}}), json!("no")] {
-            assert_eq!(told(&body, "", &[]), "HTTP 401 Unauthorized: no");
+            assert_eq!(detail(&body, "", &[]), "HTTP 401 Unauthorized: no");
         }
         let page = Failure::of_status(502, &"502 Bad Gateway", "<html>Bad</html>");
-        assert_eq!(page.told("", &[]), "HTTP 502 Bad Gateway");
-        let long = Failure::of_status(500, &"500", &"ü ".repeat(500)).told("", &[]);
+        assert_eq!(page.detail("", &[]), "HTTP 502 Bad Gateway");
+        let long = Failure::of_status(500, &"500", &"ü ".repeat(500)).detail("", &[]);
         assert!(long.chars().count() < 220 && long.ends_with("..."), "{long}");
         assert!(Failure::of_body(&json!({"error": null, "choices": []})).is_none());
     }

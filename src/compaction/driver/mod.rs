@@ -1,4 +1,4 @@
-//! The one place from which a model is called: a job goes out, a summary comes back (rules C3, C5, C8).
+//! The only module that calls a model: a job goes out, a summary comes back (rules C3, C5, C8).
 
 use super::{CompactionRequest, summary_text};
 use crate::{
@@ -17,7 +17,7 @@ mod wire;
 
 use failure::Failure;
 
-/// How long one request may take, unless something else is said.
+/// The default timeout of one request.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A model that makes summaries: takes a [`CompactionRequest`] to its provider and brings the text back.
@@ -108,7 +108,7 @@ impl Summariser {
         Self { provider, model: model.into(), url: None, key: None, timeout: TIMEOUT }
     }
 
-    /// Sets the base URL, for a proxy or a gateway: what stands before `chat/completions` (`OpenAI`), `messages`
+    /// Sets the base URL, for a proxy or a gateway: what comes before `chat/completions` (`OpenAI`), `messages`
     /// (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The key goes there, that of the environment too.
     #[must_use]
     pub fn url(mut self, url: impl Into<String>) -> Self {
@@ -254,7 +254,7 @@ impl Summariser {
     }
 
     fn error(&self, failure: &Failure, key: &str, job: &CompactionRequest) -> Error {
-        Error::new(Repr::Summariser { model: self.model.clone(), what: failure.told(key, job.messages()) })
+        Error::new(Repr::Summariser { model: self.model.clone(), what: failure.detail(key, job.messages()) })
     }
 }
 

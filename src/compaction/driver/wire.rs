@@ -68,7 +68,7 @@ fn called(call: &ToolCall, provider: Provider) -> chat::ToolCall {
         call_id: call.id.clone(),
         fn_name: function(&call.name, provider),
         fn_arguments: arguments,
-        // Elsewhere a signature stands for reasoning, which is not sent.
+        // Elsewhere a signature belongs to reasoning, which is not sent.
         thought_signatures: call
             .signature
             .clone()

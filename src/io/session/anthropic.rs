@@ -1,4 +1,4 @@
-//! Content blocks of Anthropic Messages, which may stand in any session's messages.
+//! Content blocks of Anthropic Messages, which may be in any session's messages.
 
 use super::wire::{Content, Name};
 use crate::{

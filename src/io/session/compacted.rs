@@ -40,7 +40,7 @@ fn is_summary(kind: &CompactionKind) -> bool {
     *kind == CompactionKind::Summary
 }
 
-/// The compaction that a message stands for, if it is one; what is wrong with it, where that cannot be read.
+/// The compaction that a message represents, if it is one; what is wrong with it, where that cannot be read.
 pub(super) fn block(message: &wire::Message) -> Option<Result<Block, String>> {
     let wire::Content::Parts(parts) = &message.content else { return None };
     let is_one = |raw: &str| {
@@ -53,7 +53,7 @@ pub(super) fn block(message: &wire::Message) -> Option<Result<Block, String>> {
 }
 
 impl Block {
-    /// The record, in a log of which nothing but what stands before the block is known; `next` is the id of the message that
+    /// The record, in a log that is known up to this block only; `next` is the id of the message that
     /// follows it. None where it is incomplete, or names what is not there: then the original messages stay (rule C1).
     pub(super) fn record(self, log: &Conversation, next: Option<&ItemId>) -> Result<Compaction, String> {
         let makes_no_sense = || "it has no summary, and its kind says that it has one".to_owned();
@@ -101,7 +101,7 @@ impl Block {
             kind: record.kind,
             head: record.head.clone(),
             from: record.from.clone(),
-            // The question of a session without one in its messages stands behind all of them.
+            // A question that is not among the session's messages comes after all of them.
             first_active: record.first_active.clone().filter(|first| first.as_str() != "query"),
             summary: record.summary.clone(),
             state: record
@@ -117,7 +117,7 @@ impl Block {
     }
 }
 
-/// The message that stands for a compaction in a session file.
+/// The message that represents a compaction in a session file.
 pub(super) fn message(record: &Compaction) -> String {
     let block = serde_json::to_string(&Block::of(record)).unwrap_or_default();
     format!("{{\"role\":\"user\",\"content\":[{block}]}}")

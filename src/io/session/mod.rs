@@ -54,7 +54,7 @@ pub struct Session {
     pub state: Vec<(ItemId, String)>,
     /// What the last prompt left behind (rule S5).
     pub previous: Option<Anchor>,
-    /// Keys of the session that nobody reads.
+    /// Keys of the session that are not used.
     unread: Vec<String>,
     /// Compactions that could not be used.
     ignored: Vec<String>,
@@ -127,7 +127,7 @@ pub struct SessionFile {
     log: Option<Session>,
 }
 
-/// Where one session stands in the file.
+/// Where one session is in the file.
 #[derive(Debug)]
 struct Document {
     start: usize,
@@ -139,7 +139,7 @@ struct Document {
 }
 
 impl SessionFile {
-    /// Takes the bytes of a file and finds the sessions in it. `name` stands for the file in errors.
+    /// Takes the bytes of a file and finds the sessions in it. `name` names the file in errors.
     ///
     /// # Errors
     ///
@@ -231,7 +231,7 @@ impl SessionFile {
         }
     }
 
-    /// Where a session stands; none for a log.
+    /// Where a session is; none for a log.
     fn document(&self, id: Option<&str>) -> Result<Option<&Document>, Error> {
         if self.log.is_some() {
             return Ok(None);

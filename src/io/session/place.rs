@@ -1,9 +1,9 @@
-//! Where a session's text stands, for errors.
+//! Where a session's text is, for errors.
 
 use crate::{error::Error, text::plain};
 use serde::de::DeserializeOwned;
 
-/// Where a session's text stands, for errors.
+/// Where a session's text is, for errors.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) name: &'a str,

@@ -167,7 +167,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// System texts and pinned notes, which stand before the messages.
+    /// System texts and pinned notes, which come before the messages.
     fn head(
         &mut self,
         system: Option<wire::System>,

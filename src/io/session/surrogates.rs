@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The JSON text with `\ufffd` for every escape that names one half of a pair and has no other half beside it, and how
-/// many there are. It is as long as before, so that places in it stay the same.
+/// many there are. Its length does not change, so that byte offsets stay valid.
 pub(super) fn mended(json: &str) -> (Cow<'_, str>, usize) {
     let bytes = json.as_bytes();
     let (mut mended, mut lone, mut at) = (String::new(), 0, 0);
@@ -39,7 +39,7 @@ pub(super) fn mended(json: &str) -> (Cow<'_, str>, usize) {
     (mended.into(), lone)
 }
 
-/// The number of an escape `\uXXXX` at a place.
+/// The number of an escape `\uXXXX` at a byte offset.
 fn unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)? as u16))

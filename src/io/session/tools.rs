@@ -7,7 +7,7 @@ use crate::{
 };
 use serde_json::value::RawValue;
 
-/// The tools, or the place of the first that is none and what is wrong with it.
+/// The tools, or the index of the first that is none and what is wrong with it.
 pub(super) fn tools(
     tools: &[Box<RawValue>],
     functions: Vec<wire::Function>,

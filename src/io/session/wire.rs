@@ -19,7 +19,7 @@ pub(super) struct StateText {
     pub(super) text: String,
 }
 
-/// Where the messages of a session stand in its text.
+/// Where the messages of a session are in its text.
 #[derive(Deserialize)]
 pub(super) struct Messages<'a> {
     #[serde(borrow)]

@@ -21,7 +21,7 @@ pub enum IncludedReason {
     Recent,
     /// Its score (rule S8).
     Relevant,
-    /// It stands for archived messages.
+    /// It is a summary of archived messages.
     Summary,
 }
 
@@ -55,9 +55,9 @@ pub enum ExcludedReason {
         /// Whether it had its one more turn under the policy `ask`.
         asked: bool,
     },
-    /// The same id or text is in the list before it (rule S9).
+    /// Another document earlier in the list has this id or text (rule S9).
     Duplicate {
-        /// The item that stands for it.
+        /// The document that was kept.
         of: ItemId,
     },
     /// A policy leaves it out (rules S9, H2, H3).
@@ -122,7 +122,7 @@ pub enum PolicyRule {
         /// The largest that is kept.
         limit: u64,
     },
-    /// `rag.max_items`: so many are in already.
+    /// `rag.max_items`: that many documents are in already.
     MaxItems {
         /// How many.
         limit: u64,

@@ -91,7 +91,7 @@ fn spelt(id: &str, ids: CallIds) -> String {
     }
 }
 
-/// Nine letters and digits that stand for a longer id.
+/// Nine letters and digits in place of a longer id.
 fn nine(id: &str) -> String {
     hash(id)[..9].into()
 }

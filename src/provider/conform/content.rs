@@ -17,7 +17,7 @@ pub(crate) struct Changes {
     pub(crate) fenced: bool,
     /// The developer role became the system role.
     renamed_role: bool,
-    /// Parts are left out or stand for others (rule H6).
+    /// Parts are left out or replaced (rule H6).
     pub(crate) parts: bool,
     /// Blank text beside something else is left out.
     blanks: bool,
@@ -140,7 +140,7 @@ impl TargetProfile {
 
     fn role_of(&self, message: &Message, changes: Changes) -> Role {
         match message.role() {
-            // Whether it may stand as a system message there is known only among its neighbours.
+            // Whether it may be as a system message there is known only among its neighbours.
             _ if changes.fenced && self.accepts.inner_system => Role::System,
             _ if changes.fenced => Role::User,
             Role::Developer if changes.renamed_role => Role::System,
@@ -154,7 +154,7 @@ impl TargetProfile {
             && matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate)
     }
 
-    /// The content as one text, with what stands for parts that are none.
+    /// The content as one text, with placeholders for parts that are not text.
     fn one_text(&self, message: &Message) -> String {
         let parts = self.parts_of(message);
         let texts = parts.iter().filter_map(|part| match part {
@@ -211,7 +211,7 @@ impl TargetProfile {
         }
     }
 
-    /// What stands for a part that this target does not take in a message of this role.
+    /// What replaces a part that this target does not take in a message of this role.
     fn instead(&self, role: Role, part: &Part, message: &Message) -> Option<Part> {
         let text = |text: String| Some(Part::Text(text));
         match part {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// The longest function name (mcp-use#90), id (openclaw#117789) and speaker's name (`OpenAI`'s API reference).
 pub(super) const MOST: usize = 64;
 
-/// Digits of a hash that stands for what was cut off or renamed.
+/// Digits of the hash that replaces what was cut off or renamed.
 const DIGITS: usize = 16;
 
 impl TargetProfile {

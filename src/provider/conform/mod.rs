@@ -25,7 +25,7 @@ pub(crate) struct TargetProfile {
     accepts: Accepts,
 }
 
-/// Where a message stands: what a target takes of it depends on that.
+/// Where a message is: what a target takes of it depends on that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// In the prompt's head: system texts, focus hint, notes.
@@ -100,7 +100,7 @@ impl TargetProfile {
         self.accepts.user_after_results.then(|| ends.collect())
     }
 
-    /// Whether state may stand at the end, after whatever follows the live question (rule O1).
+    /// Whether state may be at the end, after whatever follows the live question (rule O1).
     pub(crate) fn takes_state_last(&self) -> bool {
         self.accepts.user_after_results
     }
@@ -129,7 +129,7 @@ pub(crate) fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Pr
     })
 }
 
-/// Where each message of a prompt stands, as far as that can be seen: the turn that the last assistant message belongs to
+/// Where each message of a prompt is, as far as that can be seen: the turn that the last assistant message belongs to
 /// is taken for the live one.
 fn standings(messages: &[Message]) -> Vec<Standing> {
     let head = messages.iter().take_while(|message| message.role().instructs()).count();
@@ -142,7 +142,7 @@ fn standings(messages: &[Message]) -> Vec<Standing> {
     (0..messages.len()).map(standing).collect()
 }
 
-/// The user message before the last one of the assistant, and those before it that stand right after results; or the first
+/// The user message before the last one of the assistant, and those before it that come right after results; or the first
 /// message of all.
 fn live_from(messages: &[Message]) -> usize {
     let of = |role: Role| move |message: &Message| message.role() == role;
@@ -158,7 +158,7 @@ fn live_from(messages: &[Message]) -> usize {
     }
 }
 
-/// Whether instructions have one place only.
+/// Whether instructions may only come first or in a field of their own.
 fn has_one_place(accepts: &Accepts) -> bool {
     accepts.system != SystemPlace::Anywhere
 }

@@ -30,7 +30,7 @@ const TYPES: [(&str, &str); 14] = [
 /// JSON Schema's own.
 const OWN: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 
-/// What stands for a type that may be any: no type at all.
+/// What replaces a type that may be any: no type at all.
 const ANY: &str = "any";
 
 /// Keys under which a schema stands, a list of them, and schemas by name.
@@ -55,9 +55,9 @@ type Object = IndexMap<String, Box<RawValue>>;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Declared<'s> {
     pub(crate) text: Cow<'s, str>,
-    /// A type that no JSON Schema has, and the one that stands for it.
+    /// A type that no JSON Schema has, and the one that replaces it.
     pub(crate) renamed: Option<(String, String)>,
-    /// It is that of something else, and stands in an object as `value`.
+    /// The schema is not that of an object: it is wrapped in one, as `value`.
     pub(crate) wrapped: bool,
     /// It is no JSON, or more than is looked into: without parameters.
     pub(crate) dropped: bool,
@@ -118,7 +118,7 @@ const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 enum Kind {
     Object,
     Other,
-    /// A type that nobody knows.
+    /// A type that JSON Schema does not have.
     Unknown(String),
     /// It does not say.
     None,
@@ -219,7 +219,7 @@ fn spelt(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<
     changed.then(|| to_raw_value(&own).ok()).flatten()
 }
 
-/// A schema that stands in another one.
+/// A schema nested in another one.
 fn below(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let object: Object = serde_json::from_str(raw.get()).ok()?;
     spelt(&object, renamed)

@@ -1,4 +1,4 @@
-//! All messages of a prompt as a target takes them: instructions in their place, the user first and last, neighbours of
+//! All messages of a prompt as a target takes them: instructions where they may be, the user first and last, neighbours of
 //! one role as one message, ids of calls (rules H4 to H6).
 
 use super::{TargetProfile, call_ids, has_one_place, opaque::server_tool_id};
@@ -12,25 +12,25 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(crate) struct Normalized {
     pub(crate) messages: Vec<Message>,
-    /// Where each given message stands now: the end of it.
+    /// Where each given message is now: the end of it.
     pub(crate) places: Vec<Mark>,
-    /// Messages that nobody wrote and the target demands, in order (rule H5).
+    /// Placeholder messages that the target demands, in order (rule H5).
     pub(crate) inserted: Vec<Inserted>,
     /// The roles of the messages that became part of another one.
     pub(crate) merged: Vec<Role>,
     /// How many instructions became one text; 0 where none did.
     pub(crate) joined: usize,
-    /// Messages as they were and as they are sent, where the target does not take all of them at their place.
+    /// Messages as they were and as they are sent, where the target does not take all of them in their position.
     pub(crate) rewritten: Vec<(Message, Message)>,
     /// Ids of calls, as they were and as they are sent.
     pub(crate) renamed: Vec<(String, String)>,
 }
 
-/// A message that nobody wrote.
+/// A placeholder message.
 #[derive(Debug)]
 pub(crate) struct Inserted {
     pub(crate) why: Missing,
-    /// The given message that it stands before; their number where it is last.
+    /// The given message that it comes before; their number where it is last.
     pub(crate) before: usize,
     pub(crate) message: Message,
 }
@@ -88,7 +88,7 @@ impl TargetProfile {
         sent.done
     }
 
-    /// Whether a prompt of these messages has to begin with a made-up one of the user (rule H5).
+    /// Whether a prompt of these messages needs a placeholder user message at its beginning (rule H5).
     fn wants_lead(&self, messages: &[Message]) -> bool {
         let first = messages.iter().find(|message| !message.role().instructs());
         self.accepts.user_first
@@ -173,7 +173,7 @@ impl Sent<'_> {
         }
     }
 
-    /// A message that was given: its place is remembered.
+    /// A message that was given: its position is remembered.
     fn give(&mut self, message: Message) {
         self.push(message);
         self.done.places.push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });

@@ -36,7 +36,7 @@ const WORDS_MOST: u64 = 80;
 /// Bytes of sealed reasoning a token: what is sealed is not shown, and base64 is four bytes for three.
 const SEALED_BYTES: u64 = 4;
 
-/// Arguments of at most so many bytes are read when a message is pushed, to know whether they are an object.
+/// Arguments of at most this many bytes are parsed when a message is pushed, to know whether they are an object.
 const READ_ON_PUSH: usize = 1 << 16;
 
 const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
@@ -94,7 +94,7 @@ pub(crate) struct Meter {
     /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the live turn,
     /// and elsewhere.
     tags: [u32; 2],
-    /// What is said of each document.
+    /// Which attributes the wrapper of a document has.
     header: DocumentHeader,
     /// The block around the documents: a message of its own, and the lines at both ends.
     block: u64,
@@ -133,7 +133,7 @@ impl Meter {
         Ok(meter)
     }
 
-    /// Who the prompt is for.
+    /// What the target takes.
     pub(crate) fn profile(&self) -> &TargetProfile {
         &self.profile
     }
@@ -142,12 +142,13 @@ impl Meter {
         &self.counter
     }
 
-    /// How sure a piece's number is that was counted in full: what a template puts around it is only learnt.
+    /// The certainty of a text that was counted in full. With a chat template it is an estimate: what the template adds is only
+    /// measured from examples.
     pub(crate) fn certainty(&self) -> Certainty {
         if self.is_rendered() { Certainty::Estimate } else { self.counter.certainty() }
     }
 
-    /// The same for one that was counted no further than to a limit.
+    /// The certainty of a text that was counted only up to a limit.
     pub(crate) fn at_least(&self) -> Certainty {
         if self.is_rendered() { Certainty::Estimate } else { self.counter.at_least() }
     }
@@ -157,12 +158,12 @@ impl Meter {
         TokenCount { n, certainty: self.certainty() }
     }
 
-    /// The same for a message: what is not text is counted at the most it can be.
+    /// The count of a message. Images and other content that is not text are counted at their upper bound.
     pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
         TokenCount { n, certainty: self.certainty().max(self.not_text(message)) }
     }
 
-    /// What is at most sent for so many messages of so many bytes in all (see [`bytes`]).
+    /// Upper bound in tokens for a number of messages of this many bytes in all (see [`bytes`]).
     pub(crate) fn bound(&self, bytes: u64, messages: u64) -> TokenCount {
         let frame = self.frames.roles.iter().max().copied().unwrap_or_default() + self.frames.part;
         let sure = self.certainty() != Certainty::Estimate;
@@ -242,12 +243,12 @@ impl Meter {
         self.role_frame(role)
     }
 
-    /// What stands around a message of one text.
+    /// Tokens that the wire format adds around a message of one text.
     pub(crate) fn around_one_text(&self, role: Role) -> u64 {
         self.role_frame(role) + self.frames.part
     }
 
-    /// What stands before the first message.
+    /// Tokens that the wire format puts before the first message.
     pub(crate) fn start(&self) -> u64 {
         self.frames.start
     }
@@ -387,7 +388,8 @@ pub(crate) fn bytes(message: &Message) -> u64 {
     text_bytes(message) + wrapping + fenced + images * IMAGE_MOST + framed * FRAME_MOST + words * WORDS_MOST
 }
 
-/// The same of a user message whose calls are text, or of a result of such a call (rule H9): with the lines around them.
+/// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result of such a call
+/// (rule H9). It includes the lines around them.
 pub(crate) fn bytes_of_a_user(message: &Message) -> u64 {
     let calls = message.tool_calls();
     let results = u64::from(message.role() == Role::Tool);
@@ -399,7 +401,7 @@ pub(crate) fn bytes_of_a_user(message: &Message) -> u64 {
     bytes(message) + 6 * texts.sum::<u64>() + (calls.len() as u64 + results) * (WORDS_MOST + FRAME_MOST)
 }
 
-/// The same for a note: what its texts are.
+/// Bytes of a message's texts and of its sealed reasoning, without anything around them.
 pub(crate) fn text_bytes(message: &Message) -> u64 {
     message.texts().map(|text| text.len() as u64).sum::<u64>() + sealed(message)
 }

@@ -31,7 +31,7 @@ impl Rendered {
         self.renderer.neutralise(prompt);
     }
 
-    /// What stands around messages of each role, calls and the reply.
+    /// Tokens around messages of each role, calls and the reply.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SystemPlace {
-    /// As messages, at any place and as many as there are.
+    /// As messages, in any position and number.
     #[default]
     Anywhere,
     /// As one message, before all others.
@@ -49,7 +49,8 @@ pub enum CallIds {
 
 macro_rules! constraints {
     ($($(#[$doc:meta])* $name:ident: $kind:ty = $free:expr,)*) => {
-        /// What a target demands beyond what its wire format does; what is unset is as the wire format, or the provider, has it.
+        /// What a target demands beyond its wire format. A constraint that is not set is that of the provider, or else of the wire
+        /// format.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         #[non_exhaustive]
@@ -58,13 +59,13 @@ macro_rules! constraints {
         }
 
         impl ProviderConstraints {
-            /// These demands, and those of `other` where these say nothing.
+            /// These constraints, and those of `other` where these are not set.
             #[must_use]
             pub(crate) fn over(self, other: Self) -> Self {
                 Self { $($name: self.$name.or(other.$name),)* }
             }
 
-            /// Every demand decided; what nobody says is not demanded.
+            /// Every constraint decided; one that is not set does not apply.
             pub(crate) fn decided(self) -> Accepts {
                 Accepts { $($name: self.$name.unwrap_or($free),)* }
             }
@@ -79,9 +80,9 @@ macro_rules! constraints {
 }
 
 constraints! {
-    /// Where instructions stand.
+    /// Where instructions are.
     system: SystemPlace = SystemPlace::Anywhere,
-    /// Whether a system message may stand between others where a wire format has a place apart for them: after a user
+    /// Whether a system message may be between others where a wire format has a field of its own for them: after a user
     /// message, last or before an assistant message.
     inner_system: bool = false,
     /// Whether the developer role is known; otherwise it is sent as the system role.

@@ -85,7 +85,7 @@ struct Found {
 
 impl Registry {
     /// Reads a public catalogue (JSON): `LiteLLM`'s price file, models.dev's `api.json`, or a list of
-    /// `{model, provider, origin, context_len, ...}`. `origin` stands for the file in errors, `date` is when it was read.
+    /// `{model, provider, origin, context_len, ...}`. `origin` names the file in errors, `date` is when it was read.
     ///
     /// A model that several providers serve is taken from its vendor, else from the first. `LiteLLM`'s context becomes
     /// `max_input`, which also bounds the context length from below where nothing else is known. Where a list holds both

@@ -40,7 +40,7 @@ pub struct Model {
     pub constraints: ProviderConstraints,
     /// How its provider caches prompts, where that is known.
     pub cache: Option<CacheRule>,
-    /// Whether the tokenizer stands for one that is not built in, or for one that nobody knows: counts are estimates.
+    /// Whether the tokenizer replaces one that is not built in or not known, so that counts are estimates.
     pub estimated: bool,
     /// Whether the name was looked for and is not in the registry.
     pub unknown: bool,
@@ -138,16 +138,16 @@ impl Model {
         }
     }
 
-    /// The same model, priced and sent in this wire format. What a wire format adds is published for `OpenAI` Chat only: in
-    /// another one counts are estimates.
+    /// This model, counted and sent in another wire format. What a wire format adds is published for `OpenAI` Chat only, so
+    /// counts in the others are estimates.
     #[must_use]
     pub fn in_form(self, wire_format: WireFormat) -> Self {
         let published = matches!(wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
         Self { wire_format, estimated: self.estimated || !published, ..self }
     }
 
-    /// The same model, priced and sent in the form of its own chat template. Its tokenizer is taken for the model's own:
-    /// nothing is estimated then.
+    /// This model, counted and sent with its own chat template. Its tokenizer is taken for the model's own, so that counts are
+    /// exact.
     #[cfg(feature = "chat-template")]
     #[must_use]
     pub fn with_template(self, template: ChatTemplate) -> Self {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn behaviour_2_missing_figures_fall_back_and_the_source_is_named() {
+    fn missing_figures_fall_back_and_the_source_is_named() {
         let (known, source) = limits("gpt-5", RequestLimits::new());
         assert_eq!((known.max_input, known.max_completion), (Some(272_000), 100_000));
         assert_eq!(source, LimitsSource::Registry);

@@ -72,7 +72,7 @@ pub enum TokenizerFit {
     /// It is the model's own (default).
     #[default]
     Exact,
-    /// It stands for one that is not built in: every number is an estimate.
+    /// It replaces one that is not built in: every number is an estimate.
     Estimate,
 }
 
@@ -158,7 +158,7 @@ impl Registry {
         })
     }
 
-    /// Reads a registry file; `origin` stands for it in errors.
+    /// Reads a registry file; `origin` names it in errors.
     ///
     /// # Errors
     ///
@@ -291,7 +291,7 @@ impl Registry {
 }
 
 impl ModelEntry {
-    /// Whether counts for this model are estimates: its tokenizer stands for another one or is not known, or nobody
+    /// Whether counts for this model are estimates: its tokenizer replaces another one or is not known, or nobody
     /// publishes what its wire format adds.
     #[must_use]
     pub fn is_estimated(&self) -> bool {

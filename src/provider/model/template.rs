@@ -50,7 +50,7 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// A template from its Jinja source. `origin` stands for it in errors.
+    /// A template from its Jinja source. `origin` names it in errors.
     #[must_use]
     pub fn new(origin: &str, source: &str) -> Self {
         let (origin, source) = (origin.into(), source.into());

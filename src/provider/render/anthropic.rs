@@ -227,7 +227,7 @@ fn thinking(reasoning: &Reasoning) -> Block<'_> {
     }
 }
 
-/// Text and images, those of the marked places with the mark.
+/// Text and images, with a cache mark on the marked positions.
 fn parts<'a>(message: &'a Message, marked: &[usize], control: Option<Control>) -> Vec<Block<'a>> {
     let mark = |at: usize| control.filter(|_| marked.contains(&at));
     let text = |text: &'a str, at: usize| Block::Known(Known::Text { text, cache_control: mark(at) });

@@ -15,7 +15,7 @@ pub struct GeminiBody<'a> {
     pub(super) prompt: Cow<'a, Prompt>,
 }
 
-/// What stands for the signature of a call that has none, where one is demanded: the provider's own word for it
+/// What replaces the signature of a call that has none, where one is demanded: the provider's own word for it
 /// (ai.google.dev, thought signatures, read 2026-11-22).
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 

@@ -66,7 +66,7 @@ pub fn async_openai_chat(
     async_openai::chat(&openai(prompt), model)
 }
 
-/// The same for Responses.
+/// The prompt as a request of the crate `async-openai` (Responses): set the model's parameters and send it.
 ///
 /// # Errors
 ///

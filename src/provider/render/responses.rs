@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::borrow::Cow;
 
 /// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions stand in `input`,
-/// at their place, as messages of the system or developer role.
+/// in their position, as messages of the system or developer role.
 #[derive(Debug)]
 pub struct ResponsesBody<'a> {
     pub(super) prompt: Cow<'a, Prompt>,

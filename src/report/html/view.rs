@@ -37,7 +37,7 @@ pub(super) struct View {
     timeline: Option<Timeline>,
     formula: String,
     facts: Vec<(&'static str, String)>,
-    sections: Vec<Pot>,
+    sections: Vec<SectionBar>,
     ledger: Vec<Line>,
     ledger_total: String,
     items_total: String,
@@ -93,7 +93,7 @@ struct Over {
 }
 
 #[derive(Debug, Serialize)]
-struct Pot {
+struct SectionBar {
     name: &'static str,
     title: &'static str,
     share: String,
@@ -137,7 +137,7 @@ impl View {
             timeline: Timeline::new(html),
             formula: words::formula(plan),
             facts: facts(plan),
-            sections: pots(plan),
+            sections: section_bars(plan),
             ledger: plan
                 .overhead
                 .iter()
@@ -269,11 +269,11 @@ fn facts(plan: &ContextPlan) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn pots(plan: &ContextPlan) -> Vec<Pot> {
+fn section_bars(plan: &ContextPlan) -> Vec<SectionBar> {
     // All bars are drawn to one scale, so that they can be compared.
     let whole = plan.sections.iter().map(|section| section.budget.max(section.used)).max();
     let whole = whole.unwrap_or_default();
-    let pot = |section: &crate::plan::SectionUse| Pot {
+    let bar_of = |section: &crate::plan::SectionUse| SectionBar {
         name: section.section.name(),
         title: row::section(section.section),
         share: tenths(section.share),
@@ -289,5 +289,5 @@ fn pots(plan: &ContextPlan) -> Vec<Pot> {
             if section.used > section.budget { section.budget } else { 0 },
         ),
     };
-    plan.sections.iter().map(pot).collect()
+    plan.sections.iter().map(bar_of).collect()
 }

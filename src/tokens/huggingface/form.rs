@@ -73,7 +73,7 @@ impl Vocabulary {
     }
 }
 
-/// Whether a character is one of the 256 that stand for bytes in byte-level vocabularies: the visible ones of Latin-1
+/// Whether a character is one of the 256 that represent bytes in byte-level vocabularies: the visible ones of Latin-1
 /// for themselves, the rest from U+0100 on.
 fn is_byte_letter(token: &str) -> bool {
     token

@@ -28,7 +28,7 @@ pub(super) struct HuggingFace {
 }
 
 impl HuggingFace {
-    /// Reads the text of a `tokenizer.json`. `origin` stands for it in errors.
+    /// Reads the text of a `tokenizer.json`. `origin` names it in errors.
     pub(super) fn new(json: &str, origin: &str) -> Result<Self, Error> {
         let refused = |detail: String| Error::new(Repr::TokenizerFile { origin: origin.into(), detail });
         let form = Form::read(json).map_err(&refused)?;

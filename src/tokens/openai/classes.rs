@@ -44,7 +44,7 @@ const PAGE: usize = 256;
 /// The classes of all characters: pages, of which most are the same few.
 pub(super) struct Classes {
     ascii: [Class; 128],
-    /// For each page of characters the place of its classes.
+    /// For each page of characters the index of its classes.
     places: Vec<u16>,
     pages: Vec<Class>,
 }

@@ -46,10 +46,10 @@ pub(super) fn of(bytes: &[u8]) -> u64 {
     finish(state, word(tail), bytes.len())
 }
 
-/// 2 to this many places tell what is known of a hash, two bits each.
+/// The number of slots, as a power of 2: two bits each for what is known of a hash.
 pub(super) const KNOWN_BITS: u32 = 22;
 
-/// The place of a hash among those.
+/// The slot of a hash among those.
 #[inline]
 pub(super) fn known(hash: u64) -> usize {
     (hash >> 14) as usize & ((1 << KNOWN_BITS) - 1)

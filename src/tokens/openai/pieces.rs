@@ -167,7 +167,7 @@ impl<'t> Pieces<'t> {
         Some(end)
     }
 
-    /// A word that begins with a mark, which may stand before it or in it.
+    /// A word that begins with a mark, which may come before it or in it.
     fn marked(&self, after: usize) -> usize {
         let capitals = self.run(after, |class| class == Upper);
         let only_capitals = !matches!(self.class(capitals), Some((Lower | Letter | Mark, _)));

@@ -6,7 +6,7 @@ use super::{
 };
 use serde_json::{Value, json};
 
-/// Everything that acts on a terminal, as it may stand in any text of a session.
+/// Everything that acts on a terminal, as it may be in any text of a session.
 const HOSTILE: &str = "\u{1b}[31mx\u{7f}\u{9b}2J\u{202e}y\u{2066}\u{61c}\u{200f}\u{7}\r\u{85}";
 
 /// A session in which every text, name and id is such a one.

@@ -131,7 +131,7 @@ fn the_other_shells_scripts_are_there() {
         assert!(script.contains(sign) && script.contains("--save-anchor"), "{shell}");
         assert!(commands().iter().all(|name| script.contains(name.rsplit(' ').next().unwrap())), "{shell}");
     }
-    // What is put into a script stands in it.
+    // Completion scripts hold what is added to them.
     let zsh = out(&["completions", "zsh"]);
     assert!(zsh.contains("words=(\"${words[1]}\" plan") && zsh.matches("    _files\n").count() == 1);
     if there("zsh") {

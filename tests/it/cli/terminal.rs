@@ -106,7 +106,7 @@ fn help_and_errors_have_the_colours_that_are_asked_for() {
     }
 }
 
-/// A session of wide letters, letters with marks, and emoji of several characters, everywhere where a text may stand.
+/// A session of wide letters, letters with marks, and emoji of several characters, everywhere where a text may be.
 fn of_every_script(name: &str) -> PathBuf {
     let family = "👩\u{200d}👩\u{200d}👧\u{200d}👦";
     let names = [
@@ -344,7 +344,8 @@ fn ctrl_c_leaves_no_half_of_a_file() {
     assert!(fs::read(&target).unwrap() == whole);
 }
 
-/// The same with a disk that takes two seconds to confirm, where there is `strace` to make it so.
+/// Ctrl-C during a write ends the process only after the file is whole. `strace` delays the confirmation of the disk by two
+/// seconds; without `strace` the test does nothing.
 #[test]
 fn ctrl_c_waits_for_what_is_being_written() {
     let usable = Command::new("strace")
@@ -427,7 +428,7 @@ pub(super) fn on_a_terminal(command: &str, keys: &str) -> Option<(String, ExitSt
     Some((text(&shown), child.wait().unwrap()))
 }
 
-/// What stands in the line that the cursor is in when everything has been printed.
+/// The text of the line in which the cursor is after everything was printed.
 fn last_line(shown: &str) -> &str {
     let line = shown.rsplit('\n').next().unwrap();
     let after = line.rsplit("\u{1b}[2K").next().unwrap();

@@ -4,7 +4,7 @@ use super::{inspect, out};
 use std::fs;
 
 /// Words and names that nobody should have to learn, on any surface.
-const BANNED: [&str; 38] = [
+const BANNED: [&str; 41] = [
     "absent",
     "all but that",
     "always sent",
@@ -12,6 +12,7 @@ const BANNED: [&str; 38] = [
     "as they are",
     "comes in",
     "for want of",
+    "framing",
     "goes out",
     "has to be in",
     "in force",
@@ -32,9 +33,11 @@ const BANNED: [&str; 38] = [
     "purse",
     "rag_block",
     "reply_priming",
+    "respelt",
     "room",
     "stands",
     "steady",
+    "strikes",
     "system_pinned",
     "thrown together",
     "too much already",
@@ -115,7 +118,8 @@ fn examples() -> Vec<String> {
 #[test]
 fn dialect_is_found_and_names_of_options_are_none() {
     assert_eq!(dialect("Left\n  over: 5, and the margin. A room").len(), 3);
-    let fine = "safety margin, tokens.margin, sections.system_pinned.share, mushroom, margins, synth:room-2";
+    let fine =
+        "safety margin, tokens.calibrate, sections.system_pinned.share, mushroom, margins, synth:room-2";
     assert_eq!(dialect(fine), Vec::<String>::new());
 }
 
@@ -145,7 +149,7 @@ fn reports_say_it_in_standard_terms() {
 #[test]
 fn notices_and_errors_say_it_in_standard_terms() {
     for file in files("tests/fixtures", ".json") {
-        for target in [&[][..], &["--provider", "anthropic"], &["--provider", "gemini"]] {
+        for target in [&[][..], &["--wire-format", "anthropic"], &["--wire-format", "gemini"]] {
             let args = [&["plan", &file], target].concat();
             let done = inspect(&args).output().unwrap();
             let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn behaviour_44_45_triggers_are_ored_and_count_their_boundary() {
+fn triggers_are_ored_and_count_their_boundary() {
     let due = |log: &Conversation, change: &dyn Fn(&mut CompactionOptions)| {
         let manager = bytes(config(|config| {
             config.compaction.percent = 0;
@@ -42,7 +42,7 @@ fn behaviour_44_45_triggers_are_ored_and_count_their_boundary() {
 }
 
 #[test]
-fn behaviour_46_57_what_stands_in_the_way() {
+fn what_stands_in_the_way() {
     let options = |change: &dyn Fn(&mut CompactionOptions)| {
         bytes(config(|config| {
             config.compaction.messages = Some(4);
@@ -95,7 +95,7 @@ fn behaviour_46_57_what_stands_in_the_way() {
 }
 
 #[test]
-fn behaviour_48_49_50_what_does_not_help_changes_nothing_and_stops() {
+fn what_does_not_help_changes_nothing_and_stops() {
     let manager = bytes(config(|config| (config.compaction.percent, config.compaction.target) = (85, 50)));
     let request = asking(|log| PlanRequest::new(log).limits(limits(4_100)));
     let mut log = talk(41, 100);
@@ -122,7 +122,7 @@ fn behaviour_48_49_50_what_does_not_help_changes_nothing_and_stops() {
 }
 
 #[test]
-fn behaviour_48_three_compactions_without_progress_are_the_last() {
+fn three_compactions_without_progress_are_the_last() {
     // What cannot be archived is over the trigger by itself.
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let mut log = Conversation::new();
@@ -147,7 +147,7 @@ fn behaviour_48_three_compactions_without_progress_are_the_last() {
 }
 
 #[test]
-fn behaviour_63_a_smaller_window_is_planned_for_before_anything_is_sent() {
+fn a_smaller_window_is_planned_for_before_anything_is_sent() {
     let log = talk(40, 100);
     let large = PlanRequest::new(&log).limits(limits(10_100));
     let manager = bytes(Config::default());

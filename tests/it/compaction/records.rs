@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn behaviour_64_a_rewind_across_a_compaction_brings_the_messages_back() {
+fn a_rewind_across_a_compaction_brings_the_messages_back() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = talk(12, 60);
     let job = manager.compaction_now(&log).unwrap().unwrap();

@@ -58,7 +58,7 @@ fn what_is_kept_never_starts_with_a_call() {
 }
 
 #[test]
-fn behaviour_55_the_live_question_stays_whatever_is_kept() {
+fn the_live_question_stays_whatever_is_kept() {
     let manager = bytes(Config::preset("summary-only").unwrap());
     let mut log = talk(21, 100);
     let job = manager.compaction_now(&log).unwrap().unwrap();
@@ -68,7 +68,7 @@ fn behaviour_55_the_live_question_stays_whatever_is_kept() {
     let job = manager.compaction_now(&answered).unwrap().unwrap();
     manager.apply_compaction(&mut answered, &job, "They talked.").unwrap();
     assert_eq!(ids(&answered), ["m18", "#1"]);
-    // More than there is: nothing is left to archive but what stands before the live turn.
+    // More than there is: nothing is left to archive but the messages before the live turn.
     let manager = bytes(config(|config| {
         (config.compaction.retain.messages, config.compaction.retain.capacity) = (Some(99), 100);
     }));
@@ -116,7 +116,7 @@ fn agents_compact_inside_the_live_turn() {
 }
 
 #[test]
-fn behaviour_56_what_comes_meanwhile_is_kept() {
+fn what_comes_meanwhile_is_kept() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = talk(12, 60);
     let job = manager.compaction_now(&log).unwrap().unwrap();
@@ -139,7 +139,7 @@ fn behaviour_56_what_comes_meanwhile_is_kept() {
 }
 
 #[test]
-fn behaviour_60_a_sliding_window_drops_until_every_threshold_holds() {
+fn a_sliding_window_drops_until_every_threshold_holds() {
     let mut dropping = Config::preset("dropping").unwrap();
     (dropping.compaction.messages, dropping.compaction.turns) = (Some(21), Some(8));
     let manager = bytes(dropping);

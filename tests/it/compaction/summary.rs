@@ -1,9 +1,9 @@
-//! What is asked for, and what stands for the archived messages (rules C3, C6, C8, C9).
+//! The summary request, and what replaces the archived messages (rules C3, C6, C8, C9).
 
 use super::*;
 
 #[test]
-fn behaviour_51_54_the_request_holds_what_is_active_and_the_instruction_is_not_stored() {
+fn the_request_holds_what_is_active_and_the_instruction_is_not_stored() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = Conversation::new();
     log.push_system("s0", "Be brief.");
@@ -48,7 +48,7 @@ fn behaviour_51_54_the_request_holds_what_is_active_and_the_instruction_is_not_s
 }
 
 #[test]
-fn behaviour_58_host_state_and_pins_survive_any_number_of_compactions() {
+fn host_state_and_pins_survive_any_number_of_compactions() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = talk(4, 60);
     log.pin(PinnedItem::new("tone", "Short answers."));
@@ -83,7 +83,7 @@ fn behaviour_58_host_state_and_pins_survive_any_number_of_compactions() {
 }
 
 #[test]
-fn behaviour_59_a_digest_is_the_same_and_names_everything() {
+fn a_digest_is_the_same_and_names_everything() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let call = |id: &str, name: &str, arguments: &str| {
         Message::assistant("").calls([ToolCall::new(id, name, arguments)])
@@ -121,7 +121,7 @@ fn behaviour_59_a_digest_is_the_same_and_names_everything() {
 }
 
 #[test]
-fn behaviour_62_a_request_fits_its_summariser_and_halves_a_bounded_number_of_times() {
+fn a_request_fits_its_summariser_and_halves_a_bounded_number_of_times() {
     let manager = bytes(config(|config| {
         (config.compaction.retain.messages, config.compaction.summary.max_tokens) = (Some(2), 500);
     }));

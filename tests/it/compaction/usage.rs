@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn behaviour_42_levels_tell_each_crossing_once_and_percent_is_honest() {
+fn levels_tell_each_crossing_once_and_percent_is_honest() {
     let manager = bytes(config(|config| {
         config.tokens.calibrate = false;
         config.compaction.enabled = false;
@@ -41,7 +41,7 @@ fn the_lights_of_a_window_of_200k_are_amber_at_150k_and_red_at_200k() {
 }
 
 #[test]
-fn behaviour_38_documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
+fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let mut log = talk(20, 20);
     let documents =
@@ -65,7 +65,7 @@ fn behaviour_38_documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at
 }
 
 #[test]
-fn behaviour_37_reports_replace_estimates_and_nonsense_falls_through() {
+fn reports_replace_estimates_and_nonsense_falls_through() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).limits(limits(10_100)));
     let mut log = talk(11, 100);
@@ -93,7 +93,7 @@ fn behaviour_37_reports_replace_estimates_and_nonsense_falls_through() {
 }
 
 #[test]
-fn behaviour_41_47_after_a_compaction_the_shown_usage_is_the_new_estimate() {
+fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).limits(limits(4_100)));
     let mut log = talk(35, 100);
@@ -123,14 +123,14 @@ fn a_plan_tells_whose_days_are_over() {
 }
 
 #[test]
-fn behaviour_66_percentages_are_zero_where_either_side_is() {
+fn percentages_are_zero_where_either_side_is() {
     let manager = bytes(Config::default());
     let usage = manager.usage(&Conversation::new()).unwrap();
     assert_eq!((usage.percent, usage.conversation_tokens.n, usage.level), (0, 0, Level::Normal));
 }
 
 #[test]
-fn behaviour_43_an_overflow_is_answered_with_a_smaller_plan() {
+fn an_overflow_is_answered_with_a_smaller_plan() {
     let manager = bytes(Config::default());
     let log = talk(41, 100);
     let request = PlanRequest::new(&log).limits(limits(4_100));
@@ -164,7 +164,8 @@ fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
     assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.n, 9_200);
 }
 
-/// What a plan left out for want of room is not in the provider's report of it, and it is pressure all the same (rule U2):
+/// Messages that a plan dropped are not in the provider's report, and count for the size of the full conversation all the same
+/// (rule U2):
 /// otherwise a conversation that no longer fits would look as small as its window.
 #[test]
 fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {

@@ -17,7 +17,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// What stands for a model's answer.
+    /// The scripted answer of a model.
     pub fn answer(self, text: &str) -> Reply {
         self.ended(text, if self == Self::Anthropic { "end_turn" } else { "stop" })
     }

@@ -93,7 +93,7 @@ impl Oracle<'_> {
         !self.set().is_empty()
     }
 
-    /// The place of a document in that set; those that are not in it come last.
+    /// The rank of a document in that set; those that are not in it come last.
     pub fn place_in_the_set(&self, at: usize) -> usize {
         self.set().iter().position(|id| *id == self.s.rag[at].id).unwrap_or(usize::MAX)
     }

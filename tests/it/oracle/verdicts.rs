@@ -139,7 +139,7 @@ impl Oracle<'_> {
         verdicts
     }
 
-    /// The ids a unit stands for, and whether a repair made them up. Documents are named by their place, since ids repeat.
+    /// The ids a unit represents, and whether they are placeholder results. Documents are named by their index, since ids repeat.
     pub fn ids(&self, unit: Unit) -> Vec<(String, bool)> {
         match unit {
             Unit::System => vec![("s0".into(), false)],
@@ -153,7 +153,7 @@ impl Oracle<'_> {
             Unit::Message(at) => {
                 let real = self.members(at).into_iter().map(|at| (format!("m{at}"), false));
                 let names = self.call_names(at);
-                // H9: nothing is made up for a user.
+                // H9: there are no placeholder results in the user role.
                 let calls = if self.is_head(at) { 0 } else { names.len() };
                 let missing = (0..calls).filter(|call| self.answers[at][*call].is_none());
                 real.chain(missing.map(|call| (format!("synth:m{at}:{}", names[call]), true))).collect()

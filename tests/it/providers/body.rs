@@ -30,7 +30,7 @@ impl Goal {
         marked.unwrap()
     }
 
-    /// The same without breakpoints: a block that was new is an earlier turn for the next prompt, and marked as such.
+    /// The body without breakpoints, to compare two prompts: breakpoints move from one prompt to the next.
     pub fn unmarked(&self, plan: &ContextPlan) -> Value {
         in_form(plan, self.rules.form)
     }
@@ -41,7 +41,7 @@ pub fn in_form(plan: &ContextPlan, form: Form) -> Value {
     in_form_of(plan, form)
 }
 
-/// The same for anything that is sent.
+/// Any prompt, such as that of a compaction job, as it is rendered for a wire format.
 pub fn in_form_of(plan: &impl AsRef<context_window::Prompt>, form: Form) -> Value {
     let value = match form {
         Form::OpenAiChat | Form::ChatTemplate => serde_json::to_value(render::openai(plan)),

@@ -8,7 +8,7 @@ pub fn files(prefixes: &[&str]) -> Vec<SessionFile> {
     paths(prefixes).iter().map(|path| open(path)).collect()
 }
 
-/// The same files as texts: JSON lines.
+/// The texts of those files: JSON lines.
 pub fn texts(prefixes: &[&str]) -> Vec<String> {
     paths(prefixes).iter().map(|path| String::from_utf8(unpacked(path)).unwrap()).collect()
 }

@@ -76,7 +76,7 @@ impl Session {
         self.log_with(usize::MAX, |_| {})
     }
 
-    /// The same, with something done to it before the message at a position.
+    /// The session's log; `change` is applied right before the message at this position.
     pub fn log_with(&self, before: usize, change: impl Fn(&mut Conversation)) -> Conversation {
         let mut log = Conversation::new();
         if let Some(size) = self.system {

@@ -35,7 +35,7 @@ fn law(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// N3, behaviour 11: rows and lines sum to the total; sections say what their rows cost.
+/// N3: rows and lines sum to the total; sections say what their rows cost.
 fn ledger_sums_to_total(case: &Case<'_>) -> Result<(), String> {
     let plan = case.plan;
     let rows: i128 = plan.included.iter().map(|row| i128::from(row.tokens.n)).sum();
@@ -66,7 +66,7 @@ fn total_never_exceeds_budget_unless_overflow(case: &Case<'_>) -> Result<(), Str
     law(excess == 0 || droppable.is_none(), || format!("S6: an overflow holds {droppable:?}"))
 }
 
-/// O2, behaviour 10: every message and document is in exactly one row; a run stands for the messages from its first to its last id.
+/// O2: every message and document is in exactly one row; a run represents the messages from its first to its last id.
 fn every_candidate_has_exactly_one_decision(case: &Case<'_>) -> Result<(), String> {
     let plan = case.plan;
     let ids: Vec<String> = ids(case.messages);
@@ -96,7 +96,7 @@ fn every_candidate_has_exactly_one_decision(case: &Case<'_>) -> Result<(), Strin
     law(decided == asked, || format!("O2: documents {asked:?} decided as {decided:?}"))
 }
 
-/// Behaviours 14, 15: a call is in with exactly one result for each of its calls, right after it.
+/// H2: a call is in with exactly one result for each of its calls, right after it.
 fn exchanges_are_all_in_or_all_out(case: &Case<'_>) -> Result<(), String> {
     let mut messages = case.plan.messages().iter().peekable();
     while let Some(message) = messages.next() {
@@ -185,7 +185,7 @@ fn nothing_excluded_for_budget_would_fit(case: &Case<'_>) -> Result<(), String> 
     Ok(())
 }
 
-/// O1, behaviour 12: system first, the block right before the live question, state last, messages in log order.
+/// O1: system first, the block right before the live question, state last, messages in log order.
 fn included_is_in_prompt_order(case: &Case<'_>) -> Result<(), String> {
     let ids = ids(case.messages);
     let position: BTreeMap<&str, usize> = ids.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();

@@ -45,7 +45,7 @@ pub fn hostile() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Text from a seed: letters, digits, blanks and marks of many scripts, thrown together.
+/// Text from a seed: letters, digits, blanks and marks of many scripts, in random order.
 pub fn thrown_together(mut seed: u64, characters: usize) -> String {
     const FROM: &[&str] = &[
         "a",

@@ -198,15 +198,15 @@ pub(crate) struct Target {
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
     /// Wire format to count and print in, in place of the model's own
-    #[arg(long, value_enum)]
-    pub(crate) provider: Option<Provider>,
+    #[arg(long, alias = "provider", value_enum)]
+    pub(crate) wire_format: Option<FormatName>,
     /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or its folder
     #[arg(long, value_name = "NAME|PATH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) tokenizer: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Provider {
+pub(crate) enum FormatName {
     /// OpenAI Chat Completions
     Openai,
     /// OpenAI Responses

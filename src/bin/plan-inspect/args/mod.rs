@@ -17,7 +17,7 @@ use std::{
 mod flags;
 
 pub(crate) use flags::{
-    CertaintyAsked, DataFormat, Documents, Format, Models, Options, Provider, Request, Screen, Terms,
+    CertaintyAsked, DataFormat, Documents, Format, FormatName, Models, Options, Request, Screen, Terms,
 };
 use flags::{at_least_one, tokens};
 

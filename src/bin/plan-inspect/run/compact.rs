@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What stands in the way, in words.
+/// What blocks the compaction, in words.
 fn waiting(state: CompactionState) -> Option<&'static str> {
     match state {
         // Who asks for it is not kept waiting by that.

@@ -1,4 +1,4 @@
-//! `plan-inspect config show`: the options in force, and where each came from.
+//! `plan-inspect config show`: the effective options, and the layer that set each.
 
 use crate::stdout::print;
 use crate::{

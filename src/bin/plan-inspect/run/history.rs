@@ -83,7 +83,7 @@ fn markdown(log: &Conversation) -> Result<String> {
                 let away = if archived.is_some() { ", archived" } else { "" };
                 writeln!(text, "### {} ({}{away})\n", message.role().name(), report::printable(id.as_str()))?;
                 for line in lines(message, true) {
-                    // What somebody said is no heading and no marker of this page.
+                    // A message's text must not look like a heading or a marker of this page.
                     writeln!(text, "> {}", shown(&line))?;
                 }
                 text.push('\n');

@@ -15,7 +15,7 @@ use context_window::{Session, Step, report};
 use serde::Serialize;
 use std::{fmt::Write as _, process::ExitCode};
 
-/// Plans of earlier prompts that a page has a place for.
+/// The most earlier prompts that a page shows.
 const ON_A_PAGE: usize = 200;
 
 /// A line of the JSON.

@@ -28,7 +28,7 @@ pub(crate) enum At {
     Past(Arc<Past>),
 }
 
-/// Where an earlier prompt stands in the log, and what the prompts before it left behind.
+/// The position of an earlier prompt in the log, and the anchors of the prompts before it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Past {
     pub(crate) messages: usize,

@@ -16,7 +16,7 @@ enum Term {
     Id(Wanted),
     More(u64),
     Less(u64),
-    /// Anything else: in the id, or in what is said of the row.
+    /// Anything else: in the id, or in the row's reason.
     Text(Wanted),
 }
 
@@ -27,7 +27,7 @@ struct Wanted {
     typed: String,
 }
 
-/// What may stand before a colon.
+/// What may come before a colon.
 const KEYS: &str = "reason, section, source or id";
 
 impl Filter {

@@ -1,4 +1,4 @@
-//! Where things stand on the screen: the same for drawing and for the mouse.
+//! The layout of the screen, shared by drawing and mouse.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 

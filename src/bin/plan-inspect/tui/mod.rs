@@ -32,7 +32,7 @@ use subject::Subject;
 use terminal::Screen;
 use what_if::Saved;
 
-/// What happens: somebody types, a question is answered, the process is told to end.
+/// An event: input, an answer of the worker thread, or a signal.
 #[derive(Debug)]
 pub(crate) enum Event {
     Input(ratatui::crossterm::event::Event),
@@ -79,7 +79,7 @@ fn app(args: &Tui, theme: Theme, size: Rect) -> Result<App> {
     Ok(app)
 }
 
-/// Draws, waits for what happens, and goes on until somebody quits; the signal that ended it, if one did.
+/// The main loop: draws, waits for an event, updates; until the user quits. Returns the signal that ended it, if one did.
 fn serve(
     app: &mut App,
     screen: &mut Screen,

@@ -28,7 +28,7 @@ impl Search {
         self.place_in(text).is_some()
     }
 
-    /// The byte at which it first stands in a text.
+    /// The byte offset of its first occurrence in a text.
     pub(crate) fn place_in(&self, text: &str) -> Option<usize> {
         self.pattern.as_ref()?.find(text).map(|found| found.start())
     }

@@ -107,7 +107,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Moves so that the selected row of so many is in sight of so many lines.
+    /// Scrolls so that the selected row is visible, given the number of rows and of lines.
     pub(crate) fn settle(&mut self, len: usize, height: usize) {
         self.selected = self.selected.min(len.saturating_sub(1));
         self.offset = self.offset.clamp((self.selected + 1).saturating_sub(height.max(1)), self.selected);
@@ -176,7 +176,7 @@ pub(crate) struct App {
     pub(crate) section: usize,
     /// How far the detail is scrolled.
     pub(crate) scrolled: u16,
-    /// The row that is explained, and what is said of it.
+    /// The row that is explained, and its explanation.
     pub(crate) explained: (String, Loadable<String>),
     pub(crate) diff: Loadable<Diff>,
     /// Which comparison was asked for, where there are several.
@@ -358,7 +358,7 @@ impl App {
         }
     }
 
-    /// An earlier prompt by its place among the marks; the last one is the session as it stands.
+    /// An earlier prompt by its index among the marks; the last one is the current session.
     pub(crate) fn at_mark(&self, place: usize) -> At {
         let Some(mark) = self.marks.get(place) else { return At::Now };
         if place + 1 == self.marks.len() && matches!(self.replayed, Loadable::Answered(())) {
@@ -376,7 +376,7 @@ impl App {
         }))
     }
 
-    /// Whether the conversation was compacted right before the prompt in this place.
+    /// Whether the conversation was compacted right before the prompt of this index.
     pub(crate) fn was_compacted(&self, place: usize) -> bool {
         let before = place.checked_sub(1).and_then(|before| self.marks.get(before));
         self.marks
@@ -384,7 +384,7 @@ impl App {
             .is_some_and(|mark| mark.figures.is_compacted_since(before.map(|mark| &mark.figures)))
     }
 
-    /// The place of the prompt on the screen among the marks, where it is there.
+    /// The index among the marks of the prompt on the screen, where it is one of them.
     pub(crate) fn place_of_prompt(&self) -> Option<usize> {
         match &self.at {
             At::Now => match self.replayed {

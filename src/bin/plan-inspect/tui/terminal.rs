@@ -67,17 +67,17 @@ impl Screen {
     /// Carries out an order, and says what came of it; nothing where it is to quit.
     pub(crate) fn carry_out(&mut self, order: &Effect) -> Result<Option<String>> {
         Ok(Some(match order {
-            Order::Quit => return Ok(None),
-            Order::Suspend => {
+            Effect::Quit => return Ok(None),
+            Effect::Suspend => {
                 self.suspend()?;
                 String::new()
             }
-            Order::Copy(text) => {
+            Effect::Copy(text) => {
                 execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
                 format!("copied {}", report::brief(text))
             }
             // What cannot be written is no reason to lose the screen.
-            Order::Write(text) => match write_new(text) {
+            Effect::Write(text) => match write_new(text) {
                 Ok(name) => format!("saved to {name}"),
                 Err(error) => format!("not saved: {error}"),
             },

@@ -1,4 +1,4 @@
-//! What somebody tries: another budget, pins, lifetimes. The session itself stays as it is.
+//! What-ifs: another budget, pins, lifetimes. The session itself does not change.
 
 use super::subject::Subject;
 use crate::input;
@@ -43,7 +43,7 @@ impl WhatIf {
     }
 }
 
-/// What is tried, as it stands in a file.
+/// A what-if as it is written to a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {

@@ -34,7 +34,7 @@ fn a_session_that_grows_is_shown_as_it_is() {
     assert!(it.text().unwrap().contains("following"));
 }
 
-/// Answers come when they come: one to a question that nobody asks any more changes nothing.
+/// Answers may come late: one to a question that is no longer open changes nothing.
 #[test]
 fn late_answers_change_nothing() {
     use super::super::{

@@ -225,7 +225,7 @@ fn a_message_inside_of_a_row_is_found() {
     }
 }
 
-/// The same with messages that have names of their own: whole names only.
+/// A filter by id finds a message inside of a row by its given id too, but only by the whole id.
 #[test]
 fn a_named_message_inside_of_a_row_is_found() {
     let messages: Vec<_> = (0..9)

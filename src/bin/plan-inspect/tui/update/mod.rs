@@ -70,7 +70,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
             app.diff = answer.map_or_else(Loadable::Failed, Loadable::Answered);
         }
         Answer::Step { epoch, mark } if epoch == app.epoch => {
-            // Who looks at the newest prompt goes on looking at the newest one.
+            // A view of the newest prompt follows the newest prompt.
             let at_end = app.prompt.selected + 1 >= app.marks.len();
             app.marks.push(*mark);
             if at_end && app.at == At::Now {
@@ -87,7 +87,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
             }
         }
         Answer::Reloaded(answer) => questions.extend(reloaded(app, answer)),
-        // An answer to what nobody asks any more.
+        // An answer to a question that is no longer open.
         _ => {}
     }
     settle(app);

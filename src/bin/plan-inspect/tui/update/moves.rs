@@ -22,7 +22,7 @@ pub(super) fn page(app: &App) -> isize {
     isize::try_from(inside(area).height.saturating_sub(1)).unwrap_or(1).max(1)
 }
 
-/// Moves in what has the focus, by so many rows.
+/// Moves the selection of the focused pane by a number of rows.
 pub(super) fn step(app: &mut App, by: isize) {
     let moved = |at: usize| if by == isize::MIN { 0 } else { at.saturating_add_signed(by) };
     if app.popup.is_some() || app.view == View::Plan && app.pane == Pane::Detail {

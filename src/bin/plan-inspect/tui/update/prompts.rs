@@ -7,7 +7,7 @@ use super::super::{
     what_if::WhatIf,
 };
 
-/// Goes to another prompt: to the place that `which` makes of the present one and the number of prompts.
+/// Goes to another prompt: `which` maps the current index and the number of prompts to the new index.
 pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Option<usize>) -> Vec<Question> {
     let place = match (app.place_of_prompt(), &app.replayed) {
         (Some(place), _) => place,

@@ -1,4 +1,4 @@
-//! Every option in force, and where it comes from.
+//! Every effective option, and the layer that set it.
 
 use super::{
     super::{layout::inside, state::App},

@@ -77,7 +77,7 @@ fn text(app: &App) -> Text<'static> {
     lines.push(Line::styled(format!("{place}: {}, {} tokens", words.why, words.tokens), style));
     lines.push(Line::styled(what_it_is(row), app.theme.faint));
     match &app.explained.1 {
-        // Its first line says once more what stands above.
+        // Its first line says once more what is above.
         Loadable::Answered(explanation) => {
             lines.extend(explanation.lines().skip(1).map(|line| Line::raw(line.to_owned())));
         }

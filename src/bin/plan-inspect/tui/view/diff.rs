@@ -5,7 +5,7 @@ use super::{
         layout::inside,
         state::{App, Comparison, Loadable},
     },
-    pane, say,
+    pane, show_text,
 };
 use crate::change;
 use context_window::{Diff, report};
@@ -24,15 +24,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let inner = inside(area);
     let diff = match &app.diff {
         Loadable::Answered(diff) => diff,
-        Loadable::Asked => return say(frame, inner, "comparing ...", app.theme.faint),
-        Loadable::Failed(error) => return say(frame, inner, error.clone(), app.theme.alarm),
+        Loadable::Asked => return show_text(frame, inner, "comparing ...", app.theme.faint),
+        Loadable::Failed(error) => return show_text(frame, inner, error.clone(), app.theme.alarm),
         Loadable::Nothing => {
             let nothing = "No previous prompt. Try a change (< > p t), or start with --against FILE.";
-            return say(frame, inner, nothing, app.theme.faint);
+            return show_text(frame, inner, nothing, app.theme.faint);
         }
     };
     if diff.changes.is_empty() {
-        return say(frame, inner, "no differences", app.theme.good);
+        return show_text(frame, inner, "no differences", app.theme.good);
     }
     let columns = columns(diff, inner.width.into());
     let row = |cells: [String; 5]| -> String {
@@ -73,7 +73,7 @@ fn columns(diff: &Diff, room: usize) -> [usize; 5] {
     let mut used = 0;
     for column in &mut columns {
         let left = room.saturating_sub(used);
-        // A column that nobody could read is not there.
+        // A column too narrow to be read is left out.
         if *column > left {
             *column = if left < LEAST { 0 } else { left };
         }

@@ -1,4 +1,4 @@
-//! What stands above and below every view.
+//! The title above and the key line below every view.
 
 use super::super::{
     layout::Places,
@@ -32,7 +32,7 @@ fn tabs_width(tabs: &[(View, String)]) -> u16 {
     u16::try_from(tabs.iter().map(|(_, text)| text.width()).sum::<usize>()).unwrap_or(u16::MAX)
 }
 
-/// The view whose tab stands in this column.
+/// The view whose tab is at this column of the title.
 pub(crate) fn tab_at(app: &App, x: u16) -> Option<View> {
     let tabs = tabs(app, app.size.width);
     let mut from = app.size.width.saturating_sub(tabs_width(&tabs));
@@ -163,7 +163,7 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     let repeated = plan.repeated().map(|prefix| (prefix.tokens, prefix.of));
     let mark =
         app.place_of_prompt().and_then(|place| app.marks.get(place)).filter(|_| app.what_if.is_empty());
-    // The session as it stands knows no last prompt; its replay does, and may come to another plan.
+    // The current session has no previous prompt; its replay has, and may come to another plan.
     let same =
         mark.filter(|mark| mark.figures.tokens == plan.total.n).and_then(|mark| mark.figures.repeats());
     if let Some((tokens, of)) = repeated.or(same) {

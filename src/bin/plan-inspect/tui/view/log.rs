@@ -42,7 +42,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
 }
 
-/// The rows in sight: each with its first line's place and its lines.
+/// The rows in sight: each with the row of its first line, and its lines.
 fn in_sight(app: &App, inner: Rect) -> Vec<(usize, u16, Vec<Line<'static>>)> {
     let (mut y, mut shown) = (inner.top(), Vec::new());
     for (at, row) in app.subject.rows.iter().enumerate().skip(first(app, inner)) {
@@ -74,7 +74,7 @@ fn first(app: &App, inner: Rect) -> usize {
     first
 }
 
-/// The row that stands in this line of the screen.
+/// The row at this line of the screen.
 pub(crate) fn row_at(app: &App, y: u16) -> Option<usize> {
     let inner = inside(Places::of(app.size).body);
     let rows = in_sight(app, inner);
@@ -116,7 +116,7 @@ fn lines(app: &App, row: &LogRow, columns: u16) -> Vec<Line<'static>> {
     }
 }
 
-/// What a message says, in a line: from its beginning, or from shortly before what is looked for where that stands further on
+/// What a message says, in a line: from its beginning, or from shortly before what is looked for where that is further on
 /// than so many columns.
 fn said(app: &App, row: &LogRow, columns: usize) -> String {
     const BEFORE: usize = 20;

@@ -75,7 +75,7 @@ fn render_whole(frame: &mut Frame<'_>, spans: Vec<Span<'_>>, area: Rect) {
 }
 
 /// A message in the middle of nothing.
-fn say(frame: &mut Frame<'_>, area: Rect, text: impl Into<String>, style: Style) {
+fn show_text(frame: &mut Frame<'_>, area: Rect, text: impl Into<String>, style: Style) {
     frame.render_widget(
         Paragraph::new(text.into()).style(style).wrap(ratatui::widgets::Wrap { trim: true }),
         area,

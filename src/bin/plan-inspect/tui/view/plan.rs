@@ -5,7 +5,7 @@ use super::{
         layout::{Places, inside},
         state::{App, Column, Loadable, Pane, Show},
     },
-    detail, pane, say, timeline,
+    detail, pane, show_text, timeline,
 };
 use context_window::{
     report,
@@ -84,7 +84,7 @@ fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
             frame.render_stateful_widget(preview, inner, &mut app.list.place.clone());
             if nothing {
                 let below = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
-                say(
+                show_text(
                     frame,
                     below,
                     "no matches: Esc clears the filter, a shows all items; 5 lists every message",
@@ -92,7 +92,7 @@ fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
                 );
             }
         }
-        Loadable::Failed(error) => say(frame, inner, error.clone(), app.theme.alarm),
-        Loadable::Nothing | Loadable::Asked => say(frame, inner, "planning ...", app.theme.faint),
+        Loadable::Failed(error) => show_text(frame, inner, error.clone(), app.theme.alarm),
+        Loadable::Nothing | Loadable::Asked => show_text(frame, inner, "planning ...", app.theme.faint),
     }
 }

@@ -13,7 +13,7 @@ fn track(area: Rect) -> (u16, u16) {
     (from, (area.width / 4).clamp(10, 40))
 }
 
-/// The budget in force, the session's own, and the one at the right end: twice the session's own, as far as the model
+/// The current budget, the session's own, and the one at the right end: twice the session's own, as far as the model
 /// goes.
 fn ends(app: &App) -> Option<(u64, u64, u64)> {
     let planned = app.known()?;
@@ -23,7 +23,7 @@ fn ends(app: &App) -> Option<(u64, u64, u64)> {
     Some((budget, own, most))
 }
 
-/// The budget that this column stands for; none beside the slider.
+/// The budget that this column represents; none beside the slider.
 pub(crate) fn budget_at(app: &App, area: Rect, x: u16) -> Option<u64> {
     let (from, width) = track(area);
     let (_, _, most) = ends(app)?;

@@ -6,7 +6,7 @@ use super::{
         layout::{Places, inside},
         state::{App, Loadable, View},
     },
-    pane, say,
+    pane, show_text,
 };
 use crate::prompt::Figures;
 use context_window::report;
@@ -81,14 +81,14 @@ impl Columns {
         Self { marks, count, wide: width.checked_div(count).unwrap_or(1).min(WIDEST) }
     }
 
-    /// The places of the prompts that a bar stands for; it is as high as the last one of them.
+    /// Indexes of the prompts that a bar represents; its height is that of the last one.
     fn prompts(self, column: usize) -> Range<usize> {
         let first_of = |column: usize| column * self.marks / self.count;
         first_of(column)..first_of(column + 1)
     }
 }
 
-/// The place of the prompt whose bar stands here, of the chart in the plan view or in its own.
+/// The index of the prompt whose bar is here, of the chart in the plan view or in its own.
 pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
     let places = Places::of(app.size);
     let area = inside(if app.view == View::Timeline { areas(places.body)[0] } else { places.strip });
@@ -97,7 +97,7 @@ pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
     (area.contains(at) && column < columns.count).then(|| columns.prompts(column).end - 1)
 }
 
-/// How many of so many half lines stand for what a prompt repeats, to the nearest.
+/// How many of so many half lines represent what a prompt repeats, to the nearest.
 fn repeated(mark: &Mark, halves: u16) -> u16 {
     let (tokens, whole) =
         (mark.figures.repeats().map_or(0, |(tokens, _)| tokens), mark.figures.tokens.max(1));
@@ -108,7 +108,7 @@ fn repeated(mark: &Mark, halves: u16) -> u16 {
 /// One column a prompt, or several prompts; repeated tokens below, new ones above, `C` where it was compacted.
 fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if let Loadable::Failed(error) = &app.replayed {
-        say(frame, area, error.clone(), app.theme.alarm);
+        show_text(frame, area, error.clone(), app.theme.alarm);
         return;
     }
     let (height, width) = (area.height.saturating_sub(2), usize::from(area.width));
