@@ -40,7 +40,7 @@ struct Call {
     /// What it works on.
     resource: Option<String>,
     outcome: Outcome,
-    /// How many calls on the same resource it represents.
+    /// How many calls on one resource it summarises.
     times: u64,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct TurnCosts<'a> {
     pub(super) budget: u64,
     /// What shares of the window are of: the capacity, or a budget of the request's own where that is less.
     pub(super) window: u64,
-    /// System texts, focus hint, notes, tools and wire format.
+    /// System texts, focus hint, notes, tools and what the wire format adds.
     pub(super) fixed: u64,
     /// What the summaries cost.
     pub(super) summaries: u64,
@@ -43,7 +43,7 @@ pub(super) struct Part {
     pub(super) at: u32,
     pub(super) messages: u64,
     pub(super) tokens: u64,
-    /// Messages of it may be anywhere after the first.
+    /// Its messages may be at any positions after the first.
     pub(super) last: u32,
     /// The model still waits for it, or works on it.
     pub(super) open: bool,

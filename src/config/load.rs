@@ -246,7 +246,7 @@ impl Layer {
         self.text.parse().map_err(|error| self.fault(&error, ""))
     }
 
-    /// Files where each key of this layer is.
+    /// Records the position of each key of this layer.
     fn places(&self, layer: usize, places: &mut BTreeMap<String, Found>) -> Result<(), Error> {
         let table = self.parsed()?;
         let mut open: Vec<(String, &DeTable<'_>)> = vec![(String::new(), table.get_ref())];

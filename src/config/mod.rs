@@ -287,7 +287,7 @@ pub enum Repair {
 pub struct RagOptions {
     /// What happens after an item that does not fit.
     pub fill: RagFill,
-    /// Where the block is.
+    /// The position of the block.
     pub placement: Placement,
     /// What the line before each document says of it.
     pub header: DocumentHeader,

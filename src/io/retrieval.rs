@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Where the fields of a hit are in a retriever's JSON, as dotted paths, and how its score is to be read.
 ///
-/// Every preset can be changed: where the text is is the application's own choice in most stores.
+/// Every preset can be changed: in most stores the application chooses the path of the text.
 ///
 /// ```
 /// use context_window::FieldMap;
@@ -24,7 +24,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldMap {
     name: String,
-    /// Where the list of hits may are; the empty path is the whole.
+    /// The paths at which the list of hits may be; the empty path is the whole answer.
     hits: Vec<String>,
     id: Vec<String>,
     text: Vec<String>,
@@ -130,35 +130,35 @@ impl FieldMap {
         self
     }
 
-    /// Sets where the list of hits is; an empty path is the whole.
+    /// Sets the path of the list of hits; an empty path is the whole answer.
     #[must_use]
     pub fn hits(mut self, path: &str) -> Self {
         self.hits = paths(&[path]);
         self
     }
 
-    /// Sets where a hit's id is.
+    /// Sets the path of a hit's id.
     #[must_use]
     pub fn id(mut self, path: &str) -> Self {
         self.id = paths(&[path]);
         self
     }
 
-    /// Sets where a hit's text is.
+    /// Sets the path of a hit's text.
     #[must_use]
     pub fn text(mut self, path: &str) -> Self {
         self.text = paths(&[path]);
         self
     }
 
-    /// Sets where a hit's score is; larger is better.
+    /// Sets the path of a hit's score; larger is better.
     #[must_use]
     pub fn score(mut self, path: &str) -> Self {
         (self.score, self.distance) = (paths(&[path]), Vec::new());
         self
     }
 
-    /// Sets where a hit's distance is; smaller is better, so its score is the distance below zero.
+    /// Sets the path of a hit's distance; smaller is better, so its score is the distance below zero.
     #[must_use]
     pub fn distance(mut self, path: &str) -> Self {
         (self.distance, self.score) = (paths(&[path]), Vec::new());
@@ -173,7 +173,7 @@ impl FieldMap {
         self
     }
 
-    /// Sets where the name of a hit's source is; hits without one have none.
+    /// Sets the path of the name of a hit's source; hits without one have no source.
     #[must_use]
     pub fn source(mut self, path: &str) -> Self {
         self.source = paths(&[path]);

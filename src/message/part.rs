@@ -21,7 +21,7 @@ pub enum Part {
     /// A part of a type this library does not know, kept as the JSON it came as (rule H6).
     Opaque {
         /// The wire format it came in: no other one knows it.
-        #[serde(alias = "wire_format")]
+        #[serde(alias = "framing")]
         wire_format: WireFormat,
         /// The whole part as JSON.
         json: String,

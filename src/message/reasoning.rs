@@ -21,7 +21,7 @@ pub struct Reasoning {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
     /// The wire format it came in. Sealed reasoning is sent in that form or not at all.
-    #[serde(alias = "wire_format", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "framing", skip_serializing_if = "Option::is_none")]
     pub wire_format: Option<WireFormat>,
 }
 

@@ -54,7 +54,7 @@ pub struct Target {
     /// Who serves it.
     pub provider: String,
     /// The wire format it is spoken to in; none counts as the same.
-    #[serde(default, alias = "wire_format", skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "framing", skip_serializing_if = "Option::is_none")]
     pub wire_format: Option<WireFormat>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Tally {
     escaped: bool,
     /// Brackets that are open.
     depth: u64,
-    /// Inside of a number or a word that represents itself.
+    /// Inside of a number or a literal (`true`, `false`, `null`).
     bare: bool,
     /// Values of the JSON text that is being read, of those that stand one after another.
     here: u64,

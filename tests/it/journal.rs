@@ -22,6 +22,35 @@ fn manager() -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
 }
 
+/// Logs of earlier versions are read: they call the wire format `framing`, and the figures of a sent prompt `apart`,
+/// `left_out` and `head`.
+#[test]
+fn names_of_earlier_versions_are_read() {
+    let target = Target::new("m", "p").in_form(WireFormat::Gemini);
+    let event = |figures: &str, format: &str| {
+        let json = format!(
+            r#"{{"sent":{{"counted":9,{figures},"archives":0,"tokenizer":"bytes","anchor":{{"target":{{"model":"m","provider":"p","{format}":"gemini"}}}},"usage":null}}}}"#
+        );
+        serde_json::from_str::<Event>(&json).unwrap()
+    };
+    let now = event(r#""volatile_tokens":1,"dropped_tokens":2,"fixed_tokens":3"#, "wire_format");
+    assert_eq!(event(r#""apart":1,"left_out":2,"head":3"#, "framing"), now);
+    let Event::Sent { volatile_tokens: 1, dropped_tokens: 2, fixed_tokens: 3, anchor, .. } = now else {
+        panic!("{now:?}")
+    };
+    assert_eq!(anchor.target, Some(target));
+    let part = Part::Opaque { wire_format: WireFormat::Anthropic, json: "{}".into() };
+    let message = Message::assistant("a").parts([part]).reasoning(Reasoning::sealed(
+        WireFormat::Anthropic,
+        "hm",
+        "c2VhbA==",
+    ));
+    let json = serde_json::to_string(&message).unwrap();
+    let before = json.replace("\"wire_format\"", "\"framing\"");
+    assert_ne!(before, json);
+    assert_eq!(serde_json::from_str::<Message>(&before).unwrap(), message);
+}
+
 /// What is killed: it goes on where the last one stopped, and says what is confirmed.
 fn writes_for_ever(path: &Path) -> ! {
     let (mut journal, mut log) = Journal::open(path).unwrap();

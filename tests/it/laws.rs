@@ -447,7 +447,7 @@ fn a_lower_completion_helps_where_it_is_proposed() {
 
 /// A target without a wire format: nothing but the texts is priced, and priming, roles and merges cost and save nothing.
 #[test]
-fn plain_framing_prices_texts_alone() {
+fn the_plain_wire_format_prices_texts_alone() {
     let mut model = Model::custom("plain");
     model.wire_format = context_window::WireFormat::Plain;
     let manager = ContextWindowManager::new(model, generate::bytes(), Default::default()).unwrap();

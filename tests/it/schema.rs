@@ -105,7 +105,7 @@ fn every_plan() -> Vec<(String, Value)> {
         }
     }
     // A counter that estimates, with a margin.
-    let estimated = json!({"counter": "chars/4", "config": "[tokens]\nmargin = 1200\n"});
+    let estimated = json!({"counter": "chars/4", "config": "[tokens]\ncalibration_per_mille = 1200\n"});
     for (name, session, _) in sessions() {
         let plans = plans(&session, &estimated, None).unwrap_or_default();
         all.extend(plans.into_iter().map(|plan| (format!("{name} by estimate"), plan)));

@@ -127,7 +127,7 @@ pub struct SessionFile {
     log: Option<Session>,
 }
 
-/// Where one session is in the file.
+/// The position of one session in the file.
 #[derive(Debug)]
 struct Document {
     start: usize,
@@ -231,7 +231,7 @@ impl SessionFile {
         }
     }
 
-    /// Where a session is; none for a log.
+    /// The position of a session in the file; none for a log.
     fn document(&self, id: Option<&str>) -> Result<Option<&Document>, Error> {
         if self.log.is_some() {
             return Ok(None);

@@ -1,9 +1,9 @@
-//! Where a session's text is, for errors.
+//! The position of a session's text in its file, for errors.
 
 use crate::{error::Error, text::plain};
 use serde::de::DeserializeOwned;
 
-/// Where a session's text is, for errors.
+/// The position of a session's text in its file, for errors.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) name: &'a str,

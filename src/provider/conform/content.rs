@@ -140,7 +140,7 @@ impl TargetProfile {
 
     fn role_of(&self, message: &Message, changes: Changes) -> Role {
         match message.role() {
-            // Whether it may be as a system message there is known only among its neighbours.
+            // Whether the target takes a system message there depends on its neighbours: see `sequence`.
             _ if changes.fenced && self.accepts.inner_system => Role::System,
             _ if changes.fenced => Role::User,
             Role::Developer if changes.renamed_role => Role::System,

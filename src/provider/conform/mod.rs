@@ -92,7 +92,7 @@ impl TargetProfile {
         }
     }
 
-    /// The messages that may have to be inserted to any prompt (rule H5); none where that depends on how many results are
+    /// The placeholder messages that any prompt may need (rule H5); none where that depends on how many results are
     /// in it.
     pub(crate) fn may_demand(&self) -> Option<Vec<Message>> {
         let ends = [(self.accepts.user_first, Missing::Lead), (self.accepts.user_last, Missing::Continue)];
@@ -100,7 +100,7 @@ impl TargetProfile {
         self.accepts.user_after_results.then(|| ends.collect())
     }
 
-    /// Whether state may be at the end, after whatever follows the live question (rule O1).
+    /// Whether state may come last, after whatever follows the live question (rule O1).
     pub(crate) fn takes_state_last(&self) -> bool {
         self.accepts.user_after_results
     }

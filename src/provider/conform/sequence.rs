@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(crate) struct Normalized {
     pub(crate) messages: Vec<Message>,
-    /// Where each given message is now: the end of it.
+    /// The end of each given message in the result, by index.
     pub(crate) places: Vec<Mark>,
     /// Placeholder messages that the target demands, in order (rule H5).
     pub(crate) inserted: Vec<Inserted>,

@@ -133,7 +133,7 @@ impl Meter {
         Ok(meter)
     }
 
-    /// What the target takes.
+    /// What the target of the prompt takes.
     pub(crate) fn profile(&self) -> &TargetProfile {
         &self.profile
     }

@@ -80,7 +80,7 @@ macro_rules! constraints {
 }
 
 constraints! {
-    /// Where instructions are.
+    /// Where instructions are accepted.
     system: SystemPlace = SystemPlace::Anywhere,
     /// Whether a system message may be between others where a wire format has a field of its own for them: after a user
     /// message, last or before an assistant message.

@@ -1,5 +1,5 @@
 //! `plan-inspect completions`: what a shell needs to complete our command lines. `plan` may be left out, which the scripts
-//! of clap do not know: where no command is, bash, zsh and fish are told that `plan` is meant.
+//! of clap do not know: without a command, bash, zsh and fish complete as for `plan`.
 
 use crate::args::Cli;
 use crate::stdout::print;
@@ -32,7 +32,7 @@ fn script(shell: Shell) -> Result<String> {
     })
 }
 
-/// The command line as it may be written: the options of `plan` may be where a command does.
+/// The command line as it may be written: the options of `plan` may come in place of a command.
 fn command() -> Command {
     let command = Cli::command();
     let plan = command.find_subcommand("plan");

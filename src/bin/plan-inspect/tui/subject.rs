@@ -27,7 +27,7 @@ pub(crate) struct Subject {
     pub(crate) prompts: usize,
     /// Columns of the ids in the log view.
     pub(crate) longest_id: usize,
-    /// Where the messages are that brought an id of their own.
+    /// The positions of the messages with given ids.
     named: BTreeMap<ItemId, usize>,
 }
 
@@ -141,7 +141,7 @@ impl Subject {
         self.position(id).and_then(|at| self.session().log.messages().get(at))
     }
 
-    /// Where in the log the message is that is called so.
+    /// The position in the log of the message with this id.
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
         let messages = self.session().log.messages();
         let place: Option<usize> = id.strip_prefix('m').and_then(|digits| digits.parse().ok());
@@ -149,7 +149,7 @@ impl Subject {
         place.filter(has_no_name).or_else(|| self.named.get(&ItemId::from(id)).copied())
     }
 
-    /// Whether this row of a plan represents the message that is called so, alone or with others.
+    /// Whether this row of a plan represents the message with this id, alone or in a run.
     pub(crate) fn stands_for(&self, row: Decision<'_>, id: &str) -> bool {
         if row.is_document() || row.id().as_str() == id {
             return !row.is_document();

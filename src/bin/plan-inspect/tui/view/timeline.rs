@@ -97,7 +97,7 @@ pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
     (area.contains(at) && column < columns.count).then(|| columns.prompts(column).end - 1)
 }
 
-/// How many of so many half lines represent what a prompt repeats, to the nearest.
+/// The cached prefix of a prompt in half lines of a bar, rounded to the nearest.
 fn repeated(mark: &Mark, halves: u16) -> u16 {
     let (tokens, whole) =
         (mark.figures.repeats().map_or(0, |(tokens, _)| tokens), mark.figures.tokens.max(1));
