@@ -11,7 +11,7 @@ fn main() -> Result<(), Error> {
     let mut log =
         Conversation::from([Message::system("Use the tools."), Message::user("How many files are there?")]);
     loop {
-        let plan = manager.build_plan(&PlanRequest::new(&log).tools(&tools))?;
+        let plan = manager.build_plan(&PlanRequest::new(&log).with_tools(&tools))?;
         let (reply, usage) = ask_a_model(&render::openai(&plan), plan.messages());
         log.push_reply(&plan, reply, usage);
         let calls: Vec<ToolCall> = log.open_calls().cloned().collect();
@@ -34,6 +34,6 @@ fn ask_a_model(_body: &impl serde::Serialize, prompt: &[Message]) -> (Message, U
     let usage = Usage::openai(100, 0, 10);
     match prompt.last().map(Message::text) {
         Some("42") => (Message::assistant("There are 42 files."), usage),
-        _ => (Message::assistant("").calls([ToolCall::new("call_1", "count", "{}")]), usage),
+        _ => (Message::assistant("").with_tool_calls([ToolCall::new("call_1", "count", "{}")]), usage),
     }
 }

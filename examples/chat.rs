@@ -14,7 +14,7 @@ fn main() -> Result<(), Error> {
     let (mut journal, mut log) = Journal::open(std::env::temp_dir().join("librarian.log"))?;
     if log.messages().is_empty() {
         log.push(Message::system("You are a librarian."));
-        log.pin(PinnedItem::new("tone", "Answer in rhyme.").ttl(Ttl::turns(3)));
+        log.pin(PinnedItem::new("tone", "Answer in rhyme.").with_ttl(Ttl::turns(3)));
     }
     for line in std::io::stdin().lines().map_while(Result::ok) {
         log.push(Message::user(line));

@@ -36,7 +36,7 @@ pub(crate) fn page() -> Result<String, Error> {
         _ => None,
     });
     for record in records {
-        CompactionMarker::new(record).expanded(true).render(row(8, 7), &mut page);
+        CompactionMarker::new(record).with_expanded(true).render(row(8, 7), &mut page);
     }
     // The state outlives the picture: the application moves `selected` when a key is pressed.
     let mut state = PreviewState { selected: 2, ..PreviewState::default() };

@@ -296,14 +296,14 @@ impl PinnedItem {
 
     /// Sets how long the note lives; an explicit [`Ttl::Unlimited`] is never dropped, even over budget.
     #[must_use]
-    pub fn ttl(mut self, ttl: Ttl) -> Self {
+    pub fn with_ttl(mut self, ttl: Ttl) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
     /// Sets the priority (default: normal).
     #[must_use]
-    pub fn priority(mut self, priority: Priority) -> Self {
+    pub fn with_priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
@@ -346,14 +346,14 @@ impl RagItem {
 
     /// Where the document comes from: a file, a collection. `max_source_tokens` counts by it (rule S9).
     #[must_use]
-    pub fn origin(mut self, origin: impl Into<Arc<str>>) -> Self {
+    pub fn with_origin(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.origin = Some(origin.into());
         self
     }
 
     /// The caller's own count of how long the document lives; the conversation never ages it.
     #[must_use]
-    pub fn ttl(mut self, ttl: Ttl) -> Self {
+    pub fn with_ttl(mut self, ttl: Ttl) -> Self {
         self.ttl = Some(ttl);
         self
     }

@@ -16,7 +16,7 @@ fn notes(count: usize, ttl: Option<Ttl>) -> Conversation {
     let mut log = Conversation::from([Message::user("Who paid?")]);
     for at in 0..count {
         let note = PinnedItem::new(format!("n{at}"), "a note of some words here");
-        log.pin(ttl.iter().fold(note, |note, ttl| note.ttl(*ttl)));
+        log.pin(ttl.iter().fold(note, |note, ttl| note.with_ttl(*ttl)));
     }
     log
 }
@@ -42,8 +42,8 @@ fn main() {
     let mut group = criterion.benchmark_group("plan, of notes");
     for count in [20_000, 40_000] {
         let (alive, expired) = (notes(count, None), notes(count, Some(Ttl::NoneRemaining)));
-        let alive = PlanRequest::new(&alive).limits(limits);
-        let expired = PlanRequest::new(&expired).limits(limits).count_excluded();
+        let alive = PlanRequest::new(&alive).with_limits(limits);
+        let expired = PlanRequest::new(&expired).with_limits(limits).with_excluded_counts();
         group.bench_function(BenchmarkId::new("without room", count), |bench| {
             bench.iter(|| manager.build_plan(black_box(&alive)));
         });
@@ -58,8 +58,8 @@ fn main() {
             (talk(count, &[Role::Assistant]), talk(count, &[Role::User, Role::Assistant]));
         let mut anchor = Anchor::default();
         anchor.window_start = Some(format!("m{}", count / 2).into());
-        let turn = PlanRequest::new(&assistant).limits(limits);
-        let sticky = PlanRequest::new(&both).limits(limits).previous(anchor);
+        let turn = PlanRequest::new(&assistant).with_limits(limits);
+        let sticky = PlanRequest::new(&both).with_limits(limits).with_previous(anchor);
         for (name, request) in [("of one long turn", &turn), ("under a last prompt", &sticky)] {
             group.bench_function(BenchmarkId::new(name, count), |bench| {
                 bench.iter(|| manager.explain(black_box(request), "m10"));

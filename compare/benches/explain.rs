@@ -25,7 +25,7 @@ fn main() {
     let log = Conversation::from([Message::system("Answer from the documents."), Message::user("Who paid?")]);
     for count in [100, 1_000, 10_000] {
         let rag = documents(count);
-        let request = PlanRequest::new(&log).rag(rag).limits(RequestLimits::budget(8_000));
+        let request = PlanRequest::new(&log).with_rag(rag).with_limits(RequestLimits::budget(8_000));
         let mut group = criterion.benchmark_group(format!("{count} documents"));
         group.bench_function("plan", |bench| bench.iter(|| manager.build_plan(black_box(&request))));
         group.bench_function("explain one", |bench| {

@@ -12,7 +12,7 @@ const TEXT: &str = "The harbour office keeps a ledger of every boat that comes i
 fn conversation(messages: usize) -> Conversation {
     let one = |at: usize| match at % 4 {
         0 => Message::user(format!("Question {at}: {TEXT}")),
-        1 => Message::assistant("").calls([ToolCall::new(
+        1 => Message::assistant("").with_tool_calls([ToolCall::new(
             format!("c{at}"),
             "find_boat",
             format!("{{\"n\":{at}}}"),
@@ -36,10 +36,10 @@ fn agent_turn(manager: &ContextWindowManager, remembers: bool) -> u64 {
     let mut log = Conversation::from([Message::user(format!("Look at every boat. {TEXT}"))]);
     let mut sent = 0;
     for step in 0..300 {
-        let request = PlanRequest::new(&log).limits(RequestLimits::budget(8_000));
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(8_000));
         let plan = manager.build_plan(&request).expect("a sound request");
         sent += plan.total.n;
-        let call = Message::assistant("").calls([ToolCall::new(format!("c{step}"), "find_boat", "{}")]);
+        let call = Message::assistant("").with_tool_calls([ToolCall::new(format!("c{step}"), "find_boat", "{}")]);
         if remembers {
             log.push_reply(&plan, call, None);
         } else {
@@ -55,7 +55,7 @@ fn main() {
     let model = Model::named("gpt-4o").expect("the registry is built in");
     let manager = ContextWindowManager::configured(model, Config::default()).expect("the defaults are sound");
     let plan = |log: &Conversation, rag: &[RagItem], budget: u64| {
-        let request = PlanRequest::new(log).rag(rag.iter().cloned()).limits(RequestLimits::budget(budget));
+        let request = PlanRequest::new(log).with_rag(rag.iter().cloned()).with_limits(RequestLimits::budget(budget));
         manager.build_plan(&request).expect("a sound request")
     };
 

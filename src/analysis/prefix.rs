@@ -89,7 +89,7 @@ impl ContextPlan {
 
     fn repeats(&self, previous: &Anchor, parts_at_a_message: Option<bool>) -> Option<Prefix> {
         let before = previous.prompt.as_deref()?;
-        let own = Target::new(&self.model, &self.provider).in_form(self.wire_format);
+        let own = Target::new(&self.model, &self.provider).with_wire_format(self.wire_format);
         let same_target = previous.target.as_ref().is_none_or(|target| target.is(&own));
         let now = self.pieces();
         // Without a log only documents and tools are known to be no messages.

@@ -65,7 +65,7 @@ impl ContextWindowManager {
 impl Replay<'_> {
     /// Only the newest prompts, this many. The first of them is planned without a previous prompt.
     #[must_use]
-    pub fn newest(mut self, count: usize) -> Self {
+    pub fn with_newest(mut self, count: usize) -> Self {
         self.skipped = self.prompts().saturating_sub(count);
         self
     }

@@ -169,7 +169,7 @@ impl ContextWindowManager {
         tools: &[Tool],
         limits: RequestLimits,
     ) -> Result<Option<Compaction>, Error> {
-        match self.compaction_due(PlanRequest::new(log).tools(tools).limits(limits))? {
+        match self.compaction_due(PlanRequest::new(log).with_tools(tools).with_limits(limits))? {
             Some(job) => self.fall_back(log, &job).map(Some),
             None => Ok(None),
         }

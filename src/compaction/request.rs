@@ -125,7 +125,7 @@ impl CompactionRequest {
 
     /// Says when it is, for the record: the library has no clock.
     #[must_use]
-    pub fn at(mut self, timestamp: impl Into<String>) -> Self {
+    pub fn with_timestamp(mut self, timestamp: impl Into<String>) -> Self {
         self.timestamp = Some(timestamp.into());
         self
     }
@@ -251,7 +251,7 @@ impl CompactionRequest {
         PlanRequest {
             focus: self.focus.clone(),
             limits: self.limits,
-            ..PlanRequest::new(log).tools(&self.tools)
+            ..PlanRequest::new(log).with_tools(&self.tools)
         }
     }
 
@@ -261,8 +261,8 @@ impl CompactionRequest {
         let answer = manager.config().compaction.summary.max_tokens;
         // A budget of the request's own is for its prompts; what has to be read for a summary may be more.
         let limits = RequestLimits { prompt_budget: None, ..self.limits };
-        let limits = limits.max_completion(answer.min(limits.max_completion.unwrap_or(u64::MAX)));
-        Ok(manager.context(&PlanRequest::new(&log).limits(limits))?.prompt_budget)
+        let limits = limits.with_max_completion(answer.min(limits.max_completion.unwrap_or(u64::MAX)));
+        Ok(manager.context(&PlanRequest::new(&log).with_limits(limits))?.prompt_budget)
     }
 
     /// The messages as they were sent, where that is asked for and fits; otherwise a transcript that does.
@@ -290,13 +290,13 @@ impl CompactionRequest {
             log.push_system(format!("system-{at}"), text.text());
         }
         for (at, note) in parts.notes.iter().enumerate() {
-            log.pin(PinnedItem::new(format!("note-{at}"), note.text()).ttl(Ttl::Unlimited));
+            log.pin(PinnedItem::new(format!("note-{at}"), note.text()).with_ttl(Ttl::Unlimited));
         }
         log.extend(parts.pieces.iter().map(|piece| piece.message.clone().without_id()));
         log.push(Message::user(self.instruction()));
         let request = PlanRequest {
             focus: self.focus.clone(),
-            ..PlanRequest::new(&log).tools(&self.tools).limits(RequestLimits::budget(self.window))
+            ..PlanRequest::new(&log).with_tools(&self.tools).with_limits(RequestLimits::budget(self.window))
         };
         let plan = self.manager.plan(&request)?;
         let fits = plan.overflow.is_none() && !plan.drops_conversation();
@@ -315,7 +315,7 @@ impl CompactionRequest {
             let message = Message::user(format!("{}\n\n{instruction}", wording::transcript(&text)));
             let log = Conversation::from([message]);
             let plan =
-                self.manager.plan(&PlanRequest::new(&log).limits(RequestLimits::budget(self.window)))?;
+                self.manager.plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(self.window)))?;
             let over = plan.overflow_tokens();
             if over == 0 {
                 return Ok(Some((plan.prompt.clone(), plan.total)));

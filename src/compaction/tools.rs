@@ -77,7 +77,7 @@ impl ContextWindowManager {
         let arguments: Value = size::tree(arguments).unwrap_or_default();
         let failed = |expected: &str| {
             let text = json!({"error": format!("expected {expected}")}).to_string();
-            Ok(Some(ContextCall::Answer(Message::tool(&call.id, text).failed())))
+            Ok(Some(ContextCall::Answer(Message::tool(&call.id, text).into_failed())))
         };
         match call.name.as_str() {
             STATS | COMPACT if !arguments.is_object() => failed("a JSON object of arguments"),
@@ -111,7 +111,7 @@ impl ContextWindowManager {
         limits: RequestLimits,
         summary: Option<&str>,
     ) -> Result<Result<crate::conversation::Compaction, CompactionState>, Error> {
-        let request = PlanRequest::new(log).tools(tools).limits(limits);
+        let request = PlanRequest::new(log).with_tools(tools).with_limits(limits);
         let Some(job) = self.compaction_now(request.clone())? else {
             return Ok(Err(self.state_of(&request, super::Initiator::Asked)?));
         };

@@ -70,7 +70,7 @@ impl ConfigLayers {
 
     /// Adds TOML text; `name` names it in errors and origins.
     #[must_use]
-    pub fn text(mut self, name: &str, text: impl Into<String>) -> Self {
+    pub fn with_text(mut self, name: &str, text: impl Into<String>) -> Self {
         self.layers.push(Layer { name: name.into(), text: text.into(), has_lines: true });
         self
     }
@@ -80,11 +80,11 @@ impl ConfigLayers {
     /// # Errors
     ///
     /// `ErrorKind::Config` when it cannot be read as UTF-8.
-    pub fn file(self, path: &Path) -> Result<Self, Error> {
+    pub fn with_file(self, path: &Path) -> Result<Self, Error> {
         let origin = path.display().to_string();
         let text = file::text(path, MOST, "options in TOML");
         let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;
-        Ok(self.text(&origin, text))
+        Ok(self.with_text(&origin, text))
     }
 
     /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word. `name` and

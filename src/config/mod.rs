@@ -52,7 +52,7 @@ impl Config {
     /// `ErrorKind::Config` with line, key, caret and what is allowed: for TOML that cannot be read, unknown keys and
     /// presets, wrong types and values out of range.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
-        Ok(ConfigLayers::new().text(origin, text).load()?.config)
+        Ok(ConfigLayers::new().with_text(origin, text).load()?.config)
     }
 
     /// Reads options from a TOML file.
@@ -61,7 +61,7 @@ impl Config {
     ///
     /// As [`Config::from_toml`], and when the file cannot be read.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
-        Ok(ConfigLayers::new().file(path)?.load()?.config)
+        Ok(ConfigLayers::new().with_file(path)?.load()?.config)
     }
 
     /// The names of the presets.

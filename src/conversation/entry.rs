@@ -151,7 +151,7 @@ impl Conversation {
             Event::SystemText { id, text } => {
                 let owner = Owner::System(self.system.len());
                 self.ids.claim(id, owner, &self.messages);
-                self.system.push(Message::system(text).id(id.clone()));
+                self.system.push(Message::system(text).with_id(id.clone()));
             }
             Event::Pinned(item) => self.pin_note(item, before),
             Event::MessagePinned { id, priority } => {

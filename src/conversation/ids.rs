@@ -132,5 +132,5 @@ fn default_position(id: &ItemId) -> Option<u32> {
 }
 
 fn is_unnamed(position: u32, messages: &[Message]) -> bool {
-    messages.get(position as usize).is_some_and(|message| message.given_id().is_none())
+    messages.get(position as usize).is_some_and(|message| message.id().is_none())
 }

@@ -26,7 +26,7 @@ impl MixedConversation<'_> {
     pub(crate) fn log(&self) -> Conversation {
         let mut log = Conversation::new();
         for text in &self.items.system {
-            let id = text.given_id().cloned().unwrap_or_else(|| ItemId::from(""));
+            let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
             log.push_system(id, text.text());
         }
         let mut notes = self.items.notes.iter().peekable();
@@ -88,7 +88,7 @@ impl Conversation {
     pub(crate) fn text_of(&self, id: &ItemId) -> Option<&str> {
         let message = self.position_of(id).map(|position| self.message(position));
         let note = || self.notes.iter().find(|note| note.item.id == *id).map(|note| &note.message);
-        let system = || self.system.iter().find(|text| text.given_id() == Some(id));
+        let system = || self.system.iter().find(|text| text.id() == Some(id));
         message.or_else(note).or_else(system).map(Message::text)
     }
 
@@ -100,7 +100,7 @@ impl Conversation {
             None => {
                 let note =
                     self.notes.iter_mut().find(|note| note.item.id == *id).map(|note| &mut note.message);
-                note.or_else(|| self.system.iter_mut().find(|text| text.given_id() == Some(id)))
+                note.or_else(|| self.system.iter_mut().find(|text| text.id() == Some(id)))
             }
         };
         if let Some(message) = message {

@@ -100,7 +100,7 @@ impl Conversation {
     ///
     /// An id that is taken is found by `build_plan`, which names both items (rule O5); nothing is lost here.
     pub fn push(&mut self, message: Message) -> ItemId {
-        let id = self.ids.claim_message(message.given_id(), &self.messages);
+        let id = self.ids.claim_message(message.id(), &self.messages);
         if message.role() == Role::User && !message.is_empty() {
             self.failures = 0;
             self.last_asked = Some(self.len());
@@ -307,7 +307,7 @@ impl Conversation {
     }
 
     pub(crate) fn message_id(&self, position: u32) -> ItemId {
-        let given = self.message(position).given_id();
+        let given = self.message(position).id();
         given.cloned().unwrap_or_else(|| ItemId::of_message(position))
     }
 
@@ -395,8 +395,8 @@ mod tests {
         log.set_ttl("m0", Ttl::NoneRemaining).unwrap();
         log.pin_message("m0", Priority::Normal).unwrap();
         assert_eq!(log.lifetime(&"m0".into()), None);
-        log.pin(PinnedItem::new("n", "note").ttl(Ttl::turns(0)));
-        log.pin(PinnedItem::new("n", "note").ttl(Ttl::turns(2)));
+        log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(0)));
+        log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(2)));
         assert_eq!(log.lifetime(&"n".into()).unwrap().left, Ttl::turns(2));
         assert_eq!(log.notes().len(), 1);
     }
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_cannot_be_pinned_or_aged() {
-        let mut log = Conversation::from([Message::user("a").id("x")]);
+        let mut log = Conversation::from([Message::user("a").with_id("x")]);
         for id in ["m0", "m1", "y"] {
             assert_eq!(log.pin_message(id, Priority::High).unwrap_err().kind(), crate::ErrorKind::Input);
             assert!(log.set_ttl(id, Ttl::Unlimited).is_err());
@@ -434,7 +434,7 @@ mod tests {
         let call = |id: &str| ToolCall::new(id, "f", "{}");
         let mut log = Conversation::from([Message::user("go")]);
         assert_eq!(log.open_calls().count(), 0);
-        log.push(Message::assistant("").calls([call("a"), call("b")]));
+        log.push(Message::assistant("").with_tool_calls([call("a"), call("b")]));
         log.push(Message::tool("a", "done"));
         assert_eq!(log.open_calls().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["b"]);
         log.push(Message::user("never mind"));

@@ -125,49 +125,49 @@ impl FieldMap {
 
     /// Sets the name of the answer in errors: a file, an address.
     #[must_use]
-    pub fn called(mut self, name: &str) -> Self {
+    pub fn with_name(mut self, name: &str) -> Self {
         self.name = name.into();
         self
     }
 
     /// Sets the path of the list of hits; an empty path is the whole answer.
     #[must_use]
-    pub fn hits(mut self, path: &str) -> Self {
+    pub fn with_hits(mut self, path: &str) -> Self {
         self.hits = paths(&[path]);
         self
     }
 
     /// Sets the path of a hit's id.
     #[must_use]
-    pub fn id(mut self, path: &str) -> Self {
+    pub fn with_id(mut self, path: &str) -> Self {
         self.id = paths(&[path]);
         self
     }
 
     /// Sets the path of a hit's text.
     #[must_use]
-    pub fn text(mut self, path: &str) -> Self {
+    pub fn with_text(mut self, path: &str) -> Self {
         self.text = paths(&[path]);
         self
     }
 
     /// Sets the path of a hit's score; larger is better.
     #[must_use]
-    pub fn score(mut self, path: &str) -> Self {
+    pub fn with_score(mut self, path: &str) -> Self {
         (self.score, self.distance) = (paths(&[path]), Vec::new());
         self
     }
 
     /// Sets the path of a hit's distance; smaller is better, so its score is the distance below zero.
     #[must_use]
-    pub fn distance(mut self, path: &str) -> Self {
+    pub fn with_distance(mut self, path: &str) -> Self {
         (self.distance, self.score) = (paths(&[path]), Vec::new());
         self
     }
 
     /// Reads what the map takes for scores as distances: smaller is better.
     #[must_use]
-    pub fn distances(mut self) -> Self {
+    pub fn with_distances(mut self) -> Self {
         let scores = std::mem::take(&mut self.score);
         self.distance.extend(scores);
         self
@@ -175,7 +175,7 @@ impl FieldMap {
 
     /// Sets the path of the name of a hit's source; hits without one have no source.
     #[must_use]
-    pub fn source(mut self, path: &str) -> Self {
+    pub fn with_source(mut self, path: &str) -> Self {
         self.source = paths(&[path]);
         self
     }
@@ -251,7 +251,7 @@ impl FieldMap {
         let item = RagItem::new(id, score, text);
         let source = self.source.iter().find_map(|path| text_of(at(hit, path)?));
         Ok(match source {
-            Some(source) => item.origin(source),
+            Some(source) => item.with_origin(source),
             None => item,
         })
     }
@@ -326,7 +326,7 @@ mod tests {
             format!("[{point}]"),
         ] {
             assert_eq!(read(&FieldMap::qdrant(), &whole), [hit("5c56c793", 0.8, "t")]);
-            assert_eq!(read(&FieldMap::qdrant().distances(), &whole), [hit("5c56c793", -0.8, "t")]);
+            assert_eq!(read(&FieldMap::qdrant().with_distances(), &whole), [hit("5c56c793", -0.8, "t")]);
         }
         let rows =
             r#"[{"id":1,"text":"near","vector":[0.1],"_distance":0.25},{"id":2,"text":"far","_distance":3}]"#;
@@ -335,10 +335,10 @@ mod tests {
         assert_eq!(read(&FieldMap::lancedb(), ranked), [hit("1", 0.9, "x")]);
         let served = r#"{"q":"a","num_hits":1,"hits":[{"score":7.5,"doc":{"path":["a.md"],"body":["one","two"]},"id":3}]}"#;
         assert_eq!(read(&FieldMap::tantivy(), served), [hit("3", 7.5, "one\ntwo")]);
-        assert_eq!(read(&FieldMap::tantivy().id("doc.path"), served), [hit("a.md", 7.5, "one\ntwo")]);
+        assert_eq!(read(&FieldMap::tantivy().with_id("doc.path"), served), [hit("a.md", 7.5, "one\ntwo")]);
         let pairs = r#"[[{"id":null,"metadata":{"source":"s"},"page_content":"t","type":"Document"},0.3]]"#;
         assert_eq!(read(&FieldMap::langchain(), pairs), [hit("hit0", 0.3, "t")]);
-        assert_eq!(read(&FieldMap::langchain().distances(), pairs), [hit("hit0", -0.3, "t")]);
+        assert_eq!(read(&FieldMap::langchain().with_distances(), pairs), [hit("hit0", -0.3, "t")]);
         let dumped = r#"[[{"lc":1,"type":"constructor","id":["langchain","Document"],"kwargs":{"id":"d","page_content":"t"}},1]]"#;
         assert_eq!(read(&FieldMap::langchain(), dumped), [hit("d", 1.0, "t")]);
         let javascript = r#"[{"pageContent":"t","metadata":{"score":0.5},"id":"x"}]"#;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 impl Message {
     /// A copy without its given id.
     pub(crate) fn without_id(self) -> Self {
-        if self.given_id().is_none() {
+        if self.id().is_none() {
             return self;
         }
         self.edit(|extra| extra.id = None)
@@ -75,7 +75,7 @@ impl Message {
     }
 
     /// A copy with these content parts.
-    pub(crate) fn with_parts(&self, parts: Vec<Part>) -> Self {
+    pub(crate) fn replacing_parts(&self, parts: Vec<Part>) -> Self {
         self.clone().edit(|extra| extra.parts = parts)
     }
 
@@ -87,7 +87,7 @@ impl Message {
     /// Its content as parts, text that is none as the first of them.
     pub(crate) fn as_parts(&self) -> Vec<Part> {
         let own = Some(self.text()).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into()));
-        own.into_iter().chain(self.content_parts().iter().cloned()).collect()
+        own.into_iter().chain(self.parts().iter().cloned()).collect()
     }
 
     /// This message and the next one as one.
@@ -100,9 +100,9 @@ impl Message {
     pub(crate) fn joined(messages: &[Self]) -> Self {
         let [first, rest @ ..] = messages else { return Self::user("") };
         let parts: Vec<Part> = messages.iter().flat_map(Self::as_parts).collect();
-        let reasonings = messages.iter().flat_map(Self::reasonings).cloned().collect();
-        let named = |name: &&str| rest.iter().all(|next| next.speaker() == Some(name));
-        let name = first.speaker().filter(named).map(Into::into);
+        let reasonings = messages.iter().flat_map(Self::reasoning).cloned().collect();
+        let named = |name: &&str| rest.iter().all(|next| next.name() == Some(name));
+        let name = first.name().filter(named).map(Into::into);
         let calls = messages.iter().flat_map(Self::tool_calls).cloned().collect();
         let joined = first.with_content(Content { text: "".into(), parts, name, reasonings });
         joined.edit(|extra| extra.calls = calls)
@@ -151,19 +151,19 @@ impl Message {
     /// A result as a message of the user: its texts as one, which `text` makes of them, and what else is in it (rule H9).
     pub(crate) fn as_text_of_a_user(&self, text: impl Fn(&str) -> String) -> Self {
         let texts: Vec<&str> = self.plain_texts().collect();
-        let others = self.content_parts().iter().filter(|part| !matches!(part, Part::Text(_))).cloned();
+        let others = self.parts().iter().filter(|part| !matches!(part, Part::Text(_))).cloned();
         let message = Self::user(text(&texts.join("\n\n")));
         let others: Vec<Part> = others.collect();
-        let message = if others.is_empty() { message } else { message.parts(others) };
-        match self.given_id() {
-            Some(id) => message.id(id.clone()),
+        let message = if others.is_empty() { message } else { message.replacing_parts(others) };
+        match self.id() {
+            Some(id) => message.with_id(id.clone()),
             None => message,
         }
     }
 
     pub(crate) fn with_texts(&self, texts: impl IntoIterator<Item = String>) -> Self {
-        let own = self.content_parts().to_vec();
+        let own = self.parts().to_vec();
         let texts = texts.into_iter().map(Part::Text);
-        self.clone().parts(own.into_iter().chain(texts))
+        self.clone().with_parts(own.into_iter().chain(texts))
     }
 }

@@ -25,7 +25,7 @@ impl ToolCall {
 
     /// Sets the signature that came with it.
     #[must_use]
-    pub fn signed(mut self, signature: impl Into<String>) -> Self {
+    pub fn with_signature(mut self, signature: impl Into<String>) -> Self {
         self.signature = Some(signature.into());
         self
     }

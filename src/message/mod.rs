@@ -116,20 +116,20 @@ impl Message {
 
     /// Says that the call which this result answers failed; where a provider has a field for that, it is told.
     #[must_use]
-    pub fn failed(self) -> Self {
+    pub fn into_failed(self) -> Self {
         self.edit(|extra| extra.failed = true)
     }
 
     /// Sets the id; without one, a message is called `m` and its position in the log.
     #[must_use]
-    pub fn id(self, id: impl Into<ItemId>) -> Self {
+    pub fn with_id(self, id: impl Into<ItemId>) -> Self {
         let id = id.into();
         self.edit(|extra| extra.id = Some(id))
     }
 
     /// Sets the speaker's name.
     #[must_use]
-    pub fn name(self, name: impl Into<String>) -> Self {
+    pub fn with_name(self, name: impl Into<String>) -> Self {
         let name = name.into().into_boxed_str();
         self.edit(|extra| extra.name = Some(name))
     }
@@ -137,14 +137,14 @@ impl Message {
     /// Sets the tool calls of an assistant message, or of a user message where the user has tools: those are sent as text
     /// (rule H9).
     #[must_use]
-    pub fn calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+    pub fn with_tool_calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let calls = calls.into_iter().collect();
         self.edit(|extra| extra.calls = calls)
     }
 
     /// Makes the content a list of parts. Text given before becomes the first of them.
     #[must_use]
-    pub fn parts(mut self, parts: impl IntoIterator<Item = Part>) -> Self {
+    pub fn with_parts(mut self, parts: impl IntoIterator<Item = Part>) -> Self {
         let mut all = Vec::new();
         let text = std::mem::replace(&mut self.inner_mut().text, "".into());
         if !text.is_empty() {
@@ -156,7 +156,7 @@ impl Message {
 
     /// Adds reasoning that came with an assistant message: plain text, or what a provider sealed.
     #[must_use]
-    pub fn reasoning(self, reasoning: impl Into<Reasoning>) -> Self {
+    pub fn with_reasoning(self, reasoning: impl Into<Reasoning>) -> Self {
         let reasoning = reasoning.into();
         self.edit(|extra| extra.reasoning.push(reasoning))
     }
@@ -175,7 +175,7 @@ impl Message {
 
     /// The parts, where the content is a list; empty where it is plain text.
     #[must_use]
-    pub fn content_parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[Part] {
         self.extra().map_or(&[], |extra| &extra.parts)
     }
 
@@ -202,19 +202,19 @@ impl Message {
 
     /// The id that was given, if any.
     #[must_use]
-    pub fn given_id(&self) -> Option<&ItemId> {
+    pub fn id(&self) -> Option<&ItemId> {
         self.extra().and_then(|extra| extra.id.as_ref())
     }
 
     /// The speaker's name.
     #[must_use]
-    pub fn speaker(&self) -> Option<&str> {
+    pub fn name(&self) -> Option<&str> {
         self.extra().and_then(|extra| extra.name.as_deref())
     }
 
     /// The reasoning that came with it; only the assistant has any.
     #[must_use]
-    pub fn reasonings(&self) -> &[Reasoning] {
+    pub fn reasoning(&self) -> &[Reasoning] {
         match self.extra() {
             Some(extra) if self.role() == Role::Assistant => &extra.reasoning,
             _ => &[],
@@ -246,7 +246,7 @@ impl Message {
 
     /// The texts of its parts, and what the others are.
     pub(crate) fn as_texts(&self) -> impl Iterator<Item = &str> {
-        self.content_parts().iter().map(|part| match part {
+        self.parts().iter().map(|part| match part {
             Part::Text(text) => text.as_str(),
             Part::Image { .. } => "[an image]",
             Part::Opaque { .. } => "[a part that is no text]",
@@ -255,22 +255,22 @@ impl Message {
 
     /// Every text of the message that is sent and counted, in a fixed order; images are not among them.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        let parts = self.content_parts().iter().filter_map(|part| match part {
+        let parts = self.parts().iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
             Part::Opaque { json, .. } => Some(json.as_str()),
             Part::Image { .. } => None,
         });
         let calls = self.tool_calls().iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]);
-        let reasonings = self.reasonings().iter().map(|reasoning| reasoning.text.as_str());
-        [self.text()].into_iter().chain(parts).chain(reasonings).chain(self.speaker()).chain(calls)
+        let reasonings = self.reasoning().iter().map(|reasoning| reasoning.text.as_str());
+        [self.text()].into_iter().chain(parts).chain(reasonings).chain(self.name()).chain(calls)
     }
 
     pub(crate) fn has_opaque_parts(&self) -> bool {
-        self.content_parts().iter().any(|part| matches!(part, Part::Opaque { .. }))
+        self.parts().iter().any(|part| matches!(part, Part::Opaque { .. }))
     }
 
     pub(crate) fn images(&self) -> impl Iterator<Item = Option<&str>> {
-        self.content_parts().iter().filter_map(|part| match part {
+        self.parts().iter().filter_map(|part| match part {
             Part::Image { detail, .. } => Some(detail.as_deref()),
             Part::Text(_) | Part::Opaque { .. } => None,
         })
@@ -278,7 +278,7 @@ impl Message {
 
     /// The text, or the parts that are text.
     pub(crate) fn plain_texts(&self) -> impl Iterator<Item = &str> {
-        let parts = self.content_parts().iter().filter_map(|part| match part {
+        let parts = self.parts().iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
             Part::Opaque { .. } | Part::Image { .. } => None,
         });
@@ -309,7 +309,7 @@ impl Message {
         };
         field(0, self.role().name());
         field(1, self.text());
-        for part in self.content_parts() {
+        for part in self.parts() {
             match part {
                 Part::Text(text) => field(2, text),
                 Part::Image { url, detail } => {
@@ -327,7 +327,7 @@ impl Message {
                 field(12, signature);
             }
         }
-        for reasoning in self.reasonings() {
+        for reasoning in self.reasoning() {
             field(10, &reasoning.text);
             for text in [&reasoning.id, &reasoning.seal].into_iter().flatten() {
                 field(13, text);
@@ -336,7 +336,7 @@ impl Message {
         if self.is_failed() {
             field(14, "");
         }
-        for (tag, text) in [(9, self.answers()), (11, self.speaker())] {
+        for (tag, text) in [(9, self.answers()), (11, self.name())] {
             if let Some(text) = text {
                 field(tag, text);
             }

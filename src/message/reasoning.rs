@@ -45,14 +45,14 @@ impl Reasoning {
 
     /// Says that the seal holds the whole.
     #[must_use]
-    pub fn redacted(mut self) -> Self {
+    pub fn into_redacted(mut self) -> Self {
         self.redacted = true;
         self
     }
 
     /// Sets the id that the provider gave.
     #[must_use]
-    pub fn id(mut self, id: impl Into<String>) -> Self {
+    pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }

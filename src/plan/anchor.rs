@@ -67,13 +67,13 @@ impl Target {
 
     /// Sets the wire format.
     #[must_use]
-    pub fn in_form(mut self, wire_format: WireFormat) -> Self {
+    pub fn with_wire_format(mut self, wire_format: WireFormat) -> Self {
         self.wire_format = Some(wire_format);
         self
     }
 
     pub(crate) fn of(model: &Model) -> Self {
-        Self::new(&model.name, &model.provider).in_form(model.wire_format)
+        Self::new(&model.name, &model.provider).with_wire_format(model.wire_format)
     }
 
     /// Whether both are one target. A wire format that is not set matches any.

@@ -368,7 +368,7 @@ impl ContextPlan {
         // What did not fit was no window: the next one is found anew.
         let fits = self.overflow.is_none();
         Anchor {
-            target: Some(Target::new(&self.model, &self.provider).in_form(self.wire_format)),
+            target: Some(Target::new(&self.model, &self.provider).with_wire_format(self.wire_format)),
             limits: Some(limits),
             live: self.live.clone(),
             window_start: self.anchored.clone().filter(|_| fits),

@@ -50,7 +50,7 @@ impl ContextWindowManager {
                 TokenCounter::named(&config.model.default.tokenizer).map_err(Error::of_default_tokenizer)?
             }
         };
-        let counter = if model.estimated { counter.as_estimate() } else { counter };
+        let counter = if model.estimated { counter.into_estimate() } else { counter };
         Self::new(model, counter, config)
     }
 
@@ -62,7 +62,7 @@ impl ContextWindowManager {
     pub fn new(model: Model, counter: TokenCounter, config: Config) -> Result<Self, Error> {
         config.validate()?;
         let counter = match config.tokens.cache_bytes {
-            bytes if bytes > 0 && !counter.remembers() => counter.remembering(bytes),
+            bytes if bytes > 0 && !counter.remembers() => counter.with_cache(bytes),
             _ => counter,
         };
         let meter = Meter::new(counter, &model, config.rag.header)?;

@@ -44,14 +44,14 @@ impl<'a> PlanRequest<'a> {
 
     /// The tools declared beside the messages.
     #[must_use]
-    pub fn tools(mut self, tools: &'a [Tool]) -> Self {
+    pub fn with_tools(mut self, tools: &'a [Tool]) -> Self {
         self.tools = tools;
         self
     }
 
     /// The retrieved documents, in any order.
     #[must_use]
-    pub fn rag<I>(mut self, items: I) -> Self
+    pub fn with_rag<I>(mut self, items: I) -> Self
     where
         I: IntoIterator,
         I::Item: Into<RagItem>,
@@ -62,14 +62,14 @@ impl<'a> PlanRequest<'a> {
 
     /// A hint at what this prompt is about; required, paid by `system_pinned` (rule S1).
     #[must_use]
-    pub fn focus(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_focus(mut self, hint: impl Into<String>) -> Self {
         self.focus = Some(hint.into());
         self
     }
 
     /// Adds a piece of volatile state (clock, open files); required, paid by `system_pinned`, sent last (rule O1).
     #[must_use]
-    pub fn state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
+    pub fn with_state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
         self.state.push((id.into(), text.into()));
         self
     }
@@ -77,28 +77,28 @@ impl<'a> PlanRequest<'a> {
     /// What the last prompt left behind, instead of what the conversation remembers (rule S5): for callers that keep
     /// [`crate::ContextPlan::anchor`] themselves.
     #[must_use]
-    pub fn previous(mut self, anchor: Anchor) -> Self {
+    pub fn with_previous(mut self, anchor: Anchor) -> Self {
         self.previous = Some(anchor);
         self
     }
 
     /// The token calibration of a counter that estimates, instead of what the conversation's reports teach (rule N6).
     #[must_use]
-    pub fn calibration(mut self, calibration: TokenCalibration) -> Self {
+    pub fn with_calibration(mut self, calibration: TokenCalibration) -> Self {
         self.calibration = Some(calibration);
         self
     }
 
     /// Counts what is left out in full too, whatever it costs; otherwise such rows carry bounds (rules N4, N5).
     #[must_use]
-    pub fn count_excluded(mut self) -> Self {
+    pub fn with_excluded_counts(mut self) -> Self {
         self.counts_excluded = true;
         self
     }
 
     /// Limits of this request; what they leave unset comes from the model (rule B2).
     #[must_use]
-    pub fn limits(mut self, limits: RequestLimits) -> Self {
+    pub fn with_limits(mut self, limits: RequestLimits) -> Self {
         self.limits = limits;
         self
     }

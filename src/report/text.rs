@@ -31,14 +31,14 @@ impl<'a> Text<'a> {
 
     /// Sets the width in columns (default: 80); less than 60 reads as 60.
     #[must_use]
-    pub fn width(mut self, columns: usize) -> Self {
+    pub fn with_width(mut self, columns: usize) -> Self {
         self.page = self.page.width(columns);
         self
     }
 
     /// Whether ANSI colours are used (default: no). Colour says nothing that the words do not.
     #[must_use]
-    pub fn colour(mut self, colour: bool) -> Self {
+    pub fn with_colour(mut self, colour: bool) -> Self {
         self.page = self.page.colour(colour);
         self
     }

@@ -211,7 +211,7 @@ impl TokenCounter {
     /// States that no token of a counter of the caller's own covers more than so many bytes: texts that are over a limit
     /// by their length alone are not counted then. What the built-in counters know of themselves stays.
     #[must_use]
-    pub fn longest_token(mut self, bytes: u64) -> Self {
+    pub fn with_longest_token(mut self, bytes: u64) -> Self {
         if let Kind::Fn(_) = self.inner.kind {
             self.bounds.longest = Some(bytes.max(1));
         }
@@ -222,7 +222,7 @@ impl TokenCounter {
     /// bytes of text; 0 remembers nothing. Clones share what is remembered. It changes speed, never a plan. A manager
     /// gives a counter without this the size that `tokens.cache_bytes` says.
     #[must_use]
-    pub fn remembering(mut self, bytes: u64) -> Self {
+    pub fn with_cache(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ContentCache::new(bytes)));
         self
     }
@@ -233,7 +233,7 @@ impl TokenCounter {
 
     /// This counter for a model that has another tokenizer: its numbers are estimates.
     #[must_use]
-    pub fn as_estimate(mut self) -> Self {
+    pub fn into_estimate(mut self) -> Self {
         self.certainty = Certainty::Estimate;
         self
     }
@@ -459,7 +459,7 @@ mod tests {
 
     #[test]
     fn texts_that_begin_alike_are_remembered_apart() {
-        let counter = TokenCounter::chars_per_4().remembering(1 << 20);
+        let counter = TokenCounter::chars_per_4().with_cache(1 << 20);
         for tail in 0..40 {
             let text = format!("{}{}", "the same beginning ".repeat(30), "x".repeat(tail));
             let expected = counter.count_to(&text, 10_000).unwrap();

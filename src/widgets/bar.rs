@@ -41,7 +41,7 @@ impl<'a> UsageBar<'a> {
 
     /// Draws in these styles.
     #[must_use]
-    pub fn theme(mut self, theme: Theme) -> Self {
+    pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }

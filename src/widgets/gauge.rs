@@ -44,7 +44,7 @@ impl<'a> SectionGauge<'a> {
 
     /// Draws in these styles.
     #[must_use]
-    pub fn theme(mut self, theme: Theme) -> Self {
+    pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }

@@ -43,14 +43,14 @@ impl<'a> CompactionMarker<'a> {
 
     /// Whether the details are shown (default: no).
     #[must_use]
-    pub fn expanded(mut self, expanded: bool) -> Self {
+    pub fn with_expanded(mut self, expanded: bool) -> Self {
         self.expanded = expanded;
         self
     }
 
     /// Draws in these styles.
     #[must_use]
-    pub fn theme(mut self, theme: Theme) -> Self {
+    pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }

@@ -95,14 +95,14 @@ impl<'a> ContextPreview<'a> {
 
     /// Only these rows, in this order, by their numbers ([`ContextPlan::row_at`]): what a filter left, or another order.
     #[must_use]
-    pub fn rows(mut self, rows: &'a [u32]) -> Self {
+    pub fn with_rows(mut self, rows: &'a [u32]) -> Self {
         self.rows = Some(rows);
         self
     }
 
     /// Draws in these styles.
     #[must_use]
-    pub fn theme(mut self, theme: Theme) -> Self {
+    pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }

@@ -48,7 +48,7 @@ impl<'a> StatusLine<'a> {
 
     /// Draws in these styles.
     #[must_use]
-    pub fn theme(mut self, theme: Theme) -> Self {
+    pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }

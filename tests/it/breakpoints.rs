@@ -15,7 +15,7 @@ fn plan(model: &str, log: &Conversation, few: bool) -> ContextPlan {
     }
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let rag = [RagItem::new("d1", 1.0, "A document.")];
-    let request = PlanRequest::new(log).rag(rag).state("clock", "It is noon.");
+    let request = PlanRequest::new(log).with_rag(rag).with_state("clock", "It is noon.");
     manager.build_plan(&request).unwrap()
 }
 
@@ -27,10 +27,10 @@ fn log(steps: usize) -> Conversation {
         Message::user("The second question."),
     ]);
     log.pin(PinnedItem::new("lasting", "A lasting note."));
-    log.pin(PinnedItem::new("fleeting", "A note for two turns.").ttl(Ttl::turns(2)));
+    log.pin(PinnedItem::new("fleeting", "A note for two turns.").with_ttl(Ttl::turns(2)));
     for step in 0..steps {
-        let call = Message::assistant("I look.").calls([ToolCall::new(format!("c{step}"), "look", "{}")]);
-        log.push(call.reasoning(Reasoning::sealed(WireFormat::Anthropic, "Hm.", "c2ln")));
+        let call = Message::assistant("I look.").with_tool_calls([ToolCall::new(format!("c{step}"), "look", "{}")]);
+        log.push(call.with_reasoning(Reasoning::sealed(WireFormat::Anthropic, "Hm.", "c2ln")));
         log.push(Message::tool(format!("c{step}"), format!("result {step}")));
     }
     log
@@ -63,7 +63,7 @@ fn marks(body: &impl serde::Serialize, key: &str) -> Vec<String> {
 }
 
 fn anthropic(plan: &ContextPlan) -> Vec<String> {
-    marks(&render::anthropic(plan).breakpoints(CacheLife::OneHour), "cache_control")
+    marks(&render::anthropic(plan).with_breakpoints(CacheLife::OneHour), "cache_control")
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn what_is_shorter_than_the_models_least_is_not_marked() {
 #[test]
 fn the_life_of_a_mark_is_said_where_it_is_not_the_default() {
     let plan = plan("claude-sonnet-5", &log(0), true);
-    let five = serde_json::to_string(&render::anthropic(&plan).breakpoints(CacheLife::FiveMinutes)).unwrap();
+    let five = serde_json::to_string(&render::anthropic(&plan).with_breakpoints(CacheLife::FiveMinutes)).unwrap();
     assert!(five.contains(r#""cache_control":{"type":"ephemeral"}"#) && !five.contains("ttl"));
-    let hour = serde_json::to_string(&render::anthropic(&plan).breakpoints(CacheLife::OneHour)).unwrap();
+    let hour = serde_json::to_string(&render::anthropic(&plan).with_breakpoints(CacheLife::OneHour)).unwrap();
     assert!(hour.contains(r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#));
 }
 
@@ -111,18 +111,18 @@ fn marks_of_another_prompt_are_not_sent() {
         wire_format: WireFormat::Anthropic,
         json: format!(r#"{{"type":"document",{MARK},{source}}}"#),
     };
-    let log = Conversation::from([Message::user("Read.").parts(vec![document; 5])]);
+    let log = Conversation::from([Message::user("Read.").with_parts(vec![document; 5])]);
     let search = format!(r#"{{"type":"web_search_20250305","name":"web_search",{MARK}}}"#);
     let tools = [Tool::hosted("web_search", WireFormat::Anthropic, search)];
     let mut model = Model::named("claude-sonnet-5").unwrap();
     model.cache = None;
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
-    let plan = manager.build_plan(&PlanRequest::new(&log).tools(&tools)).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_tools(&tools)).unwrap();
     let body = serde_json::to_value(render::anthropic(&plan)).unwrap();
     assert!(!body.to_string().contains("cache_control"), "{body:#}");
     assert_eq!(body["messages"][0]["content"].as_array().unwrap().len(), 6);
     assert_eq!(body["tools"][0]["type"], "web_search_20250305");
-    let marked = serde_json::to_value(render::anthropic(&plan).breakpoints(CacheLife::OneHour)).unwrap();
+    let marked = serde_json::to_value(render::anthropic(&plan).with_breakpoints(CacheLife::OneHour)).unwrap();
     assert_eq!(marked.to_string().matches("cache_control").count(), 1, "our own");
     assert_eq!(
         marked["messages"][0]["content"][5]["cache_control"]["ttl"], "1h",
@@ -138,13 +138,13 @@ fn openai_marks_only_what_it_is_told() {
     let plan_of = |model: &str| plan(model, &log(2), true);
     let new = plan_of("gpt-5.6");
     let expected = ["A lasting note.", "The first question.", "result 1"];
-    assert_eq!(marks(&render::openai(&new).breakpoints(), KEY), expected);
-    let mut model = Model::named("gpt-5.6").unwrap().in_form(WireFormat::OpenAiResponses);
+    assert_eq!(marks(&render::openai(&new).with_breakpoints(), KEY), expected);
+    let mut model = Model::named("gpt-5.6").unwrap().with_wire_format(WireFormat::OpenAiResponses);
     model.cache = None;
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let log = log(2);
     let responses = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    assert_eq!(marks(&render::openai_responses(&responses).breakpoints(), KEY), expected);
+    assert_eq!(marks(&render::openai_responses(&responses).with_breakpoints(), KEY), expected);
     let old = plan_of("gpt-4o");
-    assert!(marks(&render::openai(&old).breakpoints(), KEY).is_empty());
+    assert!(marks(&render::openai(&old).with_breakpoints(), KEY).is_empty());
 }

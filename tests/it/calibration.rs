@@ -68,7 +68,7 @@ fn reports_bring_estimates_near() {
         for counter in ["o200k_base", "chars/4"] {
             let (mut before, mut after) = (Vec::new(), Vec::new());
             for requests in sessions(name) {
-                let counter = TokenCounter::named(counter).unwrap().as_estimate();
+                let counter = TokenCounter::named(counter).unwrap().into_estimate();
                 let manager =
                     ContextWindowManager::new(Model::custom("m"), counter, Config::default()).unwrap();
                 // A log that has seen the reports of this session and nothing else.
@@ -76,10 +76,10 @@ fn reports_bring_estimates_near() {
                 for (at, (file, tokens)) in requests.iter().enumerate() {
                     let session = file.session(None).unwrap();
                     let budget = RequestLimits::budget(10_000_000);
-                    let plain = manager.build_plan(&session.request().limits(budget)).unwrap();
+                    let plain = manager.build_plan(&session.request().with_limits(budget)).unwrap();
                     let learnt = manager.build_plan(&PlanRequest::new(&reported)).unwrap().calibration;
-                    let mut request = session.request().limits(budget);
-                    request = learnt.map_or(request.clone(), |calibration| request.calibration(calibration));
+                    let mut request = session.request().with_limits(budget);
+                    request = learnt.map_or(request.clone(), |calibration| request.with_calibration(calibration));
                     let plan = manager.build_plan(&request).unwrap();
                     let error = |n: u64| n.abs_diff(*tokens) * 1_000 / tokens;
                     // The first request of a session has no report to learn from; 0 is no report.

@@ -16,7 +16,7 @@ fn config(change: impl FnOnce(&mut Config)) -> Config {
 
 /// A planner whose tokens are bytes and nothing else, for round numbers.
 fn bytes(config: Config) -> ContextWindowManager {
-    let model = Model::custom("test").in_form(WireFormat::Plain);
+    let model = Model::custom("test").with_wire_format(WireFormat::Plain);
     ContextWindowManager::new(
         model,
         TokenCounter::from_fn("bytes", |text| Ok::<_, std::convert::Infallible>(text.len() as u64)),
@@ -26,7 +26,7 @@ fn bytes(config: Config) -> ContextWindowManager {
 }
 
 fn limits(context_len: u64) -> RequestLimits {
-    RequestLimits::new().context_len(context_len).max_completion(100).safety_buffer(0)
+    RequestLimits::new().with_context_len(context_len).with_max_completion(100).with_safety_buffer(0)
 }
 
 /// A closure that takes a conversation of any lifetime.
@@ -62,5 +62,5 @@ fn range(from: usize, to: usize) -> Vec<String> {
 }
 
 fn call(id: &str) -> Message {
-    Message::assistant("").calls([ToolCall::new(id, "look", "{}")])
+    Message::assistant("").with_tool_calls([ToolCall::new(id, "look", "{}")])
 }

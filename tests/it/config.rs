@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 const SHIPPED: &str = include_str!("../../config/default.toml");
 
 fn load(text: &str) -> Config {
-    ConfigLayers::new().text("test.toml", text).load().unwrap().config
+    ConfigLayers::new().with_text("test.toml", text).load().unwrap().config
 }
 
 fn error(text: &str) -> String {
-    ConfigLayers::new().text("mine.toml", text).load().unwrap_err().to_string()
+    ConfigLayers::new().with_text("mine.toml", text).load().unwrap_err().to_string()
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn each_layer_holds_over_the_one_before() {
         ("PATH", "/bin"),
     ];
     let loaded = ConfigLayers::new()
-        .text("mine.toml", file)
+        .with_text("mine.toml", file)
         .environment(variables)
         .pairs("flag --set", [("conversation.low_mark", "800")])
         .load()
@@ -112,18 +112,18 @@ fn behaviour(config: &Config) -> String {
     let call = |id: &str| ToolCall::new(id, "look_up", "{}");
     let mut log = Conversation::new();
     log.push_system("s0", "Answer from the documents. ".repeat(2));
-    log.pin(PinnedItem::new("gone", "A note whose days are over.").ttl(Ttl::NoneRemaining));
+    log.pin(PinnedItem::new("gone", "A note whose days are over.").with_ttl(Ttl::NoneRemaining));
     for turn in 0..6 {
         log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(6))));
-        log.push(Message::assistant("").calls([call(&format!("c{turn}"))]));
+        log.push(Message::assistant("").with_tool_calls([call(&format!("c{turn}"))]));
         log.push(Message::tool(format!("c{turn}"), "result ".repeat(100)));
         log.push(Message::assistant(format!("Answer {turn}: {}", "because. ".repeat(6))));
     }
     log.push(Message::user("And now?"));
-    log.push(Message::assistant("").calls([call("open"), call("never answered")]));
+    log.push(Message::assistant("").with_tool_calls([call("open"), call("never answered")]));
     log.push(Message::tool("open", "a long result ".repeat(30)));
     let document = |id: &str, score: f64, words: usize, origin: &str| {
-        RagItem::new(id, score, format!("{id} says: {}", "so it is. ".repeat(words))).origin(origin)
+        RagItem::new(id, score, format!("{id} says: {}", "so it is. ".repeat(words))).with_origin(origin)
     };
     let documents = [
         document("large", 0.9, 60, "book"),
@@ -145,14 +145,14 @@ fn behaviour(config: &Config) -> String {
         Err(error) => return error.to_string(),
     };
     let with = |budget: Option<u64>, start: Option<&str>| {
-        let mut request = PlanRequest::new(&log).rag(documents.iter().cloned());
+        let mut request = PlanRequest::new(&log).with_rag(documents.iter().cloned());
         if let Some(budget) = budget {
-            request = request.limits(RequestLimits::budget(budget));
+            request = request.with_limits(RequestLimits::budget(budget));
         }
         if let Some(start) = start {
             let mut anchor = context_window::Anchor::default();
             anchor.window_start = Some(start.into());
-            request = request.previous(anchor);
+            request = request.with_previous(anchor);
         }
         match manager.build_plan(&request) {
             Ok(plan) => report::json(&plan),
@@ -179,7 +179,7 @@ fn behaviour(config: &Config) -> String {
 
 /// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of it.
 fn compactions(config: &Config) -> String {
-    let limits = RequestLimits::new().context_len(12_000).max_completion(500);
+    let limits = RequestLimits::new().with_context_len(12_000).with_max_completion(500);
     let counter = TokenCounter::chars_per_4();
     let manager = match ContextWindowManager::new(Model::custom("test"), counter, config.clone()) {
         Ok(manager) => manager,
@@ -190,7 +190,7 @@ fn compactions(config: &Config) -> String {
     for turn in 0..60 {
         log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(90))));
         log.push(Message::assistant(format!("Answer {turn}: {}", "because. ".repeat(90))));
-        let request = || PlanRequest::new(&log).limits(limits);
+        let request = || PlanRequest::new(&log).with_limits(limits);
         let state = match manager.compaction_state(request()) {
             Ok(state) => state,
             Err(error) => return error.to_string(),
@@ -359,7 +359,7 @@ fn errors_say_where_what_and_what_is_allowed() {
 
 #[test]
 fn errors_of_variables_and_flags_name_them() {
-    let layers = || ConfigLayers::new().text("mine.toml", "[rag]\nmax_items = 3\n");
+    let layers = || ConfigLayers::new().with_text("mine.toml", "[rag]\nmax_items = 3\n");
     let errors = [
         layers().environment([("CONTEXT_WINDOW_RAG__MAX_ITMES", "3")]).load(),
         layers().environment([("CONTEXT_WINDOW_RAG__MAX_ITEMS", "many")]).load(),

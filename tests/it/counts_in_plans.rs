@@ -44,7 +44,7 @@ proptest! {
         };
         let without = plans(None);
         for bytes in [0, 1, 600, 1 << 20] {
-            let cached = TokenCounter::o200k_base().remembering(bytes);
+            let cached = TokenCounter::o200k_base().with_cache(bytes);
             let of_threads = std::thread::scope(|scope| {
                 let threads = [0; 3].map(|_| scope.spawn(|| plans(Some(cached.clone()))));
                 threads.map(|thread| thread.join().unwrap())
@@ -73,7 +73,7 @@ fn recording(longest: Option<u64>) -> (TokenCounter, Arc<Asked>) {
         record.bytes.fetch_add(text.len() as u64, Relaxed);
         o200k.count(text).map(|count| count.n)
     });
-    (longest.map_or(counter.clone(), |bytes| counter.longest_token(bytes)), asked)
+    (longest.map_or(counter.clone(), |bytes| counter.with_longest_token(bytes)), asked)
 }
 
 const BUDGET: u64 = 8_000;
@@ -93,7 +93,7 @@ fn bytes_handed_to_the_tokenizer_are_the_same_for_any_history() {
         let (counter, asked) = recording(Some(128));
         let manager = manager(counter, 0);
         let before = (asked.calls.load(Relaxed), asked.bytes.load(Relaxed));
-        manager.build_plan(&PlanRequest::new(&log).limits(RequestLimits::budget(BUDGET))).unwrap();
+        manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(BUDGET))).unwrap();
         (asked.calls.load(Relaxed) - before.0, asked.bytes.load(Relaxed) - before.1)
     };
     let few = of(1_001);
@@ -116,7 +116,7 @@ fn a_hundred_megabytes_are_left_out_unread() {
     let documents =
         [RagItem::new("paste", 1.0, "y".repeat(100 << 20)), RagItem::new("note", 0.5, "It is short.")];
     let before = asked.bytes.load(Relaxed);
-    let request = PlanRequest::new(&log).rag(documents).limits(RequestLimits::budget(BUDGET));
+    let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(BUDGET));
     let plan = manager.build_plan(&request).unwrap();
     let bytes = asked.bytes.load(Relaxed) - before;
     assert!(bytes < 1_000, "{bytes} bytes were read");
@@ -141,7 +141,7 @@ fn what_recurs_is_counted_once() {
         });
         let before = asked.bytes.load(Relaxed);
         let request =
-            PlanRequest::new(&log).rag(documents).tools(&tools).limits(RequestLimits::budget(BUDGET));
+            PlanRequest::new(&log).with_rag(documents).with_tools(&tools).with_limits(RequestLimits::budget(BUDGET));
         manager.build_plan(&request).unwrap();
         bytes.push(asked.bytes.load(Relaxed) - before);
     }
@@ -214,9 +214,9 @@ fn rows_of_what_is_out_are_counted_when_asked() {
         RagItem::new("again", 0.8, "so it is. ".repeat(400)),
     ];
     let manager = manager(TokenCounter::o200k_base(), 0);
-    let request = PlanRequest::new(&log).rag(documents).limits(RequestLimits::budget(500));
+    let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(500));
     let plan = manager.build_plan(&request).unwrap();
-    let exact = manager.build_plan(&request.count_excluded()).unwrap();
+    let exact = manager.build_plan(&request.with_excluded_counts()).unwrap();
     assert!(plan.excluded.iter().any(|row| row.count > 1) && plan.excluded.len() > 2);
     for (row, counted) in plan.excluded.iter().zip(&exact.excluded) {
         assert_eq!((&row.id, row.count), (&counted.id, counted.count));
@@ -244,12 +244,12 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
     let manager = estimating();
     let mut log = Conversation::from([Message::user("Tell me about kettles. ".repeat(20))]);
     let budget = RequestLimits::budget(3_000);
-    let first = manager.build_plan(&PlanRequest::new(&log).limits(budget)).unwrap();
+    let first = manager.build_plan(&PlanRequest::new(&log).with_limits(budget)).unwrap();
     assert_eq!((first.calibration, first.total.certainty), (None, Certainty::Estimate));
     // This provider counts a fifth more, and 250 for what the plan does not know.
     let reported = |counted: u64| counted + counted / 5 + 250;
     for turn in 0..40 {
-        let plan = manager.build_plan(&PlanRequest::new(&log).limits(budget)).unwrap();
+        let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(budget)).unwrap();
         if turn > 1 {
             let calibration = plan.calibration.unwrap();
             assert!(calibration.reports > 1);
@@ -268,9 +268,9 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
         );
         log.push(Message::user(format!("And {turn}?")));
     }
-    let plan = manager.build_plan(&PlanRequest::new(&log).limits(budget)).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(budget)).unwrap();
     let plain = manager
-        .build_plan(&PlanRequest::new(&log).limits(budget).calibration(TokenCalibration::per_mille(1_000)))
+        .build_plan(&PlanRequest::new(&log).with_limits(budget).with_calibration(TokenCalibration::per_mille(1_000)))
         .unwrap();
     for item in &plan.included {
         let same = plain.included.iter().find(|other| other.id == item.id).unwrap();
@@ -279,7 +279,7 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
     assert!(plan.included.len() < plain.included.len());
     // Without a log the same token calibration can be handed in.
     let handed = manager
-        .build_plan(&PlanRequest::new(&log).limits(budget).calibration(plan.calibration.unwrap()))
+        .build_plan(&PlanRequest::new(&log).with_limits(budget).with_calibration(plan.calibration.unwrap()))
         .unwrap();
     assert_eq!(report::json(&handed), report::json(&plan));
 }
@@ -287,7 +287,7 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
 #[test]
 fn a_report_that_cannot_be_is_flagged_and_not_believed() {
     for (counter, model) in
-        [(TokenCounter::o200k_base(), "exact"), (TokenCounter::o200k_base().as_estimate(), "estimate")]
+        [(TokenCounter::o200k_base(), "exact"), (TokenCounter::o200k_base().into_estimate(), "estimate")]
     {
         let manager = ContextWindowManager::new(Model::custom(model), counter, Config::default()).unwrap();
         for reported in [0, 5_000, 90_000_000] {
@@ -313,7 +313,7 @@ fn an_exact_counter_has_no_margin() {
     let log = Conversation::from([Message::user("Hello?")]);
     assert_eq!(
         manager
-            .build_plan(&PlanRequest::new(&log).calibration(TokenCalibration::per_mille(1_200)))
+            .build_plan(&PlanRequest::new(&log).with_calibration(TokenCalibration::per_mille(1_200)))
             .unwrap()
             .calibration,
         None

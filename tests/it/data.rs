@@ -26,7 +26,7 @@ fn shuffled(items: &[RagItem]) -> Vec<RagItem> {
 
 fn check(manager: &ContextWindowManager, session: &Session, budget: u64) -> Result<(), String> {
     let limits = RequestLimits::budget(budget);
-    let request = session.request().limits(limits);
+    let request = session.request().with_limits(limits);
     let plan = manager.build_plan(&request).map_err(|error| error.to_string())?;
     laws::hold(&Case {
         manager,
@@ -36,7 +36,7 @@ fn check(manager: &ContextWindowManager, session: &Session, budget: u64) -> Resu
         config: &Config::default(),
         plan: &plan,
     })?;
-    let other = request.clone().rag(shuffled(&session.rag));
+    let other = request.clone().with_rag(shuffled(&session.rag));
     let other = manager.build_plan(&other).map_err(|error| error.to_string())?;
     if laws::all_bytes(&other) != laws::all_bytes(&plan) {
         return Err("O3: shuffled documents change the plan".into());

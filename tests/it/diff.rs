@@ -252,7 +252,7 @@ fn real_sessions_differ_for_reasons_that_planning_again_shows() {
         let log = |count: usize| Conversation::from(messages[..count].iter().cloned());
         let cut = messages.len() * 2 / 3;
         let (old, new) = (log(cut), log(messages.len()));
-        let request = |log, budget| PlanRequest::new(log).limits(RequestLimits::budget(budget));
+        let request = |log, budget| PlanRequest::new(log).with_limits(RequestLimits::budget(budget));
         for (a, b, cause) in [
             (request(&old, 3_000), request(&new, 3_000), Some(Mutation::Items)),
             (request(&new, 3_000), request(&new, 2_000), Some(Mutation::Budget)),
@@ -299,11 +299,11 @@ fn a_message_inside_of_two_runs_is_named() {
     let call = |id: &str| context_window::ToolCall::new(id, "look", "{}");
     let log = |ttl: bool| {
         let mut log = Conversation::from([
-            context_window::Message::user("Which of the two is the larger one, and why is that?").id("u0"),
-            context_window::Message::assistant("").calls([call("c1"), call("c2")]).id("a1"),
-            context_window::Message::tool("c1", "The first one is 12.").id("a2"),
-            context_window::Message::tool("c2", "The second one is 11.").id("a3"),
-            context_window::Message::user("Thanks.").id("u4"),
+            context_window::Message::user("Which of the two is the larger one, and why is that?").with_id("u0"),
+            context_window::Message::assistant("").with_tool_calls([call("c1"), call("c2")]).with_id("a1"),
+            context_window::Message::tool("c1", "The first one is 12.").with_id("a2"),
+            context_window::Message::tool("c2", "The second one is 11.").with_id("a3"),
+            context_window::Message::user("Thanks.").with_id("u4"),
         ]);
         if ttl {
             log.set_ttl("a2", Ttl::NoneRemaining).unwrap();
@@ -313,7 +313,7 @@ fn a_message_inside_of_two_runs_is_named() {
     let manager =
         ContextWindowManager::new(Model::custom("m"), generate::bytes(), Default::default()).unwrap();
     let (old, new) = (log(false), log(true));
-    let request = |log, budget| PlanRequest::new(log).limits(RequestLimits::budget(budget));
+    let request = |log, budget| PlanRequest::new(log).with_limits(RequestLimits::budget(budget));
     let diff = Diff::between((&manager, &request(&old, 60)), (&manager, &request(&new, 300))).unwrap();
     let changed: Vec<(&str, &str, &str)> = diff
         .changes
@@ -336,14 +336,14 @@ fn messages_behind_the_point_where_two_logs_part_are_named() {
             } else {
                 context_window::Message::assistant(text)
             }
-            .id(id)
+            .with_id(id)
         };
-        Conversation::from((0..9).map(message).chain([context_window::Message::user("?").id("q")]))
+        Conversation::from((0..9).map(message).chain([context_window::Message::user("?").with_id("q")]))
     };
     let manager =
         ContextWindowManager::new(Model::custom("m"), generate::bytes(), Default::default()).unwrap();
     let (old, new) = (log("b"), log("c"));
-    let request = |log| PlanRequest::new(log).limits(RequestLimits::budget(20));
+    let request = |log| PlanRequest::new(log).with_limits(RequestLimits::budget(20));
     let diff = Diff::between((&manager, &request(&old)), (&manager, &request(&new))).unwrap();
     let mut changed: Vec<&str> = diff.changes.iter().map(|change| change.id.as_str()).collect();
     changed.sort_unstable();

@@ -22,7 +22,7 @@ struct World {
 }
 
 fn limits() -> RequestLimits {
-    RequestLimits::new().context_len(14_000).max_completion(500).safety_buffer(0)
+    RequestLimits::new().with_context_len(14_000).with_max_completion(500).with_safety_buffer(0)
 }
 
 fn tools() -> Vec<Tool> {
@@ -38,12 +38,12 @@ fn conversation(turns: usize) -> Conversation {
     for at in 0..turns {
         let (a, b) = (format!("call_{at}a"), format!("call_{at}b"));
         log.push(Message::user(long("Question", at)));
-        log.push(Message::assistant("").calls([
+        log.push(Message::assistant("").with_tool_calls([
             ToolCall::new(&a, "look", format!("{{\"q\":\"kettle {at}\"}}")),
             ToolCall::new(&b, "web_search", "{}"),
         ]));
         log.push(Message::tool(&a, format!("Found kettle {at}.")));
-        log.push(Message::tool(&b, long("Result", at)).failed());
+        log.push(Message::tool(&b, long("Result", at)).into_failed());
         log.push(Message::assistant(long("Answer", at)));
     }
     log
@@ -68,7 +68,7 @@ impl World {
             ContextWindowManager::configured(Registry::built_in().unwrap().model(model), config).unwrap();
         let tools = tools();
         let job =
-            manager.compaction_due(PlanRequest::new(&log).tools(&tools).limits(limits())).unwrap().unwrap();
+            manager.compaction_due(PlanRequest::new(&log).with_tools(&tools).with_limits(limits())).unwrap().unwrap();
         assert_eq!(job.form(), form);
         Self { wire, manager, log, job, server: Server::start(script) }
     }
@@ -80,7 +80,7 @@ impl World {
             Wire::Gemini => Summariser::gemini("gemini-2.5-flash"),
             Wire::Ollama => Summariser::ollama("qwen3"),
         };
-        summariser.url(&self.server.url).api_key(KEY).timeout(Duration::from_secs(20))
+        summariser.with_url(&self.server.url).with_api_key(KEY).with_timeout(Duration::from_secs(20))
     }
 
     /// What `summarise` says; the log is no part of it.
@@ -114,7 +114,7 @@ impl World {
             Ok(record) => {
                 assert_eq!(self.log.compactions().collect::<Vec<_>>(), [record]);
                 assert!(record.tokens_after < record.tokens_before);
-                let plan = self.manager.build_plan(&PlanRequest::new(&self.log).limits(limits())).unwrap();
+                let plan = self.manager.build_plan(&PlanRequest::new(&self.log).with_limits(limits())).unwrap();
                 assert!(plan.overflow.is_none());
             }
             Err(_) => assert_eq!(shape(&self.log), before),
@@ -290,13 +290,13 @@ async fn a_job_for_one_wire_form_is_valid_in_another() {
     log.push(Message::system("Speak of kettles only."));
     log.push(Message::user("Well?"));
     let image = Part::Image { url: "http://example.com/kettle.png".into(), detail: None };
-    log.push(Message::user("Look.").parts([image]).name("Ada"));
-    log.push(Message::assistant("I see.").reasoning("Hm, a kettle."));
+    log.push(Message::user("Look.").with_parts([image]).with_name("Ada"));
+    log.push(Message::assistant("I see.").with_reasoning("Hm, a kettle."));
     log.push(Message::user("Go on."));
     for wire in [Wire::OpenAi, Wire::Anthropic, Wire::Gemini, Wire::Ollama] {
         let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
         let tools = tools();
-        let request = PlanRequest::new(&log).tools(&tools).limits(RequestLimits::new().context_len(40_000));
+        let request = PlanRequest::new(&log).with_tools(&tools).with_limits(RequestLimits::new().with_context_len(40_000));
         let job = manager.compaction_of(request, None, None).unwrap().unwrap();
         let mut world = World::new(wire, vec![wire.answer(SUMMARY)]);
         world.job = job;
@@ -335,14 +335,14 @@ async fn a_compatible_server_gets_no_key_of_the_environment_and_the_whole_name()
     assert!(request.head.contains("authorization: bearer none"));
     assert_eq!(request.body["model"], "org/qwen-max");
     assert!(request.body.get("reasoning_effort").is_none());
-    assert!(!format!("{:?}", summariser.api_key(KEY)).contains(KEY));
+    assert!(!format!("{:?}", summariser.with_api_key(KEY)).contains(KEY));
 }
 
 #[tokio::test]
 async fn silence_ends_with_the_time() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![Reply::Silence]);
-        let summariser = world.summariser().timeout(Duration::from_millis(300));
+        let summariser = world.summariser().with_timeout(Duration::from_millis(300));
         let told = summariser.summarise(&world.job).await.unwrap_err();
         assert_eq!(told.kind(), ErrorKind::Compaction);
         assert!(told.to_string().contains("within 300ms"), "{told}");

@@ -66,7 +66,7 @@ impl World {
         let (journal, mut log) = Journal::open(&path).unwrap();
         log.push_system("s0", "Answer briefly.");
         let limits =
-            RequestLimits::new().context_len(900 + dice.roll(1200)).max_completion(100).safety_buffer(0);
+            RequestLimits::new().with_context_len(900 + dice.roll(1200)).with_max_completion(100).with_safety_buffer(0);
         let tools = vec![Tool::new("look", "Looks something up.", "{\"type\":\"object\",\"properties\":{}}")];
         let (said, confirmed, job) = (Vec::new(), (0, 0), None);
         Self {
@@ -98,7 +98,7 @@ impl World {
     }
 
     fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
-        PlanRequest::new(log).tools(&self.tools).limits(self.limits)
+        PlanRequest::new(log).with_tools(&self.tools).with_limits(self.limits)
     }
 
     fn step(&mut self) {
@@ -146,7 +146,7 @@ impl World {
         let n = self.said.len();
         let call =
             |at: u64| ToolCall::new(format!("c{n}.{at}"), "look", format!("{{\"path\":\"file{}\"}}", n % 7));
-        self.push(Message::assistant("").calls((0..calls).map(call)));
+        self.push(Message::assistant("").with_tool_calls((0..calls).map(call)));
         for at in 0..self.dice.roll(calls + 1) {
             let text = self.text();
             self.push(Message::tool(format!("c{n}.{at}"), text));
@@ -228,7 +228,7 @@ impl World {
             3 => self.manager.apply_compaction(&mut self.log, &job, &"far too long ".repeat(3_000)),
             4..=5 => self.manager.fall_back(&mut self.log, &job),
             _ => {
-                let job = job.with_state("plan", "1. kettle 2. refund").at("2026-11-22T00:00:00Z");
+                let job = job.with_state("plan", "1. kettle 2. refund").with_timestamp("2026-11-22T00:00:00Z");
                 self.manager.apply_compaction(
                     &mut self.log,
                     &job,

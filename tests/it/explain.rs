@@ -40,7 +40,7 @@ impl Brute {
         let plan = |budget: u64| {
             let mut limits = limits;
             limits.prompt_budget = Some(budget);
-            manager.build_plan(&request.clone().limits(limits)).unwrap()
+            manager.build_plan(&request.clone().with_limits(limits)).unwrap()
         };
         let minimum = within(&plan(1));
         // E1: where results are clipped nothing but the minimum is taken to be in, but for the present plan.
@@ -206,9 +206,9 @@ fn every_answer_agrees(
 fn agrees_as_it_is(mut session: Session) -> Result<(), TestCaseError> {
     session.budget = session.budget.min(MOST);
     let manager = ContextWindowManager::new(model(0), generate::bytes(), session.config.clone()).unwrap();
-    let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
+    let limits = RequestLimits::budget(session.budget).with_context_len(MOST).with_safety_buffer(0);
     let log = session.log();
-    let request = session.request(&log).limits(limits);
+    let request = session.request(&log).with_limits(limits);
     every_answer_agrees(&manager, &session, &request, limits).map_err(TestCaseError::fail)
 }
 
@@ -242,9 +242,9 @@ proptest! {
         session.budget = session.budget.min(MOST);
         session.config.tokens.calibration_per_mille = margin as _;
         let estimates = session.config.tokens.calibration_per_mille != 1_000;
-        let counter = if estimates { generate::bytes().as_estimate() } else { generate::bytes() };
+        let counter = if estimates { generate::bytes().into_estimate() } else { generate::bytes() };
         let manager = ContextWindowManager::new(model(target), counter, session.config.clone()).unwrap();
-        let limits = RequestLimits::budget(session.budget).context_len(MOST).safety_buffer(0);
+        let limits = RequestLimits::budget(session.budget).with_context_len(MOST).with_safety_buffer(0);
         // Half of the conversations were started fresh, rewound or compacted somewhere.
         let log = session.log_with(archived_at, |log| match how {
             1 => log.start_fresh(),
@@ -252,7 +252,7 @@ proptest! {
             3 => drop(manager.compaction_now(&*log).unwrap().map(|job| manager.apply_compaction(log, &job, "s"))),
             _ => {}
         });
-        let request = session.request(&log).limits(limits);
+        let request = session.request(&log).with_limits(limits);
         let plan = manager.build_plan(&request).unwrap();
         if let Err(difference) = every_answer_agrees(&manager, &session, &request, limits) {
             prop_assert!(false, "{}", difference);
@@ -278,7 +278,7 @@ proptest! {
 #[test]
 fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
     let session =
-        context_window::Conversation::from([context_window::Message::user("Who paid?").id("question")]);
+        context_window::Conversation::from([context_window::Message::user("Who paid?").with_id("question")]);
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
     let error = manager.explain(&PlanRequest::new(&session), "qestion").unwrap_err();
@@ -287,8 +287,8 @@ fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
 
 /// All ids of a small request against brute force.
 fn agrees(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64, ids: &[&str]) {
-    let limits = RequestLimits::budget(budget).context_len(MOST).safety_buffer(0);
-    let request = request.clone().limits(limits);
+    let limits = RequestLimits::budget(budget).with_context_len(MOST).with_safety_buffer(0);
+    let request = request.clone().with_limits(limits);
     let brute = Brute::force(manager, &request, limits);
     for id in ids {
         brute.agrees(id, budget, &manager.explain(&request, id).unwrap()).unwrap();
@@ -323,7 +323,7 @@ fn what_documents_cost_together_is_known_to_every_answer() {
     let log = context_window::Conversation::from([context_window::Message::user("Who paid the fee?")]);
     let document =
         |at: usize| context_window::RagItem::new(format!("d{at}"), 9.0 - at as f64, "x".repeat(11 + at));
-    let request = PlanRequest::new(&log).rag((0..6).map(document));
+    let request = PlanRequest::new(&log).with_rag((0..6).map(document));
     let ids: Vec<String> = (0..6).map(|at| format!("rag:d{at}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     for budget in [20, 60, 80, 100, 120] {
@@ -342,11 +342,11 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
     {
         let mut anchor = context_window::Anchor::default();
         (anchor.live, anchor.rag) = (Some("m0".into()), Some(vec!["d".into()]));
-        let fresh = PlanRequest::new(&log).rag(documents);
-        for (request, budget) in [(&fresh, 20), (&fresh, 400), (&fresh.clone().previous(anchor), 400)] {
+        let fresh = PlanRequest::new(&log).with_rag(documents);
+        for (request, budget) in [(&fresh, 20), (&fresh, 400), (&fresh.clone().with_previous(anchor), 400)] {
             agrees(&manager, request, budget, &["rag:d"]);
-            let limits = RequestLimits::budget(budget).context_len(MOST).safety_buffer(0);
-            let all = manager.explain_all(&request.clone().limits(limits)).unwrap();
+            let limits = RequestLimits::budget(budget).with_context_len(MOST).with_safety_buffer(0);
+            let all = manager.explain_all(&request.clone().with_limits(limits)).unwrap();
             let repeat = all.iter().find(|one| one.reason == "duplicate of d").unwrap();
             assert!(
                 !repeat.included && repeat.intervals.is_empty() && repeat.enters_at.is_none(),
@@ -368,11 +368,11 @@ fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
     anchor.rag = Some(vec!["d2".into()]);
     let same = "D".repeat(57);
     let documents = [
-        context_window::RagItem::new("d2", 0.0, same.as_str()).origin("o1"),
+        context_window::RagItem::new("d2", 0.0, same.as_str()).with_origin("o1"),
         context_window::RagItem::new("d3", 1.0, same.as_str()),
     ];
-    let request = PlanRequest::new(&log).rag(documents).previous(anchor);
+    let request = PlanRequest::new(&log).with_rag(documents).with_previous(anchor);
     agrees(&manager, &request, 1, &["rag:d2", "rag:d3"]);
-    let limits = RequestLimits::budget(1).context_len(MOST).safety_buffer(0);
-    assert!(manager.explain(&request.limits(limits), "d3").unwrap().enters_at.is_some());
+    let limits = RequestLimits::budget(1).with_context_len(MOST).with_safety_buffer(0);
+    assert!(manager.explain(&request.with_limits(limits), "d3").unwrap().enters_at.is_some());
 }

@@ -43,7 +43,7 @@ fn run(fixture: &Fixture) -> Result<String, Error> {
     let config = Config::from_toml(&fixture.config, "config.toml")?;
     let mut model = session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named)?;
     if fixture.body.as_deref() == Some("openai-responses") {
-        model = model.in_form(WireFormat::OpenAiResponses);
+        model = model.with_wire_format(WireFormat::OpenAiResponses);
     }
     let manager = match &fixture.counter {
         Some(name) => ContextWindowManager::new(model, TokenCounter::named(name)?, config.clone())?,

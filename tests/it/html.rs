@@ -26,8 +26,8 @@ impl Planned {
         let request = self.session.request();
         let plan = self.manager.build_plan(&request).ok()?;
         let explanations = self.manager.explain_all(&request).unwrap();
-        let html = report::html(&plan).title(&self.name).request(&request).explanations(&explanations);
-        let page = html.redact(redact).render().unwrap();
+        let html = report::html(&plan).with_title(&self.name).with_request(&request).with_explanations(&explanations);
+        let page = html.with_redaction(redact).render().unwrap();
         Some((plan, page))
     }
 }
@@ -264,28 +264,28 @@ fn hostile_texts_stay_texts_wherever_they_stand() {
     for (at, hostile) in HOSTILE.iter().enumerate() {
         let mut log = Conversation::new();
         log.push_system(format!("s{hostile}"), *hostile);
-        log.pin(PinnedItem::new(format!("n{hostile}"), *hostile).ttl(Ttl::turns(2)));
-        log.push(Message::user(*hostile).id(format!("u{hostile}")).name(*hostile));
+        log.pin(PinnedItem::new(format!("n{hostile}"), *hostile).with_ttl(Ttl::turns(2)));
+        log.push(Message::user(*hostile).with_id(format!("u{hostile}")).with_name(*hostile));
         let call = ToolCall::new(format!("c{hostile}"), *hostile, *hostile);
-        log.push(Message::assistant(*hostile).reasoning(*hostile).calls([call]));
+        log.push(Message::assistant(*hostile).with_reasoning(*hostile).with_tool_calls([call]));
         log.push(Message::tool(format!("c{hostile}"), *hostile));
         log.push(Message::tool(format!("orphan{hostile}"), *hostile));
         let image = Part::Image { url: (*hostile).into(), detail: None };
-        log.push(Message::user("").parts([Part::Text((*hostile).into()), image]));
+        log.push(Message::user("").with_parts([Part::Text((*hostile).into()), image]));
         let rag = (0..3)
-            .map(|n| RagItem::new(format!("r{n}{hostile}"), 0.5, format!("{hostile}{n}")).origin(*hostile));
-        let request = PlanRequest::new(&log).rag(rag).focus(*hostile).state(format!("z{hostile}"), *hostile);
+            .map(|n| RagItem::new(format!("r{n}{hostile}"), 0.5, format!("{hostile}{n}")).with_origin(*hostile));
+        let request = PlanRequest::new(&log).with_rag(rag).with_focus(*hostile).with_state(format!("z{hostile}"), *hostile);
         let model = Model::custom(hostile);
         let manager = ContextWindowManager::configured(model, Config::default()).unwrap();
         for budget in [1_000_000, 150, 10] {
             let limits = RequestLimits::budget(budget);
-            let request = request.clone().limits(limits);
+            let request = request.clone().with_limits(limits);
             let plan = manager.build_plan(&request).unwrap();
             let explanations = manager.explain_all(&request).unwrap();
             let earlier = [plan.clone(), plan.clone()];
             for redact in [false, true] {
-                let html = report::html(&plan).request(&request).explanations(&explanations).title(*hostile);
-                let page = html.earlier(&earlier).redact(redact).render().unwrap();
+                let html = report::html(&plan).with_request(&request).with_explanations(&explanations).with_title(*hostile);
+                let page = html.with_earlier(&earlier).with_redaction(redact).render().unwrap();
                 is_sound(&page);
                 let (body, _) = page.split_once("<script>").unwrap();
                 assert!(
@@ -381,11 +381,11 @@ fn a_small_page_looks_as_it_did() {
         Message::assistant("An older answer."),
         Message::user("Is <b>this</b> text?"),
     ]);
-    let request = PlanRequest::new(&log).limits(RequestLimits::budget(25));
+    let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(25));
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let plan = manager.build_plan(&request).unwrap();
     let explanations = manager.explain_all(&request).unwrap();
-    let page = report::html(&plan).title("A small page").request(&request).explanations(&explanations);
+    let page = report::html(&plan).with_title("A small page").with_request(&request).with_explanations(&explanations);
     let page = page.render().unwrap();
     // Style and script are files of their own.
     let (head, rest) = page.split_once("<style>").unwrap();
@@ -409,7 +409,7 @@ fn a_timeline_has_a_line_a_prompt() {
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     let repeated = plan.repeated().unwrap();
     assert!(!report::html(&plan).render().unwrap().contains("Timeline, newest first"));
-    let page = report::html(&plan).earlier(&plans).render().unwrap();
+    let page = report::html(&plan).with_earlier(&plans).render().unwrap();
     is_sound(&page);
     let (_, table) = page.split_once("Timeline, newest first").unwrap();
     let (table, _) = table.split_once("</table>").unwrap();
@@ -426,7 +426,7 @@ fn a_timeline_has_a_line_a_prompt() {
     let number = |rect: &str| rect.split("width=\"").nth(1)?.split('"').next()?.parse::<u64>().ok();
     assert_eq!(widths.filter_map(number).sum::<u64>(), 10_000, "{row}");
 
-    let page = report::html(&plan).earlier(&plans).numbered_from(41).render().unwrap();
+    let page = report::html(&plan).with_earlier(&plans).with_first_number(41).render().unwrap();
     let (_, table) = page.split_once("Timeline, newest first").unwrap();
     assert!(
         table.contains("43 (this)<") && table.contains(">41<") && table.contains("40 older prompts"),

@@ -33,7 +33,7 @@ fn plan_with(model: Model, counter: TokenCounter, hostile: &str) -> ContextPlan 
     let log = Conversation::from([
         Message::system("Answer from the documents."),
         Message::user(format!("What is in the file? {hostile}")),
-        Message::assistant("I look.").calls([
+        Message::assistant("I look.").with_tool_calls([
             ToolCall::new("c1", "read", serde_json::json!({ "path": hostile }).to_string()),
             ToolCall::new("c2", "read", escaped(hostile)),
         ]),
@@ -43,10 +43,10 @@ fn plan_with(model: Model, counter: TokenCounter, hostile: &str) -> ContextPlan 
         Message::assistant(hostile),
         Message::user("And the documents?"),
     ]);
-    let rag = [RagItem::new(hostile, 2.0, hostile).origin(hostile), RagItem::new("d2", 1.0, "plain")];
+    let rag = [RagItem::new(hostile, 2.0, hostile).with_origin(hostile), RagItem::new("d2", 1.0, "plain")];
     let schema = format!(r#"{{"type":"object","description":{}}}"#, escaped(hostile));
     let tools = [Tool::new("read", hostile, schema)];
-    manager.build_plan(&PlanRequest::new(&log).rag(rag).tools(&tools).state(hostile, hostile)).unwrap()
+    manager.build_plan(&PlanRequest::new(&log).with_rag(rag).with_tools(&tools).with_state(hostile, hostile)).unwrap()
 }
 
 /// JSON that spells every character of a text as an escape.
@@ -63,7 +63,7 @@ fn models() -> Vec<(WireFormat, Model)> {
         WireFormat::Gemini,
         WireFormat::ChatTemplate,
     ];
-    forms.into_iter().map(|wire_format| (wire_format, Model::custom("m").in_form(wire_format))).collect()
+    forms.into_iter().map(|wire_format| (wire_format, Model::custom("m").with_wire_format(wire_format))).collect()
 }
 
 /// The lines of our own fences that a text holds, by tag: how many open, how many close.
@@ -92,7 +92,7 @@ fn no_document_closes_its_fence() {
 }
 
 fn texts_of(message: &Message) -> Vec<&str> {
-    let parts = message.content_parts().iter().filter_map(|part| match part {
+    let parts = message.parts().iter().filter_map(|part| match part {
         context_window::Part::Text(text) => Some(text.as_str()),
         _ => None,
     });
@@ -153,12 +153,12 @@ fn only_instructions_are_in_the_system_role() {
         let log = Conversation::from([
             Message::system("Answer from the documents."),
             Message::user("OUTSIDE"),
-            Message::assistant("OUTSIDE").calls([ToolCall::new("c1", "read", "{}")]),
+            Message::assistant("OUTSIDE").with_tool_calls([ToolCall::new("c1", "read", "{}")]),
             Message::tool("c1", "OUTSIDE"),
             Message::user("OUTSIDE"),
         ]);
-        let rag = [RagItem::new("d1", 2.0, "OUTSIDE").origin("OUTSIDE")];
-        let plan = manager.build_plan(&PlanRequest::new(&log).rag(rag).state("s", "OUTSIDE")).unwrap();
+        let rag = [RagItem::new("d1", 2.0, "OUTSIDE").with_origin("OUTSIDE")];
+        let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(rag).with_state("s", "OUTSIDE")).unwrap();
         let (inside, outside): (Vec<&Message>, Vec<&Message>) =
             plan.messages().iter().partition(|message| message.role().instructs());
         let says = |message: &&Message| texts_of(message).iter().any(|text| text.contains("OUTSIDE"));

@@ -97,7 +97,7 @@ fn by_force(manager: &ContextWindowManager, session: &Session) -> Vec<BTreeSet<(
     let plan = |budget: u64| {
         let mut limits = session.limits;
         limits.prompt_budget = Some(budget);
-        let plan = manager.build_plan(&session.request().limits(limits)).unwrap();
+        let plan = manager.build_plan(&session.request().with_limits(limits)).unwrap();
         plan.included.iter().map(|row| (row.source == Source::Rag, row.id.to_string())).collect()
     };
     (1..=MOST).map(plan).collect()

@@ -26,7 +26,7 @@ fn manager() -> ContextWindowManager {
 /// `left_out` and `head`.
 #[test]
 fn names_of_earlier_versions_are_read() {
-    let target = Target::new("m", "p").in_form(WireFormat::Gemini);
+    let target = Target::new("m", "p").with_wire_format(WireFormat::Gemini);
     let event = |figures: &str, format: &str| {
         let json = format!(
             r#"{{"sent":{{"counted":9,{figures},"archives":0,"tokenizer":"bytes","anchor":{{"target":{{"model":"m","provider":"p","{format}":"gemini"}}}},"usage":null}}}}"#
@@ -40,7 +40,7 @@ fn names_of_earlier_versions_are_read() {
     };
     assert_eq!(anchor.target, Some(target));
     let part = Part::Opaque { wire_format: WireFormat::Anthropic, json: "{}".into() };
-    let message = Message::assistant("a").parts([part]).reasoning(Reasoning::sealed(
+    let message = Message::assistant("a").with_parts([part]).with_reasoning(Reasoning::sealed(
         WireFormat::Anthropic,
         "hm",
         "c2VhbA==",
@@ -137,7 +137,7 @@ fn killed_at_any_moment_nothing_confirmed_is_lost_and_nothing_is_twice() {
 fn log() -> Conversation {
     let mut log = Conversation::new();
     log.push_system("s0", "Be brief.");
-    log.pin(PinnedItem::new("tone", "Short answers.").ttl(Ttl::Limited(3.try_into().unwrap())));
+    log.pin(PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Limited(3.try_into().unwrap())));
     for at in 0..40 {
         log.push(if at % 2 == 0 {
             Message::user(format!("q{at}"))

@@ -74,7 +74,7 @@ proptest! {
             seed /= at + 1;
         }
         let one = manager.build_plan(&request).unwrap();
-        let other = manager.build_plan(&request.clone().rag(documents)).unwrap();
+        let other = manager.build_plan(&request.clone().with_rag(documents)).unwrap();
         prop_assert_eq!(laws::all_bytes(&one), laws::all_bytes(&other));
     }
 
@@ -176,7 +176,7 @@ proptest! {
         let log = Conversation::from(plan.messages().iter().cloned());
         let manager = ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
         let limits = context_window::RequestLimits::budget(1_000_000);
-        let again = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+        let again = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
         prop_assert_eq!(again.messages(), plan.messages());
         prop_assert!(again.notices.iter().all(|notice| notice.rule == "B1"), "{:?}", again.notices);
         prop_assert!(again.excluded.is_empty(), "{:?}", again.excluded);
@@ -220,7 +220,7 @@ fn ties_fall_to_the_id() {
     let items = items.map(|(score, id)| (score, id.to_owned(), format!("text of {id}")));
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
-    let plan = manager.build_plan(&PlanRequest::new(&log).rag(items)).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(items)).unwrap();
     assert_eq!(ids(&plan, Section::Rag), ["a", "b", "c", "d"]);
 }
 
@@ -236,7 +236,7 @@ fn backfill_is_not_monotone_and_says_so() {
     let at = |room: u64| {
         let empty = 3 + (7 + 12 + 12);
         let limits = context_window::RequestLimits::budget(empty + room);
-        ids(&manager.build_plan(&PlanRequest::new(&log).rag(items()).limits(limits)).unwrap(), Section::Rag)
+        ids(&manager.build_plan(&PlanRequest::new(&log).with_rag(items()).with_limits(limits)).unwrap(), Section::Rag)
     };
     assert_eq!(at(2 * fence + 50), ["b", "c"]);
     assert_eq!(at(2 * fence + 51), ["a"]);
@@ -252,7 +252,7 @@ fn the_live_question_is_in_even_when_it_alone_is_over_the_budget() {
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
     let limits = context_window::RequestLimits::budget(100);
-    let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
     assert_eq!(
         plan.included.iter().map(|row| (row.id.as_str(), row.reason)).collect::<Vec<_>>(),
         [("m2", IncludedReason::Required)]
@@ -374,7 +374,7 @@ fn settles(session: &Session) -> Result<(), TestCaseError> {
     let log = session.log();
     let manager = session.manager();
     let next = |plan: &context_window::ContextPlan| {
-        manager.build_plan(&session.request(&log).previous(plan.anchor())).unwrap()
+        manager.build_plan(&session.request(&log).with_previous(plan.anchor())).unwrap()
     };
     let settled = (0..4).fold(session.plan().unwrap(), |plan, _| next(&plan));
     let again = next(&settled);
@@ -431,16 +431,16 @@ fn a_lower_completion_helps_where_it_is_proposed() {
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
     let limits = |completion| {
-        context_window::RequestLimits::new().context_len(400).max_completion(completion).safety_buffer(0)
+        context_window::RequestLimits::new().with_context_len(400).with_max_completion(completion).with_safety_buffer(0)
     };
-    let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits(200))).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits(200))).unwrap();
     let overflow = plan.overflow.unwrap();
     assert_eq!(overflow.tokens, 110);
     let Some(Remedy::LowerCompletion { to }) = overflow.remedies.get(1) else {
         panic!("{:?}", overflow.remedies)
     };
     let fits = |completion| {
-        manager.build_plan(&PlanRequest::new(&log).limits(limits(completion))).unwrap().overflow.is_none()
+        manager.build_plan(&PlanRequest::new(&log).with_limits(limits(completion))).unwrap().overflow.is_none()
     };
     assert!(fits(*to) && !fits(*to + 1));
 }
@@ -453,12 +453,12 @@ fn the_plain_wire_format_prices_texts_alone() {
     let manager = ContextWindowManager::new(model, generate::bytes(), Default::default()).unwrap();
     let log = Conversation::from([
         Message::system("abc"),
-        Message::user("0123456789").name("ida"),
-        Message::assistant("").calls([context_window::ToolCall::new("c", "fn", "{}")]),
+        Message::user("0123456789").with_name("ida"),
+        Message::assistant("").with_tool_calls([context_window::ToolCall::new("c", "fn", "{}")]),
         Message::tool("c", "four"),
         Message::user("?"),
     ]);
-    let plan = manager.build_plan(&PlanRequest::new(&log).state("clock", "noon")).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_state("clock", "noon")).unwrap();
     let state = "<state id=\"clock\">\nnoon\n</state>".len() as u64;
     assert_eq!(plan.total.n, 3 + (10 + 3) + (2 + 2) + 4 + 1 + state);
     assert!(plan.overhead.is_empty(), "{:?}", plan.overhead);
@@ -474,7 +474,7 @@ proptest! {
         let counter = context_window::TokenCounter::bytes();
         let manager = ContextWindowManager::new(Model::custom("test"), counter, session.config.clone()).unwrap();
         let plan = manager.build_plan(&session.request(&log)).unwrap();
-        let counted = manager.build_plan(&session.request(&log).count_excluded()).unwrap();
+        let counted = manager.build_plan(&session.request(&log).with_excluded_counts()).unwrap();
         for (bound, exact) in plan.excluded.iter().zip(&counted.excluded) {
             prop_assert_eq!((&bound.id, bound.count), (&exact.id, exact.count));
             let is_bound = bound.tokens.certainty == Certainty::UpperBound;

@@ -23,7 +23,7 @@ proptest! {
         model.wire_format = WireFormat::Plain;
         let manager = ContextWindowManager::new(model, generate::bytes(), session.config.clone()).unwrap();
         let before = manager.build_plan(&session.request(&log)).unwrap();
-        let now = manager.build_plan(&session.request(&log).limits(RequestLimits::budget(budget))).unwrap();
+        let now = manager.build_plan(&session.request(&log).with_limits(RequestLimits::budget(budget))).unwrap();
         let prefix = now.prefix(&before.anchor()).unwrap();
         let rows = |plan: &context_window::ContextPlan| -> Vec<(String, String, u64)> {
             plan.included.iter().map(|row| (row.id.to_string(), row.hash(), row.tokens.n)).collect()
@@ -42,7 +42,7 @@ proptest! {
             prop_assert!(common == same || then[same].1 == here[same].1, "an equal text of another item");
         }
         // What it remembers by itself is what it is told.
-        let again = manager.build_plan(&session.request(&log).previous(before.anchor())).unwrap();
+        let again = manager.build_plan(&session.request(&log).with_previous(before.anchor())).unwrap();
         prop_assert_eq!(again.repeated(), again.prefix(&before.anchor()));
     }
 }
@@ -50,9 +50,9 @@ proptest! {
 fn base() -> Conversation {
     let mut log = Conversation::from([
         Message::system("Answer from the documents."),
-        Message::user("one").id("q1"),
-        Message::assistant("two").id("a1"),
-        Message::user("three").id("q2"),
+        Message::user("one").with_id("q1"),
+        Message::assistant("two").with_id("a1"),
+        Message::user("three").with_id("q2"),
     ]);
     log.pin(PinnedItem::new("note", "short answers"));
     log
@@ -74,20 +74,20 @@ fn every_cause_is_named() {
     let other = Model::named("claude-sonnet-5").unwrap();
     let prefix = parted(&request(), &request(), other);
     assert_eq!((prefix.cause, prefix.tokens), (Some(PrefixCause::Target), 0));
-    assert_eq!(cause(&request().focus("boats"), &request().focus("tides")), Some(PrefixCause::Changed));
+    assert_eq!(cause(&request().with_focus("boats"), &request().with_focus("tides")), Some(PrefixCause::Changed));
     let tools = [Tool::new("f", "", "{}")];
-    assert_eq!(cause(&request(), &request().tools(&tools)), Some(PrefixCause::Inserted));
-    assert_eq!(cause(&request().tools(&tools), &request()), Some(PrefixCause::Removed));
-    let small = request().limits(RequestLimits::budget(60));
+    assert_eq!(cause(&request(), &request().with_tools(&tools)), Some(PrefixCause::Inserted));
+    assert_eq!(cause(&request().with_tools(&tools), &request()), Some(PrefixCause::Removed));
+    let small = request().with_limits(RequestLimits::budget(60));
     assert_eq!(cause(&request(), &small), Some(PrefixCause::Budget));
     let mut expired = base();
     expired.set_ttl("note", Ttl::NoneRemaining).unwrap();
     assert_eq!(cause(&request(), &PlanRequest::new(&expired)), Some(PrefixCause::Expired));
     let documents =
-        |id: &str| request().rag([RagItem::new(id, 1.0, "Boats pay."), RagItem::new("c", 0.5, "Tides.")]);
+        |id: &str| request().with_rag([RagItem::new(id, 1.0, "Boats pay."), RagItem::new("c", 0.5, "Tides.")]);
     assert_eq!(cause(&documents("b"), &documents("a")), Some(PrefixCause::Removed));
     let twice =
-        documents("b").rag([RagItem::new("a", 2.0, "Boats pay."), RagItem::new("b", 1.0, "Boats pay.")]);
+        documents("b").with_rag([RagItem::new("a", 2.0, "Boats pay."), RagItem::new("b", 1.0, "Boats pay.")]);
     assert_eq!(cause(&documents("b"), &twice), Some(PrefixCause::LeftOut));
 }
 
@@ -101,9 +101,9 @@ fn a_note_that_is_unpinned_is_gone() {
     log.pin(PinnedItem::new("note", "short answers"));
     let manager = manager(Model::custom("test"));
     let limits = RequestLimits::budget(150);
-    let before = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+    let before = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
     log.unpin("note");
-    let request = PlanRequest::new(&log).limits(limits).previous(before.anchor());
+    let request = PlanRequest::new(&log).with_limits(limits).with_previous(before.anchor());
     let again = manager.build_plan(&request).unwrap();
     assert!(again.excluded.iter().any(|row| row.count > 2), "a run of messages is out");
     assert_eq!(again.repeated().unwrap().cause, Some(PrefixCause::Removed));
@@ -112,7 +112,7 @@ fn a_note_that_is_unpinned_is_gone() {
     for at in 21..29 {
         log.push(talk(at));
     }
-    let later = manager.build_plan(&PlanRequest::new(&log).limits(limits).previous(before.anchor())).unwrap();
+    let later = manager.build_plan(&PlanRequest::new(&log).with_limits(limits).with_previous(before.anchor())).unwrap();
     let prefix = later.repeated().unwrap();
     assert_eq!((prefix.cause, prefix.items), (Some(PrefixCause::Budget), 1), "{prefix:?}");
 }

@@ -103,7 +103,7 @@ fn planned_again_it_is_the_same(
     }
     let sent = goal.unmarked(plan);
     let session = Session::from_json(&sent.to_string()).map_err(|error| format!("{error}\n{sent:#}"))?;
-    let request = session.request().limits(RequestLimits::budget(10_000_000));
+    let request = session.request().with_limits(RequestLimits::budget(10_000_000));
     let again = manager.build_plan(&request).map_err(|error| error.to_string())?;
     let body = goal.unmarked(&again);
     // What comes after the question as the user's is the question when it is read back, and what the model thought
@@ -163,7 +163,7 @@ proptest! {
             let log = history.log();
             for (goal, manager) in managers {
                 for budget in BUDGETS {
-                    let request = history.request(&log).limits(RequestLimits::budget(budget));
+                    let request = history.request(&log).with_limits(RequestLimits::budget(budget));
                     hold(goal, manager, &request)
                         .map_err(|why| TestCaseError::fail(format!("{} at {budget}: {why}", goal.name)))?;
                 }
@@ -184,7 +184,7 @@ fn every_real_session_is_valid_for_every_target() {
             let session = session.unwrap();
             for (goal, manager) in &managers {
                 for budget in [500, 8_000, 10_000_000] {
-                    let request = session.request().limits(RequestLimits::budget(budget));
+                    let request = session.request().with_limits(RequestLimits::budget(budget));
                     plans += 1;
                     if let Err(why) = hold(goal, manager, &request) {
                         wrong.push(format!("{id} for {} at {budget}: {why}", goal.name));
@@ -215,7 +215,7 @@ fn calls_of_a_user_and_their_results_are_text_of_the_user() {
     let session = Session::from_json(text).unwrap();
     for (goal, manager) in managers() {
         for budget in 1..400 {
-            let request = session.request().limits(RequestLimits::budget(budget));
+            let request = session.request().with_limits(RequestLimits::budget(budget));
             hold(&goal, &manager, &request).unwrap_or_else(|why| panic!("{} at {budget}: {why}", goal.name));
             let plan = manager.build_plan(&request).unwrap();
             let is_in = |id: &str| plan.included.iter().any(|row| row.id.as_str() == id);

@@ -19,7 +19,7 @@ fn read(messages: &[Value]) -> Vec<Message> {
 /// The session is replayed with what the provider reported, request by request.
 #[test]
 fn real_compactions_beside_ours() {
-    let limits = RequestLimits::new().context_len(200_000).max_completion(32_000);
+    let limits = RequestLimits::new().with_context_len(200_000).with_max_completion(32_000);
     let mut table = String::from(
         "| session | really | before, after | due by ours | archived, kept | before, after |\n| --- | --- | --- | --- | --- | --- |\n",
     );
@@ -42,7 +42,7 @@ fn real_compactions_beside_ours() {
                 (number("at") as usize, report)
             })
             .collect();
-        let counter = TokenCounter::o200k_base().as_estimate();
+        let counter = TokenCounter::o200k_base().into_estimate();
         let model = Model::named("claude-opus-4-6").unwrap();
         let manager = ContextWindowManager::new(model, counter, Config::default()).unwrap();
         let messages = read(&line["messages"].as_array().unwrap()[..=cut]);
@@ -50,7 +50,7 @@ fn real_compactions_beside_ours() {
         let mut log = Conversation::new();
         let mut due = None;
         for (at, message) in messages[..cut].iter().enumerate() {
-            let request = PlanRequest::new(&log).limits(limits);
+            let request = PlanRequest::new(&log).with_limits(limits);
             match reports.iter().find(|(of, _)| *of == at) {
                 Some((_, usage)) => {
                     let plan = manager.build_plan(&request).unwrap();
@@ -58,14 +58,14 @@ fn real_compactions_beside_ours() {
                 }
                 None => drop(log.push(message.clone())),
             }
-            let request = PlanRequest::new(&log).limits(limits);
+            let request = PlanRequest::new(&log).with_limits(limits);
             if due.is_none()
                 && matches!(manager.compaction_state(request.clone()).unwrap(), CompactionState::Due(_))
             {
                 due = Some((at, manager.usage(request).unwrap().conversation_tokens.n));
             }
         }
-        let request = PlanRequest::new(&log).limits(limits);
+        let request = PlanRequest::new(&log).with_limits(limits);
         let (archived, sizes) = match manager.compaction_now(request).unwrap() {
             Some(job) => {
                 // The summary that was really made replaces the one that would be.

@@ -50,9 +50,9 @@ fn replay(
             log.push(message.clone());
             continue;
         }
-        let mut request = PlanRequest::new(&log).limits(RequestLimits::budget(budget));
+        let mut request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
         if forgetful {
-            request = request.previous(Anchor::default());
+            request = request.with_previous(Anchor::default());
         }
         let plan = manager.build_plan(&request).unwrap();
         // The laws read every row; every prompt of a long session would take them too long.
@@ -103,7 +103,7 @@ fn a_replay_is_what_a_caller_would_have_sent() {
         let text = std::fs::read_to_string(format!("examples/{name}.json")).unwrap();
         let session = context_window::Session::from_json(&text).unwrap();
         for budget in [150, 300, 100_000] {
-            let request = session.request().limits(RequestLimits::budget(budget));
+            let request = session.request().with_limits(RequestLimits::budget(budget));
             let steps: Vec<_> = manager.replay(&request).map(Result::unwrap).collect();
             assert_eq!(steps.len(), manager.replay(&request).prompts());
             let mut anchor = Anchor::default();
@@ -112,11 +112,11 @@ fn a_replay_is_what_a_caller_would_have_sent() {
                 assert_eq!(log.messages().len(), step.messages);
                 assert_eq!(log.compactions().count(), step.compactions);
                 let mut own =
-                    PlanRequest::new(&log).limits(RequestLimits::budget(budget)).tools(&session.tools);
+                    PlanRequest::new(&log).with_limits(RequestLimits::budget(budget)).with_tools(&session.tools);
                 if at + 1 == steps.len() {
-                    own = session.request().limits(RequestLimits::budget(budget));
+                    own = session.request().with_limits(RequestLimits::budget(budget));
                 }
-                let plan = manager.build_plan(&own.previous(anchor)).unwrap();
+                let plan = manager.build_plan(&own.with_previous(anchor)).unwrap();
                 assert_eq!(
                     plan.fingerprint(),
                     step.plan.fingerprint(),
@@ -127,12 +127,12 @@ fn a_replay_is_what_a_caller_would_have_sent() {
                 prompts += 1;
             }
             // What the request remembers of a prompt belongs to none of a replay.
-            let plan = manager.build_plan(&request.clone().limits(RequestLimits::budget(140))).unwrap();
-            let remembering = request.clone().previous(plan.anchor());
+            let plan = manager.build_plan(&request.clone().with_limits(RequestLimits::budget(140))).unwrap();
+            let remembering = request.clone().with_previous(plan.anchor());
             for (step, again) in steps.iter().zip(manager.replay(&remembering).map(Result::unwrap)) {
                 assert_eq!(step.plan.fingerprint(), again.plan.fingerprint(), "{name} at {budget}");
             }
-            let newest: Vec<_> = manager.replay(&request).newest(2).map(Result::unwrap).collect();
+            let newest: Vec<_> = manager.replay(&request).with_newest(2).map(Result::unwrap).collect();
             assert_eq!(newest.len(), steps.len().min(2));
             let last = (steps.last().unwrap(), newest.last().unwrap());
             assert_eq!(
@@ -162,14 +162,14 @@ fn a_log_replays_to_what_was_sent() {
             )));
             if turn == 5 {
                 log.pin(context_window::PinnedItem::new("note", "The harbour is closed on Sundays."));
-                let job = manager.compaction_now(PlanRequest::new(&log).limits(limits)).unwrap();
+                let job = manager.compaction_now(PlanRequest::new(&log).with_limits(limits)).unwrap();
                 manager.fall_back(&mut log, &job.unwrap()).unwrap();
             }
             if turn == 9 {
                 log.start_fresh();
                 log.push(Message::user("Where were we?"));
             }
-            let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits)).unwrap();
+            let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
             margins += u64::from(plan.calibration.is_some());
             let usage = context_window::Usage::openai(plan.total.n * 5 / 4 + 3, 0, 9);
             log.push_reply(
@@ -181,7 +181,7 @@ fn a_log_replays_to_what_was_sent() {
         }
         assert!(margins > 8, "reports have to matter: {margins}");
         assert_eq!(log.compactions().count(), 2);
-        let request = PlanRequest::new(&log).limits(limits);
+        let request = PlanRequest::new(&log).with_limits(limits);
         let replayed: Vec<_> = manager.replay(&request).map(Result::unwrap).collect();
         assert_eq!(replayed.len(), sent.len() + 1);
         for (step, plan) in replayed.iter().zip(&sent) {
@@ -193,7 +193,7 @@ fn a_log_replays_to_what_was_sent() {
             );
             assert_eq!(step.plan.repeated(), plan.repeated(), "budget {budget}, prompt {}", step.prompt);
             let past = log.as_of(step.messages);
-            let again = manager.build_plan(&PlanRequest::new(&past).limits(limits)).unwrap();
+            let again = manager.build_plan(&PlanRequest::new(&past).with_limits(limits)).unwrap();
             assert_eq!(again.total, plan.total, "budget {budget}, as of {}", step.messages);
             assert_eq!(again.calibration, plan.calibration, "budget {budget}, as of {}", step.messages);
         }

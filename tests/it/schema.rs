@@ -78,7 +78,7 @@ fn plans(session: &Value, fixture: &Value, budget: Option<u64>) -> Result<Vec<Va
     let config = Config::from_toml(fixture["config"].as_str().unwrap_or_default(), "config.toml")?;
     let model = session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named)?;
     let model = match fixture["body"].as_str() {
-        Some("openai-responses") => model.in_form(WireFormat::OpenAiResponses),
+        Some("openai-responses") => model.with_wire_format(WireFormat::OpenAiResponses),
         _ => model,
     };
     let manager = match fixture["counter"].as_str() {

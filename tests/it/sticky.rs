@@ -58,7 +58,7 @@ impl Reuse {
 }
 
 fn request<'a>(log: &'a Conversation, budget: u64) -> PlanRequest<'a> {
-    PlanRequest::new(log).limits(RequestLimits::budget(budget))
+    PlanRequest::new(log).with_limits(RequestLimits::budget(budget))
 }
 
 /// Checks that the plan is equal, whether the conversation remembers the last prompt, the caller hands its anchor back, or a session
@@ -72,7 +72,7 @@ fn check_all_three_ways(
 ) -> ContextPlan {
     let plan = manager.build_plan(&request(log, budget)).unwrap();
     let fed_back = match anchor {
-        Some(anchor) => request(stateless, budget).previous(anchor.clone()),
+        Some(anchor) => request(stateless, budget).with_previous(anchor.clone()),
         None => request(stateless, budget),
     };
     let other = manager.build_plan(&fed_back).unwrap();
@@ -96,8 +96,8 @@ fn the_trace_of_the_peers_keeps_its_prefix_and_every_question() {
         let mut kept = 0;
         for turn in 0..400 {
             let (question, answer) = (sizes.next(), sizes.next());
-            let question = Message::user("u".repeat(question)).id(format!("u{turn}"));
-            let answer = Message::assistant("a".repeat(answer)).id(format!("a{turn}"));
+            let question = Message::user("u".repeat(question)).with_id(format!("u{turn}"));
+            let answer = Message::assistant("a".repeat(answer)).with_id(format!("a{turn}"));
             log.push(question.clone());
             stateless.push(question);
             let plan = check_all_three_ways(&manager, &log, &stateless, anchor.as_ref(), 4_000);
@@ -129,7 +129,7 @@ fn a_long_agent_turn_keeps_its_prefix_as_steadily() {
         config.conversation.clear_at_least = 400;
         let manager = manager(config);
         let (mut sizes, mut reuse) = (Sizes(7), Reuse::default());
-        let mut log = Conversation::from([Message::user("t".repeat(60)).id("task")]);
+        let mut log = Conversation::from([Message::user("t".repeat(60)).with_id("task")]);
         let mut stateless = log.clone();
         let mut anchor = None;
         for step in 0..300 {
@@ -140,7 +140,7 @@ fn a_long_agent_turn_keeps_its_prefix_as_steadily() {
             reuse.add(&plan);
             anchor = Some(plan.anchor());
             let call =
-                Message::assistant("c".repeat(20)).calls([ToolCall::new(format!("c{step}"), "run", "{}")]);
+                Message::assistant("c".repeat(20)).with_tool_calls([ToolCall::new(format!("c{step}"), "run", "{}")]);
             let result = Message::tool(format!("c{step}"), "r".repeat(sizes.next()));
             log.push_reply(&plan, call.clone(), None);
             stateless.push(call);
@@ -164,7 +164,7 @@ fn documents_take_the_slack_and_do_not_disturb_the_history() {
             RagItem::new(format!("d{turn}-{at}"), f64::from(12 - at), "d".repeat(documents.next()))
         });
         let items: Vec<RagItem> = items.collect();
-        let plan = manager.build_plan(&request(&log, 4_000).rag(items)).unwrap();
+        let plan = manager.build_plan(&request(&log, 4_000).with_rag(items)).unwrap();
         reuse.add(&plan);
         log.push_reply(&plan, Message::assistant("a".repeat(sizes.next())), None);
     }
@@ -189,7 +189,7 @@ fn while_the_question_is_the_same_the_documents_stay() {
     let mut sets = Vec::new();
     for step in 0..30 {
         // The retriever changes its mind with every step.
-        let plan = manager.build_plan(&request(&log, 1_000).rag(items(step % 8))).unwrap();
+        let plan = manager.build_plan(&request(&log, 1_000).with_rag(items(step % 8))).unwrap();
         let set: Vec<String> = plan
             .included
             .iter()
@@ -198,7 +198,7 @@ fn while_the_question_is_the_same_the_documents_stay() {
             .collect();
         sets.push(set);
         let call = ToolCall::new(format!("c{step}"), "run", "{}");
-        log.push_reply(&plan, Message::assistant("").calls([call]), None);
+        log.push_reply(&plan, Message::assistant("").with_tool_calls([call]), None);
         log.push(Message::tool(format!("c{step}"), "r".repeat(20)));
     }
     assert!(sets[0].len() >= 5, "{sets:?}");
@@ -208,7 +208,7 @@ fn while_the_question_is_the_same_the_documents_stay() {
     let changes = sets.windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!(changes <= 1, "in bulk, not one by one: {sets:?}");
     log.push(Message::user("Another question."));
-    let plan = manager.build_plan(&request(&log, 1_000).rag(items(0))).unwrap();
+    let plan = manager.build_plan(&request(&log, 1_000).with_rag(items(0))).unwrap();
     let first = plan.included.iter().find(|row| row.section == Section::Rag).unwrap();
     assert_eq!(first.id.as_str(), "d0", "another question, another set");
 }
@@ -222,7 +222,7 @@ fn another_model_or_other_limits_start_afresh() {
     let mut anchor = manager.build_plan(&request(&log, 1_000)).unwrap().anchor();
     anchor.window_start = Some("m70".into());
     let start = |anchor: &Anchor, budget: u64| {
-        let plan = manager.build_plan(&request(&log, budget).previous(anchor.clone())).unwrap();
+        let plan = manager.build_plan(&request(&log, budget).with_previous(anchor.clone())).unwrap();
         plan.window_start.unwrap().to_string()
     };
     let fresh = start(&Anchor::default(), 1_000);
@@ -258,7 +258,7 @@ fn a_session_file_carries_what_the_last_prompt_left_behind() {
     let manager = manager(Config::default());
     let plan = |text: &str| {
         let session = Session::from_json(text).unwrap();
-        manager.build_plan(&session.request().limits(RequestLimits::budget(300))).unwrap()
+        manager.build_plan(&session.request().with_limits(RequestLimits::budget(300))).unwrap()
     };
     let first = plan(&file(""));
     let saved = serde_json::to_string(&first.anchor()).unwrap();

@@ -35,7 +35,7 @@ fn plan(name: &str, limits: Option<RequestLimits>) -> ContextPlan {
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let request = session.request();
     let request = match limits {
-        Some(limits) => request.limits(limits),
+        Some(limits) => request.with_limits(limits),
         None => request,
     };
     manager.build_plan(&request).unwrap()
@@ -82,7 +82,7 @@ fn they_look_as_they_did() {
             }
             let record = record();
             CompactionMarker::new(&record).render(row(12, 1), buffer);
-            CompactionMarker::new(&record).expanded(true).render(row(13, 7), buffer);
+            CompactionMarker::new(&record).with_expanded(true).render(row(13, 7), buffer);
             let mut state = PreviewState { selected: 13, offset: 0 };
             ContextPreview::new(&plan).render(row(20, 6), buffer, &mut state);
         });
@@ -121,11 +121,11 @@ fn a_plain_theme_has_no_colour_and_the_same_text() {
     let page = |theme: Theme| {
         drawn(100, 20, |area, buffer| {
             let row = |y, height| Rect { y, height, ..area };
-            StatusLine::new(&usage).theme(theme).render(row(0, 1), buffer);
-            UsageBar::new(&usage).theme(theme).render(row(1, 2), buffer);
-            SectionGauge::new(&plan.sections[0]).theme(theme).render(row(3, 1), buffer);
-            CompactionMarker::new(&record).expanded(true).theme(theme).render(row(4, 7), buffer);
-            ContextPreview::new(&plan).theme(theme).render(row(11, 9), buffer, &mut PreviewState::default());
+            StatusLine::new(&usage).with_theme(theme).render(row(0, 1), buffer);
+            UsageBar::new(&usage).with_theme(theme).render(row(1, 2), buffer);
+            SectionGauge::new(&plan.sections[0]).with_theme(theme).render(row(3, 1), buffer);
+            CompactionMarker::new(&record).with_expanded(true).with_theme(theme).render(row(4, 7), buffer);
+            ContextPreview::new(&plan).with_theme(theme).render(row(11, 9), buffer, &mut PreviewState::default());
         })
     };
     let (coloured, plain) = (page(Theme::colours()), page(Theme::plain()));
@@ -159,7 +159,7 @@ fn a_preview_shows_every_row_once_as_it_is_scrolled() {
 
     let some = [13, 0, 14];
     let view = drawn(90, 5, |area, buffer| {
-        ContextPreview::new(&plan).rows(&some).render(area, buffer, &mut PreviewState::default());
+        ContextPreview::new(&plan).with_rows(&some).render(area, buffer, &mut PreviewState::default());
     });
     let ids: Vec<&str> = [1, 2, 3].map(|y| ["- care", "+ s0", "- hours"][y - 1]).to_vec();
     for (line, id) in text(&view).lines().skip(1).zip(ids) {
@@ -197,7 +197,7 @@ fn a_marker_takes_the_rows_that_it_says() {
         record.summary = summary.map(str::to_owned);
         for expanded in [false, true] {
             for columns in [1, 5, 30, 60, 200] {
-                let marker = CompactionMarker::new(&record).expanded(expanded);
+                let marker = CompactionMarker::new(&record).with_expanded(expanded);
                 for line in marker.lines(columns) {
                     assert!(
                         !line.to_string().contains(|c: char| c.is_control() || c == '\u{202e}'),
@@ -226,7 +226,7 @@ fn nothing_is_drawn_outside_of_its_area() {
                 0 => StatusLine::new(&usage).render(area, &mut buffer),
                 1 => UsageBar::new(&usage).render(area, &mut buffer),
                 2 => SectionGauge::new(&plan.sections[1]).render(area, &mut buffer),
-                3 => CompactionMarker::new(&record).expanded(true).render(area, &mut buffer),
+                3 => CompactionMarker::new(&record).with_expanded(true).render(area, &mut buffer),
                 _ => {
                     let mut state = PreviewState { selected: 9, offset: 30 };
                     ContextPreview::new(&plan).render(area, &mut buffer, &mut state);

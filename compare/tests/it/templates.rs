@@ -47,9 +47,9 @@ fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
         let mut joined = 0;
         for budget in [300, 500, 800, 1_300, 2_500, 20_000] {
             let request = PlanRequest::new(&log)
-                .rag(documents.clone())
-                .tools(&tools)
-                .limits(RequestLimits::budget(budget));
+                .with_rag(documents.clone())
+                .with_tools(&tools)
+                .with_limits(RequestLimits::budget(budget));
             let plan = match manager.build_plan(&request) {
                 Ok(plan) => plan,
                 // Some templates know no tools, and say so.

@@ -151,7 +151,7 @@ impl<'a> ComparisonInputs<'a> {
         let manager = managers(Input::Model).with_config(managers(Input::Config).config().clone())?;
         let items = from(Input::Items);
         let mut request =
-            PlanRequest::new(&log).rag(rag).tools(items.tools).limits(from(Input::Budget).limits);
+            PlanRequest::new(&log).with_rag(rag).with_tools(items.tools).with_limits(from(Input::Budget).limits);
         request.focus.clone_from(&items.focus);
         request.state.clone_from(&items.state);
         request.calibration = from(Input::Budget).calibration;

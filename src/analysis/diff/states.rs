@@ -103,5 +103,5 @@ pub(super) fn shared(one: &Conversation, other: &Conversation) -> u32 {
         return one.turns().messages();
     }
     let messages = one.messages().iter().zip(other.messages());
-    messages.take_while(|(one, other)| one.given_id() == other.given_id()).count() as u32
+    messages.take_while(|(one, other)| one.id() == other.id()).count() as u32
 }

@@ -12,15 +12,15 @@ pub(crate) fn body(sent: &impl AsRef<Prompt>, form: WireFormat, marked: bool) ->
     let body = match (form, marked) {
         (WireFormat::OpenAiResponses, false) => serde_json::to_value(render::openai_responses(sent)),
         (WireFormat::OpenAiResponses, true) => {
-            serde_json::to_value(render::openai_responses(sent).breakpoints())
+            serde_json::to_value(render::openai_responses(sent).with_breakpoints())
         }
         (WireFormat::Anthropic, false) => serde_json::to_value(render::anthropic(sent)),
         (WireFormat::Anthropic, true) => {
-            serde_json::to_value(render::anthropic(sent).breakpoints(CacheLife::default()))
+            serde_json::to_value(render::anthropic(sent).with_breakpoints(CacheLife::default()))
         }
         (WireFormat::Gemini, _) => serde_json::to_value(render::gemini(sent)),
         (_, false) => serde_json::to_value(render::openai(sent)),
-        (_, true) => serde_json::to_value(render::openai(sent).breakpoints()),
+        (_, true) => serde_json::to_value(render::openai(sent).with_breakpoints()),
     };
     Ok(body?)
 }

@@ -5,7 +5,7 @@ use context_window::{Message, Part, ToolCall, report};
 /// Its lines: text, parts, calls; or all of them in one line.
 pub(crate) fn lines(message: &Message, whole: bool) -> Vec<String> {
     let mut lines: Vec<String> = message.text().lines().map(str::to_owned).collect();
-    for part in message.content_parts() {
+    for part in message.parts() {
         match part {
             Part::Text(text) => lines.extend(text.lines().map(str::to_owned)),
             Part::Image { .. } => lines.push("[image]".into()),

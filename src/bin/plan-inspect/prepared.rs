@@ -53,7 +53,7 @@ impl Prepared {
     }
 
     pub(crate) fn request(&self) -> PlanRequest<'_> {
-        self.session.request().limits(self.limits)
+        self.session.request().with_limits(self.limits)
     }
 
     /// The limits of the session, and of the flags over them.
@@ -89,8 +89,8 @@ pub(crate) fn say_ignored(session: &Session) {
 fn documents(path: &Path, how: &Documents) -> Result<Vec<RagItem>> {
     let (name, text) = input::text(path)?;
     let fields = how.rag_from.fields();
-    let fields = if how.rag_distances { fields.distances() } else { fields };
-    Ok(fields.called(&name).read(&text)?)
+    let fields = if how.rag_distances { fields.with_distances() } else { fields };
+    Ok(fields.with_name(&name).read(&text)?)
 }
 
 /// What an earlier run saved with `--save-anchor`.
@@ -118,10 +118,10 @@ fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model
         model.tokenizer.clone_from(&target.tokenizer);
     }
     let model = match target.wire_format {
-        Some(FormatName::Openai) => model.in_form(WireFormat::OpenAiChat),
-        Some(FormatName::OpenaiResponses) => model.in_form(WireFormat::OpenAiResponses),
-        Some(FormatName::Anthropic) => model.in_form(WireFormat::Anthropic),
-        Some(FormatName::Gemini) => model.in_form(WireFormat::Gemini),
+        Some(FormatName::Openai) => model.with_wire_format(WireFormat::OpenAiChat),
+        Some(FormatName::OpenaiResponses) => model.with_wire_format(WireFormat::OpenAiResponses),
+        Some(FormatName::Anthropic) => model.with_wire_format(WireFormat::Anthropic),
+        Some(FormatName::Gemini) => model.with_wire_format(WireFormat::Gemini),
         Some(FormatName::ChatTemplate) => return with_its_template(model),
         None => as_logged(model, name.is_some(), session),
     };
@@ -136,7 +136,7 @@ fn as_logged(model: Model, named: bool, session: &Session) -> Model {
             if !known
                 || form == WireFormat::OpenAiResponses && model.wire_format == WireFormat::OpenAiChat =>
         {
-            model.in_form(form)
+            model.with_wire_format(form)
         }
         _ => model,
     }

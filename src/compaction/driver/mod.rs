@@ -101,7 +101,7 @@ impl Summariser {
     /// before `chat/completions`, such as `http://localhost:8000/v1`. No key from the environment is ever sent there.
     #[must_use]
     pub fn compatible(url: impl Into<String>, model: impl Into<String>) -> Self {
-        Self::of(Provider::Compatible, model).url(url)
+        Self::of(Provider::Compatible, model).with_url(url)
     }
 
     fn of(provider: Provider, model: impl Into<String>) -> Self {
@@ -111,14 +111,14 @@ impl Summariser {
     /// Sets the base URL, for a proxy or a gateway: what comes before `chat/completions` (`OpenAI`), `messages`
     /// (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The key goes there, that of the environment too.
     #[must_use]
-    pub fn url(mut self, url: impl Into<String>) -> Self {
+    pub fn with_url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
     }
 
     /// Sets the API key. It is shown in no error and no debug output.
     #[must_use]
-    pub fn api_key(mut self, key: impl Into<String>) -> Self {
+    pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
@@ -126,7 +126,7 @@ impl Summariser {
     /// Sets how long one request may take, from connecting to the last byte of the answer; 60 seconds otherwise. A request
     /// that is sent again because it was too long has that time anew.
     #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }

@@ -112,7 +112,7 @@ fn function(name: &str, provider: Provider) -> String {
 /// A user message, with who speaks: the library has no field for it.
 fn named(message: &Message) -> String {
     let text = text_of(message);
-    match message.speaker() {
+    match message.name() {
         Some(name) => format!("{name}: {text}"),
         None => text,
     }

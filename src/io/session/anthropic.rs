@@ -102,7 +102,7 @@ pub(super) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
             })
         }),
         "redacted_thinking" => serde_json::from_str(json).map(|Redacted { data }| {
-            Piece::Reasoning(Reasoning::sealed(WireFormat::Anthropic, "", data).redacted())
+            Piece::Reasoning(Reasoning::sealed(WireFormat::Anthropic, "", data).into_redacted())
         }),
         "image" => serde_json::from_str(json).map(|Image { source }| {
             let url = match source {
@@ -142,19 +142,19 @@ pub(super) fn apart(
             Piece::Result { id, content, failed } => {
                 let said = nested(content)?;
                 let result = Message::tool(id, said.text());
-                let result = if failed { result.failed() } else { result };
-                let parts = said.content_parts();
-                results.push(if parts.is_empty() { result } else { result.parts(parts.to_vec()) });
+                let result = if failed { result.into_failed() } else { result };
+                let parts = said.parts();
+                results.push(if parts.is_empty() { result } else { result.with_parts(parts.to_vec()) });
             }
         }
     }
     let rest = !(parts.is_empty() && calls.is_empty() && reasonings.is_empty());
     if rest || results.is_empty() {
-        let mut message = Message::new(role, "").parts(parts);
+        let mut message = Message::new(role, "").with_parts(parts);
         for reasoning in reasonings {
-            message = message.reasoning(reasoning);
+            message = message.with_reasoning(reasoning);
         }
-        results.push(if calls.is_empty() { message } else { message.calls(calls) });
+        results.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
     }
     Ok(results)
 }

@@ -22,7 +22,7 @@ pub(super) fn check(messages: &[Message], tools: &[Tool]) -> Result<(), Fault> {
     let mut sum = Sum::default();
     for (at, message) in messages.iter().enumerate() {
         let place = |what: &str| format!("message {at}: {what}");
-        for part in message.content_parts() {
+        for part in message.parts() {
             if let Part::Opaque { json, .. } = part {
                 sum.add(json, || place("a part of an unknown type"))?;
                 sum.opaque(json, || place("a part of an unknown type"))?;

@@ -218,8 +218,8 @@ impl Said {
         let rest = !(parts.is_empty() && calls.is_empty() && reasonings.is_empty());
         if rest || messages.is_empty() {
             let message =
-                reasonings.into_iter().fold(Message::new(role, "").parts(parts), Message::reasoning);
-            messages.push(if calls.is_empty() { message } else { message.calls(calls) });
+                reasonings.into_iter().fold(Message::new(role, "").with_parts(parts), Message::with_reasoning);
+            messages.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
         }
         messages
     }

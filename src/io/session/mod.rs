@@ -113,7 +113,7 @@ impl Session {
             previous: self.previous.clone(),
             ..PlanRequest::new(&self.log)
         };
-        request.tools(&self.tools).rag(self.rag.iter().cloned()).limits(self.limits)
+        request.with_tools(&self.tools).with_rag(self.rag.iter().cloned()).with_limits(self.limits)
     }
 }
 

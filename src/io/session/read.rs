@@ -192,7 +192,7 @@ impl Reader<'_> {
                     plain::short(id.as_str())
                 ));
             }
-            let mut item = PinnedItem::new(&id, note.text).priority(note.priority.unwrap_or_default());
+            let mut item = PinnedItem::new(&id, note.text).with_priority(note.priority.unwrap_or_default());
             item.ttl = note.ttl;
             self.log.pin(item);
             if let (Some(ttl), Some(true)) = (note.ttl, note.ttl_asked) {
@@ -259,7 +259,7 @@ impl Reader<'_> {
                 for piece in pieces {
                     parts.extend(self.parts_of(position, piece)?);
                 }
-                (Vec::new(), Message::tool(id, text).parts(parts))
+                (Vec::new(), Message::tool(id, text).with_parts(parts))
             }
             (None, None) => (Vec::new(), Message::new(role, text)),
             (None, Some(pieces)) => {
@@ -273,30 +273,30 @@ impl Reader<'_> {
         let shifted = !results.is_empty() || self.log.messages().len() != position;
         let id = wire.id.map(wire::Id::into_text).or_else(|| shifted.then(|| format!("m{position}")));
         for (nth, result) in results.iter_mut().enumerate() {
-            *result = result.clone().id(format!("m{position}.{nth}"));
+            *result = result.clone().with_id(format!("m{position}.{nth}"));
         }
         if let Some(id) = id {
-            message = message.id(id);
+            message = message.with_id(id);
         }
         if let Some(audio) = wire.audio {
             let part = Part::Opaque {
                 wire_format: WireFormat::OpenAiChat,
                 json: format!("{{\"type\":\"audio\",\"audio\":{}}}", audio.get()),
             };
-            message = message.parts([part]);
+            message = message.with_parts([part]);
         }
         if let Some(name) = wire.name.filter(|_| wire.role != wire::Role::Function) {
-            message = message.name(name);
+            message = message.with_name(name);
         }
         if let Some(reasoning) = wire.reasoning_content {
-            message = message.reasoning(reasoning);
+            message = message.with_reasoning(reasoning);
         }
         let calls = self.calls(position, wire.tool_calls.unwrap_or_default(), wire.function_call);
         // Some logs say each call twice, as a block and beside the content.
         let said: Vec<ToolCall> = message.tool_calls().to_vec();
         let beside = calls.into_iter().filter(|call| !said.iter().any(|other| other.id == call.id));
         let calls: Vec<ToolCall> = said.iter().cloned().chain(beside).collect();
-        results.push(if calls.is_empty() { message } else { message.calls(calls) });
+        results.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
         Ok(results)
     }
 
@@ -327,7 +327,7 @@ impl Reader<'_> {
                 for piece in self.pieces(position, &parts)? {
                     all.extend(self.parts_of(position, piece)?);
                 }
-                Message::user("").parts(all)
+                Message::user("").with_parts(all)
             }
         })
     }
@@ -385,7 +385,7 @@ impl Reader<'_> {
         if let Some(query) = query.filter(|query| !query.trim().is_empty())
             && !self.log.messages().iter().any(asked)
         {
-            self.log.push(Message::user(query).id("query"));
+            self.log.push(Message::user(query).with_id("query"));
         }
     }
 }

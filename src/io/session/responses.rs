@@ -155,8 +155,8 @@ impl Log {
                 let id = item.call_id.ok_or("expected a call_id")?.into_text();
                 let said = message(Role::User, item.output)?;
                 let result = Message::tool(id, said.text());
-                let parts = said.content_parts();
-                self.messages.push(if parts.is_empty() { result } else { result.parts(parts.to_vec()) });
+                let parts = said.parts();
+                self.messages.push(if parts.is_empty() { result } else { result.with_parts(parts.to_vec()) });
             }
             _ => return Err("expected an item: an object with a type or a role".into()),
         }
@@ -167,14 +167,14 @@ impl Log {
     fn carry(&mut self, json: &str) {
         self.end();
         let part = Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: json.into() };
-        self.messages.push(Message::assistant("").parts([part]));
+        self.messages.push(Message::assistant("").with_parts([part]));
     }
 
     fn end(&mut self) {
         let Some(Open { reasonings, said, calls }) = self.open.take() else { return };
         let said = said.unwrap_or_else(|| Message::assistant(""));
-        let message = reasonings.into_iter().fold(said, Message::reasoning);
-        self.messages.push(if calls.is_empty() { message } else { message.calls(calls) });
+        let message = reasonings.into_iter().fold(said, Message::with_reasoning);
+        self.messages.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
     }
 }
 
@@ -199,5 +199,5 @@ fn message(role: Role, content: Option<Content>) -> Result<Message, String> {
         })
     };
     let parts: Result<Vec<Part>, String> = parts.iter().map(|raw| part(raw)).collect();
-    Ok(Message::new(role, "").parts(parts?))
+    Ok(Message::new(role, "").with_parts(parts?))
 }

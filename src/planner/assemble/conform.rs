@@ -29,7 +29,7 @@ pub(crate) fn conform(
     let stable = marks::long_enough(draft, context);
     let given = std::mem::take(&mut draft.prompt.messages);
     let ends: Vec<usize> =
-        given.iter().map(|message| message.content_parts().len().saturating_sub(1)).collect();
+        given.iter().map(|message| message.parts().len().saturating_sub(1)).collect();
     let normalized = meter.profile().sequence(given);
     draft.prompt.marks = marks::placed(&stable, &ends, &normalized.places);
     account(draft, meter, &normalized)?;
@@ -61,7 +61,7 @@ fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<
         draft.line(meter, "joins", tokens);
     }
     for message in normalized.messages.iter().filter(|message| meter.profile().joins_thoughts(message)) {
-        let texts: Vec<&str> = message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
+        let texts: Vec<&str> = message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
         let apart: Result<Vec<u64>, Error> =
             texts.iter().map(|text| Ok(meter.counter().count(text)?.n)).collect();
         let tokens = meter.joins(&texts.join("\n\n"), apart?.into_iter())?;

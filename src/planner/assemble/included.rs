@@ -168,7 +168,7 @@ impl Writer<'_, '_> {
         let messages = &self.draft.prompt.messages;
         let end = messages.last().map(|last| Mark {
             message: messages.len() - 1,
-            part: last.content_parts().len().saturating_sub(1),
+            part: last.parts().len().saturating_sub(1),
         });
         self.draft.stable.extend(end.filter(|end| self.draft.stable.last() != Some(end)));
     }

@@ -23,7 +23,7 @@ pub(super) fn long_enough(draft: &Draft, context: &PlanContext<'_>) -> Vec<Mark>
         && last.message - before.message > LOOKBACK
     {
         let between = last.message - LOOKBACK;
-        let part = messages[between].content_parts().len().saturating_sub(1);
+        let part = messages[between].parts().len().saturating_sub(1);
         marks.insert(marks.len() - 1, Mark { message: between, part });
     }
     marks

@@ -172,7 +172,7 @@ impl<'a> Candidates<'a> {
     /// What the whole prompt rests on, paid by `system_pinned` (rule S1).
     fn require_system(&mut self) {
         for text in self.log.system() {
-            let id = text.given_id().cloned().unwrap_or_else(|| ItemId::from(""));
+            let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
             if text.is_empty() {
                 self.empty_texts.push((id, Source::System));
             } else {

@@ -57,10 +57,10 @@ impl TargetProfile {
         } else if changes.parts || changes.blanks || changes.marks {
             (text_of(message), self.parts_of(message))
         } else {
-            (message.shared_text(), message.content_parts().to_vec())
+            (message.shared_text(), message.parts().to_vec())
         };
-        let name = message.speaker().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
-        let reasonings = message.reasonings().iter().filter(|reasoning| self.takes_back(reasoning, standing));
+        let name = message.name().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
+        let reasonings = message.reasoning().iter().filter(|reasoning| self.takes_back(reasoning, standing));
         let mut reasonings: Vec<Reasoning> = reasonings.cloned().collect();
         if changes.thoughts && reasonings.len() > 1 {
             let texts: Vec<&str> = reasonings.iter().map(|reasoning| reasoning.text.as_str()).collect();
@@ -77,7 +77,7 @@ impl TargetProfile {
                 },
                 ..call.clone()
             };
-            sent = sent.calls(message.tool_calls().iter().map(call));
+            sent = sent.with_tool_calls(message.tool_calls().iter().map(call));
         }
         Cow::Owned(match self.role_of(message, changes) {
             role if role == message.role() => sent,
@@ -96,18 +96,18 @@ impl TargetProfile {
         }
         let accepts = &self.accepts;
         let mut texts = message.plain_texts();
-        let only = |_: &&str| message.content_parts().iter().all(|part| matches!(part, Part::Text(_)));
+        let only = |_: &&str| message.parts().iter().all(|part| matches!(part, Part::Text(_)));
         let only_text = texts.next().filter(|_| texts.next().is_none()).filter(only);
         let noted = || accepts.inner_system && only_text.is_some_and(wording::is_system_note);
         let fenced = role.instructs() && standing != Standing::Head && has_one_place(accepts) && !noted();
-        let name = message.speaker().is_some_and(|name| self.name_of(role, name).as_deref() != Some(name));
+        let name = message.name().is_some_and(|name| self.name_of(role, name).as_deref() != Some(name));
         let blank = |text: &str| text.trim().is_empty();
         let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
         let empty =
-            role == Role::Tool && blank(message.text()) && message.content_parts().iter().all(blank_part);
+            role == Role::Tool && blank(message.text()) && message.parts().iter().all(blank_part);
         let left_out = |which: fn(&Reasoning) -> bool| {
             message
-                .reasonings()
+                .reasoning()
                 .iter()
                 .any(|reasoning| which(reasoning) && !self.takes_back(reasoning, standing))
         };
@@ -115,13 +115,13 @@ impl TargetProfile {
             fenced,
             renamed_role: role == Role::Developer && !accepts.developer && !fenced,
             parts: !fenced
-                && message.content_parts().iter().any(|part| self.instead(role, part, message).is_some()),
+                && message.parts().iter().any(|part| self.instead(role, part, message).is_some()),
             blanks: !empty && self.leaves_out_blanks() && {
                 let text = message.text();
-                (!text.is_empty() && blank(text)) || message.content_parts().iter().any(blank_part)
+                (!text.is_empty() && blank(text)) || message.parts().iter().any(blank_part)
             },
             marks: message
-                .content_parts()
+                .parts()
                 .iter()
                 .any(|part| matches!(self.unmarked_part(part), Cow::Owned(_))),
             name,
@@ -133,8 +133,8 @@ impl TargetProfile {
             functions: message.tool_calls().iter().any(|call| *self.function(&call.name) != *call.name),
             thoughts: self.joins_thoughts(message),
             joined: self.joins_texts(role)
-                && !message.content_parts().is_empty()
-                && !message.content_parts().iter().any(|part| self.is_carried(role, part, message)),
+                && !message.parts().is_empty()
+                && !message.parts().iter().any(|part| self.is_carried(role, part, message)),
         }
     }
 
@@ -150,7 +150,7 @@ impl TargetProfile {
 
     /// Whether a message bears several thoughts where the wire format has one field for them.
     pub(crate) fn joins_thoughts(&self, message: &Message) -> bool {
-        message.reasonings().len() > 1
+        message.reasoning().len() > 1
             && matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate)
     }
 
@@ -190,7 +190,7 @@ impl TargetProfile {
             Some(part) => part,
             None => self.unmarked_part(part).into_owned(),
         };
-        message.content_parts().iter().filter(keeps).map(sent).collect()
+        message.parts().iter().filter(keeps).map(sent).collect()
     }
 
     /// Whether reasoning goes back: in the form it came in, while the target has use for it.

@@ -91,7 +91,7 @@ fn unmark(value: &mut Value, mark: &str) -> bool {
 
 /// Whether a message is nothing but such an item.
 fn is_item(kind: Option<&str>, message: &Message) -> bool {
-    let alone = message.text().is_empty() && message.content_parts().len() == 1;
+    let alone = message.text().is_empty() && message.parts().len() == 1;
     alone && message.tool_calls().is_empty() && kind.is_some_and(|kind| ITEMS.contains(&kind))
 }
 
@@ -105,7 +105,7 @@ fn is_half(kind: Option<&str>) -> bool {
 fn server_tool_is_whole(value: &Value, message: &Message) -> bool {
     let Some(id) = server_tool_id(value) else { return false };
     // Only what names the id at all is read: a message may hold thousands of these.
-    let named = message.content_parts().iter().filter(|part| match part {
+    let named = message.parts().iter().filter(|part| match part {
         Part::Opaque { json, .. } => json.contains(id.as_str()),
         Part::Text(_) | Part::Image { .. } => false,
     });

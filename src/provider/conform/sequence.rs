@@ -154,16 +154,16 @@ impl Sent<'_> {
         }
         let ids = |part: &Part| part.opaque().as_ref().and_then(server_tool_id);
         let repeated = |part: &&Part| ids(part).is_some_and(|id| self.server_tools.contains(&id));
-        let rewritten = message.content_parts().iter().any(|part| repeated(&part)).then(|| {
+        let rewritten = message.parts().iter().any(|part| repeated(&part)).then(|| {
             let named = |part: &Part| match part.opaque().filter(|_| repeated(&part)) {
                 Some(block) => {
                     Part::Text(wording::left_out_part(block["type"].as_str().unwrap_or("unknown")))
                 }
                 None => part.clone(),
             };
-            message.with_parts(message.content_parts().iter().map(named).collect())
+            message.replacing_parts(message.parts().iter().map(named).collect())
         });
-        self.server_tools.extend(message.content_parts().iter().filter_map(ids));
+        self.server_tools.extend(message.parts().iter().filter_map(ids));
         match rewritten {
             Some(rewritten) => {
                 self.done.rewritten.push((message, rewritten.clone()));
@@ -192,7 +192,7 @@ impl Sent<'_> {
         } else {
             self.end_run();
         }
-        self.parts += message.content_parts().len() + usize::from(!message.text().is_empty());
+        self.parts += message.parts().len() + usize::from(!message.text().is_empty());
         self.run.push(message);
     }
 
@@ -230,19 +230,19 @@ impl Sent<'_> {
 /// neither.
 fn begun_reply(message: &Message) -> Option<Message> {
     let trimmed = |text: &str| text.trim_end().len() == text.len();
-    let last_text = match message.content_parts().last() {
+    let last_text = match message.parts().last() {
         Some(Part::Text(text)) => trimmed(text),
         Some(_) => true,
         None => trimmed(message.text()),
     };
-    if message.role() != Role::Assistant || last_text && message.reasonings().is_empty() {
+    if message.role() != Role::Assistant || last_text && message.reasoning().is_empty() {
         return None;
     }
-    let mut parts = message.content_parts().to_vec();
+    let mut parts = message.parts().to_vec();
     if let Some(Part::Text(text)) = parts.last_mut() {
         text.truncate(text.trim_end().len());
     }
     let text = if parts.is_empty() { message.text().trim_end().into() } else { message.shared_text() };
-    let name = message.speaker().map(Into::into);
+    let name = message.name().map(Into::into);
     Some(message.with_content(Content { text, parts, name, reasonings: Vec::new() }))
 }

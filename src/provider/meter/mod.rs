@@ -330,8 +330,8 @@ impl Meter {
     /// Everything that is counted for a message beside its texts.
     fn frame(&self, message: &Message) -> u64 {
         let images: u64 = message.images().map(|detail| self.frames.image(detail)).sum();
-        let name = message.speaker().map_or(0, |_| self.frames.name);
-        let parts = u64::from(!message.text().is_empty()) + message.content_parts().len() as u64;
+        let name = message.name().map_or(0, |_| self.frames.name);
+        let parts = u64::from(!message.text().is_empty()) + message.parts().len() as u64;
         let calls = message.tool_calls().len() as u64;
         let is_none = self.frames.calls_apart && parts == 0 && message.role() == Role::Assistant;
         let own = if is_none { 0 } else { self.role_frame(message.role()) };
@@ -359,17 +359,17 @@ fn sealed(message: &Message) -> u64 {
         let shown = reasoning.wire_format == Some(WireFormat::Anthropic) && !reasoning.redacted;
         if shown && !reasoning.text.is_empty() { 0 } else { seal.saturating_sub(reasoning.text.len() as u64) }
     };
-    message.reasonings().iter().map(bytes).map(|bytes| bytes.div_ceil(SEALED_BYTES)).sum()
+    message.reasoning().iter().map(bytes).map(|bytes| bytes.div_ceil(SEALED_BYTES)).sum()
 }
 
 /// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
 /// for parts, names, calls, images and our own words.
 pub(crate) fn bytes(message: &Message) -> u64 {
-    let (parts, images) = (message.content_parts().len() as u64, message.images().count() as u64);
+    let (parts, images) = (message.parts().len() as u64, message.images().count() as u64);
     let noted = message.role().instructs() && !message.is_empty();
     let silent = message.role() == Role::Tool && message.text().trim().is_empty();
     let named = if message.has_opaque_parts() { parts } else { images };
-    let framed = parts + u64::from(message.speaker().is_some()) + message.tool_calls().len() as u64;
+    let framed = parts + u64::from(message.name().is_some()) + message.tool_calls().len() as u64;
     // Arguments that are no object become a text in one, and what would close a note's fence is broken.
     let wrapped = |call: &ToolCall| {
         if call.arguments.len() <= READ_ON_PUSH && is_object(&call.arguments) {

@@ -41,7 +41,7 @@ impl Rendered {
         let text = counter.count(TEXT)?.n;
         let size = |messages: &[Message], reply| self.size(counter, messages, &[], reply);
         let (user, reply) = (Message::user(TEXT), Message::assistant(TEXT));
-        let call = Message::assistant("").calls([ToolCall::new("call_0001", TEXT, "{}")]);
+        let call = Message::assistant("").with_tool_calls([ToolCall::new("call_0001", TEXT, "{}")]);
         let (system, result) = (Message::system(TEXT), Message::tool("call_0001", TEXT));
 
         let one = size(std::slice::from_ref(&user), false)?;

@@ -141,7 +141,7 @@ impl Model {
     /// This model, counted and sent in another wire format. What a wire format adds is published for `OpenAI` Chat only, so
     /// counts in the others are estimates.
     #[must_use]
-    pub fn in_form(self, wire_format: WireFormat) -> Self {
+    pub fn with_wire_format(self, wire_format: WireFormat) -> Self {
         let published = matches!(wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
         Self { wire_format, estimated: self.estimated || !published, ..self }
     }
@@ -225,28 +225,28 @@ impl RequestLimits {
 
     /// Sets the context length.
     #[must_use]
-    pub fn context_len(mut self, tokens: u64) -> Self {
+    pub fn with_context_len(mut self, tokens: u64) -> Self {
         self.context_len = Some(tokens);
         self
     }
 
     /// Sets the input limit.
     #[must_use]
-    pub fn max_input(mut self, tokens: u64) -> Self {
+    pub fn with_max_input(mut self, tokens: u64) -> Self {
         self.max_input = Some(tokens);
         self
     }
 
     /// Sets what is kept free for the reply.
     #[must_use]
-    pub fn max_completion(mut self, tokens: u64) -> Self {
+    pub fn with_max_completion(mut self, tokens: u64) -> Self {
         self.max_completion = Some(tokens);
         self
     }
 
     /// Sets what is kept free for what cannot be foreseen.
     #[must_use]
-    pub fn safety_buffer(mut self, tokens: u64) -> Self {
+    pub fn with_safety_buffer(mut self, tokens: u64) -> Self {
         self.safety_buffer = Some(tokens);
         self
     }
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!((known.max_input, known.max_completion), (Some(272_000), 100_000));
         assert_eq!(source, LimitsSource::Registry);
 
-        let (own, source) = limits("gpt-5", RequestLimits::new().context_len(8_000));
+        let (own, source) = limits("gpt-5", RequestLimits::new().with_context_len(8_000));
         assert_eq!((own.max_input, own.max_completion, own.safety_buffer), (None, 2_000, 160));
         assert_eq!(source, LimitsSource::Request);
 
@@ -332,7 +332,7 @@ mod tests {
     fn a_max_output_as_large_as_the_window_is_unknown() {
         let mut model = Model::custom("m");
         model.max_output = Some(9_000);
-        let asked = RequestLimits::new().context_len(9_000);
+        let asked = RequestLimits::new().with_context_len(9_000);
         assert_eq!(model.limits(asked, &Config::default()).0.max_completion, 2_250);
     }
 }

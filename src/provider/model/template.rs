@@ -94,7 +94,7 @@ impl ChatTemplate {
         for (name, value) in settings.as_object().into_iter().flatten() {
             let text = value.as_str().or_else(|| value.get("content").and_then(Value::as_str));
             if let Some(text) = text.filter(|_| name.ends_with("_token")) {
-                template = template.variable(name, text);
+                template = template.with_variable(name, text);
             }
         }
         Ok(template)
@@ -102,7 +102,7 @@ impl ChatTemplate {
 
     /// Sets a variable of the template: `enable_thinking`, `bos_token`, whatever it asks for.
     #[must_use]
-    pub fn variable(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn with_variable(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.variables.insert(name.into(), value.into());
         self
     }
@@ -110,7 +110,7 @@ impl ChatTemplate {
     /// Sets the day that templates which ask for today's date are told (default: 1 January 2025). There is no clock
     /// here: the same plan has to come out tomorrow.
     #[must_use]
-    pub fn date(mut self, year: u16, month: u8, day: u8) -> Self {
+    pub fn with_date(mut self, year: u16, month: u8, day: u8) -> Self {
         self.date = (year, month, day);
         self
     }
@@ -223,7 +223,7 @@ mod tests {
     fn what_looks_like_a_marker_is_one() {
         let source =
             "{% if a < b and c > d %}<|im_start|>{{ x[0] }}[INST] <<SYS>> <tool_call>\n</s> x['a'] [ok]<a b>";
-        let template = ChatTemplate::new("t", source).variable("eos_token", "<eos>").variable("date", "<x>");
+        let template = ChatTemplate::new("t", source).with_variable("eos_token", "<eos>").with_variable("date", "<x>");
         assert_eq!(
             template.markers(),
             ["</s>", "<<SYS>", "<SYS>", "<eos>", "<tool_call>", "<|im_start|>", "[INST]"]
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_day_is_told_as_asked() {
-        let template = ChatTemplate::new("t", "").date(2026, 7, 4);
+        let template = ChatTemplate::new("t", "").with_date(2026, 7, 4);
         assert_eq!(template.day("%d %b %Y, %B, %Y-%m-%d"), "04 Jul 2026, July, 2026-07-04");
     }
 }

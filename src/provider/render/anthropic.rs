@@ -29,7 +29,7 @@ impl AnthropicBody<'_> {
     /// Marks cache breakpoints (`cache_control`) at the end of the stable parts: at most four, none below the model's
     /// least length where that is known, none on reasoning.
     #[must_use]
-    pub fn breakpoints(mut self, life: CacheLife) -> Self {
+    pub fn with_breakpoints(mut self, life: CacheLife) -> Self {
         self.marked = Some(life);
         self
     }
@@ -66,7 +66,7 @@ impl AnthropicBody<'_> {
     fn blocks<'a>(&self, at: usize, message: &'a Message) -> Vec<Block<'a>> {
         let marked = self.marks_of(at);
         let control = self.marked.filter(|_| !marked.is_empty()).map(Control::new);
-        let mut blocks: Vec<Block<'a>> = message.reasonings().iter().map(thinking).collect();
+        let mut blocks: Vec<Block<'a>> = message.reasoning().iter().map(thinking).collect();
         if let (Role::Tool, Some(tool_use_id)) = (message.role(), message.answers()) {
             let content = parts(message, &[], None);
             blocks.push(Block::ToolResult {
@@ -246,7 +246,7 @@ fn parts<'a>(message: &'a Message, marked: &[usize], control: Option<Control>) -
             Err(json) => text(json, at),
         },
     };
-    own.into_iter().chain(message.content_parts().iter().enumerate().map(block)).collect()
+    own.into_iter().chain(message.parts().iter().enumerate().map(block)).collect()
 }
 
 #[derive(Debug, Serialize)]

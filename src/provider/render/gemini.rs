@@ -184,7 +184,7 @@ fn current_turn(messages: &[Message]) -> usize {
 
 fn parts(message: &Message) -> impl Iterator<Item = WirePart<'_>> {
     let own = Some(message.text()).filter(|text| !text.is_empty()).map(|text| WirePart::Text { text });
-    own.into_iter().chain(message.content_parts().iter().map(wire_part))
+    own.into_iter().chain(message.parts().iter().map(wire_part))
 }
 
 fn wire_part(part: &Part) -> WirePart<'_> {

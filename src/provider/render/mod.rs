@@ -115,7 +115,7 @@ fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
         own if !said(own) => Some(*mark),
         own => {
             let message = (0..own).rev().find(|before| !said(*before))?;
-            Some(Mark { message, part: prompt.messages[message].content_parts().len().saturating_sub(1) })
+            Some(Mark { message, part: prompt.messages[message].parts().len().saturating_sub(1) })
         }
     };
     let marks = prompt.marks.iter().filter_map(eligible);

@@ -23,7 +23,7 @@ impl ChatBody<'_> {
     /// Marks cache breakpoints at the end of the stable parts, on models that know them (GPT-5.6 and later); elsewhere it
     /// changes nothing.
     #[must_use]
-    pub fn breakpoints(mut self) -> Self {
+    pub fn with_breakpoints(mut self) -> Self {
         self.marked = self.prompt.wants.breakpoints;
         self
     }
@@ -72,11 +72,11 @@ impl<'a> Wire<'a> {
     /// `fills`: the assistant's reasoning is sent even where there is none.
     fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
         let thoughts: Vec<&str> =
-            message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
+            message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
         let fills = fills && message.role() == Role::Assistant;
         Self {
             role: message.role(),
-            name: message.speaker(),
+            name: message.name(),
             content: Content { message, marked },
             reasoning_content: (fills || !thoughts.is_empty()).then(|| thoughts.join("\n\n")),
             tool_calls: message.tool_calls().iter().map(WireCall).collect(),
@@ -95,7 +95,7 @@ struct Content<'a> {
 
 impl Serialize for Content<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let parts = self.message.content_parts();
+        let parts = self.message.parts();
         let text = self.message.text();
         if !parts.is_empty() {
             let mut list = serializer.serialize_seq(Some(parts.len()))?;

@@ -21,7 +21,7 @@ impl ResponsesBody<'_> {
     /// Marks cache breakpoints at the end of the stable parts, on models that know them (GPT-5.6 and later); elsewhere it
     /// changes nothing.
     #[must_use]
-    pub fn breakpoints(mut self) -> Self {
+    pub fn with_breakpoints(mut self) -> Self {
         self.marked = self.prompt.wants.breakpoints;
         self
     }
@@ -30,16 +30,16 @@ impl ResponsesBody<'_> {
         let mut items = Vec::new();
         for (at, message) in self.prompt.messages.iter().enumerate() {
             let marked = if self.marked { marked_in_requests(&self.prompt, at) } else { Vec::new() };
-            items.extend(message.reasonings().iter().map(reasoning));
+            items.extend(message.reasoning().iter().map(reasoning));
             let answer = message.answers().filter(|_| message.role() == Role::Tool);
             if let Some(call_id) = answer {
                 items.push(Item::FunctionCallOutput { call_id, output: content(message, &marked) });
             } else if let (Role::Assistant, [Part::Opaque { json, .. }]) =
-                (message.role(), message.content_parts())
+                (message.role(), message.parts())
                 && let Ok(raw) = opaque(json)
             {
                 items.push(Item::Own(raw));
-            } else if !message.text().is_empty() || !message.content_parts().is_empty() {
+            } else if !message.text().is_empty() || !message.parts().is_empty() {
                 items.push(Item::Message { role: message.role(), content: content(message, &marked) });
             }
             items.extend(message.tool_calls().iter().map(|call| Item::FunctionCall {
@@ -132,7 +132,7 @@ fn reasoning(reasoning: &Reasoning) -> Item<'_> {
 
 /// What the assistant said is one text; whatever else is a list where it has parts or a mark.
 fn content<'a>(message: &'a Message, marked: &[usize]) -> Content<'a> {
-    let (text, parts) = (message.text(), message.content_parts());
+    let (text, parts) = (message.text(), message.parts());
     let mark = |at: usize| marked.contains(&at).then_some(BREAKPOINT);
     let wire_text = |text: &'a str, at: usize| WirePart::Text {
         r#type: "input_text",

@@ -239,7 +239,7 @@ fn role(message: &Message) -> &'static str {
 
 /// Text as text; a list of parts only where there is something else among them.
 fn content(message: &Message, shape: Shape) -> Value {
-    if message.content_parts().iter().any(|part| !matches!(part, Part::Text(_))) {
+    if message.parts().iter().any(|part| !matches!(part, Part::Text(_))) {
         return parts(message);
     }
     let texts: Vec<&str> = message.plain_texts().collect();
@@ -260,11 +260,11 @@ fn parts(message: &Message) -> Value {
 
 fn wire(message: &Message, shape: Shape) -> Value {
     let mut fields = vec![("role", Value::from(role(message))), ("content", content(message, shape))];
-    let thoughts: Vec<&str> = message.reasonings().iter().map(|reasoning| reasoning.text.as_str()).collect();
+    let thoughts: Vec<&str> = message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
     if !thoughts.is_empty() {
         fields.push(("reasoning_content", Value::from(thoughts.join("\n"))));
     }
-    if let Some(name) = message.speaker() {
+    if let Some(name) = message.name() {
         fields.push(("name", Value::from(name)));
     }
     let calls = message.tool_calls().iter().map(|call| {

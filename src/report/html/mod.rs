@@ -44,7 +44,7 @@ impl<'a> Html<'a> {
 
     /// Sets what the page is called (default: the model and what the plan takes).
     #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
@@ -52,7 +52,7 @@ impl<'a> Html<'a> {
     /// The request that was planned: it knows the texts of what is left out. Without it the page shows those of what is in,
     /// which the plan carries itself.
     #[must_use]
-    pub fn request(mut self, request: &'a PlanRequest<'a>) -> Self {
+    pub fn with_request(mut self, request: &'a PlanRequest<'a>) -> Self {
         self.request = Some(request);
         self
     }
@@ -60,21 +60,21 @@ impl<'a> Html<'a> {
     /// Explanations of rows of this plan, all of them or some: each is shown with its row, and the page says how many rows
     /// have one.
     #[must_use]
-    pub fn explanations(mut self, explanations: &'a [Explanation]) -> Self {
+    pub fn with_explanations(mut self, explanations: &'a [Explanation]) -> Self {
         self.explanations = explanations;
         self
     }
 
     /// The plans of earlier prompts, oldest first: the page then has a timeline, which ends with this plan.
     #[must_use]
-    pub fn earlier(mut self, plans: &'a [ContextPlan]) -> Self {
+    pub fn with_earlier(mut self, plans: &'a [ContextPlan]) -> Self {
         self.earlier = plans;
         self
     }
 
     /// The number of the first of those prompts (default: 1), where older ones are not among them.
     #[must_use]
-    pub fn numbered_from(mut self, first: usize) -> Self {
+    pub fn with_first_number(mut self, first: usize) -> Self {
         self.first = first;
         self
     }
@@ -83,7 +83,7 @@ impl<'a> Html<'a> {
     /// was said, speakers' names, the names and arguments of calls and what a notice quotes are texts; ids, numbers, names of
     /// tools that are not declared and the title stay. Whoever has a text can tell that it is the one, and a short one can be guessed.
     #[must_use]
-    pub fn redact(mut self, redact: bool) -> Self {
+    pub fn with_redaction(mut self, redact: bool) -> Self {
         self.redact = redact;
         self
     }

@@ -53,20 +53,20 @@ impl Texts {
     /// The texts of a message, each with its name.
     pub(super) fn of(&mut self, message: &Message) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        for reasoning in message.reasonings() {
+        for reasoning in message.reasoning() {
             let seal = reasoning.seal.as_deref().unwrap_or_default();
             match reasoning.text.as_str() {
                 "" => pieces.push(self.piece("encrypted reasoning", seal, true)),
                 text => pieces.push(self.piece("reasoning", text, false)),
             }
         }
-        if let Some(name) = message.speaker() {
+        if let Some(name) = message.name() {
             pieces.push(self.piece("speaker", name, false));
         }
         if !message.text().is_empty() {
             pieces.push(self.piece("text", message.text(), false));
         }
-        for part in message.content_parts() {
+        for part in message.parts() {
             pieces.push(match part {
                 Part::Text(text) => self.piece("text", text, false),
                 Part::Image { url, .. } => self.piece("image", url, true),
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn what_is_redacted_is_a_hash_and_a_size() {
         let mut texts = Texts::new(true);
-        let pieces = texts.of(&Message::user("a secret").name("Ida"));
+        let pieces = texts.of(&Message::user("a secret").with_name("Ida"));
         assert!(pieces.iter().all(|piece| piece.text.starts_with("blake3 ")), "{pieces:?}");
         assert_eq!(texts.preview(&pieces), "");
     }

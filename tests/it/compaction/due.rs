@@ -10,7 +10,7 @@ fn triggers_are_ored_and_count_their_boundary() {
             config.compaction.on_drop = false;
             change(&mut config.compaction);
         }));
-        manager.compaction_state(PlanRequest::new(log).limits(limits(10_100))).unwrap()
+        manager.compaction_state(PlanRequest::new(log).with_limits(limits(10_100))).unwrap()
     };
     let log = talk(40, 100); // 4,000 tokens of 10,000, 20 turns
     use CompactionState::{Due, NotDue};
@@ -50,7 +50,7 @@ fn what_stands_in_the_way() {
         }))
     };
     let state = |manager: &ContextWindowManager, log: &Conversation| {
-        let request = PlanRequest::new(log).limits(limits(10_100));
+        let request = PlanRequest::new(log).with_limits(limits(10_100));
         (
             manager.compaction_state(request.clone()).unwrap(),
             manager.compaction_now(request).unwrap().is_some(),
@@ -75,7 +75,7 @@ fn what_stands_in_the_way() {
     assert_eq!(state(&manager, &responding), (Waiting(BlockedBy::Responding), false));
     let mut calling = log.clone();
     calling.push(Message::user("and now?"));
-    calling.push(Message::assistant("").calls([ToolCall::new("c", "look", "{}")]));
+    calling.push(Message::assistant("").with_tool_calls([ToolCall::new("c", "look", "{}")]));
     assert_eq!(state(&manager, &calling), (Waiting(BlockedBy::OpenCall), false));
     calling.push(Message::tool("c", "done"));
     assert_eq!(state(&manager, &calling), (Due(Trigger::Messages), true));
@@ -88,16 +88,16 @@ fn what_stands_in_the_way() {
     compacted.push(Message::assistant("here"));
     assert_ne!(state(&manager, &compacted).0, Waiting(BlockedBy::NoReply));
     let nowhere =
-        manager.compaction_state(PlanRequest::new(&log).limits(RequestLimits::new().context_len(0)));
+        manager.compaction_state(PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0)));
     assert_eq!(nowhere.unwrap(), Waiting(BlockedBy::UnknownLimit));
-    let unknown = PlanRequest::new(&log).limits(RequestLimits::new().context_len(0));
+    let unknown = PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0));
     assert!(manager.compaction_now(unknown).unwrap().is_none(), "for nobody");
 }
 
 #[test]
 fn what_does_not_help_changes_nothing_and_stops() {
     let manager = bytes(config(|config| (config.compaction.percent, config.compaction.target) = (85, 50)));
-    let request = asking(|log| PlanRequest::new(log).limits(limits(4_100)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(limits(4_100)));
     let mut log = talk(41, 100);
     let unchanged = |log: &Conversation| assert_eq!(ids(log), range(0, 41));
     let job = manager.compaction_due(request(&log)).unwrap().unwrap();
@@ -130,7 +130,7 @@ fn three_compactions_without_progress_are_the_last() {
     log.extend((0..10).map(|at| said(at, 20)));
     let mut compactions = 0;
     for at in 0..100 {
-        let request = PlanRequest::new(&log).limits(limits(10_100));
+        let request = PlanRequest::new(&log).with_limits(limits(10_100));
         if let Some(job) = manager.compaction_due(request).unwrap() {
             compactions += usize::from(manager.apply_compaction(&mut log, &job, "s").is_ok());
         }
@@ -140,19 +140,19 @@ fn three_compactions_without_progress_are_the_last() {
         }
     }
     assert_eq!(compactions, 3);
-    let state = manager.compaction_state(PlanRequest::new(&log).limits(limits(10_100))).unwrap();
+    let state = manager.compaction_state(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
     assert_eq!(state, CompactionState::Stopped { attempts: 3 });
     log.push(Message::user("Go on."));
-    assert!(manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap().is_some());
+    assert!(manager.compaction_due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap().is_some());
 }
 
 #[test]
 fn a_smaller_window_is_planned_for_before_anything_is_sent() {
     let log = talk(40, 100);
-    let large = PlanRequest::new(&log).limits(limits(10_100));
+    let large = PlanRequest::new(&log).with_limits(limits(10_100));
     let manager = bytes(Config::default());
     assert_eq!(manager.compaction_state(large).unwrap(), CompactionState::NotDue);
-    let small = PlanRequest::new(&log).limits(limits(2_100));
+    let small = PlanRequest::new(&log).with_limits(limits(2_100));
     assert!(manager.build_plan(&small).unwrap().total.n <= 2_000);
     assert_eq!(manager.compaction_state(small).unwrap(), CompactionState::Due(Trigger::Percent));
 }
@@ -171,11 +171,11 @@ fn fifty_turns_of_equal_growth_break_the_prefix_no_more_often_than_they_must() {
     let mut past = 0;
     while past < 50 {
         log.push(Message::user(format!("{turn:04}{}", "u".repeat(96))));
-        let request = PlanRequest::new(&log).limits(limits(context));
+        let request = PlanRequest::new(&log).with_limits(limits(context));
         let plan = manager.build_plan(&request).unwrap();
         breaks += u64::from(plan.repeated().is_some_and(|prefix| prefix.tokens < prefix.of));
         log.push_reply(&plan, Message::assistant("a".repeat(200)), None);
-        let job = manager.compaction_due(PlanRequest::new(&log).limits(limits(context))).unwrap();
+        let job = manager.compaction_due(PlanRequest::new(&log).with_limits(limits(context))).unwrap();
         past += u64::from(job.is_some() || past > 0);
         if let Some(job) = job {
             let record = manager.apply_compaction(&mut log, &job, &"s".repeat(200)).unwrap();
@@ -194,7 +194,7 @@ fn what_is_asked_for_by_hand_waits_too() {
     let mut log = talk(12, 60);
     log.push(Message::user("go"));
     log.push(
-        Message::assistant("").calls([ToolCall::new("b", "look", "{}"), ToolCall::new("c", "look", "{}")]),
+        Message::assistant("").with_tool_calls([ToolCall::new("b", "look", "{}"), ToolCall::new("c", "look", "{}")]),
     );
     log.push(Message::tool("b", "done"));
     assert!(manager.compaction_of(&log, None, None).unwrap().is_none(), "a call waits");
@@ -222,7 +222,7 @@ fn a_compaction_that_helps_forgets_what_failed() {
     for step in 0..400 {
         log.push(call(&format!("c{step}")));
         log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
-        let request = PlanRequest::new(&log).limits(limits(10_100));
+        let request = PlanRequest::new(&log).with_limits(limits(10_100));
         if let Some(job) = manager.compaction_due(request).unwrap() {
             assert!(manager.apply_compaction(&mut log, &job, "").is_err());
             helped += usize::from(manager.fall_back(&mut log, &job).unwrap().progress);

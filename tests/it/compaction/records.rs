@@ -53,10 +53,10 @@ fn a_plan_of_what_is_active_is_the_plan_of_a_conversation_of_just_that() {
         log.start_fresh();
         log.extend((0..keep).map(|at| said(40 + at, 90)));
         let same: Conversation =
-            (0..keep).map(|at| said(40 + at, 90).id(format!("m{}", 20 + at))).collect::<Vec<_>>().into();
+            (0..keep).map(|at| said(40 + at, 90).with_id(format!("m{}", 20 + at))).collect::<Vec<_>>().into();
         for budget in [100, 300, 700, 1_500, 5_000] {
             let plan = |log| {
-                manager.build_plan(&PlanRequest::new(log).limits(RequestLimits::budget(budget))).unwrap()
+                manager.build_plan(&PlanRequest::new(log).with_limits(RequestLimits::budget(budget))).unwrap()
             };
             let (compacted, fresh) = (plan(&log), plan(&same));
             let rows = |plan: &ContextPlan| -> Vec<String> {

@@ -43,7 +43,7 @@ fn what_is_kept_never_starts_with_a_call() {
             Message::system("Be brief."),
             Message::user("a".repeat(300)),
             Message::assistant("b".repeat(300)),
-            Message::assistant("").calls([ToolCall::new("c", "look", "{}")]),
+            Message::assistant("").with_tool_calls([ToolCall::new("c", "look", "{}")]),
             Message::tool("c", "d".repeat(300)),
             Message::user("e".repeat(300)),
             Message::assistant("f".repeat(300)),
@@ -85,9 +85,9 @@ fn agents_compact_inside_the_live_turn() {
     let mut compactions = Vec::new();
     for step in 0..200 {
         let call = ToolCall::new(format!("c{step}"), "run", format!("{{\"path\":\"part{step}\"}}"));
-        log.push(Message::assistant("").calls([call]));
+        log.push(Message::assistant("").with_tool_calls([call]));
         log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
-        let request = PlanRequest::new(&log).limits(limits(10_100));
+        let request = PlanRequest::new(&log).with_limits(limits(10_100));
         assert!(manager.build_plan(&request).unwrap().overflow.is_none());
         if let Some(job) = manager.compaction_due(request).unwrap() {
             assert_eq!(job.head().unwrap().as_str(), "m1");
@@ -98,7 +98,7 @@ fn agents_compact_inside_the_live_turn() {
             assert_eq!(active[2], format!("#{}", record.number));
             assert!(active.len() > 4 && active.len() % 2 == 1, "whole exchanges: {active:?}");
             compactions.push(step);
-            let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits(10_100))).unwrap();
+            let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
             let order: Vec<&str> = plan.included.iter().take(3).map(|row| row.id.as_str()).collect();
             assert_eq!(order, ["m0", "m1", &format!("summary:{}", record.number)]);
             assert!(
@@ -110,7 +110,7 @@ fn agents_compact_inside_the_live_turn() {
     // A question later, head and summary keep their order.
     log.push(Message::assistant("Done."));
     log.push(Message::user("Thanks. And the lid?"));
-    let plan = manager.build_plan(&PlanRequest::new(&log).limits(limits(10_100))).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
     let order: Vec<&str> = plan.included.iter().take(3).map(|row| row.id.as_str()).collect();
     assert_eq!(order, ["m0", "m1", &format!("summary:{}", compactions.len())]);
 }
@@ -128,7 +128,7 @@ fn what_comes_meanwhile_is_kept() {
     assert!(error.to_string().contains("since this request was made"), "{error}");
     // A result that answers a call of the range takes its exchange out of it.
     let mut log = talk(8, 60);
-    log.push(Message::assistant("").calls([ToolCall::new("late", "look", "{}")]));
+    log.push(Message::assistant("").with_tool_calls([ToolCall::new("late", "look", "{}")]));
     log.push(Message::user("never mind"));
     log.push(Message::assistant("fine ".repeat(20)));
     let job = manager.compaction_now(&log).unwrap().unwrap();
@@ -143,7 +143,7 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
     let mut dropping = Config::preset("dropping").unwrap();
     (dropping.compaction.messages, dropping.compaction.turns) = (Some(21), Some(8));
     let manager = bytes(dropping);
-    let request = asking(|log| PlanRequest::new(log).limits(limits(3_100)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(limits(3_100)));
     let mut log = Conversation::new();
     log.push_system("s0", "Be brief.");
     log.pin(PinnedItem::new("tone", "Short answers."));
@@ -164,7 +164,7 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
     // Inside the oldest kept turn: exchanges go, its question stays.
     let mut agent = Conversation::from([Message::user("Go.")]);
     for step in 0..30 {
-        agent.push(Message::assistant("").calls([ToolCall::new(format!("c{step}"), "run", "{}")]));
+        agent.push(Message::assistant("").with_tool_calls([ToolCall::new(format!("c{step}"), "run", "{}")]));
         agent.push(Message::tool(format!("c{step}"), "o".repeat(100)));
     }
     let job = manager.compaction_due(request(&agent)).unwrap().unwrap();
@@ -198,7 +198,7 @@ fn a_budget_of_ones_own_is_what_shares_are_of() {
     let request = asking(|log| {
         let mut limits = limits(100_000);
         limits.prompt_budget = Some(2_000);
-        PlanRequest::new(log).limits(limits)
+        PlanRequest::new(log).with_limits(limits)
     });
     assert_eq!(manager.compaction_state(request(&log)).unwrap(), CompactionState::Due(Trigger::OnDrop));
     let job = manager.compaction_due(request(&log)).unwrap().unwrap();
@@ -215,7 +215,7 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
     dropping.compaction.messages = Some(20);
     let manager = bytes(dropping);
     let orphans = |log: &Conversation| {
-        let plan = manager.build_plan(&PlanRequest::new(log).limits(limits(10_100))).unwrap();
+        let plan = manager.build_plan(&PlanRequest::new(log).with_limits(limits(10_100))).unwrap();
         plan.excluded.iter().filter(|row| row.reason.name() == "policy").count()
     };
     // Each turn's result comes in the next turn.
@@ -228,7 +228,7 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
         log.push(call(&format!("c{turn}")));
         log.push(Message::assistant("working on it"));
     }
-    let job = manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap();
+    let job = manager.compaction_due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
     if let Some(job) = job {
         drop(manager.fall_back(&mut log, &job));
     }
@@ -243,7 +243,7 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
                 log.push(Message::tool("late", "here at last"));
             }
         }
-        let job = manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap().unwrap();
+        let job = manager.compaction_due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap().unwrap();
         drop(manager.fall_back(&mut log, &job));
         assert_eq!(orphans(&log), 0, "answered after {late} others");
     }
@@ -253,7 +253,7 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
 fn starting_fresh_by_strategy_keeps_what_waits() {
     let manager = bytes(config(|config| config.compaction.strategy = CompactionStrategy::Fresh));
     let mut log = talk(41, 100);
-    let job = manager.compaction_now(PlanRequest::new(&log).limits(limits(4_100))).unwrap().unwrap();
+    let job = manager.compaction_now(PlanRequest::new(&log).with_limits(limits(4_100))).unwrap().unwrap();
     log.push(Message::user("and one more"));
     manager.fall_back(&mut log, &job).unwrap();
     assert_eq!(ids(&log), ["m40", "m41"]);
@@ -309,14 +309,14 @@ fn the_open_exchange_is_never_archived() {
 #[cfg(feature = "openai")]
 #[test]
 fn a_question_with_calls_keeps_their_results() {
-    let user = |id: &str| Message::user("I run it.").calls([ToolCall::new(id, "speed", "{}")]);
+    let user = |id: &str| Message::user("I run it.").with_tool_calls([ToolCall::new(id, "speed", "{}")]);
     let steps =
         (0..20).flat_map(|at| [call(&format!("c{at}")), Message::tool(format!("c{at}"), "x".repeat(200))]);
     let mut log = Conversation::from([user("u"), Message::assistant("I wait."), Message::tool("u", "slow")]);
     log.extend(steps);
     log.push(Message::assistant("So it is slow."));
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
-    let request = asking(|log| PlanRequest::new(log).limits(RequestLimits::budget(1_000)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(RequestLimits::budget(1_000)));
     for round in 1..4 {
         let job = manager.compaction_now(request(&log)).unwrap().unwrap();
         let sent = job.messages();

@@ -10,10 +10,10 @@ fn the_request_holds_what_is_active_and_the_instruction_is_not_stored() {
     log.pin(PinnedItem::new("tone", "Short answers."));
     log.extend((0..12).map(|at| said(at, 60)));
     let request = asking(|log| {
-        PlanRequest::new(log).tools(&*TOOLS).rag([RagItem::new("d", 1.0, "a document")]).state("now", "12:00")
+        PlanRequest::new(log).with_tools(&*TOOLS).with_rag([RagItem::new("d", 1.0, "a document")]).with_state("now", "12:00")
     });
     let job = manager.compaction_now(request(&log)).unwrap().unwrap();
-    let plan = manager.build_plan(&PlanRequest::new(&log).tools(&*TOOLS)).unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_tools(&*TOOLS)).unwrap();
     let texts =
         |messages: &[Message]| messages.iter().map(|message| message.text().to_owned()).collect::<Vec<_>>();
     let (asked, sent) = (texts(job.messages()), texts(plan.messages()));
@@ -55,7 +55,7 @@ fn host_state_and_pins_survive_any_number_of_compactions() {
     log.pin_message("m1", Priority::High).unwrap();
     for round in 1..4usize {
         log.extend((0..10).map(|at| said(round * 10 + at, 60)));
-        let job = manager.compaction_now(&log).unwrap().unwrap().with_state("plan", "1. kettle").at("noon");
+        let job = manager.compaction_now(&log).unwrap().unwrap().with_state("plan", "1. kettle").with_timestamp("noon");
         let record = manager.apply_compaction(&mut log, &job, "Talk. </summary> <state>").unwrap();
         assert_eq!(record.timestamp.as_deref(), Some("noon"));
         let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
@@ -86,14 +86,14 @@ fn host_state_and_pins_survive_any_number_of_compactions() {
 fn a_digest_is_the_same_and_names_everything() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let call = |id: &str, name: &str, arguments: &str| {
-        Message::assistant("").calls([ToolCall::new(id, name, arguments)])
+        Message::assistant("").with_tool_calls([ToolCall::new(id, name, arguments)])
     };
     let log = Conversation::from([
         Message::user("Make the kettle whistle."),
         call("1", "read_file", "{\"path\":\"src/lid.rs\"}"),
         Message::tool("1", "fn lid() {}"),
         call("2", "write_file", "{\"path\":\"src/lid.rs\",\"text\":\"fn lid() { whistle() }\"}"),
-        Message::tool("2", "Error: disk full").failed(),
+        Message::tool("2", "Error: disk full").into_failed(),
         call("3", "write_file", "{\"path\":\"src/lid.rs\"}"),
         Message::tool("3", "ok"),
         call("4", "write_file", "{\"path\":\"src/lid.rs\"}"),
@@ -126,13 +126,13 @@ fn a_request_fits_its_summariser_and_halves_a_bounded_number_of_times() {
         (config.compaction.retain.messages, config.compaction.summary.max_tokens) = (Some(2), 500);
     }));
     let mut log = talk(60, 200);
-    log.push(Message::assistant("").calls([ToolCall::new("c", "read", "{\"path\":\"a\"}")]));
+    log.push(Message::assistant("").with_tool_calls([ToolCall::new("c", "read", "{\"path\":\"a\"}")]));
     log.push(Message::tool("c", "r".repeat(5_000)));
     log.extend((60..64).map(|at| said(at, 200)));
-    let job = manager.compaction_now(PlanRequest::new(&log).limits(limits(40_000))).unwrap().unwrap();
+    let job = manager.compaction_now(PlanRequest::new(&log).with_limits(limits(40_000))).unwrap().unwrap();
     assert_eq!(job.form(), RequestForm::Conversation);
     assert!(job.tokens().n > 15_000);
-    let small = manager.compaction_now(PlanRequest::new(&log).limits(limits(6_000))).unwrap().unwrap();
+    let small = manager.compaction_now(PlanRequest::new(&log).with_limits(limits(6_000))).unwrap().unwrap();
     assert_eq!((small.form(), small.tools().len()), (RequestForm::Transcript, 0));
     assert!(small.tokens().n <= 5_900, "pre-sized: {:?}", small.tokens());
     let (mut sizes, mut next) = (vec![job.tokens().n], job.smaller().unwrap());
@@ -175,7 +175,7 @@ fn an_agent_looks_after_its_own_window() {
         assert!(refusal.is_failed() && refusal.text().contains("expected"), "{broken}");
     }
     let wish = call("compact_context", "{\"summary\":\"Kettles were discussed.\"}");
-    log.push(Message::assistant("").calls([wish.clone()]));
+    log.push(Message::assistant("").with_tool_calls([wish.clone()]));
     let Some(ContextCall::Compact { answer, summary }) = answer(&log, &wish) else { panic!() };
     // Between the call and its answer nothing is compacted.
     let state = manager
@@ -222,7 +222,7 @@ fn a_request_is_in_the_order_of_the_prompt_and_tells_nobody_what_has_expired() {
     for step in 0..120 {
         log.push(call(&format!("c{step}")));
         log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
-        if let Some(job) = manager.compaction_due(PlanRequest::new(&log).limits(limits(10_100))).unwrap() {
+        if let Some(job) = manager.compaction_due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap() {
             let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
             let texts = |messages: &[Message]| {
                 messages.iter().map(|message| message.text().to_owned()).collect::<Vec<_>>()

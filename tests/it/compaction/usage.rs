@@ -12,7 +12,7 @@ fn levels_tell_each_crossing_once_and_percent_is_honest() {
     let mut told = Vec::new();
     for at in 0..14 {
         log.push(said(at, 100));
-        let usage = manager.usage(PlanRequest::new(&log).limits(limits(1_100))).unwrap();
+        let usage = manager.usage(PlanRequest::new(&log).with_limits(limits(1_100))).unwrap();
         assert_eq!(usage.percent, (at as u64 + 1) * 10);
         for event in log.observe(usage) {
             if let ContextEvent::LevelCrossed { from, to } = event {
@@ -31,7 +31,7 @@ fn levels_tell_each_crossing_once_and_percent_is_honest() {
 fn the_lights_of_a_window_of_200k_are_amber_at_150k_and_red_at_200k() {
     let options = Config::preset("lights").unwrap().usage;
     let log = Conversation::new();
-    let request = PlanRequest::new(&log).limits(RequestLimits::new().context_len(200_000));
+    let request = PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(200_000));
     let limits = bytes(Config::default()).build_plan(&request).unwrap().limits;
     let level = |tokens| Level::of(tokens, &limits, &options);
     assert_eq!([149_999, 150_000, 199_999, 200_000].map(level), {
@@ -46,7 +46,7 @@ fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
     let mut log = talk(20, 20);
     let documents =
         || (0..50).map(|at| RagItem::new(format!("d{at}"), 1.0, format!("{at:04}{}", "y".repeat(396))));
-    let request = asking(|log| PlanRequest::new(log).limits(limits(5_100)).rag(documents()));
+    let request = asking(|log| PlanRequest::new(log).with_limits(limits(5_100)).with_rag(documents()));
     let plan = manager.build_plan(&request(&log)).unwrap();
     assert!(plan.total.n > 4_500, "the documents fill the window");
     let quiet = manager.usage(request(&log)).unwrap();
@@ -67,7 +67,7 @@ fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
 #[test]
 fn reports_replace_estimates_and_nonsense_falls_through() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
-    let request = asking(|log| PlanRequest::new(log).limits(limits(10_100)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(limits(10_100)));
     let mut log = talk(11, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(11, 100), Usage::anthropic(200, 300, 900, 130));
@@ -95,7 +95,7 @@ fn reports_replace_estimates_and_nonsense_falls_through() {
 #[test]
 fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
-    let request = asking(|log| PlanRequest::new(log).limits(limits(4_100)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(limits(4_100)));
     let mut log = talk(35, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(35, 100), Usage::openai(3_600, 0, 100));
@@ -117,7 +117,7 @@ fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
 fn a_plan_tells_whose_days_are_over() {
     let manager = bytes(config(|config| config.ttl.policy = TtlPolicy::Ask));
     let mut log = talk(3, 20);
-    log.pin(PinnedItem::new("old", "A note.").ttl(Ttl::NoneRemaining));
+    log.pin(PinnedItem::new("old", "A note.").with_ttl(Ttl::NoneRemaining));
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!(plan.events().collect::<Vec<_>>(), [ContextEvent::TtlAsk { id: "old".into() }]);
 }
@@ -133,7 +133,7 @@ fn percentages_are_zero_where_either_side_is() {
 fn an_overflow_is_answered_with_a_smaller_plan() {
     let manager = bytes(Config::default());
     let log = talk(41, 100);
-    let request = PlanRequest::new(&log).limits(limits(4_100));
+    let request = PlanRequest::new(&log).with_limits(limits(4_100));
     let mut plan = manager.build_plan(&request).unwrap();
     let mut sizes = vec![plan.total.n];
     while plan.overflow.is_none() {
@@ -151,7 +151,7 @@ fn an_overflow_is_answered_with_a_smaller_plan() {
 #[test]
 fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
-    let request = asking(|log| PlanRequest::new(log).limits(limits(20_100)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(limits(20_100)));
     let mut log = talk(11, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(11, 100), Usage::openai(1_100, 0, 100));
@@ -170,7 +170,7 @@ fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
 #[test]
 fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
-    let request = asking(|log| PlanRequest::new(log).limits(limits(2_100)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(limits(2_100)));
     let mut log = talk(51, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     assert!(plan.total.n <= 2_000 && plan.usage.dropped_tokens >= 3_000, "{:?}", plan.usage);
@@ -185,7 +185,7 @@ fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {
 #[test]
 fn a_report_on_a_prompt_from_before_a_compaction_is_not_believed() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
-    let request = asking(|log| PlanRequest::new(log).limits(limits(10_100)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(limits(10_100)));
     let mut log = talk(41, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     let job = manager.compaction_now(request(&log)).unwrap().unwrap();

@@ -13,7 +13,7 @@ pub enum Part {
 /// What is active, from nothing but the entries: no ranges, no positions that anybody else computed.
 pub fn folded(log: &Conversation) -> Vec<Part> {
     let id_of = |at: usize, message: &Message| {
-        message.given_id().map_or_else(|| format!("m{at}"), |id| id.as_str().to_owned())
+        message.id().map_or_else(|| format!("m{at}"), |id| id.as_str().to_owned())
     };
     let ids: Vec<String> =
         log.messages().iter().enumerate().map(|(at, message)| id_of(at, message)).collect();

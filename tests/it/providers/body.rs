@@ -20,10 +20,10 @@ impl Goal {
     pub fn body(&self, plan: &ContextPlan) -> Value {
         let marked = match self.rules.form {
             _ if !self.marked => return self.unmarked(plan),
-            Form::OpenAiChat => serde_json::to_value(render::openai(plan).breakpoints()),
-            Form::OpenAiResponses => serde_json::to_value(render::openai_responses(plan).breakpoints()),
+            Form::OpenAiChat => serde_json::to_value(render::openai(plan).with_breakpoints()),
+            Form::OpenAiResponses => serde_json::to_value(render::openai_responses(plan).with_breakpoints()),
             Form::Anthropic => {
-                serde_json::to_value(render::anthropic(plan).breakpoints(render::CacheLife::OneHour))
+                serde_json::to_value(render::anthropic(plan).with_breakpoints(render::CacheLife::OneHour))
             }
             Form::Gemini | Form::ChatTemplate => return self.unmarked(plan),
         };
@@ -71,9 +71,9 @@ pub fn goals() -> Vec<Goal> {
     let gemini = Target::new(Form::Gemini);
     let responses = Target::new(Form::OpenAiResponses);
     let mut in_responses = goal("responses", "gpt-5", responses.clone());
-    in_responses.model = in_responses.model.in_form(WireFormat::OpenAiResponses);
+    in_responses.model = in_responses.model.with_wire_format(WireFormat::OpenAiResponses);
     let mut marked = goal("responses, marked", "gpt-5.6", Target { breakpoints: true, ..responses });
-    marked.model = marked.model.in_form(WireFormat::OpenAiResponses);
+    marked.model = marked.model.with_wire_format(WireFormat::OpenAiResponses);
     marked.model.cache = None;
     let mut marked_chat = goal(
         "openai, marked",

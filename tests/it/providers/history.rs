@@ -36,14 +36,14 @@ impl History {
     pub fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
         let documents = self.rag.iter().enumerate();
         let documents = documents.map(|(at, (id, text))| {
-            RagItem::new(format!("{id}{at}"), 1.0 - at as f64 / 10.0, text.as_str()).origin("a \"place\"")
+            RagItem::new(format!("{id}{at}"), 1.0 - at as f64 / 10.0, text.as_str()).with_origin("a \"place\"")
         });
-        let mut request = PlanRequest::new(log).rag(documents).tools(&self.tools);
+        let mut request = PlanRequest::new(log).with_rag(documents).with_tools(&self.tools);
         if let Some(focus) = &self.focus {
-            request = request.focus(focus.as_str());
+            request = request.with_focus(focus.as_str());
         }
         for (at, state) in self.states.iter().enumerate() {
-            request = request.state(format!("state{at}"), state.as_str());
+            request = request.with_state(format!("state{at}"), state.as_str());
         }
         request
     }
@@ -100,7 +100,7 @@ fn call() -> impl Strategy<Value = ToolCall> {
         |(id, name, arguments, signature)| {
             let call = ToolCall::new(id, name, arguments);
             match signature {
-                Some(signature) => call.signed(signature),
+                Some(signature) => call.with_signature(signature),
                 None => call,
             }
         },
@@ -135,16 +135,16 @@ fn reasoning() -> impl Strategy<Value = Reasoning> {
     prop_oneof![
         2 => text().prop_map(Reasoning::text),
         1 => Just(Reasoning::sealed(WireFormat::Anthropic, "I think.", "c2ln")),
-        1 => Just(Reasoning::sealed(WireFormat::Anthropic, "", "cmVkYWN0ZWQ=").redacted()),
+        1 => Just(Reasoning::sealed(WireFormat::Anthropic, "", "cmVkYWN0ZWQ=").into_redacted()),
         1 => Just(Reasoning::sealed(WireFormat::Anthropic, "", "bm90IHNob3du")),
-        1 => Just(Reasoning::sealed(WireFormat::OpenAiResponses, "Summary.", "ZW5j").id("rs_1")),
+        1 => Just(Reasoning::sealed(WireFormat::OpenAiResponses, "Summary.", "ZW5j").with_id("rs_1")),
         1 => Just(Reasoning::sealed(WireFormat::OpenAiResponses, "", "ZW5j")),
     ]
 }
 
 fn content(message: Message, parts: Option<Vec<Part>>) -> Message {
     match parts {
-        Some(parts) => message.parts(parts),
+        Some(parts) => message.with_parts(parts),
         None => message,
     }
 }
@@ -155,7 +155,7 @@ fn message() -> impl Strategy<Value = Message> {
     let calls = prop::option::weighted(0.2, prop::collection::vec(call(), 1..3));
     let user = (text(), parts(), calls).prop_map(|(text, parts, calls)| {
         let message = content(Message::user(text), parts);
-        calls.into_iter().fold(message, Message::calls)
+        calls.into_iter().fold(message, Message::with_tool_calls)
     });
     let system = (text(), any::<bool>(), parts()).prop_map(|(text, developer, parts)| {
         let role = if developer { Role::Developer } else { Role::System };
@@ -170,15 +170,15 @@ fn message() -> impl Strategy<Value = Message> {
     )
         .prop_map(|(text, parts, calls, reasonings, calls_any)| {
             let message = content(Message::assistant(text), parts);
-            let message = reasonings.into_iter().fold(message, Message::reasoning);
-            if calls_any && !calls.is_empty() { message.calls(calls) } else { message }
+            let message = reasonings.into_iter().fold(message, Message::with_reasoning);
+            if calls_any && !calls.is_empty() { message.with_tool_calls(calls) } else { message }
         });
     let result = (prop::sample::select(&IDS[..]), text(), parts())
         .prop_map(|(id, text, parts)| content(Message::tool(id, text), parts));
     let name = prop::option::weighted(0.15, prop::sample::select(&["Ann", "Bob Smith", "a<b>", ""][..]));
     (prop_oneof![4 => user, 1 => system, 5 => assistant, 5 => result], name).prop_map(|(message, name)| {
         match name {
-            Some(name) => message.name(name),
+            Some(name) => message.with_name(name),
             None => message,
         }
     })

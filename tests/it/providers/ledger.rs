@@ -74,7 +74,7 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
 }
 
 fn only_part(message: &Message) -> Option<&str> {
-    message.content_parts().iter().find_map(|part| match part {
+    message.parts().iter().find_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),
         _ => None,
     })

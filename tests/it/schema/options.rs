@@ -10,7 +10,7 @@ fn as_json(text: &str) -> Value {
 }
 
 fn loads(text: &str) -> bool {
-    ConfigLayers::new().text("mine.toml", text).load().is_ok()
+    ConfigLayers::new().with_text("mine.toml", text).load().is_ok()
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn every_session_is_as_its_schema_says() {
         let manager = ContextWindowManager::configured(Model::custom("default"), Config::default()).unwrap();
         let mut limits = read.limits;
         limits.prompt_budget = fixture["budget"].as_u64();
-        let Ok(plan) = manager.build_plan(&read.request().limits(limits)) else { continue };
+        let Ok(plan) = manager.build_plan(&read.request().with_limits(limits)) else { continue };
         let anchor = serde_json::to_value(plan.anchor()).unwrap();
         schema.expect(&json!({"query": "?", "previous": anchor}), &name);
     }

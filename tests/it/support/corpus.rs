@@ -46,7 +46,7 @@ pub fn conversation() -> Conversation {
     let call = ToolCall::new("c1", "stock", r#"{"item": "finch", "café": [1, 2.5, null]}"#);
     for (_, text) in texts::of_every_kind() {
         log.push(Message::user(text.chars().take(300).collect::<String>()));
-        log.push(Message::assistant("").calls([call.clone()]));
+        log.push(Message::assistant("").with_tool_calls([call.clone()]));
         log.push(Message::tool("c1", "{\"in_stock\": 3}"));
         log.push(Message::assistant("  Three are left.\n"));
     }

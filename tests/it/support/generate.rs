@@ -83,9 +83,9 @@ impl Session {
             log.push_system("s0", "S".repeat(size));
         }
         for (at, (size, priority, ttl)) in self.notes.iter().enumerate() {
-            let mut note = PinnedItem::new(format!("n{at}"), "N".repeat(*size)).priority(*priority);
+            let mut note = PinnedItem::new(format!("n{at}"), "N".repeat(*size)).with_priority(*priority);
             if let Some(ttl) = ttl {
-                note = note.ttl(*ttl);
+                note = note.with_ttl(*ttl);
             }
             log.pin(note);
         }
@@ -106,15 +106,15 @@ impl Session {
 
     pub fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
         let mut request =
-            PlanRequest::new(log).rag(self.documents()).limits(RequestLimits::budget(self.budget));
+            PlanRequest::new(log).with_rag(self.documents()).with_limits(RequestLimits::budget(self.budget));
         if let Some(size) = self.focus {
-            request = request.focus("F".repeat(size));
+            request = request.with_focus("F".repeat(size));
         }
         for (at, size) in self.states.iter().enumerate() {
-            request = request.state(format!("st{at}"), "T".repeat(*size));
+            request = request.with_state(format!("st{at}"), "T".repeat(*size));
         }
         match &self.before {
-            Some(before) => request.previous(self.anchor(before)),
+            Some(before) => request.with_previous(self.anchor(before)),
             None => request,
         }
     }
@@ -135,10 +135,10 @@ impl Session {
         let item = |document: &Document| {
             let mut item = RagItem::new(document.id, f64::from(document.score), document.text());
             if let Some(origin) = document.origin {
-                item = item.origin(origin);
+                item = item.with_origin(origin);
             }
             match document.ttl {
-                Some(ttl) => item.ttl(ttl),
+                Some(ttl) => item.with_ttl(ttl),
                 None => item,
             }
         };
@@ -148,7 +148,7 @@ impl Session {
     pub fn manager(&self) -> ContextWindowManager {
         // Only a counter that estimates has a margin.
         let counter =
-            if self.config.tokens.calibration_per_mille == 1_000 { bytes() } else { bytes().as_estimate() };
+            if self.config.tokens.calibration_per_mille == 1_000 { bytes() } else { bytes().into_estimate() };
         ContextWindowManager::new(Model::custom("test"), counter, self.config.clone()).unwrap()
     }
 
@@ -170,7 +170,7 @@ impl Line {
             None => Message::new(self.role, text),
         };
         let calls = self.calls.iter().map(|id| ToolCall::new(*id, "f", "{}"));
-        if self.calls.is_empty() { message } else { message.calls(calls) }
+        if self.calls.is_empty() { message } else { message.with_tool_calls(calls) }
     }
 }
 

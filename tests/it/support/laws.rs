@@ -219,7 +219,7 @@ pub fn all_bytes(plan: &ContextPlan) -> String {
 /// The id of each message: its own, or `m` and its position.
 pub fn ids(messages: &[Message]) -> Vec<String> {
     let id = |(at, message): (usize, &Message)| {
-        message.given_id().map_or_else(|| format!("m{at}"), |id| id.as_str().to_owned())
+        message.id().map_or_else(|| format!("m{at}"), |id| id.as_str().to_owned())
     };
     messages.iter().enumerate().map(id).collect()
 }

@@ -147,7 +147,7 @@ impl Options {
         }
         let mut layers = ConfigLayers::new();
         if let Some(path) = self.file() {
-            layers = layers.file(&path)?;
+            layers = layers.with_file(&path)?;
         }
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));

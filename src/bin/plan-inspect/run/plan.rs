@@ -33,12 +33,12 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let anchor = outputs.claim_over("--save-anchor", args.save_anchor.as_deref(), previous)?;
     let prepared = Prepared::read(&args.request)?;
     let request = prepared.request();
-    let request = if args.certainty == CertaintyAsked::Exact { request.count_excluded() } else { request };
+    let request = if args.certainty == CertaintyAsked::Exact { request.with_excluded_counts() } else { request };
     let (plan, model) = (prepared.manager.build_plan(&request)?, &prepared.model);
     let text = match args.format {
         Format::Text => {
             let colour = if args.output.is_some() { screen.colour_in_file() } else { screen.colour() };
-            report::text(&plan).width(screen.width()).colour(colour).to_string()
+            report::text(&plan).with_width(screen.width()).with_colour(colour).to_string()
         }
         Format::Json => json::inert(&report::json(&plan)) + "\n",
         Format::Messages => messages(&plan, model, args.breakpoints)?,
@@ -80,8 +80,8 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
     let file = args.request.session.file_name().map(|name| name.to_string_lossy().into_owned());
     let file = file.filter(|name| name != "-").unwrap_or_else(|| "standard input".into());
     let title = args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"));
-    let page = report::html(plan).title(title).request(request).explanations(&explanations);
-    Ok(page.redact(args.redact).render()?)
+    let page = report::html(plan).with_title(title).with_request(request).with_explanations(&explanations);
+    Ok(page.with_redaction(args.redact).render()?)
 }
 
 /// Whether what is printed is a prompt as its model reads it, marks and all: JSON escapes them, a template does not.

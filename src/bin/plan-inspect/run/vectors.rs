@@ -123,7 +123,7 @@ impl Vector {
             TokenCounter::from_fn("sizes", |text| Ok::<_, Infallible>(sizes(text))),
             self.options()?,
         )?;
-        let request = session.request().limits(RequestLimits::budget(self.budget));
+        let request = session.request().with_limits(RequestLimits::budget(self.budget));
         Ok(outcome(&manager.build_plan(&request)?))
     }
 

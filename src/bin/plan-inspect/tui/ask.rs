@@ -135,7 +135,7 @@ fn asked<T>(
                 Some((messages, anchor)) => {
                     let mut before = as_of(&prepared.session, *messages);
                     before.previous = Some(anchor.clone());
-                    let request = before.request().limits(prepared.limits());
+                    let request = before.request().with_limits(prepared.limits());
                     prepared.manager.build_plan(&request)?.anchor()
                 }
                 None => Anchor::default(),
@@ -153,7 +153,7 @@ fn asked<T>(
         session.previous = Some(anchor);
     }
     what_if.apply(&mut session.log);
-    ask(&prepared.manager, &session.request().limits(limits))
+    ask(&prepared.manager, &session.request().with_limits(limits))
 }
 
 /// The session as it was: what belongs to its last prompt only is not there.
@@ -245,7 +245,7 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
     /// Who looks at a screen looks no further back.
     const NEWEST: usize = 1_000;
     let request = subject.prepared.request();
-    for step in subject.prepared.manager.replay(&request).newest(NEWEST) {
+    for step in subject.prepared.manager.replay(&request).with_newest(NEWEST) {
         let answer = match step {
             Ok(step) => Answer::Step { epoch, mark: Box::new(Mark::of(&step)) },
             Err(error) => {

@@ -70,7 +70,7 @@ impl Subject {
         let prompts = prepared.manager.replay(&prepared.request()).prompts();
         let path = path.display().to_string();
         let messages = prepared.session.log.messages().iter().enumerate();
-        let named = messages.filter_map(|(at, message)| Some((message.given_id()?.clone(), at))).collect();
+        let named = messages.filter_map(|(at, message)| Some((message.id()?.clone(), at))).collect();
         Ok(Self { name, path, prepared, config, against, rows, prompts, longest_id, named })
     }
 
@@ -109,7 +109,7 @@ impl Subject {
                 return true;
             }
             // Most messages are one text: a search through all of them makes no list of each.
-            if message.content_parts().is_empty() && message.tool_calls().is_empty() {
+            if message.parts().is_empty() && message.tool_calls().is_empty() {
                 return is_like_that(message.text());
             }
         }
@@ -122,7 +122,7 @@ impl Subject {
         match row {
             LogRow::Message { position, .. } => {
                 let message = &log.messages()[*position];
-                let parts = message.content_parts().iter().filter_map(|part| match part {
+                let parts = message.parts().iter().filter_map(|part| match part {
                     Part::Text(text) => Some(&**text),
                     _ => None,
                 });
@@ -145,7 +145,7 @@ impl Subject {
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
         let messages = self.session().log.messages();
         let place: Option<usize> = id.strip_prefix('m').and_then(|digits| digits.parse().ok());
-        let has_no_name = |at: &usize| messages.get(*at).is_some_and(|message| message.given_id().is_none());
+        let has_no_name = |at: &usize| messages.get(*at).is_some_and(|message| message.id().is_none());
         place.filter(has_no_name).or_else(|| self.named.get(&ItemId::from(id)).copied())
     }
 

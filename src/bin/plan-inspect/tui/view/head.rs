@@ -110,7 +110,7 @@ fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
     let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
     let overhead = u64::try_from(overhead).unwrap_or_default();
     let whole = plan.prompt_budget.max(plan.total.n).max(1);
-    let mut line = StatusLine::new(&plan.usage).theme(app.theme).line();
+    let mut line = StatusLine::new(&plan.usage).with_theme(app.theme).line();
     // The bar says more than the words that end the line.
     while line.spans.len() > 1 && line.width() + 2 + LEAST > usize::from(area.width) {
         line.spans.pop();

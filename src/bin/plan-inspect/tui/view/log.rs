@@ -105,7 +105,7 @@ fn lines(app: &App, row: &LogRow, columns: u16) -> Vec<Line<'static>> {
         LogRow::Compaction(number) => match log.compaction(*number) {
             Some(record) => {
                 let open = app.open.contains(number);
-                CompactionMarker::new(record).expanded(open).theme(app.theme).lines(columns)
+                CompactionMarker::new(record).with_expanded(open).with_theme(app.theme).lines(columns)
             }
             None => vec![Line::raw("")],
         },

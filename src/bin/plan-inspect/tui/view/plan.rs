@@ -33,7 +33,7 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let line = Rect { y, height: 1, ..inner };
         frame.render_widget(super::head::sign(section.section), line);
         let gauge = Rect { x: line.x + 2, width: line.width.saturating_sub(2), ..line };
-        frame.render_widget(SectionGauge::new(section).theme(app.theme), gauge);
+        frame.render_widget(SectionGauge::new(section).with_theme(app.theme), gauge);
         if focused && at == app.section {
             frame.buffer_mut().set_style(line, app.theme.selected);
         }
@@ -79,7 +79,7 @@ fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(pane(app, &title, focused), area);
     match &app.planned {
         Loadable::Answered(planned) => {
-            let preview = ContextPreview::new(&planned.plan).rows(&app.list.rows).theme(app.theme);
+            let preview = ContextPreview::new(&planned.plan).with_rows(&app.list.rows).with_theme(app.theme);
             let nothing = preview.is_empty();
             frame.render_stateful_widget(preview, inner, &mut app.list.place.clone());
             if nothing {
