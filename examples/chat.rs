@@ -30,7 +30,7 @@ fn main() -> Result<(), Error> {
             }
         }
         // Hand `compaction_due` to a model where there is one; this is what is done without.
-        if let Some(record) = manager.compact_without_model(&mut log, &[], RequestLimits::new())? {
+        if let Some(record) = manager.compactor().without_model(&mut log, &[], RequestLimits::new())? {
             println!("{} messages archived, {} tokens freed", record.messages_archived, record.freed());
         }
         journal.save(&log)?;

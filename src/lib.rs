@@ -71,8 +71,8 @@
 //! A model without a public tokenizer is counted by another one, and every number says so. Hand the provider's report to
 //! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`] and keeps its budget in the provider's tokens.
 //!
-//! A conversation that outgrows its window is compacted: [`ContextWindowManager::compaction_due`] hands out a request for a
-//! summary, [`ContextWindowManager::apply_compaction`] takes the answer back. Older messages are archived, never deleted:
+//! A conversation that outgrows its window is compacted: [`Compactor::due`] hands out a request for a
+//! summary, [`Compactor::apply`] takes the answer back. Older messages are archived, never deleted:
 //! [`Conversation::display`] is what a person sees, [`Conversation::active`] what is sent. [`ContextWindowManager::usage`] says
 //! how full the window is, and a [`Journal`] keeps all of it on disk.
 //!
@@ -86,9 +86,9 @@
 //!
 //! # Ask it why
 //!
-//! [`ContextWindowManager::explain`] says which budget brings an item back, and which one makes it leave; [`Diff::between`]
+//! [`Explainer::explain`] says which budget brings an item back, and which one makes it leave; [`Diff::between`]
 //! names the one cause of every change between two plans; [`ContextPlan::prefix`] says how much of the last prompt is
-//! repeated; [`ContextWindowManager::remedies`] plans an overflowing request again with each change that helps.
+//! repeated; [`Explainer::remedies`] plans an overflowing request again with each change that helps.
 //!
 //! # Learn more
 //!
@@ -101,7 +101,7 @@
 //! - `docs/compaction.md`: usage, compaction, the log on disk
 //! - `docs/counting.md`: what counts prove, and what they were compared with
 //! - `docs/session.md`: session files; `docs/examples.md`: some of them, planned
-//! - [`report`]: a plan as text, JSON or a web page (feature `html`); [`ContextWindowManager::replay`]: every prompt of a
+//! - [`report`]: a plan as text, JSON or a web page (feature `html`); [`Explainer::replay`]: every prompt of a
 //!   conversation, one after another; [`render`]: the prompt as a provider's request body
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
 

@@ -62,7 +62,7 @@ fn main() {
         let sticky = PlanRequest::new(&both).with_limits(limits).with_previous(anchor);
         for (name, request) in [("of one long turn", &turn), ("under a last prompt", &sticky)] {
             group.bench_function(BenchmarkId::new(name, count), |bench| {
-                bench.iter(|| manager.explain(black_box(request), "m10"));
+                bench.iter(|| manager.explainer(black_box(request)).explain("m10"));
             });
         }
     }

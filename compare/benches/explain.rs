@@ -29,9 +29,11 @@ fn main() {
         let mut group = criterion.benchmark_group(format!("{count} documents"));
         group.bench_function("plan", |bench| bench.iter(|| manager.build_plan(black_box(&request))));
         group.bench_function("explain one", |bench| {
-            bench.iter(|| manager.explain(black_box(&request), "page-99"));
+            bench.iter(|| manager.explainer(black_box(&request)).explain("page-99"));
         });
-        group.bench_function("explain all", |bench| bench.iter(|| manager.explain_all(black_box(&request))));
+        group.bench_function("explain all", |bench| {
+            bench.iter(|| manager.explainer(black_box(&request)).explain_all())
+        });
         group.finish();
     }
     criterion.final_summary();

@@ -39,7 +39,8 @@ fn agent_turn(manager: &ContextWindowManager, remembers: bool) -> u64 {
         let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(8_000));
         let plan = manager.build_plan(&request).expect("a sound request");
         sent += plan.total.n;
-        let call = Message::assistant("").with_tool_calls([ToolCall::new(format!("c{step}"), "find_boat", "{}")]);
+        let call =
+            Message::assistant("").with_tool_calls([ToolCall::new(format!("c{step}"), "find_boat", "{}")]);
         if remembers {
             log.push_reply(&plan, call, None);
         } else {
@@ -55,7 +56,8 @@ fn main() {
     let model = Model::named("gpt-4o").expect("the registry is built in");
     let manager = ContextWindowManager::configured(model, Config::default()).expect("the defaults are sound");
     let plan = |log: &Conversation, rag: &[RagItem], budget: u64| {
-        let request = PlanRequest::new(log).with_rag(rag.iter().cloned()).with_limits(RequestLimits::budget(budget));
+        let request =
+            PlanRequest::new(log).with_rag(rag.iter().cloned()).with_limits(RequestLimits::budget(budget));
         manager.build_plan(&request).expect("a sound request")
     };
 

@@ -1,5 +1,6 @@
 //! A conversation's prompts, one after another, as an application that uses this planner would have planned them (rule V1).
 
+use super::Explainer;
 use crate::{
     conversation::{Conversation, Entry, Event},
     error::Error,
@@ -9,7 +10,7 @@ use crate::{
     usage::Usage,
 };
 
-/// Plans every prompt of a conversation, oldest first (rule V1); made by [`ContextWindowManager::replay`].
+/// Plans every prompt of a conversation, oldest first (rule V1); made by [`Explainer::replay`].
 pub struct Replay<'a> {
     manager: &'a ContextWindowManager,
     request: PlanRequest<'a>,
@@ -39,7 +40,7 @@ pub struct Step {
     pub plan: ContextPlan,
 }
 
-impl ContextWindowManager {
+impl<'a> Explainer<'a> {
     /// Plans the request's conversation again from its beginning: one prompt before every assistant message, and the
     /// request itself as the last one. Each reply is committed ([`Conversation::push_reply`]), so every prompt goes on from
     /// the one before it.
@@ -47,9 +48,10 @@ impl ContextWindowManager {
     /// Tools and limits are the request's throughout; documents, state and focus hint belong to the last prompt only.
     /// Pins, compactions and rewinds happen where the log has them; TTL is as the log has it and does not fall by itself.
     #[must_use]
-    pub fn replay<'a>(&'a self, request: &PlanRequest<'a>) -> Replay<'a> {
+    pub fn replay(&self) -> Replay<'a> {
+        let Self { manager, request } = *self;
         Replay {
-            manager: self,
+            manager,
             request: request.clone(),
             entries: Box::new(request.log.entries()),
             past: Conversation::new(),

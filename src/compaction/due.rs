@@ -1,12 +1,12 @@
 //! Whether a conversation is to be compacted now (rules C2, C5).
 
-use super::figures::Figures;
+use super::{Compactor, figures::Figures};
 use crate::{
     config::CompactionOptions,
     conversation::Conversation,
     error::{Error, ErrorKind},
     message::Role,
-    planner::{manager::ContextWindowManager, request::PlanRequest},
+    planner::request::PlanRequest,
     usage::reaches,
 };
 use serde::Serialize;
@@ -120,17 +120,17 @@ pub(super) enum Initiator {
     Asked,
 }
 
-impl ContextWindowManager {
+impl Compactor<'_> {
     pub(super) fn state_of(
         &self,
         request: &PlanRequest<'_>,
         initiator: Initiator,
     ) -> Result<CompactionState, Error> {
-        let options = self.compaction_options();
+        let options = super::options(self.manager);
         if let Some(blocked_by) = blocked_by(request.log, &options, initiator) {
             return Ok(CompactionState::Waiting(blocked_by));
         }
-        let known = match self.context(request) {
+        let known = match self.manager.context(request) {
             Err(error) if error.kind() == ErrorKind::Budget => false,
             context => context?.limits.capacity() > 0,
         };
@@ -140,7 +140,7 @@ impl ContextWindowManager {
         if initiator == Initiator::Asked {
             return Ok(CompactionState::Due(Trigger::Asked));
         }
-        let figures = self.figures(request)?;
+        let figures = self.manager.figures(request)?;
         let Some(trigger) = self.trigger(&figures) else { return Ok(CompactionState::NotDue) };
         let attempts = stalled_attempts(request.log).max(request.log.failures() as usize);
         if attempts >= MOST_STALLED {
@@ -151,7 +151,7 @@ impl ContextWindowManager {
 
     /// The first trigger that fires.
     pub(super) fn trigger(&self, figures: &Figures) -> Option<Trigger> {
-        let options = self.compaction_options();
+        let options = super::options(self.manager);
         let Figures { usage, limits, messages, turns, drops } = figures;
         fires(&options, usage.conversation_tokens.n, limits.capacity(), *messages, *turns)
             .or((options.on_drop && *drops).then_some(Trigger::OnDrop))

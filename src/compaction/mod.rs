@@ -30,30 +30,66 @@ use due::Initiator;
 pub use due::{BlockedBy, CompactionState, Trigger};
 pub use request::CompactionRequest;
 use retention::RetentionBoundary;
-pub use tools::ContextCall;
+pub use tools::{CompactionOutcome, ContextCall};
 use turn_costs::TurnCosts;
 
+/// Compacts conversations for one manager: says when one is due, hands out the request for a summary, and takes the summary
+/// back. Made by [`ContextWindowManager::compactor`].
+///
+/// ```
+/// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
+/// # fn ask_a_model(_: &context_window::compaction::CompactionRequest) -> String { "The user is called Ida.".into() }
+/// # fn main() -> Result<(), context_window::Error> {
+/// # #[cfg(feature = "openai")] {
+/// let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// # let question = "I am Ida. How long do refunds take, and what do I have to send you? ".repeat(20);
+/// let mut log = Conversation::from([
+///     Message::user(question),
+///     Message::assistant("5 days, and nothing but your order number."),
+///     Message::user("Thanks! Do you sell kettles?"),
+///     Message::assistant("Yes, two of them: the Wren and the Finch."),
+/// ]);
+/// if let Some(job) = manager.compactor().now(&log)? {
+///     let summary = ask_a_model(&job);
+///     let record = manager.compactor().apply(&mut log, &job, &summary)?;
+///     assert!(record.freed() > 0); // tokens
+/// }
+/// assert_eq!(log.messages().len(), 4); // nothing is deleted
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Compactor<'m> {
+    manager: &'m ContextWindowManager,
+}
+
 impl ContextWindowManager {
+    /// What compacts conversations for this manager.
+    #[must_use]
+    pub fn compactor(&self) -> Compactor<'_> {
+        Compactor { manager: self }
+    }
+}
+
+impl Compactor<'_> {
     /// Whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state of the request are no
     /// part of the question.
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`], but for limits that leave no room: those are unknown limits.
-    pub fn compaction_state<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<CompactionState, Error> {
+    pub fn state<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<CompactionState, Error> {
         self.state_of(&of.into(), Initiator::Automatic)
     }
 
     /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model answers to
-    /// [`ContextWindowManager::apply_compaction`], or have it done without one by [`ContextWindowManager::fall_back`].
+    /// [`Compactor::apply`], or have it done without one by [`Compactor::fall_back`].
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
-    pub fn compaction_due<'a>(
-        &self,
-        of: impl Into<PlanRequest<'a>>,
-    ) -> Result<Option<CompactionRequest>, Error> {
+    pub fn due<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<Option<CompactionRequest>, Error> {
         self.job(&of.into(), None, Initiator::Automatic)
     }
 
@@ -63,22 +99,19 @@ impl ContextWindowManager {
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
-    pub fn compaction_now<'a>(
-        &self,
-        of: impl Into<PlanRequest<'a>>,
-    ) -> Result<Option<CompactionRequest>, Error> {
+    pub fn now<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<Option<CompactionRequest>, Error> {
         self.job(&of.into(), None, Initiator::Asked)
     }
 
     /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
     /// where they are, before the summary. None where a condition of rule C2 blocks it that a request by hand does not
-    /// override ([`ContextWindowManager::compaction_state`] names it).
+    /// override ([`Compactor::state`] names it).
     ///
     /// # Errors
     ///
     /// `ErrorKind::Input` for ids that are not in the conversation, or archived; otherwise as
     /// [`ContextWindowManager::build_plan`].
-    pub fn compaction_of<'a>(
+    pub fn range<'a>(
         &self,
         of: impl Into<PlanRequest<'a>>,
         from: Option<&ItemId>,
@@ -103,9 +136,9 @@ impl ContextWindowManager {
         let kept = match kept {
             Some(kept) => kept,
             None => {
-                let turn_costs = TurnCosts::of(self, &bare)?;
+                let turn_costs = TurnCosts::of(self.manager, &bare)?;
                 let Some(kept) =
-                    RetentionBoundary::by_options(&turn_costs, &self.compaction_options(), initiator)
+                    RetentionBoundary::by_options(&turn_costs, &options(self.manager), initiator)
                 else {
                     return Ok(None);
                 };
@@ -115,7 +148,7 @@ impl ContextWindowManager {
         if !kept.archives_anything(request.log) {
             return Ok(None);
         }
-        CompactionRequest::new(self, &bare, kept).map(Some)
+        CompactionRequest::new(self.manager, &bare, kept).map(Some)
     }
 
     /// Takes a summary back, edited if the user wishes, and compacts: what it replaces is archived, and stays in the log.
@@ -125,14 +158,14 @@ impl ContextWindowManager {
     ///
     /// `ErrorKind::Compaction` where the summary is empty or no summary, the conversation was compacted or rewound
     /// meanwhile, or the context would not be smaller (rule C5): nothing changes then.
-    pub fn apply_compaction(
+    pub fn apply(
         &self,
         log: &mut Conversation,
         job: &CompactionRequest,
         summary: &str,
     ) -> Result<Compaction, Error> {
         let applied = summary_text(summary)
-            .and_then(|summary| self.apply(log, job, CompactionKind::Summary, Some(summary.to_owned())));
+            .and_then(|summary| self.archive_by(log, job, CompactionKind::Summary, Some(summary.to_owned())));
         noted(log, applied)
     }
 
@@ -144,10 +177,10 @@ impl ContextWindowManager {
     /// `ErrorKind::Compaction` where nothing makes the context smaller, or the conversation was compacted or rewound
     /// meanwhile: nothing changes then.
     pub fn fall_back(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
-        let applied = match self.config().compaction.strategy {
+        let applied = match self.manager.config().compaction.strategy {
             CompactionStrategy::Summary | CompactionStrategy::Digest => {
                 let digest = job.digest()?;
-                match self.apply(log, job, CompactionKind::Digest, Some(digest)) {
+                match self.archive_by(log, job, CompactionKind::Digest, Some(digest)) {
                     Err(error) if error.is_not_smaller() => self.slide(log, job),
                     applied => applied,
                 }
@@ -162,14 +195,14 @@ impl ContextWindowManager {
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::fall_back`] and [`ContextWindowManager::build_plan`].
-    pub fn compact_without_model(
+    /// As [`Compactor::fall_back`] and [`ContextWindowManager::build_plan`].
+    pub fn without_model(
         &self,
         log: &mut Conversation,
         tools: &[Tool],
         limits: RequestLimits,
     ) -> Result<Option<Compaction>, Error> {
-        match self.compaction_due(PlanRequest::new(log).with_tools(tools).with_limits(limits))? {
+        match self.due(PlanRequest::new(log).with_tools(tools).with_limits(limits))? {
             Some(job) => self.fall_back(log, &job).map(Some),
             None => Ok(None),
         }
@@ -185,12 +218,12 @@ impl ContextWindowManager {
     fn slide(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
         let request = job.request(log);
-        let kept = slide::boundary(self, &request)?.filter(|kept| kept.archives_anything(log));
+        let kept = slide::boundary(self.manager, &request)?.filter(|kept| kept.archives_anything(log));
         let kept = kept.ok_or_else(|| Error::new(Repr::NothingToCompact))?;
         self.archive(log, job, &kept, CompactionKind::SlidingWindow, None)
     }
 
-    fn apply(
+    fn archive_by(
         &self,
         log: &mut Conversation,
         job: &CompactionRequest,
@@ -215,24 +248,24 @@ impl ContextWindowManager {
         record.summary = summary;
         record.state.clone_from(&job.state);
         record.timestamp.clone_from(&job.timestamp);
-        record.tokens_before = TurnCosts::of(self, &job.request(log))?.total();
+        record.tokens_before = TurnCosts::of(self.manager, &job.request(log))?.total();
         let mut next = log.clone();
         next.record(Event::Compacted(Box::new(record.clone())));
-        record.tokens_after = TurnCosts::of(self, &job.request(&next))?.total();
+        record.tokens_after = TurnCosts::of(self.manager, &job.request(&next))?.total();
         if record.tokens_after >= record.tokens_before {
             let (before, after) = (record.tokens_before, record.tokens_after);
             return Err(Error::new(Repr::NotSmaller { before, after }));
         }
-        let figures = self.figures(&job.request(&next))?;
+        let figures = self.manager.figures(&job.request(&next))?;
         record.progress = self.trigger(&figures).is_none();
         log.record(Event::Compacted(Box::new(record.clone())));
         Ok(record)
     }
+}
 
-    /// The options of rule C2 for this model.
-    fn compaction_options(&self) -> CompactionOptions {
-        self.config().compaction.of_model(self.model_name())
-    }
+/// The options of rule C2 for the model of a manager.
+fn options(manager: &ContextWindowManager) -> CompactionOptions {
+    manager.config().compaction.of_model(manager.model_name())
 }
 
 /// A failure counts: after a few of them nothing more is asked for (rule C5).

@@ -17,7 +17,7 @@ pub(super) fn boundary(
     request: &PlanRequest<'_>,
 ) -> Result<Option<RetentionBoundary>, Error> {
     let turn_costs = TurnCosts::of(manager, request)?;
-    let options = manager.compaction_options();
+    let options = super::options(manager);
     let capacity = turn_costs.limits.capacity();
     // What a summary stood for goes with the oldest turns.
     let fixed_and_pinned = turn_costs.fixed.saturating_add(turn_costs.pinned);

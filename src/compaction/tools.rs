@@ -1,11 +1,11 @@
 //! Two tools with which an agent looks after its own window: ready definitions, and what answers them.
 
-use super::CompactionState;
+use super::{CompactionState, Compactor};
 use crate::{
-    conversation::Conversation,
+    conversation::{Compaction, Conversation},
     error::Error,
     message::{Message, Tool, ToolCall},
-    planner::{manager::ContextWindowManager, request::PlanRequest},
+    planner::request::PlanRequest,
     provider::model::RequestLimits,
     text::size,
 };
@@ -24,7 +24,7 @@ pub enum ContextCall {
     /// The result: push it as the answer to the call.
     Answer(Message),
     /// The agent wants its conversation compacted, with this summary of its own if it gave one. Push the message as the
-    /// answer to the call; then, the call being answered, [`ContextWindowManager::compact_as_asked`] does it.
+    /// answer to the call; then, the call being answered, [`Compactor::as_asked`] does it.
     Compact {
         /// The answer to the call.
         answer: Message,
@@ -33,10 +33,10 @@ pub enum ContextCall {
     },
 }
 
-impl ContextWindowManager {
+impl Compactor<'_> {
     /// The definitions of `context_stats` and `compact_context`, to be declared beside an application's own tools.
     #[must_use]
-    pub fn context_tools() -> [Tool; 2] {
+    pub fn tools() -> [Tool; 2] {
         let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
         let summary = json!({
             "type": "object",
@@ -62,13 +62,13 @@ impl ContextWindowManager {
         ]
     }
 
-    /// Answers a call of one of [`ContextWindowManager::context_tools`]; none for a call of anything else. Arguments that are
+    /// Answers a call of one of [`Compactor::tools`]; none for a call of anything else. Arguments that are
     /// no such object are answered with what was expected: a model reads that.
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
-    pub fn answer_context_call<'a>(
+    pub fn answer<'a>(
         &self,
         of: impl Into<PlanRequest<'a>>,
         call: &ToolCall,
@@ -82,7 +82,7 @@ impl ContextWindowManager {
         match call.name.as_str() {
             STATS | COMPACT if !arguments.is_object() => failed("a JSON object of arguments"),
             STATS => {
-                let stats = json!(self.stats(of)?);
+                let stats = json!(self.manager.stats(of)?);
                 Ok(Some(ContextCall::Answer(Message::tool(&call.id, stats.to_string()))))
             }
             COMPACT => {
@@ -103,21 +103,32 @@ impl ContextWindowManager {
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::apply_compaction`].
-    pub fn compact_as_asked(
+    /// As [`Compactor::apply`].
+    pub fn as_asked(
         &self,
         log: &mut Conversation,
         tools: &[Tool],
         limits: RequestLimits,
         summary: Option<&str>,
-    ) -> Result<Result<crate::conversation::Compaction, CompactionState>, Error> {
+    ) -> Result<CompactionOutcome, Error> {
         let request = PlanRequest::new(log).with_tools(tools).with_limits(limits);
-        let Some(job) = self.compaction_now(request.clone())? else {
-            return Ok(Err(self.state_of(&request, super::Initiator::Asked)?));
+        let Some(job) = self.now(request.clone())? else {
+            return Ok(CompactionOutcome::Blocked(self.state_of(&request, super::Initiator::Asked)?));
         };
-        match summary {
-            Some(summary) => self.apply_compaction(log, &job, summary).map(Ok),
-            None => self.fall_back(log, &job).map(Ok),
-        }
+        let record = match summary {
+            Some(summary) => self.apply(log, &job, summary)?,
+            None => self.fall_back(log, &job)?,
+        };
+        Ok(CompactionOutcome::Compacted(Box::new(record)))
     }
+}
+
+/// What became of a compaction that somebody asked for.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum CompactionOutcome {
+    /// It was made: its record in the log.
+    Compacted(Box<Compaction>),
+    /// It was not, and nothing changed: what is in its way.
+    Blocked(CompactionState),
 }

@@ -297,7 +297,8 @@ mod tests {
         match kind {
             0 => Message::system("s"),
             1 => Message::user("u").with_tool_calls([ToolCall::new(id, "f", "{}")]),
-            2 => Message::assistant("").with_tool_calls([ToolCall::new(id, "f", "{}"), ToolCall::new("d", "f", "{}")]),
+            2 => Message::assistant("")
+                .with_tool_calls([ToolCall::new(id, "f", "{}"), ToolCall::new("d", "f", "{}")]),
             3 => Message::tool(id, "r"),
             4 => Message::user("u"),
             _ => Message::assistant("x"),

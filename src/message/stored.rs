@@ -80,7 +80,11 @@ mod tests {
         let image = Part::Image { url: "data:image/png;base64,AA==".into(), detail: Some("low".into()) };
         for message in [
             Message::user("<|endoftext|> \u{202e}\0 \"\n"),
-            Message::user("a").with_name("Ada").with_id("first").with_parts([Part::Text("b".into()), image, opaque]),
+            Message::user("a").with_name("Ada").with_id("first").with_parts([
+                Part::Text("b".into()),
+                image,
+                opaque,
+            ]),
             Message::assistant("")
                 .with_reasoning(Reasoning::sealed(WireFormat::Anthropic, "hm", "c2VhbA==").with_id("r"))
                 .with_tool_calls([ToolCall::new("c", "look", "{\"a\":").with_signature("s")]),

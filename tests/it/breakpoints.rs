@@ -29,7 +29,8 @@ fn log(steps: usize) -> Conversation {
     log.pin(PinnedItem::new("lasting", "A lasting note."));
     log.pin(PinnedItem::new("fleeting", "A note for two turns.").with_ttl(Ttl::turns(2)));
     for step in 0..steps {
-        let call = Message::assistant("I look.").with_tool_calls([ToolCall::new(format!("c{step}"), "look", "{}")]);
+        let call =
+            Message::assistant("I look.").with_tool_calls([ToolCall::new(format!("c{step}"), "look", "{}")]);
         log.push(call.with_reasoning(Reasoning::sealed(WireFormat::Anthropic, "Hm.", "c2ln")));
         log.push(Message::tool(format!("c{step}"), format!("result {step}")));
     }
@@ -95,7 +96,8 @@ fn what_is_shorter_than_the_models_least_is_not_marked() {
 #[test]
 fn the_life_of_a_mark_is_said_where_it_is_not_the_default() {
     let plan = plan("claude-sonnet-5", &log(0), true);
-    let five = serde_json::to_string(&render::anthropic(&plan).with_breakpoints(CacheLife::FiveMinutes)).unwrap();
+    let five =
+        serde_json::to_string(&render::anthropic(&plan).with_breakpoints(CacheLife::FiveMinutes)).unwrap();
     assert!(five.contains(r#""cache_control":{"type":"ephemeral"}"#) && !five.contains("ttl"));
     let hour = serde_json::to_string(&render::anthropic(&plan).with_breakpoints(CacheLife::OneHour)).unwrap();
     assert!(hour.contains(r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#));

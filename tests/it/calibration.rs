@@ -79,7 +79,8 @@ fn reports_bring_estimates_near() {
                     let plain = manager.build_plan(&session.request().with_limits(budget)).unwrap();
                     let learnt = manager.build_plan(&PlanRequest::new(&reported)).unwrap().calibration;
                     let mut request = session.request().with_limits(budget);
-                    request = learnt.map_or(request.clone(), |calibration| request.with_calibration(calibration));
+                    request =
+                        learnt.map_or(request.clone(), |calibration| request.with_calibration(calibration));
                     let plan = manager.build_plan(&request).unwrap();
                     let error = |n: u64| n.abs_diff(*tokens) * 1_000 / tokens;
                     // The first request of a session has no report to learn from; 0 is no report.

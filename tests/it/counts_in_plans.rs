@@ -140,8 +140,10 @@ fn what_recurs_is_counted_once() {
             RagItem::new(format!("d{at}"), f64::from(at), "so it is. ".repeat(20) + &at.to_string())
         });
         let before = asked.bytes.load(Relaxed);
-        let request =
-            PlanRequest::new(&log).with_rag(documents).with_tools(&tools).with_limits(RequestLimits::budget(BUDGET));
+        let request = PlanRequest::new(&log)
+            .with_rag(documents)
+            .with_tools(&tools)
+            .with_limits(RequestLimits::budget(BUDGET));
         manager.build_plan(&request).unwrap();
         bytes.push(asked.bytes.load(Relaxed) - before);
     }
@@ -270,7 +272,9 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
     }
     let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(budget)).unwrap();
     let plain = manager
-        .build_plan(&PlanRequest::new(&log).with_limits(budget).with_calibration(TokenCalibration::per_mille(1_000)))
+        .build_plan(
+            &PlanRequest::new(&log).with_limits(budget).with_calibration(TokenCalibration::per_mille(1_000)),
+        )
         .unwrap();
     for item in &plan.included {
         let same = plain.included.iter().find(|other| other.id == item.id).unwrap();

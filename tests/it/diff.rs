@@ -200,7 +200,7 @@ proptest! {
         let (a, b) = (side(&[]), side(&what));
         let (before, after) = (a.plan(), b.plan());
         let (then, now) = (states(&before, a.session.lines.len()), states(&after, b.session.lines.len()));
-        let diff = Diff::between((&a.manager, &a.request()), (&b.manager, &b.request())).unwrap();
+        let diff = Diff::between(&a.manager.explainer(&a.request()), &b.manager.explainer(&b.request())).unwrap();
         let absent = ("absent".to_owned(), String::new());
         for change in &diff.changes {
             let key = (change.document, change.id.to_string());
@@ -258,7 +258,7 @@ fn real_sessions_differ_for_reasons_that_planning_again_shows() {
             (request(&new, 3_000), request(&new, 2_000), Some(Mutation::Budget)),
             (request(&old, 2_000), request(&new, 3_000), None),
         ] {
-            let diff = Diff::between((&manager, &a), (&manager, &b)).unwrap();
+            let diff = Diff::between(&manager.explainer(&a), &manager.explainer(&b)).unwrap();
             pairs += 1;
             for change in &diff.changes {
                 changes += 1;
@@ -299,7 +299,8 @@ fn a_message_inside_of_two_runs_is_named() {
     let call = |id: &str| context_window::ToolCall::new(id, "look", "{}");
     let log = |ttl: bool| {
         let mut log = Conversation::from([
-            context_window::Message::user("Which of the two is the larger one, and why is that?").with_id("u0"),
+            context_window::Message::user("Which of the two is the larger one, and why is that?")
+                .with_id("u0"),
             context_window::Message::assistant("").with_tool_calls([call("c1"), call("c2")]).with_id("a1"),
             context_window::Message::tool("c1", "The first one is 12.").with_id("a2"),
             context_window::Message::tool("c2", "The second one is 11.").with_id("a3"),
@@ -314,7 +315,8 @@ fn a_message_inside_of_two_runs_is_named() {
         ContextWindowManager::new(Model::custom("m"), generate::bytes(), Default::default()).unwrap();
     let (old, new) = (log(false), log(true));
     let request = |log, budget| PlanRequest::new(log).with_limits(RequestLimits::budget(budget));
-    let diff = Diff::between((&manager, &request(&old, 60)), (&manager, &request(&new, 300))).unwrap();
+    let diff = Diff::between(&manager.explainer(&request(&old, 60)), &manager.explainer(&request(&new, 300)))
+        .unwrap();
     let changed: Vec<(&str, &str, &str)> = diff
         .changes
         .iter()
@@ -344,7 +346,7 @@ fn messages_behind_the_point_where_two_logs_part_are_named() {
         ContextWindowManager::new(Model::custom("m"), generate::bytes(), Default::default()).unwrap();
     let (old, new) = (log("b"), log("c"));
     let request = |log| PlanRequest::new(log).with_limits(RequestLimits::budget(20));
-    let diff = Diff::between((&manager, &request(&old)), (&manager, &request(&new))).unwrap();
+    let diff = Diff::between(&manager.explainer(&request(&old)), &manager.explainer(&request(&new))).unwrap();
     let mut changed: Vec<&str> = diff.changes.iter().map(|change| change.id.as_str()).collect();
     changed.sort_unstable();
     assert_eq!(changed, ["b4", "b5", "b6", "b7", "b8", "c4", "c5", "c6", "c7", "c8"]);

@@ -67,8 +67,11 @@ impl World {
         let manager =
             ContextWindowManager::configured(Registry::built_in().unwrap().model(model), config).unwrap();
         let tools = tools();
-        let job =
-            manager.compaction_due(PlanRequest::new(&log).with_tools(&tools).with_limits(limits())).unwrap().unwrap();
+        let job = manager
+            .compactor()
+            .due(PlanRequest::new(&log).with_tools(&tools).with_limits(limits()))
+            .unwrap()
+            .unwrap();
         assert_eq!(job.form(), form);
         Self { wire, manager, log, job, server: Server::start(script) }
     }
@@ -114,7 +117,8 @@ impl World {
             Ok(record) => {
                 assert_eq!(self.log.compactions().collect::<Vec<_>>(), [record]);
                 assert!(record.tokens_after < record.tokens_before);
-                let plan = self.manager.build_plan(&PlanRequest::new(&self.log).with_limits(limits())).unwrap();
+                let plan =
+                    self.manager.build_plan(&PlanRequest::new(&self.log).with_limits(limits())).unwrap();
                 assert!(plan.overflow.is_none());
             }
             Err(_) => assert_eq!(shape(&self.log), before),
@@ -296,8 +300,10 @@ async fn a_job_for_one_wire_form_is_valid_in_another() {
     for wire in [Wire::OpenAi, Wire::Anthropic, Wire::Gemini, Wire::Ollama] {
         let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
         let tools = tools();
-        let request = PlanRequest::new(&log).with_tools(&tools).with_limits(RequestLimits::new().with_context_len(40_000));
-        let job = manager.compaction_of(request, None, None).unwrap().unwrap();
+        let request = PlanRequest::new(&log)
+            .with_tools(&tools)
+            .with_limits(RequestLimits::new().with_context_len(40_000));
+        let job = manager.compactor().range(request, None, None).unwrap().unwrap();
         let mut world = World::new(wire, vec![wire.answer(SUMMARY)]);
         world.job = job;
         assert_eq!(world.summarise().await.unwrap(), SUMMARY);

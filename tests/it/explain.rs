@@ -174,14 +174,14 @@ fn every_answer_agrees(
     let budget = limits.prompt_budget.unwrap();
     let mut one_by_one = BTreeMap::new();
     for id in ids(session) {
-        let got = manager.explain(request, &id).unwrap();
+        let got = manager.explainer(request).explain(&id).unwrap();
         brute.agrees(&id, budget, &got)?;
         one_by_one.insert((got.document, got.id.clone()), got);
     }
     let plan: serde_json::Value =
         serde_json::from_str(&context_window::report::json(&manager.build_plan(request).unwrap())).unwrap();
     let rows = ["included", "excluded"].map(|list| plan[list].as_array().unwrap().clone()).concat();
-    for (all, row) in manager.explain_all(request).unwrap().into_iter().zip(rows) {
+    for (all, row) in manager.explainer(request).explain_all().unwrap().into_iter().zip(rows) {
         the_code_is_the_row_s(&all, row)?;
         let id = format!("item:{}", all.id);
         if is_demanded(&id) {
@@ -193,7 +193,7 @@ fn every_answer_agrees(
         }
         let one = match one_by_one.remove(&(all.document, all.id.clone())) {
             Some(one) => one,
-            None => manager.explain(request, &format!("{section}:{}", all.id)).unwrap(),
+            None => manager.explainer(request).explain(&format!("{section}:{}", all.id)).unwrap(),
         };
         if one != all {
             return Err(format!("alone {one:#?}, among all {all:#?}"));
@@ -249,7 +249,7 @@ proptest! {
         let log = session.log_with(archived_at, |log| match how {
             1 => log.start_fresh(),
             2 => drop(log.rewind_before(format!("m{}", archived_at / 2))),
-            3 => drop(manager.compaction_now(&*log).unwrap().map(|job| manager.apply_compaction(log, &job, "s"))),
+            3 => drop(manager.compactor().now(&*log).unwrap().map(|job| manager.compactor().apply(log, &job, "s"))),
             _ => {}
         });
         let request = session.request(&log).with_limits(limits);
@@ -262,7 +262,7 @@ proptest! {
             let id = if row.section == Section::Rag { format!("rag:{}", row.id) } else { format!("item:{}", row.id) };
             let Some(Decision::Excluded(row)) = plan.find(&id) else { continue };
             let ExcludedReason::Budget { room, held_by } = row.reason else { continue };
-            let got = manager.explain(&request, &id).unwrap();
+            let got = manager.explainer(&request).explain(&id).unwrap();
             let (Some(tokens), true) = (got.tokens, held_by != HeldBy::Overflow) else { continue };
             let may_go = |row: &&PlannedItem| row.reason != IncludedReason::Required;
             let cost = |id: &ItemId| plan.included.iter().filter(may_go).find(|row| row.id == *id).unwrap().tokens.n;
@@ -281,7 +281,7 @@ fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
         context_window::Conversation::from([context_window::Message::user("Who paid?").with_id("question")]);
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
-    let error = manager.explain(&PlanRequest::new(&session), "qestion").unwrap_err();
+    let error = manager.explainer(&PlanRequest::new(&session)).explain("qestion").unwrap_err();
     insta::assert_snapshot!(error, @"no item has the id `qestion`; expected the id of a message, note, document or system text; did you mean `question`?");
 }
 
@@ -291,7 +291,7 @@ fn agrees(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64
     let request = request.clone().with_limits(limits);
     let brute = Brute::force(manager, &request, limits);
     for id in ids {
-        brute.agrees(id, budget, &manager.explain(&request, id).unwrap()).unwrap();
+        brute.agrees(id, budget, &manager.explainer(&request).explain(id).unwrap()).unwrap();
     }
 }
 
@@ -346,7 +346,7 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
         for (request, budget) in [(&fresh, 20), (&fresh, 400), (&fresh.clone().with_previous(anchor), 400)] {
             agrees(&manager, request, budget, &["rag:d"]);
             let limits = RequestLimits::budget(budget).with_context_len(MOST).with_safety_buffer(0);
-            let all = manager.explain_all(&request.clone().with_limits(limits)).unwrap();
+            let all = manager.explainer(&request.clone().with_limits(limits)).explain_all().unwrap();
             let repeat = all.iter().find(|one| one.reason == "duplicate of d").unwrap();
             assert!(
                 !repeat.included && repeat.intervals.is_empty() && repeat.enters_at.is_none(),
@@ -374,5 +374,5 @@ fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
     let request = PlanRequest::new(&log).with_rag(documents).with_previous(anchor);
     agrees(&manager, &request, 1, &["rag:d2", "rag:d3"]);
     let limits = RequestLimits::budget(1).with_context_len(MOST).with_safety_buffer(0);
-    assert!(manager.explain(&request.with_limits(limits), "d3").unwrap().enters_at.is_some());
+    assert!(manager.explainer(&request.with_limits(limits)).explain("d3").unwrap().enters_at.is_some());
 }

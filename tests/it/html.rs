@@ -25,8 +25,11 @@ impl Planned {
     fn page(&self, redact: bool) -> Option<(ContextPlan, String)> {
         let request = self.session.request();
         let plan = self.manager.build_plan(&request).ok()?;
-        let explanations = self.manager.explain_all(&request).unwrap();
-        let html = report::html(&plan).with_title(&self.name).with_request(&request).with_explanations(&explanations);
+        let explanations = self.manager.explainer(&request).explain_all().unwrap();
+        let html = report::html(&plan)
+            .with_title(&self.name)
+            .with_request(&request)
+            .with_explanations(&explanations);
         let page = html.with_redaction(redact).render().unwrap();
         Some((plan, page))
     }
@@ -272,19 +275,26 @@ fn hostile_texts_stay_texts_wherever_they_stand() {
         log.push(Message::tool(format!("orphan{hostile}"), *hostile));
         let image = Part::Image { url: (*hostile).into(), detail: None };
         log.push(Message::user("").with_parts([Part::Text((*hostile).into()), image]));
-        let rag = (0..3)
-            .map(|n| RagItem::new(format!("r{n}{hostile}"), 0.5, format!("{hostile}{n}")).with_origin(*hostile));
-        let request = PlanRequest::new(&log).with_rag(rag).with_focus(*hostile).with_state(format!("z{hostile}"), *hostile);
+        let rag = (0..3).map(|n| {
+            RagItem::new(format!("r{n}{hostile}"), 0.5, format!("{hostile}{n}")).with_origin(*hostile)
+        });
+        let request = PlanRequest::new(&log)
+            .with_rag(rag)
+            .with_focus(*hostile)
+            .with_state(format!("z{hostile}"), *hostile);
         let model = Model::custom(hostile);
         let manager = ContextWindowManager::configured(model, Config::default()).unwrap();
         for budget in [1_000_000, 150, 10] {
             let limits = RequestLimits::budget(budget);
             let request = request.clone().with_limits(limits);
             let plan = manager.build_plan(&request).unwrap();
-            let explanations = manager.explain_all(&request).unwrap();
+            let explanations = manager.explainer(&request).explain_all().unwrap();
             let earlier = [plan.clone(), plan.clone()];
             for redact in [false, true] {
-                let html = report::html(&plan).with_request(&request).with_explanations(&explanations).with_title(*hostile);
+                let html = report::html(&plan)
+                    .with_request(&request)
+                    .with_explanations(&explanations)
+                    .with_title(*hostile);
                 let page = html.with_earlier(&earlier).with_redaction(redact).render().unwrap();
                 is_sound(&page);
                 let (body, _) = page.split_once("<script>").unwrap();
@@ -384,8 +394,11 @@ fn a_small_page_looks_as_it_did() {
     let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(25));
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let plan = manager.build_plan(&request).unwrap();
-    let explanations = manager.explain_all(&request).unwrap();
-    let page = report::html(&plan).with_title("A small page").with_request(&request).with_explanations(&explanations);
+    let explanations = manager.explainer(&request).explain_all().unwrap();
+    let page = report::html(&plan)
+        .with_title("A small page")
+        .with_request(&request)
+        .with_explanations(&explanations);
     let page = page.render().unwrap();
     // Style and script are files of their own.
     let (head, rest) = page.split_once("<style>").unwrap();

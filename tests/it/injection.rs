@@ -46,7 +46,9 @@ fn plan_with(model: Model, counter: TokenCounter, hostile: &str) -> ContextPlan 
     let rag = [RagItem::new(hostile, 2.0, hostile).with_origin(hostile), RagItem::new("d2", 1.0, "plain")];
     let schema = format!(r#"{{"type":"object","description":{}}}"#, escaped(hostile));
     let tools = [Tool::new("read", hostile, schema)];
-    manager.build_plan(&PlanRequest::new(&log).with_rag(rag).with_tools(&tools).with_state(hostile, hostile)).unwrap()
+    manager
+        .build_plan(&PlanRequest::new(&log).with_rag(rag).with_tools(&tools).with_state(hostile, hostile))
+        .unwrap()
 }
 
 /// JSON that spells every character of a text as an escape.
@@ -63,7 +65,10 @@ fn models() -> Vec<(WireFormat, Model)> {
         WireFormat::Gemini,
         WireFormat::ChatTemplate,
     ];
-    forms.into_iter().map(|wire_format| (wire_format, Model::custom("m").with_wire_format(wire_format))).collect()
+    forms
+        .into_iter()
+        .map(|wire_format| (wire_format, Model::custom("m").with_wire_format(wire_format)))
+        .collect()
 }
 
 /// The lines of our own fences that a text holds, by tag: how many open, how many close.
@@ -158,7 +163,8 @@ fn only_instructions_are_in_the_system_role() {
             Message::user("OUTSIDE"),
         ]);
         let rag = [RagItem::new("d1", 2.0, "OUTSIDE").with_origin("OUTSIDE")];
-        let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(rag).with_state("s", "OUTSIDE")).unwrap();
+        let plan =
+            manager.build_plan(&PlanRequest::new(&log).with_rag(rag).with_state("s", "OUTSIDE")).unwrap();
         let (inside, outside): (Vec<&Message>, Vec<&Message>) =
             plan.messages().iter().partition(|message| message.role().instructs());
         let says = |message: &&Message| texts_of(message).iter().any(|text| text.contains("OUTSIDE"));

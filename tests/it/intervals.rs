@@ -131,7 +131,7 @@ fn check(value: &Value, number: usize) -> Result<u64, String> {
     let manager = ContextWindowManager::configured(model, Default::default()).unwrap();
     let budget = session.limits.prompt_budget.unwrap();
     let forced = by_force(&manager, &session);
-    let answers = manager.explain_all(&session.request()).map_err(|error| error.to_string())?;
+    let answers = manager.explainer(&session.request()).explain_all().map_err(|error| error.to_string())?;
     let path = std::env::temp_dir().join(format!("context-window-{}-{number}.json", std::process::id()));
     std::fs::write(&path, &text).unwrap();
     let mut tool = Command::new(assert_cmd::cargo::cargo_bin("plan-inspect"));

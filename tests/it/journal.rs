@@ -62,7 +62,8 @@ fn writes_for_ever(path: &Path) -> ! {
             let text = format!("message {n} {}", "words ".repeat(n % 7));
             log.push(if n.is_multiple_of(2) { Message::user(text) } else { Message::assistant(text) });
         }
-        if let Some(record) = manager.compact_without_model(&mut log, &[], RequestLimits::new()).unwrap() {
+        if let Some(record) = manager.compactor().without_model(&mut log, &[], RequestLimits::new()).unwrap()
+        {
             assert_eq!(record.number as usize, log.compactions().count());
         }
         journal.save(&log).unwrap();
@@ -149,7 +150,7 @@ fn log() -> Conversation {
     log.push_reply(&plan, Message::assistant("reply"), Usage::anthropic(10, 20, 30, 40));
     log.complete_turn(&plan);
     log.pin_message("m3", Priority::High).unwrap();
-    manager().compact_without_model(&mut log, &[], RequestLimits::new()).unwrap().unwrap();
+    manager().compactor().without_model(&mut log, &[], RequestLimits::new()).unwrap().unwrap();
     let usage = manager().usage(&log).unwrap();
     log.observe(usage);
     log.push(Message::user("more"));

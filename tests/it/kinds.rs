@@ -22,8 +22,8 @@ fn the_placeholder_result_of_a_message_named_bridge_has_an_answer() {
     let row =
         plan.included.iter().find(|row| matches!(row.kind, ItemKind::PlaceholderResult { .. })).unwrap();
     assert_eq!(row.kind, ItemKind::PlaceholderResult { of: "bridge".into() });
-    let answer = manager().explain(&request, row.id.as_str()).unwrap();
-    let of_its_call = manager().explain(&request, "bridge").unwrap();
+    let answer = manager().explainer(&request).explain(row.id.as_str()).unwrap();
+    let of_its_call = manager().explainer(&request).explain("bridge").unwrap();
     assert!(answer.leaves_at.is_some(), "{answer:?}");
     assert_eq!(
         (answer.enters_at, answer.leaves_at, &answer.intervals),

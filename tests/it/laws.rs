@@ -236,7 +236,10 @@ fn backfill_is_not_monotone_and_says_so() {
     let at = |room: u64| {
         let empty = 3 + (7 + 12 + 12);
         let limits = context_window::RequestLimits::budget(empty + room);
-        ids(&manager.build_plan(&PlanRequest::new(&log).with_rag(items()).with_limits(limits)).unwrap(), Section::Rag)
+        ids(
+            &manager.build_plan(&PlanRequest::new(&log).with_rag(items()).with_limits(limits)).unwrap(),
+            Section::Rag,
+        )
     };
     assert_eq!(at(2 * fence + 50), ["b", "c"]);
     assert_eq!(at(2 * fence + 51), ["a"]);
@@ -322,7 +325,7 @@ proptest! {
             }
         }
         // Planning again confirms each of them, and says what then is in.
-        let confirmed = session.manager().remedies(&session.request(&session.log())).unwrap();
+        let confirmed = session.manager().explainer(&session.request(&session.log())).remedies().unwrap();
         prop_assert_eq!(confirmed.iter().map(|(remedy, _)| remedy).collect::<Vec<_>>(), overflow.remedies.iter().collect::<Vec<_>>());
         prop_assert!(confirmed.iter().all(|(_, plan)| plan.overflow.is_none()));
         for remedy in &overflow.remedies {
@@ -431,7 +434,10 @@ fn a_lower_completion_helps_where_it_is_proposed() {
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
     let limits = |completion| {
-        context_window::RequestLimits::new().with_context_len(400).with_max_completion(completion).with_safety_buffer(0)
+        context_window::RequestLimits::new()
+            .with_context_len(400)
+            .with_max_completion(completion)
+            .with_safety_buffer(0)
     };
     let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits(200))).unwrap();
     let overflow = plan.overflow.unwrap();
@@ -440,7 +446,11 @@ fn a_lower_completion_helps_where_it_is_proposed() {
         panic!("{:?}", overflow.remedies)
     };
     let fits = |completion| {
-        manager.build_plan(&PlanRequest::new(&log).with_limits(limits(completion))).unwrap().overflow.is_none()
+        manager
+            .build_plan(&PlanRequest::new(&log).with_limits(limits(completion)))
+            .unwrap()
+            .overflow
+            .is_none()
     };
     assert!(fits(*to) && !fits(*to + 1));
 }

@@ -74,7 +74,10 @@ fn every_cause_is_named() {
     let other = Model::named("claude-sonnet-5").unwrap();
     let prefix = parted(&request(), &request(), other);
     assert_eq!((prefix.cause, prefix.tokens), (Some(PrefixCause::Target), 0));
-    assert_eq!(cause(&request().with_focus("boats"), &request().with_focus("tides")), Some(PrefixCause::Changed));
+    assert_eq!(
+        cause(&request().with_focus("boats"), &request().with_focus("tides")),
+        Some(PrefixCause::Changed)
+    );
     let tools = [Tool::new("f", "", "{}")];
     assert_eq!(cause(&request(), &request().with_tools(&tools)), Some(PrefixCause::Inserted));
     assert_eq!(cause(&request().with_tools(&tools), &request()), Some(PrefixCause::Removed));
@@ -83,8 +86,9 @@ fn every_cause_is_named() {
     let mut expired = base();
     expired.set_ttl("note", Ttl::NoneRemaining).unwrap();
     assert_eq!(cause(&request(), &PlanRequest::new(&expired)), Some(PrefixCause::Expired));
-    let documents =
-        |id: &str| request().with_rag([RagItem::new(id, 1.0, "Boats pay."), RagItem::new("c", 0.5, "Tides.")]);
+    let documents = |id: &str| {
+        request().with_rag([RagItem::new(id, 1.0, "Boats pay."), RagItem::new("c", 0.5, "Tides.")])
+    };
     assert_eq!(cause(&documents("b"), &documents("a")), Some(PrefixCause::Removed));
     let twice =
         documents("b").with_rag([RagItem::new("a", 2.0, "Boats pay."), RagItem::new("b", 1.0, "Boats pay.")]);
@@ -112,7 +116,9 @@ fn a_note_that_is_unpinned_is_gone() {
     for at in 21..29 {
         log.push(talk(at));
     }
-    let later = manager.build_plan(&PlanRequest::new(&log).with_limits(limits).with_previous(before.anchor())).unwrap();
+    let later = manager
+        .build_plan(&PlanRequest::new(&log).with_limits(limits).with_previous(before.anchor()))
+        .unwrap();
     let prefix = later.repeated().unwrap();
     assert_eq!((prefix.cause, prefix.items), (Some(PrefixCause::Budget), 1), "{prefix:?}");
 }

@@ -60,16 +60,16 @@ fn real_compactions_beside_ours() {
             }
             let request = PlanRequest::new(&log).with_limits(limits);
             if due.is_none()
-                && matches!(manager.compaction_state(request.clone()).unwrap(), CompactionState::Due(_))
+                && matches!(manager.compactor().state(request.clone()).unwrap(), CompactionState::Due(_))
             {
                 due = Some((at, manager.usage(request).unwrap().conversation_tokens.n));
             }
         }
         let request = PlanRequest::new(&log).with_limits(limits);
-        let (archived, sizes) = match manager.compaction_now(request).unwrap() {
+        let (archived, sizes) = match manager.compactor().now(request).unwrap() {
             Some(job) => {
                 // The summary that was really made replaces the one that would be.
-                let record = manager.apply_compaction(&mut log, &job, &summary);
+                let record = manager.compactor().apply(&mut log, &job, &summary);
                 match record {
                     Ok(record) => {
                         let active = manager.stats(&log).unwrap().active;
@@ -88,7 +88,7 @@ fn real_compactions_beside_ours() {
                     }
                 }
             }
-            None => (format!("{:?}", manager.compaction_state(&log).unwrap()), String::new()),
+            None => (format!("{:?}", manager.compactor().state(&log).unwrap()), String::new()),
         };
         let after = reports.iter().find(|(at, usage)| *at > cut && usage.context_size() > 0);
         let after =

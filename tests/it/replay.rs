@@ -104,15 +104,16 @@ fn a_replay_is_what_a_caller_would_have_sent() {
         let session = context_window::Session::from_json(&text).unwrap();
         for budget in [150, 300, 100_000] {
             let request = session.request().with_limits(RequestLimits::budget(budget));
-            let steps: Vec<_> = manager.replay(&request).map(Result::unwrap).collect();
-            assert_eq!(steps.len(), manager.replay(&request).prompts());
+            let steps: Vec<_> = manager.explainer(&request).replay().map(Result::unwrap).collect();
+            assert_eq!(steps.len(), manager.explainer(&request).replay().prompts());
             let mut anchor = Anchor::default();
             for (at, step) in steps.iter().enumerate() {
                 let log = session.log.as_of(step.messages);
                 assert_eq!(log.messages().len(), step.messages);
                 assert_eq!(log.compactions().count(), step.compactions);
-                let mut own =
-                    PlanRequest::new(&log).with_limits(RequestLimits::budget(budget)).with_tools(&session.tools);
+                let mut own = PlanRequest::new(&log)
+                    .with_limits(RequestLimits::budget(budget))
+                    .with_tools(&session.tools);
                 if at + 1 == steps.len() {
                     own = session.request().with_limits(RequestLimits::budget(budget));
                 }
@@ -129,10 +130,13 @@ fn a_replay_is_what_a_caller_would_have_sent() {
             // What the request remembers of a prompt belongs to none of a replay.
             let plan = manager.build_plan(&request.clone().with_limits(RequestLimits::budget(140))).unwrap();
             let remembering = request.clone().with_previous(plan.anchor());
-            for (step, again) in steps.iter().zip(manager.replay(&remembering).map(Result::unwrap)) {
+            for (step, again) in
+                steps.iter().zip(manager.explainer(&remembering).replay().map(Result::unwrap))
+            {
                 assert_eq!(step.plan.fingerprint(), again.plan.fingerprint(), "{name} at {budget}");
             }
-            let newest: Vec<_> = manager.replay(&request).with_newest(2).map(Result::unwrap).collect();
+            let newest: Vec<_> =
+                manager.explainer(&request).replay().with_newest(2).map(Result::unwrap).collect();
             assert_eq!(newest.len(), steps.len().min(2));
             let last = (steps.last().unwrap(), newest.last().unwrap());
             assert_eq!(
@@ -162,8 +166,8 @@ fn a_log_replays_to_what_was_sent() {
             )));
             if turn == 5 {
                 log.pin(context_window::PinnedItem::new("note", "The harbour is closed on Sundays."));
-                let job = manager.compaction_now(PlanRequest::new(&log).with_limits(limits)).unwrap();
-                manager.fall_back(&mut log, &job.unwrap()).unwrap();
+                let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits)).unwrap();
+                manager.compactor().fall_back(&mut log, &job.unwrap()).unwrap();
             }
             if turn == 9 {
                 log.start_fresh();
@@ -182,7 +186,7 @@ fn a_log_replays_to_what_was_sent() {
         assert!(margins > 8, "reports have to matter: {margins}");
         assert_eq!(log.compactions().count(), 2);
         let request = PlanRequest::new(&log).with_limits(limits);
-        let replayed: Vec<_> = manager.replay(&request).map(Result::unwrap).collect();
+        let replayed: Vec<_> = manager.explainer(&request).replay().map(Result::unwrap).collect();
         assert_eq!(replayed.len(), sent.len() + 1);
         for (step, plan) in replayed.iter().zip(&sent) {
             assert_eq!(

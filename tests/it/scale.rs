@@ -121,7 +121,8 @@ fn a_live_turn_of_a_hundred_thousand_steps_costs_no_more_than_its_budget() {
         log.push(Message::tool(format!("c{at}"), "done"));
     }
     let (manager, asked) = recording();
-    let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(BUDGET))).unwrap();
+    let plan =
+        manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(BUDGET))).unwrap();
     assert!(asked.tokens.load(Relaxed) <= BUDGET + ONE_ITEM);
     assert_eq!(plan.included[0].id.as_str(), "m0");
     assert_eq!(plan.excluded.len(), 1);

@@ -139,8 +139,11 @@ fn a_long_agent_turn_keeps_its_prefix_as_steadily() {
             assert!(plan.total.n <= 4_000 && plan.overflow.is_none());
             reuse.add(&plan);
             anchor = Some(plan.anchor());
-            let call =
-                Message::assistant("c".repeat(20)).with_tool_calls([ToolCall::new(format!("c{step}"), "run", "{}")]);
+            let call = Message::assistant("c".repeat(20)).with_tool_calls([ToolCall::new(
+                format!("c{step}"),
+                "run",
+                "{}",
+            )]);
             let result = Message::tool(format!("c{step}"), "r".repeat(sizes.next()));
             log.push_reply(&plan, call.clone(), None);
             stateless.push(call);

@@ -125,7 +125,11 @@ fn a_plain_theme_has_no_colour_and_the_same_text() {
             UsageBar::new(&usage).with_theme(theme).render(row(1, 2), buffer);
             SectionGauge::new(&plan.sections[0]).with_theme(theme).render(row(3, 1), buffer);
             CompactionMarker::new(&record).with_expanded(true).with_theme(theme).render(row(4, 7), buffer);
-            ContextPreview::new(&plan).with_theme(theme).render(row(11, 9), buffer, &mut PreviewState::default());
+            ContextPreview::new(&plan).with_theme(theme).render(
+                row(11, 9),
+                buffer,
+                &mut PreviewState::default(),
+            );
         })
     };
     let (coloured, plain) = (page(Theme::colours()), page(Theme::plain()));

@@ -150,8 +150,10 @@ impl<'a> ComparisonInputs<'a> {
         let managers = |input| if after.contains(&input) { self.after.0 } else { self.before.0 };
         let manager = managers(Input::Model).with_config(managers(Input::Config).config().clone())?;
         let items = from(Input::Items);
-        let mut request =
-            PlanRequest::new(&log).with_rag(rag).with_tools(items.tools).with_limits(from(Input::Budget).limits);
+        let mut request = PlanRequest::new(&log)
+            .with_rag(rag)
+            .with_tools(items.tools)
+            .with_limits(from(Input::Budget).limits);
         request.focus.clone_from(&items.focus);
         request.state.clone_from(&items.state);
         request.calibration = from(Input::Budget).calibration;

@@ -1,10 +1,10 @@
 //! What differs between two plans, and the one input that each difference comes from.
 
+use super::Explainer;
 use crate::{
     error::Error,
     item::{ItemId, Source},
     plan::{ContextPlan, Decision},
-    planner::{manager::ContextWindowManager, request::PlanRequest},
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -116,10 +116,8 @@ impl Diff {
     /// # Errors
     ///
     /// Whatever planning the two requests runs into; mixtures of them that make no plan only show nothing.
-    pub fn between(
-        before: (&ContextWindowManager, &PlanRequest<'_>),
-        after: (&ContextWindowManager, &PlanRequest<'_>),
-    ) -> Result<Self, Error> {
+    pub fn between(before: &Explainer<'_>, after: &Explainer<'_>) -> Result<Self, Error> {
+        let [before, after] = [before, after].map(|side| (side.manager, side.request));
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
         let sides = ComparisonInputs { before, after };
         let states = (States::of(&plans.0, before.1), States::of(&plans.1, after.1));

@@ -1,5 +1,6 @@
 //! Why something is in or out, and which budget would change that: answers that another plan confirms.
 
+use super::Explainer;
 use crate::{
     error::Error,
     item::{ItemId, Section},
@@ -7,7 +8,6 @@ use crate::{
         ContextPlan, Decision, ExcludedItem,
         reason::{ExcludedReason, HeldBy, Never, Reason},
     },
-    planner::{manager::ContextWindowManager, request::PlanRequest},
     text::plain::grouped,
     tokens::Certainty,
 };
@@ -103,16 +103,16 @@ impl ContextPlan {
     }
 }
 
-impl ContextWindowManager {
+impl Explainer<'_> {
     /// Why this item is in or out, and which other budgets would change that.
     ///
     /// # Errors
     ///
     /// `ErrorKind::Input` for an id that is nowhere in the request, and whatever planning runs into.
-    pub fn explain(&self, request: &PlanRequest<'_>, id: &str) -> Result<Explanation, Error> {
-        let plan = self.plan(request)?;
-        let (row, id) = row_of(&plan, request, id).ok_or_else(|| Error::nowhere(id, near(&plan, id)))?;
-        Ok(self.explain_some(request, &plan, vec![(row, id)])?.remove(0))
+    pub fn explain(&self, id: &str) -> Result<Explanation, Error> {
+        let plan = self.manager.plan(self.request)?;
+        let (row, id) = row_of(&plan, self.request, id).ok_or_else(|| Error::nowhere(id, near(&plan, id)))?;
+        Ok(self.explain_some(&plan, vec![(row, id)])?.remove(0))
     }
 
     /// Why each row of the plan is in or out, in the order of the plan: what is in first. Of a run of messages its last one, the first to
@@ -121,24 +121,24 @@ impl ContextWindowManager {
     /// # Errors
     ///
     /// Whatever planning runs into.
-    pub fn explain_all(&self, request: &PlanRequest<'_>) -> Result<Vec<Explanation>, Error> {
-        let plan = self.plan(request)?;
+    pub fn explain_all(&self) -> Result<Vec<Explanation>, Error> {
+        let plan = self.manager.plan(self.request)?;
         let included = plan.included.iter().map(|row| (Decision::Included(row), row.id.clone()));
         let excluded = plan
             .excluded
             .iter()
             .map(|row| (Decision::Excluded(row), row.last_id.as_ref().unwrap_or(&row.id).clone()));
-        self.explain_some(request, &plan, included.chain(excluded).collect())
+        self.explain_some(&plan, included.chain(excluded).collect())
     }
 
     fn explain_some(
         &self,
-        request: &PlanRequest<'_>,
         plan: &ContextPlan,
         rows: Vec<(Decision<'_>, ItemId)>,
     ) -> Result<Vec<Explanation>, Error> {
-        let context = self.context(request)?;
-        let gathered = Gathered::of(self, request, &context)?;
+        let (manager, request) = (self.manager, self.request);
+        let context = manager.context(request)?;
+        let gathered = Gathered::of(manager, request, &context)?;
         let required_by_provider =
             plan.included.iter().filter(|row| row.kind.is_required_by_provider()).map(|row| row.id.clone());
         let required_by_provider: Vec<ItemId> = required_by_provider.collect();
@@ -147,7 +147,7 @@ impl ContextWindowManager {
         let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
         let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
         let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
-        let sweep = Sweep::new(self, &context, &gathered, &asked, required_by_provider.clone())?;
+        let sweep = Sweep::new(manager, &context, &gathered, &asked, required_by_provider.clone())?;
         let found = Found::search(&sweep, plan.prompt_budget, &asked, &present)?;
         subjects.iter().map(|subject| answer(plan, &sweep, &found, subject)).collect()
     }

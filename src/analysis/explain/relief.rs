@@ -1,41 +1,38 @@
 //! What an overflowing request becomes by one of the changes that are proposed (rule S6), planned again.
 
 use crate::{
+    analysis::Explainer,
     error::Error,
     item::{ItemId, ItemKind},
     plan::{ContextPlan, PlannedItem, Remedy},
-    planner::{manager::ContextWindowManager, request::PlanRequest},
+    planner::request::PlanRequest,
 };
 
 /// How many tokens more than proposed a text may lose where it joins with what is around it (rule N3).
 const JOINS: u64 = 8;
 
-impl ContextWindowManager {
+impl Explainer<'_> {
     /// The changes that would make an overflowing request fit, each confirmed by planning with that change and nothing
     /// else, with the plan it leads to. Nothing where the request fits.
     ///
     /// # Errors
     ///
     /// Whatever planning runs into.
-    pub fn remedies(&self, request: &PlanRequest<'_>) -> Result<Vec<(Remedy, ContextPlan)>, Error> {
-        let ContextPlan { overflow: Some(overflow), included, .. } = self.plan(request)? else {
+    pub fn remedies(&self) -> Result<Vec<(Remedy, ContextPlan)>, Error> {
+        let ContextPlan { overflow: Some(overflow), included, .. } = self.manager.plan(self.request)? else {
             return Ok(Vec::new());
         };
         let mut confirmed = Vec::new();
         for remedy in overflow.remedies {
-            let plan = self.with_remedy(request, &remedy, &included)?;
+            let plan = self.with_remedy(&remedy, &included)?;
             confirmed.extend(plan.filter(|plan| plan.overflow.is_none()).map(|plan| (remedy, plan)));
         }
         Ok(confirmed)
     }
 
     /// The plan with one change made; none where it cannot be.
-    fn with_remedy(
-        &self,
-        request: &PlanRequest<'_>,
-        remedy: &Remedy,
-        rows: &[PlannedItem],
-    ) -> Result<Option<ContextPlan>, Error> {
+    fn with_remedy(&self, remedy: &Remedy, rows: &[PlannedItem]) -> Result<Option<ContextPlan>, Error> {
+        let Self { manager, request } = *self;
         let mut changed = request.clone();
         match remedy {
             Remedy::RaiseBudget { to } => changed.limits.prompt_budget = Some(*to),
@@ -43,23 +40,18 @@ impl ContextWindowManager {
             Remedy::Unpin { id } => {
                 let mut log = request.log.clone();
                 log.unpin(id.clone());
-                return self.plan(&PlanRequest { log: &log, ..changed }).map(Some);
+                return manager.plan(&PlanRequest { log: &log, ..changed }).map(Some);
             }
-            Remedy::Shorten { id, by } => return self.with_less(request, id, *by, rows),
+            Remedy::Shorten { id, by } => return self.with_less(id, *by, rows),
         }
         // As if the last prompt had been made under the changed limits (rule S5).
-        let sticky = self.sticky(request, &self.context(request)?);
-        self.plan_from(&changed, &self.context(&changed)?, sticky).map(Some)
+        let sticky = manager.sticky(request, &manager.context(request)?);
+        manager.plan_from(&changed, &manager.context(&changed)?, sticky).map(Some)
     }
 
     /// The plan with an item's text cut at its end.
-    fn with_less(
-        &self,
-        request: &PlanRequest<'_>,
-        id: &ItemId,
-        by: u64,
-        rows: &[PlannedItem],
-    ) -> Result<Option<ContextPlan>, Error> {
+    fn with_less(&self, id: &ItemId, by: u64, rows: &[PlannedItem]) -> Result<Option<ContextPlan>, Error> {
+        let Self { manager, request } = *self;
         let state = request.state.iter().position(|(name, _)| name == id);
         let is_focus = rows.iter().any(|row| row.id == *id && row.kind == ItemKind::FocusHint);
         let text = match state {
@@ -70,11 +62,11 @@ impl ContextWindowManager {
                 None => return Ok(None),
             },
         };
-        let tokens = self.counter().count(&text)?.n;
+        let tokens = manager.counter().count(&text)?.n;
         let mut plan = None;
         for more in 0..=JOINS {
             let Some(left) = tokens.checked_sub(by.saturating_add(more)) else { break };
-            let (cut, _) = self.counter().prefix_within(&text, left)?;
+            let (cut, _) = manager.counter().prefix_within(&text, left)?;
             let mut changed = request.clone();
             let mut log = request.log.clone();
             match state {
@@ -82,7 +74,7 @@ impl ContextWindowManager {
                 None if is_focus => changed.focus = Some(cut.to_owned()),
                 None => log.replace_text(id, cut),
             }
-            let tried = self.plan(&PlanRequest { log: &log, ..changed })?;
+            let tried = manager.plan(&PlanRequest { log: &log, ..changed })?;
             let fits = tried.overflow.is_none();
             plan = Some(tried);
             if fits {

@@ -31,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// let mut log = Conversation::from([Message::user("Hello")]);
 /// let summariser = Summariser::openai("gpt-4o").timeout(Duration::from_secs(90));
 ///
-/// if let Some(job) = manager.compaction_due(&log)? {
+/// if let Some(job) = manager.compactor().due(&log)? {
 ///     let record = summariser.compact(&manager, &mut log, &job).await?;
 ///     println!("{} messages archived", record.messages_archived);
 /// }
@@ -157,16 +157,16 @@ impl Summariser {
         }
     }
 
-    /// Has a job done: asks the model and applies its summary ([`ContextWindowManager::apply_compaction`]). Where the model
+    /// Has a job done: asks the model and applies its summary ([`Compactor::apply`]). Where the model
     /// fails, or what it says is refused as a summary, the job is done without one
-    /// ([`ContextWindowManager::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
+    /// ([`Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
     ///
     /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
     /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::fall_back`]; a job that is stale already is not sent. Nothing changes then.
+    /// As [`Compactor::fall_back`]; a job that is stale already is not sent. Nothing changes then.
     pub async fn compact(
         &self,
         manager: &ContextWindowManager,
@@ -214,12 +214,13 @@ impl Summariser {
         job: &CompactionRequest,
         answer: Result<String, Error>,
     ) -> Result<Compaction, Error> {
-        let applied =
-            answer.and_then(|summary| manager.apply(log, job, CompactionKind::Summary, Some(summary)));
+        let applied = answer.and_then(|summary| {
+            manager.compactor().archive_by(log, job, CompactionKind::Summary, Some(summary))
+        });
         match applied {
             Err(error) if matches!(error.kind(), ErrorKind::Compaction | ErrorKind::Budget) => {
                 tracing::warn!(target: "tokens", model = self.model, %error, "compacting without a summary");
-                manager.fall_back(log, job)
+                manager.compactor().fall_back(log, job)
             }
             applied => applied,
         }

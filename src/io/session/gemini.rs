@@ -217,8 +217,9 @@ impl Said {
         let mut messages = results;
         let rest = !(parts.is_empty() && calls.is_empty() && reasonings.is_empty());
         if rest || messages.is_empty() {
-            let message =
-                reasonings.into_iter().fold(Message::new(role, "").with_parts(parts), Message::with_reasoning);
+            let message = reasonings
+                .into_iter()
+                .fold(Message::new(role, "").with_parts(parts), Message::with_reasoning);
             messages.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
         }
         messages

@@ -28,8 +28,7 @@ pub(crate) fn conform(
 ) -> Result<(), Error> {
     let stable = marks::long_enough(draft, context);
     let given = std::mem::take(&mut draft.prompt.messages);
-    let ends: Vec<usize> =
-        given.iter().map(|message| message.parts().len().saturating_sub(1)).collect();
+    let ends: Vec<usize> = given.iter().map(|message| message.parts().len().saturating_sub(1)).collect();
     let normalized = meter.profile().sequence(given);
     draft.prompt.marks = marks::placed(&stable, &ends, &normalized.places);
     account(draft, meter, &normalized)?;

@@ -166,10 +166,9 @@ impl Writer<'_, '_> {
     /// The end of what was written last is one that the next prompt has too.
     fn mark(&mut self) {
         let messages = &self.draft.prompt.messages;
-        let end = messages.last().map(|last| Mark {
-            message: messages.len() - 1,
-            part: last.parts().len().saturating_sub(1),
-        });
+        let end = messages
+            .last()
+            .map(|last| Mark { message: messages.len() - 1, part: last.parts().len().saturating_sub(1) });
         self.draft.stable.extend(end.filter(|end| self.draft.stable.last() != Some(end)));
     }
 

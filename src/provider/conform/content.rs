@@ -103,8 +103,7 @@ impl TargetProfile {
         let name = message.name().is_some_and(|name| self.name_of(role, name).as_deref() != Some(name));
         let blank = |text: &str| text.trim().is_empty();
         let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
-        let empty =
-            role == Role::Tool && blank(message.text()) && message.parts().iter().all(blank_part);
+        let empty = role == Role::Tool && blank(message.text()) && message.parts().iter().all(blank_part);
         let left_out = |which: fn(&Reasoning) -> bool| {
             message
                 .reasoning()
@@ -114,16 +113,12 @@ impl TargetProfile {
         Changes {
             fenced,
             renamed_role: role == Role::Developer && !accepts.developer && !fenced,
-            parts: !fenced
-                && message.parts().iter().any(|part| self.instead(role, part, message).is_some()),
+            parts: !fenced && message.parts().iter().any(|part| self.instead(role, part, message).is_some()),
             blanks: !empty && self.leaves_out_blanks() && {
                 let text = message.text();
                 (!text.is_empty() && blank(text)) || message.parts().iter().any(blank_part)
             },
-            marks: message
-                .parts()
-                .iter()
-                .any(|part| matches!(self.unmarked_part(part), Cow::Owned(_))),
+            marks: message.parts().iter().any(|part| matches!(self.unmarked_part(part), Cow::Owned(_))),
             name,
             reasoning: left_out(|reasoning| !reasoning.is_empty()),
             no_reasoning: left_out(Reasoning::is_empty),

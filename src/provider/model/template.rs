@@ -223,7 +223,8 @@ mod tests {
     fn what_looks_like_a_marker_is_one() {
         let source =
             "{% if a < b and c > d %}<|im_start|>{{ x[0] }}[INST] <<SYS>> <tool_call>\n</s> x['a'] [ok]<a b>";
-        let template = ChatTemplate::new("t", source).with_variable("eos_token", "<eos>").with_variable("date", "<x>");
+        let template =
+            ChatTemplate::new("t", source).with_variable("eos_token", "<eos>").with_variable("date", "<x>");
         assert_eq!(
             template.markers(),
             ["</s>", "<<SYS>", "<SYS>", "<eos>", "<tool_call>", "<|im_start|>", "[INST]"]

@@ -34,8 +34,7 @@ impl ResponsesBody<'_> {
             let answer = message.answers().filter(|_| message.role() == Role::Tool);
             if let Some(call_id) = answer {
                 items.push(Item::FunctionCallOutput { call_id, output: content(message, &marked) });
-            } else if let (Role::Assistant, [Part::Opaque { json, .. }]) =
-                (message.role(), message.parts())
+            } else if let (Role::Assistant, [Part::Opaque { json, .. }]) = (message.role(), message.parts())
                 && let Ok(raw) = opaque(json)
             {
                 items.push(Item::Own(raw));

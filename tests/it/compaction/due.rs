@@ -10,7 +10,7 @@ fn triggers_are_ored_and_count_their_boundary() {
             config.compaction.on_drop = false;
             change(&mut config.compaction);
         }));
-        manager.compaction_state(PlanRequest::new(log).with_limits(limits(10_100))).unwrap()
+        manager.compactor().state(PlanRequest::new(log).with_limits(limits(10_100))).unwrap()
     };
     let log = talk(40, 100); // 4,000 tokens of 10,000, 20 turns
     use CompactionState::{Due, NotDue};
@@ -52,8 +52,8 @@ fn what_stands_in_the_way() {
     let state = |manager: &ContextWindowManager, log: &Conversation| {
         let request = PlanRequest::new(log).with_limits(limits(10_100));
         (
-            manager.compaction_state(request.clone()).unwrap(),
-            manager.compaction_now(request).unwrap().is_some(),
+            manager.compactor().state(request.clone()).unwrap(),
+            manager.compactor().now(request).unwrap().is_some(),
         )
     };
     use CompactionState::{Due, Waiting};
@@ -80,18 +80,19 @@ fn what_stands_in_the_way() {
     calling.push(Message::tool("c", "done"));
     assert_eq!(state(&manager, &calling), (Due(Trigger::Messages), true));
     let mut compacted = log.clone();
-    let job = manager.compaction_now(&log).unwrap().unwrap();
-    manager.apply_compaction(&mut compacted, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&log).unwrap().unwrap();
+    manager.compactor().apply(&mut compacted, &job, "They talked.").unwrap();
     assert_eq!(state(&manager, &compacted), (Waiting(BlockedBy::JustCompacted), false));
     compacted.push(Message::user("more"));
     assert_eq!(state(&manager, &compacted).0, Waiting(BlockedBy::NoReply));
     compacted.push(Message::assistant("here"));
     assert_ne!(state(&manager, &compacted).0, Waiting(BlockedBy::NoReply));
-    let nowhere =
-        manager.compaction_state(PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0)));
+    let nowhere = manager
+        .compactor()
+        .state(PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0)));
     assert_eq!(nowhere.unwrap(), Waiting(BlockedBy::UnknownLimit));
     let unknown = PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0));
-    assert!(manager.compaction_now(unknown).unwrap().is_none(), "for nobody");
+    assert!(manager.compactor().now(unknown).unwrap().is_none(), "for nobody");
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn what_does_not_help_changes_nothing_and_stops() {
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(4_100)));
     let mut log = talk(41, 100);
     let unchanged = |log: &Conversation| assert_eq!(ids(log), range(0, 41));
-    let job = manager.compaction_due(request(&log)).unwrap().unwrap();
+    let job = manager.compactor().due(request(&log)).unwrap().unwrap();
     for (answer, why) in [
         ("", "the answer holds nothing"),
         (" \n\t", "the answer holds nothing"),
@@ -108,17 +109,17 @@ fn what_does_not_help_changes_nothing_and_stops() {
         ("<tool_call>{\"name\":\"x\"}</tool_call>", "a tool call"),
         (&*"long ".repeat(2_000), "make it shorter"),
     ] {
-        let error = manager.apply_compaction(&mut log, &job, answer).unwrap_err();
+        let error = manager.compactor().apply(&mut log, &job, answer).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Compaction);
         assert!(error.to_string().contains(why), "{error}");
         unchanged(&log);
     }
     // Five failures: nothing more is asked for, until the user speaks.
-    let state = manager.compaction_state(request(&log)).unwrap();
+    let state = manager.compactor().state(request(&log)).unwrap();
     assert_eq!(state, CompactionState::Stopped { attempts: 5 });
-    assert!(manager.compaction_due(request(&log)).unwrap().is_none());
+    assert!(manager.compactor().due(request(&log)).unwrap().is_none());
     log.push(said(42, 100));
-    assert!(manager.compaction_due(request(&log)).unwrap().is_some());
+    assert!(manager.compactor().due(request(&log)).unwrap().is_some());
 }
 
 #[test]
@@ -131,8 +132,8 @@ fn three_compactions_without_progress_are_the_last() {
     let mut compactions = 0;
     for at in 0..100 {
         let request = PlanRequest::new(&log).with_limits(limits(10_100));
-        if let Some(job) = manager.compaction_due(request).unwrap() {
-            compactions += usize::from(manager.apply_compaction(&mut log, &job, "s").is_ok());
+        if let Some(job) = manager.compactor().due(request).unwrap() {
+            compactions += usize::from(manager.compactor().apply(&mut log, &job, "s").is_ok());
         }
         // An agent at work: the user says nothing.
         for _ in 0..6 {
@@ -140,10 +141,10 @@ fn three_compactions_without_progress_are_the_last() {
         }
     }
     assert_eq!(compactions, 3);
-    let state = manager.compaction_state(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
+    let state = manager.compactor().state(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
     assert_eq!(state, CompactionState::Stopped { attempts: 3 });
     log.push(Message::user("Go on."));
-    assert!(manager.compaction_due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap().is_some());
+    assert!(manager.compactor().due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap().is_some());
 }
 
 #[test]
@@ -151,10 +152,10 @@ fn a_smaller_window_is_planned_for_before_anything_is_sent() {
     let log = talk(40, 100);
     let large = PlanRequest::new(&log).with_limits(limits(10_100));
     let manager = bytes(Config::default());
-    assert_eq!(manager.compaction_state(large).unwrap(), CompactionState::NotDue);
+    assert_eq!(manager.compactor().state(large).unwrap(), CompactionState::NotDue);
     let small = PlanRequest::new(&log).with_limits(limits(2_100));
     assert!(manager.build_plan(&small).unwrap().total.n <= 2_000);
-    assert_eq!(manager.compaction_state(small).unwrap(), CompactionState::Due(Trigger::Percent));
+    assert_eq!(manager.compactor().state(small).unwrap(), CompactionState::Due(Trigger::Percent));
 }
 
 #[test]
@@ -175,10 +176,10 @@ fn fifty_turns_of_equal_growth_break_the_prefix_no_more_often_than_they_must() {
         let plan = manager.build_plan(&request).unwrap();
         breaks += u64::from(plan.repeated().is_some_and(|prefix| prefix.tokens < prefix.of));
         log.push_reply(&plan, Message::assistant("a".repeat(200)), None);
-        let job = manager.compaction_due(PlanRequest::new(&log).with_limits(limits(context))).unwrap();
+        let job = manager.compactor().due(PlanRequest::new(&log).with_limits(limits(context))).unwrap();
         past += u64::from(job.is_some() || past > 0);
         if let Some(job) = job {
-            let record = manager.apply_compaction(&mut log, &job, &"s".repeat(200)).unwrap();
+            let record = manager.compactor().apply(&mut log, &job, &"s".repeat(200)).unwrap();
             assert!(record.tokens_after <= low && record.progress, "{record:?}");
             compactions += 1;
         }
@@ -194,24 +195,25 @@ fn what_is_asked_for_by_hand_waits_too() {
     let mut log = talk(12, 60);
     log.push(Message::user("go"));
     log.push(
-        Message::assistant("").with_tool_calls([ToolCall::new("b", "look", "{}"), ToolCall::new("c", "look", "{}")]),
+        Message::assistant("")
+            .with_tool_calls([ToolCall::new("b", "look", "{}"), ToolCall::new("c", "look", "{}")]),
     );
     log.push(Message::tool("b", "done"));
-    assert!(manager.compaction_of(&log, None, None).unwrap().is_none(), "a call waits");
+    assert!(manager.compactor().range(&log, None, None).unwrap().is_none(), "a call waits");
     log.push(Message::tool("c", "done"));
-    let job = manager.compaction_of(&log, None, Some(&"m3".into())).unwrap().unwrap();
+    let job = manager.compactor().range(&log, None, Some(&"m3".into())).unwrap().unwrap();
     log.set_responding(true);
-    let error = manager.apply_compaction(&mut log, &job, "They talked.").unwrap_err();
+    let error = manager.compactor().apply(&mut log, &job, "They talked.").unwrap_err();
     assert!(error.to_string().contains("a reply is being received"), "{error}");
     log.set_responding(false);
-    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
     // What leads the prompt is no part of any range.
     let mut log = Conversation::from([Message::system("Be brief.")]);
     log.extend((0..10).map(|at| said(at, 80)));
-    let job = manager.compaction_of(&log, Some(&"m0".into()), Some(&"m4".into())).unwrap().unwrap();
+    let job = manager.compactor().range(&log, Some(&"m0".into()), Some(&"m4".into())).unwrap().unwrap();
     let texts: Vec<&str> = job.messages().iter().map(Message::text).collect();
     assert_eq!(texts.iter().filter(|text| **text == "Be brief.").count(), 1);
-    assert_eq!(manager.apply_compaction(&mut log, &job, "s").unwrap().messages_archived, 4);
+    assert_eq!(manager.compactor().apply(&mut log, &job, "s").unwrap().messages_archived, 4);
 }
 
 #[test]
@@ -223,9 +225,9 @@ fn a_compaction_that_helps_forgets_what_failed() {
         log.push(call(&format!("c{step}")));
         log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
         let request = PlanRequest::new(&log).with_limits(limits(10_100));
-        if let Some(job) = manager.compaction_due(request).unwrap() {
-            assert!(manager.apply_compaction(&mut log, &job, "").is_err());
-            helped += usize::from(manager.fall_back(&mut log, &job).unwrap().progress);
+        if let Some(job) = manager.compactor().due(request).unwrap() {
+            assert!(manager.compactor().apply(&mut log, &job, "").is_err());
+            helped += usize::from(manager.compactor().fall_back(&mut log, &job).unwrap().progress);
         }
     }
     assert!(helped > 5, "{helped}");

@@ -6,8 +6,8 @@ use super::*;
 fn a_rewind_across_a_compaction_brings_the_messages_back() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = talk(12, 60);
-    let job = manager.compaction_now(&log).unwrap().unwrap();
-    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&log).unwrap().unwrap();
+    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
     log.extend((12..16).map(|at| said(at, 60)));
     log.rewind_before("m14").unwrap();
     assert_eq!(ids(&log), ["#1", "m10", "m11", "m12", "m13"], "after the compaction: it stays");
@@ -24,8 +24,8 @@ fn a_rewind_across_a_compaction_brings_the_messages_back() {
     assert_eq!(reasons, ["archived by a rewind"]);
     // Numbers go on.
     log.extend((0..10).map(|at| said(20 + at, 60)));
-    let job = manager.compaction_now(&log).unwrap().unwrap();
-    assert_eq!(manager.apply_compaction(&mut log, &job, "Again.").unwrap().number, 2);
+    let job = manager.compactor().now(&log).unwrap().unwrap();
+    assert_eq!(manager.compactor().apply(&mut log, &job, "Again.").unwrap().number, 2);
 }
 
 #[test]
@@ -85,10 +85,10 @@ fn a_diff_names_compactions() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let before = talk(12, 60);
     let mut after = before.clone();
-    let job = manager.compaction_now(&after).unwrap().unwrap();
-    manager.apply_compaction(&mut after, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&after).unwrap().unwrap();
+    manager.compactor().apply(&mut after, &job, "They talked.").unwrap();
     let (a, b) = (PlanRequest::new(&before), PlanRequest::new(&after));
-    let diff = Diff::between((&manager, &a), (&manager, &b)).unwrap();
+    let diff = Diff::between(&manager.explainer(&a), &manager.explainer(&b)).unwrap();
     assert!(!diff.changes.is_empty());
     for change in &diff.changes {
         assert_eq!((change.cause, change.shown), (Cause::Compaction, Evidence::Alone), "{change:?}");
@@ -97,11 +97,11 @@ fn a_diff_names_compactions() {
     assert_eq!(ids[0], "summary:1");
     assert!(ids.contains(&"m0") && ids.contains(&"m9") && !ids.contains(&"m10"));
     // And back.
-    let back = Diff::between((&manager, &b), (&manager, &a)).unwrap();
+    let back = Diff::between(&manager.explainer(&b), &manager.explainer(&a)).unwrap();
     assert!(back.changes.iter().all(|change| change.cause == Cause::Compaction));
-    let explained = manager.explain(&b, "m4").unwrap();
+    let explained = manager.explainer(&b).explain("m4").unwrap();
     assert_eq!(explained.never.as_deref(), Some("archived by compaction #1"));
-    let summary = manager.explain(&b, "summary:1").unwrap();
+    let summary = manager.explainer(&b).explain("summary:1").unwrap();
     assert!(summary.included && summary.leaves_at.is_none());
 }
 
@@ -144,8 +144,8 @@ fn a_rewind_takes_the_call_of_a_result_with_it() {
     let manager = bytes(Config::default());
     let mut log = Conversation::from([Message::user("a"), call("x"), Message::tool("x", "first")]);
     log.extend((0..8).map(|at| said(at, 80)));
-    let job = manager.compaction_of(&log, None, Some(&"m4".into())).unwrap().unwrap();
-    manager.apply_compaction(&mut log, &job, "s").unwrap();
+    let job = manager.compactor().range(&log, None, Some(&"m4".into())).unwrap().unwrap();
+    manager.compactor().apply(&mut log, &job, "s").unwrap();
     log.push(Message::tool("x", "again"));
     log.push(call("x"));
     log.push(Message::tool("x", "second"));

@@ -57,11 +57,11 @@ fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
     let reported = manager.usage(request(&log)).unwrap();
     assert!(reported.reported);
     assert_eq!((reported.level, reported.conversation_tokens.n), (Level::Normal, 420));
-    assert_eq!(manager.compaction_state(request(&log)).unwrap(), CompactionState::NotDue);
+    assert_eq!(manager.compactor().state(request(&log)).unwrap(), CompactionState::NotDue);
     log.push(Message::user("z".repeat(4_000)));
     let pasted = manager.usage(request(&log)).unwrap();
     assert_eq!((pasted.conversation_tokens.n, pasted.level), (4_420, Level::Approaching));
-    assert_eq!(manager.compaction_state(request(&log)).unwrap(), CompactionState::Due(Trigger::Percent));
+    assert_eq!(manager.compactor().state(request(&log)).unwrap(), CompactionState::Due(Trigger::Percent));
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(35, 100), Usage::openai(3_600, 0, 100));
     assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.n, 3_700);
-    let job = manager.compaction_due(request(&log)).unwrap().unwrap();
-    let record = manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    let job = manager.compactor().due(request(&log)).unwrap().unwrap();
+    let record = manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
     let usage = manager.usage(request(&log)).unwrap();
     assert!(
         !usage.reported
@@ -110,7 +110,7 @@ fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
     );
     assert!(record.progress && record.tokens_before == 3_600 && record.tokens_after < 2_000, "{record:?}");
     assert_eq!(record.freed(), record.tokens_before - record.tokens_after);
-    assert!(manager.compaction_due(request(&log)).unwrap().is_none());
+    assert!(manager.compactor().due(request(&log)).unwrap().is_none());
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn a_report_on_a_prompt_from_before_a_compaction_is_not_believed() {
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(10_100)));
     let mut log = talk(41, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
-    let job = manager.compaction_now(request(&log)).unwrap().unwrap();
-    manager.apply_compaction(&mut log, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(request(&log)).unwrap().unwrap();
+    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
     let compacted = manager.usage(request(&log)).unwrap().conversation_tokens.n;
     assert!(compacted < 3_000, "{compacted}");
     log.push_reply(&plan, said(41, 100), Usage::openai(4_100, 0, 100));

@@ -36,7 +36,8 @@ impl History {
     pub fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
         let documents = self.rag.iter().enumerate();
         let documents = documents.map(|(at, (id, text))| {
-            RagItem::new(format!("{id}{at}"), 1.0 - at as f64 / 10.0, text.as_str()).with_origin("a \"place\"")
+            RagItem::new(format!("{id}{at}"), 1.0 - at as f64 / 10.0, text.as_str())
+                .with_origin("a \"place\"")
         });
         let mut request = PlanRequest::new(log).with_rag(documents).with_tools(&self.tools);
         if let Some(focus) = &self.focus {

@@ -21,13 +21,13 @@ use std::{collections::BTreeSet, fmt::Write as _, io::Write as _, path::Path, pr
 pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
     let (request, manager) = (prepared.request(), &prepared.manager);
-    let state = manager.compaction_state(request.clone())?;
+    let state = manager.compactor().state(request.clone())?;
     let by_hand = args.from.is_some() || args.to.is_some();
     let job = if by_hand {
         let [from, to] = [&args.from, &args.to].map(|id| id.as_deref().map(ItemId::from));
-        manager.compaction_of(request, from.as_ref(), to.as_ref())?
+        manager.compactor().range(request, from.as_ref(), to.as_ref())?
     } else {
-        manager.compaction_now(request)?
+        manager.compactor().now(request)?
     };
     let Some(job) = job else {
         let why = waiting(state).unwrap_or("nothing is older than the messages to keep");
@@ -41,9 +41,9 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     let record = match &args.summary {
         Some(path) => {
             let summary = input::text(path)?.1;
-            manager.apply_compaction(&mut log, &job, &summary)?
+            manager.compactor().apply(&mut log, &job, &summary)?
         }
-        None => manager.fall_back(&mut log, &job)?,
+        None => manager.compactor().fall_back(&mut log, &job)?,
     };
     let preview = Preview { job: &job, log: &log, record: &record, state, form: prepared.model.wire_format };
     let text = match args.format {

@@ -19,8 +19,8 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     let after =
         Prepared::new(session, &args.terms, args.then_model.as_deref().or(model))?.budget(args.then_budget);
     let diff = context_window::Diff::between(
-        (&before.manager, &before.request()),
-        (&after.manager, &after.request()),
+        &before.manager.explainer(&before.request()),
+        &after.manager.explainer(&after.request()),
     )?;
     print(&match args.format {
         DataFormat::Json => json::indented(&diff)?,

@@ -19,17 +19,17 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     let shown = Progress::spinner(if args.item.is_some() { "explaining" } else { "explaining every item" });
     let text = match (&args.item, args.format) {
         (Some(id), DataFormat::Text) => {
-            let text = report::explanation(&prepared.manager.explain(&request, id)?).to_string();
+            let text = report::explanation(&prepared.manager.explainer(&request).explain(id)?).to_string();
             folded(&text, screen.limit())
         }
-        (Some(id), DataFormat::Json) => json::indented(&prepared.manager.explain(&request, id)?)?,
+        (Some(id), DataFormat::Json) => json::indented(&prepared.manager.explainer(&request).explain(id)?)?,
         (None, DataFormat::Text) => {
-            let remedies = prepared.manager.remedies(&request)?;
-            table(&prepared.manager.explain_all(&request)?, screen)
+            let remedies = prepared.manager.explainer(&request).remedies()?;
+            table(&prepared.manager.explainer(&request).explain_all()?, screen)
                 + &folded(&confirmed(&remedies), screen.limit())
         }
         (None, DataFormat::Json) => {
-            let all = BTreeMap::from([("explanations", prepared.manager.explain_all(&request)?)]);
+            let all = BTreeMap::from([("explanations", prepared.manager.explainer(&request).explain_all()?)]);
             json::indented(&all)?
         }
     };

@@ -33,7 +33,8 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let anchor = outputs.claim_over("--save-anchor", args.save_anchor.as_deref(), previous)?;
     let prepared = Prepared::read(&args.request)?;
     let request = prepared.request();
-    let request = if args.certainty == CertaintyAsked::Exact { request.with_excluded_counts() } else { request };
+    let request =
+        if args.certainty == CertaintyAsked::Exact { request.with_excluded_counts() } else { request };
     let (plan, model) = (prepared.manager.build_plan(&request)?, &prepared.model);
     let text = match args.format {
         Format::Text => {
@@ -70,7 +71,7 @@ const EXPLAINED: usize = 3_000;
 fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &ContextPlan) -> Result<String> {
     let session = &prepared.session;
     let small = session.log.messages().len() + session.rag.len() <= EXPLAINED;
-    let explanations = if small { prepared.manager.explain_all(request)? } else { Vec::new() };
+    let explanations = if small { prepared.manager.explainer(request).explain_all()? } else { Vec::new() };
     if !small {
         stderr::note(&format!(
             "more than {} messages and documents: the page has no explanations, `plan-inspect explain` has",

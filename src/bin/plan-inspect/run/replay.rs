@@ -138,7 +138,7 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
     let request = prepared.request();
     let mut prompts = Vec::new();
-    for step in prepared.manager.replay(&request).with_newest(args.newest.unwrap_or(usize::MAX)) {
+    for step in prepared.manager.explainer(&request).replay().with_newest(args.newest.unwrap_or(usize::MAX)) {
         prompts.push(Figures::of(&step?));
     }
     let compactions = prepared.session.log.compactions().count() as u64;
@@ -269,12 +269,17 @@ fn page(args: &Replay) -> Result<String> {
     let request = prepared.request();
     let newest = args.newest.unwrap_or(ON_A_PAGE).min(ON_A_PAGE);
     let shown = Progress::spinner("replaying");
-    let steps: Result<Vec<Step>, _> = prepared.manager.replay(&request).with_newest(newest).collect();
+    let steps: Result<Vec<Step>, _> =
+        prepared.manager.explainer(&request).replay().with_newest(newest).collect();
     let steps = steps?;
     drop(shown);
     let first = steps.first().map_or(1, |step| step.prompt);
     let mut plans: Vec<_> = steps.into_iter().map(|step| step.plan).collect();
     let last = plans.pop().context("replay: a session has at least one prompt")?;
-    let page = report::html(&last).with_title(name).with_request(&request).with_earlier(&plans).with_first_number(first);
+    let page = report::html(&last)
+        .with_title(name)
+        .with_request(&request)
+        .with_earlier(&plans)
+        .with_first_number(first);
     Ok(page.with_redaction(args.redact).render()?)
 }

@@ -96,7 +96,7 @@ pub(crate) fn answer(subject: &Subject, question: &Question) -> Option<Answer> {
         }
         Question::Explain { ticket, at, what_if, id } => {
             let answer = asked(subject, at, what_if, |manager, request| {
-                Ok(report::explanation(&manager.explain(request, id)?).to_string())
+                Ok(report::explanation(&manager.explainer(request).explain(id)?).to_string())
             });
             Answer::Explained { ticket: *ticket, id: id.clone(), answer: answer.map_err(said) }
         }
@@ -187,9 +187,11 @@ fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
 fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -> Result<Diff> {
     asked(subject, &to.0, &to.1, |manager, after| match (from, &subject.against) {
         (Some((at, what_if)), _) => asked(subject, at, what_if, |before_manager, before| {
-            Ok(Diff::between((before_manager, before), (manager, after))?)
+            Ok(Diff::between(&before_manager.explainer(before), &manager.explainer(after))?)
         }),
-        (None, Some(other)) => Ok(Diff::between((&other.manager, &other.request()), (manager, after))?),
+        (None, Some(other)) => {
+            Ok(Diff::between(&other.manager.explainer(&other.request()), &manager.explainer(after))?)
+        }
         (None, None) => anyhow::bail!("nothing to compare with"),
     })
 }
@@ -245,7 +247,7 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
     /// Who looks at a screen looks no further back.
     const NEWEST: usize = 1_000;
     let request = subject.prepared.request();
-    for step in subject.prepared.manager.replay(&request).with_newest(NEWEST) {
+    for step in subject.prepared.manager.explainer(&request).replay().with_newest(NEWEST) {
         let answer = match step {
             Ok(step) => Answer::Step { epoch, mark: Box::new(Mark::of(&step)) },
             Err(error) => {

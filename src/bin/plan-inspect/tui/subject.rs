@@ -67,7 +67,7 @@ impl Subject {
             _ => None,
         });
         let longest_id = ids.max().unwrap_or(2);
-        let prompts = prepared.manager.replay(&prepared.request()).prompts();
+        let prompts = prepared.manager.explainer(&prepared.request()).replay().prompts();
         let path = path.display().to_string();
         let messages = prepared.session.log.messages().iter().enumerate();
         let named = messages.filter_map(|(at, message)| Some((message.id()?.clone(), at))).collect();

@@ -1,0 +1,37 @@
+//! Questions about one request, asked of one manager.
+
+use crate::planner::{manager::ContextWindowManager, request::PlanRequest};
+
+/// Answers questions about one request: why something is in or out, what would help, what came before. Made by
+/// [`ContextWindowManager::explainer`].
+///
+/// ```
+/// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits};
+/// # fn main() -> Result<(), context_window::Error> {
+/// # #[cfg(feature = "openai")] {
+/// let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let refunds = RagItem::new("refunds", 0.92, "Refunds take 5 days.");
+/// let request = PlanRequest::new(&log).with_rag([refunds]).with_limits(RequestLimits::budget(20));
+///
+/// let answer = manager.explainer(&request).explain("refunds")?;
+/// assert!(!answer.included);
+/// assert_eq!(answer.enters_at, Some(59)); // the smallest prompt budget that brings it in, in tokens
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Explainer<'a> {
+    pub(super) manager: &'a ContextWindowManager,
+    pub(super) request: &'a PlanRequest<'a>,
+}
+
+impl ContextWindowManager {
+    /// Questions about a request: [`Explainer::explain`], [`Explainer::remedies`], [`Explainer::replay`], and, of two
+    /// requests, [`Diff::between`](crate::analysis::Diff::between).
+    #[must_use]
+    pub fn explainer<'a>(&'a self, request: &'a PlanRequest<'a>) -> Explainer<'a> {
+        Explainer { manager: self, request }
+    }
+}
