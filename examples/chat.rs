@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use context_window::{
-    ContextEvent, ContextWindowManager, Error, Journal, Message, PinnedItem, PlanRequest, RequestLimits, Ttl,
-    report,
+    ContextWindowManager, Error, Message, PinnedItem, PlanRequest, RequestLimits, Ttl, io::Journal, report,
+    usage::ContextEvent,
 };
 
 fn main() -> Result<(), Error> {

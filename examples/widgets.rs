@@ -4,7 +4,9 @@
 #![allow(clippy::print_stdout, reason = "an example that prints")]
 
 use context_window::{
-    ContextWindowManager, Error, HistoryRow, Session,
+    ContextWindowManager, Error,
+    conversation::HistoryRow,
+    io::Session,
     widgets::{CompactionMarker, ContextPreview, PreviewState, SectionGauge, StatusLine, UsageBar},
 };
 use ratatui_core::{

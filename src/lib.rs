@@ -108,17 +108,17 @@
 mod item;
 mod error;
 mod text;
-mod message;
-mod tokens;
-mod config;
-mod provider;
-mod usage;
-mod plan;
-mod conversation;
+pub mod message;
+pub mod tokens;
+pub mod config;
+pub mod provider;
+pub mod usage;
+pub mod plan;
+pub mod conversation;
 mod planner;
-mod compaction;
-mod analysis;
-mod io;
+pub mod compaction;
+pub mod analysis;
+pub mod io;
 pub mod report;
 #[cfg(feature = "widgets")]
 pub mod widgets;
@@ -133,45 +133,17 @@ struct Readme;
 #[doc = include_str!("../docs/compaction.md")]
 struct CompactionPage;
 
-pub use analysis::diff::{Cause, Change, Diff, Evidence};
-pub use analysis::explain::{Explanation, Interval};
-pub use analysis::prefix::{Prefix, PrefixCause};
-pub use analysis::replay::{Replay, Step};
-#[cfg(feature = "genai")]
-pub use compaction::Summariser;
-pub use compaction::{BlockedBy, CompactionRequest, CompactionState, ContextCall, Trigger};
-pub use config::{
-    CompactionOptions, CompactionStrategy, Config, ConfigLayers, ConversationOptions, DefaultModel,
-    DigestOptions, DocumentHeader, LoadedConfig, ModelOptions, Placement, RagFill, RagOptions, Repair,
-    RequestForm, RetainOptions, SectionOptions, Sections, SummaryOptions, TokenOptions, ToolResults,
-    TriggerOptions, TtlOptions, TtlPolicy, UsageBase, UsageOptions,
-};
-pub use conversation::{
-    ActiveEntry, ArchivedBy, Compaction, CompactionKind, Conversation, Entry, Event, HistoryRow, MessageRange,
+#[doc(inline)]
+pub use self::{
+    config::Config,
+    conversation::Conversation,
+    message::{Message, Part, Role, Tool, ToolCall, WireFormat},
+    plan::{ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, PlannedItem},
+    provider::{Model, Registry, RequestLimits, render},
+    tokens::{TokenCount, TokenCounter},
+    usage::Usage,
 };
 pub use error::{Error, ErrorKind};
-pub use io::journal::{Journal, TruncatedTail, save_whole};
-pub use io::retrieval::FieldMap;
-pub use io::session::{Session, SessionFile};
 pub use item::{ItemId, ItemKind, PinnedItem, Priority, RagItem, Section, Source, Ttl};
-pub use message::{Message, Part, Prompt, Reasoning, Role, Tool, ToolCall, WireFormat};
-pub use plan::anchor::{Anchor, PromptPiece, Target};
-pub use plan::reason::{ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
-pub use plan::{
-    BudgetSource, ContextPlan, Decision, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
-    SectionUse,
-};
 pub use planner::manager::ContextWindowManager;
 pub use planner::request::PlanRequest;
-#[cfg(feature = "chat-template")]
-pub use provider::model::ChatTemplate;
-pub use provider::model::{
-    CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, Model, ModelEntry, Price,
-    ProviderConstraints, Registry, RequestLimits, SystemPlace, TokenizerFit,
-};
-pub use provider::render;
-pub use tokens::{Certainty, TokenCount, TokenCounter};
-pub use usage::{
-    ContextEvent, ContextStats, ContextUsage, Level, ReportedUsage, StopReason, TokenCalibration, Usage,
-    is_context_overflow,
-};

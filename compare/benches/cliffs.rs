@@ -1,8 +1,8 @@
 //! What once grew with the square of its size, at a size and at twice that: two figures of one run show how it grows now.
 
 use context_window::{
-    Anchor, Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
-    RequestLimits, Role, Session, Ttl,
+    Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RequestLimits, Role,
+    Ttl, io::Session, plan::Anchor,
 };
 use criterion::{BenchmarkId, Criterion};
 use std::hint::black_box;

@@ -2,7 +2,7 @@
 //! equal. `cargo bench -p context-window-compare --bench count`; real texts come in where `CONTEXT_WINDOW_DATA` names their folder.
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
-use context_window::{SessionFile, TokenCounter};
+use context_window::{TokenCounter, io::SessionFile};
 use context_window_compare::texts;
 use std::{hint::black_box, io::Read, time::Instant};
 

@@ -6,4 +6,8 @@ pub(crate) mod explain;
 pub(crate) mod diff;
 pub(crate) mod replay;
 
+pub use diff::{Cause, Change, Diff, Evidence};
+pub use explain::{Explanation, Interval};
 pub use explainer::Explainer;
+pub use prefix::{Prefix, PrefixCause};
+pub use replay::{Replay, Step};

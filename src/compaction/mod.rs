@@ -3,7 +3,7 @@
 
 use crate::{
     config::{CompactionOptions, CompactionStrategy},
-    conversation::{Compaction, CompactionKind, Conversation, Event},
+    conversation::{Conversation, Event},
     error::{Error, Repr},
     item::ItemId,
     message::Tool,
@@ -24,6 +24,7 @@ mod request;
 mod driver;
 mod slide;
 
+pub use crate::conversation::{Compaction, CompactionKind, MessageRange};
 #[cfg(feature = "genai")]
 pub use driver::Summariser;
 use due::Initiator;

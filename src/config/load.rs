@@ -21,7 +21,7 @@ const NOT_OPTIONS: [&str; 5] = ["DATA", "TOKENIZERS", "BODIES", "SKIPPED", "CONF
 /// Collects options: defaults, then a preset, then whatever is added, each over what came before.
 ///
 /// ```
-/// let loaded = context_window::ConfigLayers::new()
+/// let loaded = context_window::config::ConfigLayers::new()
 ///     .text("mine.toml", "preset = \"agent\"\n[rag]\nmax_items = 5\n")
 ///     .pairs("flag --set", [("rag.max_items", "7")])
 ///     .load()?;

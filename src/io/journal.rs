@@ -28,7 +28,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(5);
 ///
 /// ```no_run
 /// # fn main() -> Result<(), context_window::Error> {
-/// use context_window::{Journal, Message};
+/// use context_window::{Message, io::Journal};
 /// let (mut journal, mut log) = Journal::open("talk.log")?;
 /// log.push(Message::user("How long do refunds take?"));
 /// journal.save(&log)?; // on disk when this returns
@@ -108,7 +108,7 @@ impl Journal {
     /// # Errors
     ///
     /// `ErrorKind::Journal` where the file cannot be read or written, another process writes it, it is no log (a session
-    /// file among them: read that with [`crate::SessionFile`] and begin a log with [`Journal::create`]), or a record in
+    /// file among them: read that with [`crate::io::SessionFile`] and begin a log with [`Journal::create`]), or a record in
     /// its middle is damaged; the file is left as it is.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Conversation), Error> {
         let path = path.as_ref();

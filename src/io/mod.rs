@@ -3,3 +3,7 @@
 pub(crate) mod journal;
 pub(crate) mod session;
 pub(crate) mod retrieval;
+
+pub use journal::{Journal, TruncatedTail, save_whole};
+pub use retrieval::FieldMap;
+pub use session::{Session, SessionFile};

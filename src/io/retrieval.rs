@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Every preset can be changed: in most stores the application chooses the path of the text.
 ///
 /// ```
-/// use context_window::FieldMap;
+/// use context_window::io::FieldMap;
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// let answer = r#"{"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": "Paris.", "file": "a.md"}}]}}"#;

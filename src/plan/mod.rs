@@ -3,13 +3,12 @@
 pub(crate) mod anchor;
 pub(crate) mod reason;
 
+pub use anchor::{Anchor, PromptPiece, Target};
+pub use reason::{ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
+
 use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Message, Prompt, Role, WireFormat},
-    plan::{
-        anchor::{Anchor, PromptPiece, Target},
-        reason::{ExcludedReason, IncludedReason},
-    },
     provider::model::{Limits, LimitsSource, RequestLimits},
     tokens::{Certainty, TokenCount},
     usage::{ContextEvent, ContextUsage, TokenCalibration},

@@ -86,7 +86,7 @@ impl ContextWindowManager {
     }
 
     /// A smaller plan of the same request, after a provider said that a plan does not fit its window
-    /// ([`crate::is_context_overflow`]): its budget is three quarters of what was sent. What the plan then leaves out makes
+    /// ([`crate::usage::is_context_overflow`]): its budget is three quarters of what was sent. What the plan then leaves out makes
     /// the next compaction due. Where even the minimum is more, the plan overflows and says what would help (rule S6).
     ///
     /// # Errors

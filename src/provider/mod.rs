@@ -5,3 +5,10 @@ pub(crate) mod wording;
 pub(crate) mod conform;
 pub mod render;
 pub(crate) mod meter;
+
+#[cfg(feature = "chat-template")]
+pub use model::ChatTemplate;
+pub use model::{
+    CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, Model, ModelEntry, Price,
+    ProviderConstraints, Registry, RequestLimits, SystemPlace, TokenizerFit,
+};

@@ -275,7 +275,7 @@ impl TokenCounter {
     ///
     /// ```
     /// # #[cfg(feature = "openai")] {
-    /// use context_window::{Certainty, TokenCounter};
+    /// use context_window::{TokenCounter, tokens::Certainty};
     ///
     /// let pasted = "a".repeat(100 << 20);
     /// let count = TokenCounter::o200k_base().count_up_to(&pasted, 8_000)?;

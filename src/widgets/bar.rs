@@ -12,7 +12,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// where there is one, what the last plan sends, of its budget. Two figures, never one (rule U2).
 ///
 /// ```
-/// # use context_window::{widgets::UsageBar, *};
+/// # use context_window::{*, widgets::UsageBar};
 /// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// # let mut model = Model::custom("small");
 /// # model.tokenizer = Some("chars/4".into());

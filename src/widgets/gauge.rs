@@ -13,7 +13,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// More than all of it is honest: a section may use what another one leaves (rule B6).
 ///
 /// ```
-/// # use context_window::{widgets::SectionGauge, *};
+/// # use context_window::{*, widgets::SectionGauge};
 /// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// # let mut model = Model::custom("small");
 /// # model.tokenizer = Some("chars/4".into());

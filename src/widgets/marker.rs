@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 /// to, and its summary.
 ///
 /// ```
-/// # use context_window::{widgets::CompactionMarker, *};
+/// # use context_window::{*, widgets::CompactionMarker};
 /// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// # let mut log = Conversation::from([Message::user("How long do refunds take?"), Message::assistant("5 days.")]);
 /// # log.start_fresh();
@@ -35,7 +35,7 @@ pub struct CompactionMarker<'a> {
 }
 
 impl<'a> CompactionMarker<'a> {
-    /// The marker of a compaction: [`crate::HistoryRow::Compaction`] of [`crate::Conversation::display`].
+    /// The marker of a compaction: [`crate::conversation::HistoryRow::Compaction`] of [`crate::Conversation::display`].
     #[must_use]
     pub fn new(record: &'a Compaction) -> Self {
         Self { record, expanded: false, theme: Theme::default() }

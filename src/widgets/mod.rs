@@ -1,10 +1,10 @@
 //! Widgets for applications on ratatui: what fills the window, what a plan holds, where a conversation was compacted.
 //!
-//! Each needs a [`crate::ContextPlan`], a [`crate::ContextUsage`] or a record of the log, and nothing else. They draw in
+//! Each needs a [`crate::ContextPlan`], a [`crate::usage::ContextUsage`] or a record of the log, and nothing else. They draw in
 //! 16 colours, or in none ([`Theme::plain`]); no colour says what signs and words do not say too.
 //!
 //! ```
-//! use context_window::{widgets::{ContextPreview, PreviewState, StatusLine}, *};
+//! use context_window::{*, widgets::{ContextPreview, PreviewState, StatusLine}};
 //! use ratatui_core::{buffer::Buffer, layout::Rect, widgets::{StatefulWidget, Widget}};
 //!
 //! # fn main() -> Result<(), Error> {

@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthStr;
 /// A heading of one row, then the rows; only what is in sight is drawn, so a plan of any size costs the same.
 ///
 /// ```
-/// # use context_window::{widgets::{ContextPreview, PreviewState}, *};
+/// # use context_window::{*, widgets::{ContextPreview, PreviewState}};
 /// # use ratatui_core::{buffer::Buffer, layout::Rect};
 /// # let mut model = Model::custom("small");
 /// # model.tokenizer = Some("chars/4".into());

@@ -19,7 +19,7 @@ use ratatui_core::{
 /// One row; what has no room is left out.
 ///
 /// ```
-/// # use context_window::{widgets::StatusLine, *};
+/// # use context_window::{*, widgets::StatusLine};
 /// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// # let mut model = Model::custom("small");
 /// # model.tokenizer = Some("chars/4".into());

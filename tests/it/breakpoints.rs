@@ -3,7 +3,8 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest,
-    RagItem, Reasoning, TokenCounter, Tool, ToolCall, Ttl, WireFormat,
+    RagItem, TokenCounter, Tool, ToolCall, Ttl, WireFormat,
+    message::Reasoning,
     render::{self, CacheLife},
 };
 use serde_json::Value;

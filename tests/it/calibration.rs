@@ -3,8 +3,8 @@
 
 use crate::support::data;
 use context_window::{
-    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, SessionFile,
-    TokenCounter, Usage,
+    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
+    Usage, io::SessionFile,
 };
 use serde_json::Value;
 

@@ -6,7 +6,15 @@ mod records;
 mod summary;
 mod usage;
 
-use context_window::*;
+use context_window::{
+    analysis::{Cause, Diff, Evidence},
+    compaction::{BlockedBy, CompactionOutcome, CompactionState, Compactor, ContextCall, Trigger},
+    config::{CompactionOptions, CompactionStrategy, RequestForm, TriggerOptions, TtlPolicy},
+    conversation::{ActiveEntry, CompactionKind, HistoryRow},
+    io::Session,
+    usage::{ContextEvent, Level, StopReason},
+    *,
+};
 
 fn config(change: impl FnOnce(&mut Config)) -> Config {
     let mut config = Config::default();

@@ -1,9 +1,11 @@
 //! Options: what is shipped is what the code does, every key changes something, and every error says where and what.
 
 use context_window::{
-    Config, ConfigLayers, ContextWindowManager, Conversation, Level, LoadedConfig, Message, Model,
-    PinnedItem, PlanRequest, RagItem, RequestLimits, Sections, TokenCounter, ToolCall, ToolResults, Ttl,
+    Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem,
+    RequestLimits, TokenCounter, ToolCall, Ttl,
+    config::{ConfigLayers, LoadedConfig, Sections, ToolResults},
     report,
+    usage::Level,
 };
 use std::collections::BTreeMap;
 
@@ -101,7 +103,7 @@ fn each_layer_holds_over_the_one_before() {
     assert_eq!(origin("rag.min_score"), "mine.toml:4");
     assert_eq!(config.rag.max_items, Some(4));
     assert_eq!(origin("rag.max_items"), "environment CONTEXT_WINDOW_RAG__MAX_ITEMS");
-    assert_eq!(config.ttl.policy, context_window::TtlPolicy::Ask);
+    assert_eq!(config.ttl.policy, context_window::config::TtlPolicy::Ask);
     assert_eq!(config.conversation.low_mark, 800);
     assert_eq!(origin("conversation.low_mark"), "flag --set conversation.low_mark");
     assert_eq!(origin("usage.approaching"), "default");
@@ -150,7 +152,7 @@ fn behaviour(config: &Config) -> String {
             request = request.with_limits(RequestLimits::budget(budget));
         }
         if let Some(start) = start {
-            let mut anchor = context_window::Anchor::default();
+            let mut anchor = context_window::plan::Anchor::default();
             anchor.window_start = Some(start.into());
             request = request.with_previous(anchor);
         }

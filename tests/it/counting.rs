@@ -4,7 +4,7 @@ use crate::support::{
     corpus::{every_text, full},
     texts, tokenizers,
 };
-use context_window::{Certainty, TokenCounter};
+use context_window::{TokenCounter, tokens::Certainty};
 use proptest::prelude::*;
 use std::path::Path;
 

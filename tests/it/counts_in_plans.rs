@@ -3,8 +3,9 @@
 
 use crate::support::{corpus::conversation, generate, laws, texts, tokenizers};
 use context_window::{
-    Certainty, ChatTemplate, Config, ContextPlan, ContextWindowManager, Conversation, Message, Model,
-    PlanRequest, RagItem, RequestLimits, TokenCalibration, TokenCounter, Tool, Usage, report,
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
+    RequestLimits, TokenCounter, Tool, Usage, provider::ChatTemplate, report, tokens::Certainty,
+    usage::TokenCalibration,
 };
 use proptest::prelude::*;
 use std::sync::{

@@ -6,7 +6,7 @@ use crate::support::{
     recount,
 };
 use context_window::{
-    Config, ContextWindowManager, Model, PlanRequest, RagItem, RequestLimits, Session, TokenCounter,
+    Config, ContextWindowManager, Model, PlanRequest, RagItem, RequestLimits, TokenCounter, io::Session,
 };
 
 const BUDGETS: [u64; 5] = [300, 1_500, 6_000, 25_000, 128_000];

@@ -5,8 +5,10 @@ use crate::support::{
     generate::{self, Before, Session},
 };
 use context_window::{
-    Cause, ContextPlan, ContextWindowManager, Conversation, Diff, Evidence, Model, PlanRequest, Priority,
-    RagFill, RequestLimits, Section, TokenCounter, Ttl,
+    ContextPlan, ContextWindowManager, Conversation, Model, PlanRequest, Priority, RequestLimits, Section,
+    TokenCounter, Ttl,
+    analysis::{Cause, Diff, Evidence},
+    config::RagFill,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

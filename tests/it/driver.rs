@@ -3,7 +3,12 @@
 
 mod server;
 
-use context_window::*;
+use context_window::{
+    compaction::{CompactionRequest, Summariser},
+    config::RequestForm,
+    conversation::{ActiveEntry, Compaction, CompactionKind, HistoryRow},
+    *,
+};
 use serde_json::{Value, json};
 use server::{Reply, Server, Wire};
 use std::{future::Future, time::Duration};

@@ -6,7 +6,14 @@ mod fold;
 
 use crate::providers::body::{self, Goal, goals};
 use crate::rules;
-use context_window::*;
+use context_window::{
+    compaction::CompactionRequest,
+    config::CompactionStrategy,
+    conversation::{ActiveEntry, ArchivedBy, Entry, Event, HistoryRow},
+    io::Journal,
+    usage::ContextEvent,
+    *,
+};
 use fold::{Part, folded};
 use std::{collections::BTreeSet, io::Write, path::PathBuf};
 

@@ -2,8 +2,10 @@
 
 use crate::support::generate::{self, Session};
 use context_window::{
-    ContextPlan, ContextWindowManager, Decision, ExcludedReason, Explanation, HeldBy, IncludedReason,
-    Interval, ItemId, Model, PlanRequest, PlannedItem, RequestLimits, Section, Source,
+    ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, ItemId, Model, PlanRequest,
+    PlannedItem, RequestLimits, Section, Source,
+    analysis::{Explanation, Interval},
+    plan::{Decision, HeldBy},
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -340,7 +342,7 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
     for documents in
         [[document(0.1, "low"), document(0.9, "high")], [document(0.9, "high"), document(0.1, "low")]]
     {
-        let mut anchor = context_window::Anchor::default();
+        let mut anchor = context_window::plan::Anchor::default();
         (anchor.live, anchor.rag) = (Some("m0".into()), Some(vec!["d".into()]));
         let fresh = PlanRequest::new(&log).with_rag(documents);
         for (request, budget) in [(&fresh, 20), (&fresh, 400), (&fresh.clone().with_previous(anchor), 400)] {
@@ -363,7 +365,7 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
 fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
     let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
     let log = context_window::Conversation::from([context_window::Message::user("x".repeat(31))]);
-    let mut anchor = context_window::Anchor::default();
+    let mut anchor = context_window::plan::Anchor::default();
     anchor.live = Some("m0".into());
     anchor.rag = Some(vec!["d2".into()]);
     let same = "D".repeat(57);

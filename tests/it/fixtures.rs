@@ -3,7 +3,7 @@
 
 use crate::support::laws::{self, Case};
 use context_window::{
-    Config, ContextWindowManager, Error, Model, Session, TokenCounter, WireFormat, render, report,
+    Config, ContextWindowManager, Error, Model, TokenCounter, WireFormat, io::Session, render, report,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;

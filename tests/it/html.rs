@@ -1,8 +1,8 @@
 //! The page of a plan: nothing is missing, nothing of a session becomes markup, nothing leaks when texts are left out.
 
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, Decision, Message, Model, Part, PinnedItem,
-    PlanRequest, RagItem, RequestLimits, Session, ToolCall, Ttl, report,
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest,
+    RagItem, RequestLimits, ToolCall, Ttl, io::Session, plan::Decision, report,
 };
 use std::{collections::BTreeSet, path::Path};
 

@@ -179,7 +179,7 @@ fn only_instructions_are_in_the_system_role() {
 mod templates {
     use super::*;
     use crate::support::tokenizers;
-    use context_window::{ChatTemplate, Config};
+    use context_window::{Config, provider::ChatTemplate};
     use std::path::{Path, PathBuf};
 
     fn folders() -> Vec<PathBuf> {

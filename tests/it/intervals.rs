@@ -2,7 +2,7 @@
 //! the library, and through the tool's JSON (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
 
 use crate::support::data;
-use context_window::{ContextWindowManager, Interval, Model, Session, Source};
+use context_window::{ContextWindowManager, Model, Source, analysis::Interval, io::Session};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, process::Command, sync::Mutex};
 

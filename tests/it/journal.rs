@@ -1,6 +1,12 @@
 //! The log on disk: what was confirmed is there, nothing is there twice, and nobody writes it but one.
 
-use context_window::*;
+use context_window::{
+    conversation::Event,
+    io::{Journal, SessionFile, save_whole},
+    message::Reasoning,
+    plan::Target,
+    *,
+};
 use std::{
     fs,
     io::{BufRead, BufReader, Write},

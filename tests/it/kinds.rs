@@ -1,6 +1,6 @@
 //! What a row is travels as data: ids that look like ours change nothing.
 
-use context_window::{ContextWindowManager, Decision, ItemKind, RequestLimits, Session};
+use context_window::{ContextWindowManager, ItemKind, RequestLimits, io::Session, plan::Decision};
 use std::path::Path;
 
 /// The session of one of the fixtures.

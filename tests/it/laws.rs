@@ -5,8 +5,12 @@ use crate::support::{
     laws::{self, Case},
 };
 use context_window::{
-    Certainty, ContextPlan, ContextWindowManager, Conversation, Entry, IncludedReason, Message, Model,
-    PlanRequest, RagFill, Remedy, Role, Section, Source, TokenCounter, Ttl, TtlPolicy,
+    ContextPlan, ContextWindowManager, Conversation, IncludedReason, Message, Model, PlanRequest, Role,
+    Section, Source, TokenCounter, Ttl,
+    config::{RagFill, TtlPolicy},
+    conversation::Entry,
+    plan::Remedy,
+    tokens::Certainty,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::cell::Cell;
@@ -273,7 +277,7 @@ fn what_merging_saves_is_spent_once_at_any_budget() {
     let document = |id, size, score| generate::Document { id, size, score, origin: Some("o1"), ttl: None };
     let high = context_window::Priority::High;
     let mut config = context_window::Config::default();
-    config.sections = context_window::Sections::shares(0, 0, 1000);
+    config.sections = context_window::config::Sections::shares(0, 0, 1000);
     let mut session = Session {
         system: None,
         focus: None,
@@ -304,7 +308,7 @@ proptest! {
         let plan = session.plan().unwrap();
         let Some(overflow) = &plan.overflow else { return Ok(()) };
         prop_assert_eq!(overflow.tokens, plan.total.n - tight);
-        if margin == 1_000 && session.config.conversation.tool_results != context_window::ToolResults::Clip {
+        if margin == 1_000 && session.config.conversation.tool_results != context_window::config::ToolResults::Clip {
             // The conflicting set is too much, no smaller one is, and without any one of its members it fits.
             let sizes: Vec<u64> = plan.included.iter().map(|row| row.tokens.n).collect();
             let beside = plan.total.n - sizes.iter().sum::<u64>().min(plan.total.n);
@@ -399,9 +403,9 @@ fn a_window_in_by_its_pins_alone_settles() {
         life,
     };
     let mut config = context_window::Config::default();
-    config.sections = context_window::Sections::shares(0, 471, 529);
+    config.sections = context_window::config::Sections::shares(0, 471, 529);
     config.conversation.low_mark = 1;
-    config.ttl.policy = context_window::TtlPolicy::Ask;
+    config.ttl.policy = context_window::config::TtlPolicy::Ask;
     let mut session = Session {
         system: Some(1),
         focus: Some(45),

@@ -1,7 +1,7 @@
 //! Registries: what is refused, what catalogues become, and that the built-in figures are those of the catalogues.
 
 use crate::support::data;
-use context_window::{Model, Registry, TokenizerFit, WireFormat};
+use context_window::{Model, Registry, WireFormat, provider::TokenizerFit};
 
 const ENTRY: &str = "[[model]]\nname = \"m\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n";
 

@@ -12,7 +12,9 @@ mod verdicts;
 
 use crate::support::generate::{self, Session};
 use context_window::{
-    ExcludedReason, HeldBy, PolicyRule, Priority, RagFill, Repair, Role, Section, Ttl, TtlPolicy,
+    ExcludedReason, Priority, Role, Section, Ttl,
+    config::{RagFill, Repair, TtlPolicy},
+    plan::{HeldBy, PolicyRule},
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

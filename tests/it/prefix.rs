@@ -2,8 +2,9 @@
 
 use crate::support::generate;
 use context_window::{
-    ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, Prefix, PrefixCause,
-    RagItem, RequestLimits, Tool, Ttl, WireFormat,
+    ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem, RequestLimits,
+    Tool, Ttl, WireFormat,
+    analysis::{Prefix, PrefixCause},
 };
 use proptest::prelude::*;
 
@@ -137,7 +138,10 @@ fn a_conversation_repeats_what_it_sent() {
     assert_eq!((prefix.items, prefix.tokens, prefix.cause), (first.included.len() as u64, prefix.of, None));
     log.push_reply(&second, Message::assistant("six"), None);
     let prompts = log.entries().filter(|entry| match entry {
-        context_window::Entry::Event(context_window::Event::Sent { anchor, .. }) => anchor.prompt.is_some(),
+        context_window::conversation::Entry::Event(context_window::conversation::Event::Sent {
+            anchor,
+            ..
+        }) => anchor.prompt.is_some(),
         _ => false,
     });
     assert_eq!(prompts.count(), 1);

@@ -11,7 +11,7 @@ use crate::support::{data, generate};
 use body::{Goal, goals};
 use context_window::{
     ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, PlanRequest, PlannedItem,
-    RequestLimits, Role, Section, Session, Source, TokenCounter,
+    RequestLimits, Role, Section, Source, TokenCounter, io::Session,
 };
 use proptest::prelude::*;
 use serde_json::Value;

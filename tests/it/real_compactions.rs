@@ -2,7 +2,7 @@
 //! `docs/compaction.md` is what this prints.
 
 use crate::support::data;
-use context_window::*;
+use context_window::{compaction::CompactionState, io::SessionFile, *};
 use serde_json::Value;
 
 fn lines() -> Vec<Value> {

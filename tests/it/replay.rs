@@ -6,8 +6,8 @@ use crate::support::{
     laws::{self, Case},
 };
 use context_window::{
-    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest,
-    RequestLimits, Role,
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits,
+    Role, plan::Anchor,
 };
 
 /// What a run of prompts repeats, and what it could: everything of a prompt but its newest message.
@@ -101,7 +101,7 @@ fn a_replay_is_what_a_caller_would_have_sent() {
     let mut prompts = 0;
     for name in ["support-chat", "long-talk", "overflow", "pins-ttl", "agent-parallel-tools"] {
         let text = std::fs::read_to_string(format!("examples/{name}.json")).unwrap();
-        let session = context_window::Session::from_json(&text).unwrap();
+        let session = context_window::io::Session::from_json(&text).unwrap();
         for budget in [150, 300, 100_000] {
             let request = session.request().with_limits(RequestLimits::budget(budget));
             let steps: Vec<_> = manager.explainer(&request).replay().map(Result::unwrap).collect();

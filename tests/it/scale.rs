@@ -1,8 +1,8 @@
 //! The cost follows the budget, not the history (rules N5, O2): counted in calls and bytes, never in seconds.
 
 use context_window::{
-    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, SessionFile,
-    TokenCounter, ToolCall, ToolResults,
+    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
+    ToolCall, config::ToolResults, io::SessionFile,
 };
 use std::{
     fmt::Write as _,
@@ -192,7 +192,7 @@ fn what_clearing_could_free_is_not_counted_behind_the_budget() {
         log.push(Message::assistant("").with_tool_calls([ToolCall::new(format!("c{step}"), "run", "{}")]));
         log.push(Message::tool(format!("c{step}"), "r".repeat(120)));
     }
-    let mut anchor = context_window::Anchor::default();
+    let mut anchor = context_window::plan::Anchor::default();
     anchor.window_start = Some("m0".into());
     let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(BUDGET)).with_previous(anchor);
     manager.build_plan(&request).unwrap();

@@ -5,7 +5,9 @@ mod sessions;
 
 use crate::support::{data, generate};
 use boon::{Compiler, SchemaIndex, Schemas};
-use context_window::{Config, ContextWindowManager, Error, Model, Session, TokenCounter, WireFormat, report};
+use context_window::{
+    Config, ContextWindowManager, Error, Model, TokenCounter, WireFormat, io::Session, report,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::{

@@ -3,8 +3,8 @@
 
 use crate::support::generate::bytes;
 use context_window::{
-    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
-    RequestLimits, Section, Session, ToolCall, ToolResults, WireFormat, report,
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
+    RequestLimits, Section, ToolCall, WireFormat, config::ToolResults, io::Session, plan::Anchor, report,
 };
 
 /// The trace of the peers' comparison: sizes of 20 to 199 tokens from a linear congruential generator.

@@ -1,7 +1,10 @@
 //! Widgets of real plans: their text, their colours, and any size.
 
 use context_window::{
-    Compaction, ContextPlan, ContextUsage, ContextWindowManager, Level, RequestLimits, Session,
+    ContextPlan, ContextWindowManager, RequestLimits,
+    conversation::Compaction,
+    io::Session,
+    usage::{ContextUsage, Level},
     widgets::{
         CompactionMarker, ContextPreview, PreviewState, SectionGauge, Sign, StatusLine, Theme, UsageBar,
     },

@@ -1,8 +1,8 @@
 //! Plans for chat templates against the released tokenizers (rule N3).
 
 use context_window::{
-    Certainty, ChatTemplate, Config, ContextPlan, ContextWindowManager, Model, PlanRequest, RagItem,
-    RequestLimits, TokenCounter, Tool, render,
+    Config, ContextPlan, ContextWindowManager, Model, PlanRequest, RagItem, RequestLimits, TokenCounter,
+    Tool, provider::ChatTemplate, render, tokens::Certainty,
 };
 use context_window_compare::{corpus::conversation, tokenizers};
 use std::path::Path;

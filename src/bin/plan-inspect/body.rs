@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use context_window::{
-    Prompt, WireFormat,
+    WireFormat,
+    message::Prompt,
     render::{self, CacheLife},
 };
 use serde_json::Value;

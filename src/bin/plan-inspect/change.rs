@@ -1,6 +1,9 @@
 //! A change between two plans, in the columns of a table.
 
-use context_window::{Cause, Change, Evidence, report};
+use context_window::{
+    analysis::{Cause, Change, Evidence},
+    report,
+};
 
 /// What is above them.
 pub(crate) const HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "verified by"];

@@ -2,7 +2,7 @@
 
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
-use context_window::{SessionFile, report};
+use context_window::{io::SessionFile, report};
 use flate2::bufread::MultiGzDecoder;
 use std::{
     fs::File,

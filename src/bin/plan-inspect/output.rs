@@ -3,7 +3,10 @@
 
 use crate::interrupt::Writing;
 use anyhow::{Context, Result, bail, ensure};
-use context_window::{Conversation, Journal, save_whole};
+use context_window::{
+    Conversation,
+    io::{Journal, save_whole},
+};
 use std::{
     ffi::OsString,
     fs::{self, File},

@@ -6,8 +6,8 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
-    Anchor, ChatTemplate, ContextWindowManager, ErrorKind, Model, PlanRequest, RagItem, RequestLimits,
-    Session, WireFormat, report,
+    ContextWindowManager, ErrorKind, Model, PlanRequest, RagItem, RequestLimits, WireFormat, io::Session,
+    plan::Anchor, provider::ChatTemplate, report,
 };
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! One prompt of a replay in numbers, and what happened there in words.
 
-use context_window::{ExcludedReason, Step, report};
+use context_window::{ExcludedReason, analysis::Step, report};
 use serde::Serialize;
 
 /// The figures of a prompt, as `replay --format json` writes them.

@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// A model that makes summaries: takes a [`CompactionRequest`] to its provider and brings the text back.
 ///
 /// ```no_run
-/// use context_window::{ContextWindowManager, Conversation, Message, Summariser};
+/// use context_window::{ContextWindowManager, Conversation, Message, compaction::Summariser};
 /// use std::time::Duration;
 ///
 /// # async fn run() -> Result<(), context_window::Error> {

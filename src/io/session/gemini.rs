@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(in_lower_case(schema), lower);
         let text = r#"{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT"}}]}"#;
         let body = format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":"?"}}]}}],"tools":[{text}]}}"#);
-        let session = crate::Session::from_json(&body).unwrap();
+        let session = crate::io::Session::from_json(&body).unwrap();
         assert_eq!(session.tools[0].schema, r#"{"type":"object"}"#);
     }
 }

@@ -187,18 +187,13 @@ fn an_agent_looks_after_its_own_window() {
     log.push(Message::assistant("").with_tool_calls([wish.clone()]));
     let Some(ContextCall::Compact { answer, summary }) = answer(&log, &wish) else { panic!() };
     // Between the call and its answer nothing is compacted.
-    let state = manager
-        .compactor()
-        .as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref())
-        .unwrap()
-        .unwrap_err();
-    assert_eq!(state, CompactionState::Waiting(BlockedBy::OpenCall));
+    let state =
+        manager.compactor().as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref()).unwrap();
+    assert_eq!(state, CompactionOutcome::Blocked(CompactionState::Waiting(BlockedBy::OpenCall)));
     log.push(answer);
-    let record = manager
-        .compactor()
-        .as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref())
-        .unwrap()
-        .unwrap();
+    let outcome =
+        manager.compactor().as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref()).unwrap();
+    let CompactionOutcome::Compacted(record) = outcome else { panic!("{outcome:?}") };
     assert_eq!(record.summary.as_deref(), Some("Kettles were discussed."));
     assert_eq!(ids(&log), ["#1", "m12", "m13", "m14"]);
 }

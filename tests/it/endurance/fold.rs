@@ -1,6 +1,9 @@
 //! What is active, computed a second time and the simplest way: from nothing but the entries of the log.
 
-use context_window::*;
+use context_window::{
+    conversation::{Entry, Event},
+    *,
+};
 use std::collections::BTreeSet;
 
 /// One part of what is active, in the naive fold.

@@ -1,7 +1,7 @@
 //! What a prompt leaves behind for the next, in the oracle's words (rules S5, S7).
 
 use super::{BTreeMap, Oracle, RagFill, Role, Section, Unit, generate};
-use context_window::ToolResults;
+use context_window::config::ToolResults;
 
 impl Oracle<'_> {
     // ---- S5, the window

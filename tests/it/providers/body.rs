@@ -1,7 +1,7 @@
 //! The targets, what their rules are, and the bodies that are sent to them.
 
 use crate::rules::{Form, Target};
-use context_window::{Config, ContextPlan, Model, ToolResults, WireFormat, render};
+use context_window::{Config, ContextPlan, Model, WireFormat, config::ToolResults, render};
 use serde_json::{Value, json};
 use std::{cell::RefCell, collections::BTreeMap, fs::File, io::Write, path::PathBuf};
 
@@ -42,7 +42,7 @@ pub fn in_form(plan: &ContextPlan, form: Form) -> Value {
 }
 
 /// Any prompt, such as that of a compaction job, as it is rendered for a wire format.
-pub fn in_form_of(plan: &impl AsRef<context_window::Prompt>, form: Form) -> Value {
+pub fn in_form_of(plan: &impl AsRef<context_window::message::Prompt>, form: Form) -> Value {
     let value = match form {
         Form::OpenAiChat | Form::ChatTemplate => serde_json::to_value(render::openai(plan)),
         Form::OpenAiResponses => serde_json::to_value(render::openai_responses(plan)),

@@ -2,8 +2,8 @@
 //! multi-part content, reasoning, images, foreign parts, user turns while a call is open.
 
 use context_window::{
-    Conversation, Message, Part, PinnedItem, PlanRequest, Priority, RagItem, Reasoning, Role, Tool, ToolCall,
-    WireFormat,
+    Conversation, Message, Part, PinnedItem, PlanRequest, Priority, RagItem, Role, Tool, ToolCall,
+    WireFormat, message::Reasoning,
 };
 use proptest::prelude::*;
 

@@ -1,7 +1,10 @@
 //! Option files: every key with its default, and the same refused by schema and loader.
 
 use super::{Schema, inside, root, sessions};
-use context_window::{Config, ConfigLayers, LoadedConfig};
+use context_window::{
+    Config,
+    config::{ConfigLayers, LoadedConfig},
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 

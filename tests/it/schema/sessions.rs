@@ -1,7 +1,7 @@
 //! Session files: real ones and whole ones, and the same refused by schema and reader.
 
 use super::{Schema, data, inside, json_files, object, root, sessions, with};
-use context_window::{Config, ContextWindowManager, Model, Session};
+use context_window::{Config, ContextWindowManager, Model, io::Session};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 

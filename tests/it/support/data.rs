@@ -1,6 +1,6 @@
 //! Real sessions, found by `CONTEXT_WINDOW_DATA`; nothing of them is copied into the project.
 
-use context_window::SessionFile;
+use context_window::io::SessionFile;
 use std::{io::Read, path::PathBuf};
 
 /// The session files whose names start with one of these, or nothing (said loudly) where there is no data.

@@ -2,9 +2,10 @@
 //! anything, repeated documents. Small, so that a brute-force oracle can decide them too.
 
 use context_window::{
-    Anchor, Config, ContextPlan, ContextWindowManager, Conversation, Error, ItemId, Message, Model,
-    PinnedItem, Placement, PlanRequest, Priority, RagFill, RagItem, Repair, RequestLimits, Role, Sections,
-    TokenCounter, ToolCall, ToolResults, Ttl, TtlPolicy,
+    Config, ContextPlan, ContextWindowManager, Conversation, Error, ItemId, Message, Model, PinnedItem,
+    PlanRequest, Priority, RagItem, RequestLimits, Role, TokenCounter, ToolCall, Ttl,
+    config::{Placement, RagFill, Repair, Sections, ToolResults, TtlPolicy},
+    plan::Anchor,
 };
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! What holds for every plan, whatever went in. Written against the public API only.
 
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, ExcludedReason, HeldBy, IncludedReason, Message, PlanRequest,
-    Role, Section, Source, render, report,
+    Config, ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, Message, PlanRequest, Role,
+    Section, Source, plan::HeldBy, render, report,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,11 @@
 
 use anyhow::Result;
 use clap::{Args, ColorChoice, ValueEnum, builder::NonEmptyStringValueParser};
-use context_window::{Config, ConfigLayers, FieldMap, LoadedConfig, Registry, RequestLimits};
+use context_window::{
+    Config, Registry, RequestLimits,
+    config::{ConfigLayers, LoadedConfig},
+    io::FieldMap,
+};
 use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
 
 /// A session, and what its next prompt is planned for and with.

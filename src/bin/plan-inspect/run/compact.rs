@@ -11,8 +11,11 @@ use crate::{
 };
 use anyhow::{Result, bail};
 use context_window::{
-    ActiveEntry, BlockedBy, Compaction, CompactionRequest, CompactionState, Conversation, HistoryRow, ItemId,
-    RequestForm, WireFormat, report,
+    Conversation, ItemId, WireFormat,
+    compaction::{BlockedBy, CompactionRequest, CompactionState},
+    config::RequestForm,
+    conversation::{ActiveEntry, Compaction, HistoryRow},
+    report,
 };
 use flate2::{Compression, write::GzEncoder};
 use serde_json::json;

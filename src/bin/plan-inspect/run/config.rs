@@ -6,7 +6,7 @@ use crate::{
     json,
 };
 use anyhow::Result;
-use context_window::{LoadedConfig, report};
+use context_window::{config::LoadedConfig, report};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt::Write as _, process::ExitCode};
 use unicode_width::UnicodeWidthStr;

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     let session = input::sessions(&args.after)?.session(id.map(String::as_str))?;
     let after =
         Prepared::new(session, &args.terms, args.then_model.as_deref().or(model))?.budget(args.then_budget);
-    let diff = context_window::Diff::between(
+    let diff = context_window::analysis::Diff::between(
         &before.manager.explainer(&before.request()),
         &after.manager.explainer(&after.request()),
     )?;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(diff: &context_window::Diff, screen: &Screen) -> String {
+fn text(diff: &context_window::analysis::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() {
         return "no differences\n".into();
     }

@@ -10,7 +10,7 @@ use crate::{
     wrap::folded,
 };
 use anyhow::Result;
-use context_window::{ContextPlan, Explanation, Remedy, report};
+use context_window::{ContextPlan, analysis::Explanation, plan::Remedy, report};
 use std::{collections::BTreeMap, process::ExitCode};
 
 pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {

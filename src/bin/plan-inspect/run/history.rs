@@ -8,7 +8,11 @@ use crate::{
     prepared::say_ignored,
 };
 use anyhow::Result;
-use context_window::{ArchivedBy, Conversation, HistoryRow, report};
+use context_window::{
+    Conversation,
+    conversation::{ArchivedBy, HistoryRow},
+    report,
+};
 use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode};
 use unicode_width::UnicodeWidthStr;

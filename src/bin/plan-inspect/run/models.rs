@@ -9,7 +9,7 @@ use crate::{
     wrap::folded,
 };
 use anyhow::{Result, bail};
-use context_window::{ModelEntry, Registry, report};
+use context_window::{Registry, provider::ModelEntry, report};
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
 pub(crate) fn run(command: &ModelsCommand, screen: &Screen) -> Result<ExitCode> {

@@ -11,7 +11,7 @@ use crate::{
     table::{Align, Table},
 };
 use anyhow::{Context, Result, bail};
-use context_window::{Session, Step, report};
+use context_window::{analysis::Step, io::Session, report};
 use serde::Serialize;
 use std::{fmt::Write as _, process::ExitCode};
 

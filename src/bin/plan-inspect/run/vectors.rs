@@ -8,8 +8,8 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use context_window::{
-    Config, ConfigLayers, ContextPlan, ContextWindowManager, ExcludedReason, Model, RequestLimits, Session,
-    TokenCounter, WireFormat, report,
+    Config, ContextPlan, ContextWindowManager, ExcludedReason, Model, RequestLimits, TokenCounter,
+    WireFormat, config::ConfigLayers, io::Session, report,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -4,7 +4,11 @@ use super::{Event, subject::Subject, what_if::WhatIf};
 use crate::{args::Tui, prompt::Figures};
 use anyhow::Result;
 use context_window::{
-    Anchor, ContextPlan, ContextWindowManager, Diff, ItemId, PlanRequest, Session, Step, report,
+    ContextPlan, ContextWindowManager, ItemId, PlanRequest,
+    analysis::{Diff, Step},
+    io::Session,
+    plan::Anchor,
+    report,
 };
 use std::{
     collections::BTreeSet,

@@ -1,7 +1,7 @@
 //! Which rows are shown: `reason:cap section:rag >500 kettle`. Terms are joined by "and".
 
 use super::subject::Subject;
-use context_window::{ContextPlan, Decision, ExcludedReason, report};
+use context_window::{ContextPlan, ExcludedReason, plan::Decision, report};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Filter {

@@ -8,7 +8,10 @@ use super::{
     what_if::{Saved, WhatIf},
 };
 use context_window::{
-    Anchor, ContextPlan, Decision, Diff, report,
+    ContextPlan,
+    analysis::Diff,
+    plan::{Anchor, Decision},
+    report,
     widgets::{PreviewState, Theme},
 };
 use ratatui::layout::Rect;

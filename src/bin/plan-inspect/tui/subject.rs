@@ -8,7 +8,8 @@ use crate::{
 };
 use anyhow::{Result, bail};
 use context_window::{
-    Conversation, Decision, HistoryRow, ItemId, ItemKind, LoadedConfig, Message, Part, Session,
+    Conversation, ItemId, ItemKind, Message, Part, config::LoadedConfig, conversation::HistoryRow,
+    io::Session, plan::Decision,
 };
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -163,7 +164,7 @@ impl Subject {
 
 /// The text of a system text or a pinned note, from the log's events.
 fn head_text(log: &Conversation, wanted: &str) -> Option<String> {
-    use context_window::{Entry, Event};
+    use context_window::conversation::{Entry, Event};
     let texts = log.entries().filter_map(|entry| match entry {
         Entry::Event(Event::SystemText { id, text }) if id.as_str() == wanted => Some(text.clone()),
         Entry::Event(Event::Pinned(note)) if note.id().as_str() == wanted => Some(note.text().to_owned()),

@@ -15,7 +15,7 @@ use super::{
     state::{App, Column, Cursor, Effect, Follow, Loadable, Pane, Popup, Show, View},
     subject::{LogRow, Subject},
 };
-use context_window::{LoadedConfig, Section, report};
+use context_window::{Section, config::LoadedConfig, report};
 use moves::{page, scrolls, sideways, step, turn_pane};
 use prompts::{compare, comparison, to_compaction, to_number, to_prompt};
 use ratatui::{

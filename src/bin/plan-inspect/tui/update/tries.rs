@@ -5,7 +5,7 @@ use super::super::{
     state::{App, Effect},
     what_if::{Saved, WhatIf},
 };
-use context_window::{Decision, ExcludedReason, Source, report};
+use context_window::{ExcludedReason, Source, plan::Decision, report};
 
 /// Changes what is tried, and plans again.
 pub(super) fn try_out(app: &mut App, change: impl FnOnce(&mut WhatIf)) -> Vec<Question> {

@@ -4,7 +4,7 @@ use super::{
     super::{layout::inside, state::App},
     pane,
 };
-use context_window::{LoadedConfig, report};
+use context_window::{config::LoadedConfig, report};
 use ratatui::{Frame, layout::Rect, style::Style, text::Line};
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {

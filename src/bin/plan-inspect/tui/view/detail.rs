@@ -8,7 +8,7 @@ use super::{
     },
     pane,
 };
-use context_window::{Decision, Section, Source, Ttl, report};
+use context_window::{Section, Source, Ttl, plan::Decision, report};
 use ratatui::{
     Frame,
     layout::Rect,

@@ -8,7 +8,7 @@ use super::{
     pane, show_text,
 };
 use crate::change;
-use context_window::{Diff, report};
+use context_window::{analysis::Diff, report};
 use ratatui::{Frame, layout::Rect, text::Line};
 use unicode_width::UnicodeWidthStr;
 
