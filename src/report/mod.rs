@@ -53,7 +53,7 @@ pub fn json(plan: &ContextPlan) -> String {
 /// let log = Conversation::from([Message::system("Be brief."), Message::user("How are you?")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log).limits(RequestLimits::budget(50)))?;
 /// insta::assert_snapshot!(report::snapshot(&plan), @r"
-/// in   System + pins  m0  message  7  required: system text
+/// in   System + pins  m0  system_text  7  required: system text
 /// in   Conversation   m1  message  8  required: live question
 /// System + pins  7 of 7
 /// Conversation   8 of 8

@@ -41,12 +41,13 @@ fn book() -> Vec<String> {
 /// A page's prose: no blocks of code, and nothing inside of code spans that looks like a link.
 fn prose(page: &str) -> String {
     let mut prose = String::new();
-    let mut in_block = false;
+    let (mut in_block, mut in_code) = (false, false);
     for line in page.lines() {
         if line.trim_start().starts_with("```") {
             in_block = !in_block;
         } else if !in_block {
-            let mut in_code = false;
+            // A span may go on in the next line, but not beyond a paragraph.
+            in_code &= !line.trim().is_empty();
             for c in line.chars() {
                 in_code ^= c == '`';
                 prose.push(if in_code && "[]()<>".contains(c) { '_' } else { c });
@@ -89,6 +90,8 @@ fn links(page: &str) -> (Vec<String>, Vec<String>) {
         }
         used.insert(label);
     }
+    targets.sort_unstable();
+    targets.dedup();
     wrong.extend(
         defined.keys().filter(|label| !used.contains(*label)).map(|label| format!("[{label}] is not used")),
     );
@@ -146,7 +149,7 @@ fn every_link_leads_somewhere() {
         wrong.extend(broken(&page, &content));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(looked_at > 150, "{looked_at} links");
+    assert!(looked_at > 120, "{looked_at} links");
 }
 
 #[test]
@@ -179,13 +182,13 @@ fn the_index_lists_every_page() {
 /// Rustdoc shows every page, and knows where each link between them, to a rule or to a type, leads there.
 #[test]
 fn rustdoc_shows_every_page() {
-    let (modules, known) = (text("src/_documentation.rs"), text("src/_documentation.md"));
+    let (modules, known) = (text("src/_documentation/mod.rs"), text("src/_documentation/links.md"));
     let labels: BTreeSet<&str> =
         known.lines().filter_map(|line| Some(line.strip_prefix('[')?.split_once("]: crate::")?.0)).collect();
     for page in book() {
         assert!(
-            modules.contains(&format!("include_str!(\"../{page}\")")),
-            "{page} is not in src/_documentation.rs"
+            modules.contains(&format!("include_str!(\"../../{page}\")")),
+            "{page} is not in src/_documentation/mod.rs"
         );
         for line in prose(&text(&page)).lines() {
             let Some((label, target)) = line.strip_prefix('[').and_then(|line| line.split_once("]: ")) else {
@@ -193,7 +196,7 @@ fn rustdoc_shows_every_page() {
             };
             assert!(
                 target.starts_with("https://") || labels.contains(label),
-                "{page}: src/_documentation.md does not know [{label}]"
+                "{page}: src/_documentation/links.md does not know [{label}]"
             );
         }
     }
