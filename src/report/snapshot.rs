@@ -52,14 +52,15 @@ mod tests {
     use super::*;
     use crate::{
         conversation::Conversation,
+        error::Error,
         item::{PinnedItem, RagItem},
         message::{Message, ToolCall},
         planner::{manager::ContextWindowManager, request::PlanRequest},
         provider::model::RequestLimits,
     };
 
-    fn taken(budget: u64) -> String {
-        let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    fn taken(budget: u64) -> Result<String, Error> {
+        let manager = ContextWindowManager::for_model("gpt-4o")?;
         let mut log = Conversation::from([
             Message::system("Answer from the documents."),
             Message::user("Do you sell kettles?"),
@@ -72,7 +73,7 @@ mod tests {
             RagItem::new("hours", 0.1, "From 9 to 18."),
         ];
         let request = PlanRequest::new(&log).rag(documents).limits(RequestLimits::budget(budget));
-        snapshot(&manager.build_plan(&request).unwrap())
+        Ok(snapshot(&manager.build_plan(&request)?))
     }
 
     /// Every row has its line, whatever its id holds, and no text of the prompt is in it.
@@ -95,7 +96,7 @@ mod tests {
             "Overhead       document wrapper 10",
             "Total          105 of 110, 5 free",
         ];
-        assert_eq!(taken(110).lines().collect::<Vec<_>>(), fits);
+        assert_eq!(taken(110).unwrap().lines().collect::<Vec<_>>(), fits);
         let over = [
             "in   System + pins  m0  system_text  9  required: system text",
             "in   Conversation   m3  message  10  required: live question",
@@ -109,6 +110,6 @@ mod tests {
             "Overhead       reply header 3",
             "Total          22 of 20, 2 over budget",
         ];
-        assert_eq!(taken(20).lines().collect::<Vec<_>>(), over);
+        assert_eq!(taken(20).unwrap().lines().collect::<Vec<_>>(), over);
     }
 }
