@@ -58,14 +58,20 @@ fn prose(page: &str) -> String {
     prose
 }
 
+/// A line that defines a link: its label, and where it leads.
+fn definition(line: &str) -> Option<(&str, &str)> {
+    let (label, target) = line.strip_prefix('[')?.split_once("]: ")?;
+    (!label.contains(['[', ']'])).then_some((label, target.trim()))
+}
+
 /// The links of a page: where they lead, by their definitions too. What is wrong with a definition is in the second list.
 fn links(page: &str) -> (Vec<String>, Vec<String>) {
     let page = prose(page);
-    let definition = |line: &str| {
-        let (label, target) = line.strip_prefix('[')?.split_once("]: ")?;
-        Some((label.to_lowercase(), target.trim().to_owned()))
-    };
-    let defined: BTreeMap<String, String> = page.lines().filter_map(definition).collect();
+    let defined: BTreeMap<String, String> = page
+        .lines()
+        .filter_map(definition)
+        .map(|(label, target)| (label.to_lowercase(), target.to_owned()))
+        .collect();
     let body: Vec<&str> = page.lines().filter(|line| definition(line).is_none()).collect();
     let body = body.join("\n");
     let (mut targets, mut wrong, mut used) = (Vec::new(), Vec::new(), BTreeSet::new());
@@ -154,13 +160,13 @@ fn every_link_leads_somewhere() {
 
 #[test]
 fn broken_links_are_found() {
-    let page = "[a](../rules.md#budget) [b][rules] [rules] `[no][link]`\n\n```text\n[none]\n```\n\n[rules]: ../rules.md#words\n";
+    let page = "[a](../rules.md#budget) [b][rules] [rules] `[no][link]`\n[b][rules]: text\n\n```text\n[none]\n```\n\n[rules]: ../rules.md#words\n";
     assert_eq!(broken("docs/guide/x.md", page), Vec::<String>::new());
     for (from, to, found) in [
         ("../rules.md#budget", "../rulez.md", "../rulez.md is not there"),
         ("#budget", "#budgets", "../rules.md#budgets: no heading has this anchor"),
-        ("[b][rules]", "[b][rule]", "[rule] is not defined"),
-        ("[b][rules] [rules] ", "", "[rules] is not used"),
+        ("[b][rules] [rules]", "[b][rule] [rules]", "[rule] is not defined"),
+        ("[b][rules] [rules] `[no][link]`\n[b][rules]", "", "[rules] is not used"),
         ("../rules.md#words", "../../../rules.md", "../../../rules.md is not there"),
     ] {
         assert_eq!(broken("docs/guide/x.md", &page.replace(from, to)), [format!("docs/guide/x.md: {found}")]);
@@ -191,9 +197,7 @@ fn rustdoc_shows_every_page() {
             "{page} is not in src/_documentation/mod.rs"
         );
         for line in prose(&text(&page)).lines() {
-            let Some((label, target)) = line.strip_prefix('[').and_then(|line| line.split_once("]: ")) else {
-                continue;
-            };
+            let Some((label, target)) = definition(line) else { continue };
             assert!(
                 target.starts_with("https://") || labels.contains(label),
                 "{page}: src/_documentation/links.md does not know [{label}]"
