@@ -92,17 +92,22 @@
 //!
 //! # Learn more
 //!
-//! - `docs/rules.md`: every rule with its id
+//! The book: [`_documentation`] here, `docs/README.md` in the repository.
+//!
+//! - guide: [quick start](_documentation::quick_start), [embedding](_documentation::embedding),
+//!   [budgets](_documentation::budgets), [pins](_documentation::pins), [tool calls](_documentation::tools),
+//!   [RAG](_documentation::rag), [compaction](_documentation::compaction), [caching](_documentation::caching),
+//!   [counting](_documentation::counting), [debugging](_documentation::debugging), [snapshots](_documentation::snapshots),
+//!   migrating from [`trim_messages`](_documentation::from_trim_messages) and from
+//!   [a hand-written loop](_documentation::from_a_loop)
+//! - reference: [every rule with its id](_documentation::rules), [every option](_documentation::options),
+//!   [session files](_documentation::session), [`plan-inspect`](_documentation::tool) and [its screen](_documentation::screen),
+//!   [providers](_documentation::providers), [a glossary](_documentation::glossary)
 //! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`]: presets, files, variables and flags over them
 //! - [`Registry`] and `config/models.toml`: models by name
-//! - `docs/tool.md`: `plan-inspect`, which shows all of this; `docs/screen.md`: the same on a screen
-//! - `widgets` (feature `widgets`): parts of that screen for applications on ratatui
-//! - `docs/explaining.md`: counterfactuals, differences, prefixes, test vectors
-//! - `docs/compaction.md`: usage, compaction, the log on disk
-//! - `docs/counting.md`: what counts prove, and what they were compared with
-//! - `docs/session.md`: session files; `docs/examples.md`: some of them, planned
-//! - [`report`]: a plan as text, JSON or a web page (feature `html`); [`Explainer::replay`]: every prompt of a
-//!   conversation, one after another; [`render`]: the prompt as a provider's request body
+//! - [`report`]: a plan as text, JSON, lines for a snapshot test or a web page (feature `html`); [`render`]: the prompt as a
+//!   provider's request body; [`Explainer::replay`]: every prompt of a conversation, one after another
+//! - `widgets` (feature `widgets`): parts of the screen for applications on ratatui
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
 
 mod item;
@@ -122,16 +127,14 @@ pub mod io;
 pub mod report;
 #[cfg(feature = "widgets")]
 pub mod widgets;
+// Its pages have programs that need the embedded encodings.
+#[cfg(all(doc, any(not(doctest), feature = "openai")))]
+pub mod _documentation;
 
 /// The README's program is a test.
 #[cfg(all(doctest, feature = "openai"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// So is the one of the page on compaction.
-#[cfg(all(doctest, feature = "openai"))]
-#[doc = include_str!("../docs/compaction.md")]
-struct CompactionPage;
 
 #[doc(inline)]
 pub use self::{

@@ -15,6 +15,7 @@ mod page;
 mod row;
 mod explanation;
 mod words;
+mod snapshot;
 #[cfg(feature = "html")]
 mod html;
 mod text;
@@ -37,6 +38,36 @@ pub fn text(plan: &ContextPlan) -> Text<'_> {
 #[must_use]
 pub fn json(plan: &ContextPlan) -> String {
     json::plan(plan, true)
+}
+
+/// The plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens, reason), then one a dropped row,
+/// a notice, a section and a part of the overhead, then the total. No text of the prompt is in it, equal plans give equal
+/// lines on any machine, and no column is as wide as another row makes it: a line changes only where its own row does.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits, report};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # #[cfg(feature = "openai")] {
+/// let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// let log = Conversation::from([Message::system("Be brief."), Message::user("How are you?")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log).limits(RequestLimits::budget(50)))?;
+/// insta::assert_snapshot!(report::snapshot(&plan), @r"
+/// in   System + pins  m0  system_text  7  required: system text
+/// in   Conversation   m1  message  8  required: live question
+/// System + pins  7 of 7
+/// Conversation   8 of 8
+/// Documents      0 of 0
+/// Overhead       reply header 3
+/// Total          18 of 50, 32 free
+/// ");
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn snapshot(plan: &ContextPlan) -> String {
+    snapshot::snapshot(plan)
 }
 
 /// The plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.

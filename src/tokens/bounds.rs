@@ -1,5 +1,5 @@
 //! What the bytes of a text prove about its tokens, before any of it is tokenised (rule N5). The proofs stand in
-//! `docs/counting.md`.
+//! `docs/reference/counting.md`.
 
 /// Bounds of one vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -40,7 +40,7 @@ impl ReportedUsage {
     }
 
     /// Half to twice the count: two tokenizers do not differ by more on the texts that are measured in
-    /// `docs/counting.md`.
+    /// `docs/reference/counting.md`.
     fn is_near(self) -> bool {
         self.reported >= self.counted / 2 && self.reported <= self.counted.saturating_mul(2)
     }

@@ -72,7 +72,7 @@ const NOT: [&str; 7] =
 /// plan: [`crate::RequestLimits::budget`] of less than what was sent, or a compaction.
 ///
 /// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp, listed in
-/// `docs/compaction.md`.
+/// `docs/reference/compaction.md`.
 #[must_use]
 pub fn is_context_overflow(error: &str) -> bool {
     let error = error.to_lowercase();

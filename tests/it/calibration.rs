@@ -1,5 +1,5 @@
 //! Margins against what providers reported in real sessions (rule N6): the error of our count before and after the
-//! reports of the same session taught a token calibration. The table in `docs/counting.md` is what this prints.
+//! reports of the same session taught a token calibration. The table in `docs/reference/counting.md` is what this prints.
 
 use crate::support::data;
 use context_window::{

@@ -61,15 +61,7 @@ fn the_subcommand_may_be_left_out() {
     assert_eq!(out(&["--budget", "300", EXAMPLE]), out(&["plan", EXAMPLE, "--budget=300"]));
 }
 
-#[test]
-fn the_example_of_the_readme_looks_as_it_is_shown_there() {
-    let readme = std::fs::read_to_string("README.md").unwrap();
-    assert!(readme.contains(&out(&[EXAMPLE, "--budget", "400"])), "the README shows another report");
-    let screen = out(&["tui", "examples/long-talk.json", "--print", "80x24"]);
-    assert!(readme.contains(&screen), "the README shows another screen");
-}
-
-/// Every command of docs/examples.md prints what stands under it there.
+/// Every command of docs/reference/examples.md prints what stands under it there.
 #[test]
 fn the_examples_look_as_they_are_shown() {
     let run = |page: &str| -> BTreeSet<String> {
@@ -83,10 +75,19 @@ fn the_examples_look_as_they_are_shown() {
         };
         page.split("```sh\nplan-inspect ").skip(1).map(one).collect()
     };
-    assert_eq!(run("docs/explaining.md"), BTreeSet::from(["diff".into(), "explain".into()]));
-    assert_eq!(run("docs/compaction.md"), BTreeSet::from(["compact".into(), "history".into()]));
-    assert_eq!(run("docs/screen.md"), BTreeSet::from(["tui".into()]));
-    let shown = run("docs/examples.md");
+    assert_eq!(run("docs/reference/explaining.md"), BTreeSet::from(["diff".into(), "explain".into()]));
+    assert_eq!(run("docs/reference/compaction.md"), BTreeSet::from(["compact".into(), "history".into()]));
+    assert_eq!(run("docs/reference/screen.md"), BTreeSet::from(["tui".into()]));
+    let of_the_guide = ["diff", "explain", "replay"].map(str::to_owned);
+    assert_eq!(run("docs/guide/debugging.md"), BTreeSet::from(of_the_guide));
+    // What the quick start shows of the report.
+    let report = out(&[EXAMPLE, "--budget", "400"]);
+    let page = std::fs::read_to_string("docs/guide/quick-start.md").unwrap();
+    let shown = page.split_once("```text\n").unwrap().1.split_once("```").unwrap().0;
+    for part in shown.split("...\n") {
+        assert!(report.contains(part), "{report}");
+    }
+    let shown = run("docs/reference/examples.md");
     let files = std::fs::read_dir("examples").unwrap().map(|file| file.unwrap().path().display().to_string());
     let sessions: BTreeSet<String> =
         files.filter(|name| name.ends_with(".json") && !name.ends_with("anchor.json")).collect();
@@ -94,13 +95,17 @@ fn the_examples_look_as_they_are_shown() {
 }
 
 #[test]
-fn the_error_of_the_readme_looks_as_it_is_shown_there() {
+fn the_error_of_the_options_looks_as_it_is_shown_there() {
     let path = file("mine.toml", b"[rag]\nmax_itmes = 5\n");
     let error =
         fails(&[EXAMPLE, "--config", path.to_str().unwrap()]).replace(path.to_str().unwrap(), "mine.toml");
-    let readme = std::fs::read_to_string("README.md").unwrap();
-    assert!(readme.contains(&format!("```text\n{}\n```", error.trim_end())), "{error}");
-    assert!(readme.contains(&format!("know {} models", out(&["models", "list"]).lines().count() - 3)));
+    let page = std::fs::read_to_string("docs/reference/options.md").unwrap();
+    assert!(page.contains(&format!("```text\n{}\n```", error.trim_end())), "{error}");
+    let models = out(&["models", "list"]).lines().count() - 3;
+    for (page, said) in [("docs/reference/session.md", "know"), ("README.md", "chat templates;")] {
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.contains(&format!("{said} {models} models")), "{models}");
+    }
 }
 
 #[test]
@@ -153,10 +158,10 @@ fn reports_fit_their_width_whatever_the_script() {
     }
 }
 
-/// The session and the model file of docs/session.md do what the page says.
+/// The session and the model file of docs/reference/session.md do what the page says.
 #[test]
 fn the_session_page_is_true() {
-    let page = std::fs::read_to_string("docs/session.md").unwrap();
+    let page = std::fs::read_to_string("docs/reference/session.md").unwrap();
     let block = |kind: &str| {
         let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
         rest.split_once("```").unwrap().0.to_owned()

@@ -28,6 +28,8 @@ mod counts_in_plans;
 #[cfg(feature = "openai")]
 mod data;
 mod diff;
+#[cfg(feature = "openai")]
+mod docs;
 #[cfg(all(feature = "genai", feature = "openai"))]
 mod driver;
 #[cfg(feature = "openai")]

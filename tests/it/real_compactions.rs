@@ -1,5 +1,5 @@
 //! Compactions that really happened, beside ours: when the trigger fires, what is archived and what is left. The table in
-//! `docs/compaction.md` is what this prints.
+//! `docs/reference/compaction.md` is what this prints.
 
 use crate::support::data;
 use context_window::{compaction::CompactionState, io::SessionFile, *};
@@ -107,9 +107,9 @@ fn real_compactions_beside_ours() {
         );
     }
     eprintln!("{table}");
-    let page = std::fs::read_to_string("docs/compaction.md").unwrap_or_default();
+    let page = std::fs::read_to_string("docs/reference/compaction.md").unwrap_or_default();
     assert!(
         lines.is_empty() || page.contains(&table),
-        "docs/compaction.md shows another table than\n{table}"
+        "docs/reference/compaction.md shows another table than\n{table}"
     );
 }

@@ -22,10 +22,10 @@ mod example;
 
 #[test]
 fn the_example_looks_as_it_is_shown() {
-    let page = std::fs::read_to_string("docs/screen.md").unwrap();
+    let page = std::fs::read_to_string("docs/reference/screen.md").unwrap();
     assert!(
         page.contains(&format!("```text\n{}```", example::page().unwrap())),
-        "docs/screen.md shows another one"
+        "docs/reference/screen.md shows another one"
     );
 }
 

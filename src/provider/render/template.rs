@@ -1,5 +1,5 @@
 //! A prompt as the text that a model's own chat template makes of it. The settings that make this equal to the
-//! reference (Python's Jinja as `transformers` sets it up) are listed in `docs/counting.md`.
+//! reference (Python's Jinja as `transformers` sets it up) are listed in `docs/reference/counting.md`.
 
 use crate::{
     error::{Error, Repr},

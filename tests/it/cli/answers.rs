@@ -87,7 +87,7 @@ fn a_plan_says_how_long_its_cached_prefix_is() {
     let sum = sum + 42; // the tools
     assert!(again.contains(&format!("cached  {sum} of the last prompt's {sum} tokens\n")), "{again}");
     assert_eq!(json["prefix"]["tokens"], sum);
-    let page = std::fs::read_to_string("docs/explaining.md").unwrap();
+    let page = std::fs::read_to_string("docs/reference/explaining.md").unwrap();
     let shown = out(&[EXAMPLE, "--budget", "330", "--previous", anchor]);
     let line = shown.lines().find(|line| line.starts_with("cached")).unwrap();
     assert!(page.contains(line), "the page shows another line than {line}");

@@ -174,10 +174,10 @@ fn every_command_has_a_manual_page() {
     assert!(fails(&["man", "plan", "x"]).contains("`plan-inspect plan` has no command `x`"));
 }
 
-/// Every command of docs/tool.md does what it says, in a folder with the examples and the vectors; the page knows every command.
+/// Every command of docs/reference/tool.md does what it says, in a folder with the examples and the vectors; the page knows every command.
 #[test]
 fn the_page_of_the_tool_is_true() {
-    let page = std::fs::read_to_string("docs/tool.md").unwrap();
+    let page = std::fs::read_to_string("docs/reference/tool.md").unwrap();
     let folder = folder("page");
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     for name in ["examples", "tests"] {
@@ -201,9 +201,24 @@ fn the_page_of_the_tool_is_true() {
         let says_nothing = line.contains('>') || line.contains("--output");
         assert_eq!(output.stdout.is_empty(), says_nothing, "{line}");
     }
-    for name in
-        ["shorter.json", "anchor.json", "plan-inspect.1", "_plan-inspect", "man/plan-inspect-config-show.1"]
-    {
+    for page in ["docs/guide/compaction.md", "docs/guide/counting.md"] {
+        let page = std::fs::read_to_string(page).unwrap();
+        let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("plan-inspect ")).collect();
+        assert!(!lines.is_empty(), "{page}");
+        for line in lines {
+            let args = line.split(' ').skip(1);
+            let output = Command::new(&binary).args(args).current_dir(&folder).output().unwrap();
+            assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    for name in [
+        "shorter.json",
+        "compacted.json",
+        "anchor.json",
+        "plan-inspect.1",
+        "_plan-inspect",
+        "man/plan-inspect-config-show.1",
+    ] {
         assert!(std::fs::metadata(folder.join(name)).unwrap().len() > 100, "{name}");
     }
     let shown: BTreeSet<&str> = lines.iter().flat_map(|line| line.split(' ')).collect();

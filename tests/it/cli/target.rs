@@ -93,8 +93,8 @@ fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
         "{sent}"
     );
     assert!(out(&args).contains("joined texts"), "{}", out(&args));
-    let of_the_readme = format!("plan-inspect {EXAMPLE} --tokenizer {folder} --wire-format chat-template");
-    assert!(std::fs::read_to_string("README.md").unwrap().contains(&of_the_readme));
+    let of_the_guide = format!("plan-inspect {EXAMPLE} --tokenizer {folder} --wire-format chat-template");
+    assert!(std::fs::read_to_string("docs/guide/counting.md").unwrap().contains(&of_the_guide));
     insta::assert_snapshot!(fails(&[EXAMPLE, "--wire-format", "chat-template"]), @"plan-inspect: --wire-format chat-template: no template is known; expected --tokenizer with the model's folder, which holds tokenizer.json and chat_template.jinja or tokenizer_config.json");
     let none = fails(&[EXAMPLE, "--wire-format", "chat-template", "--tokenizer", "examples"]);
     assert!(

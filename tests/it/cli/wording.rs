@@ -1,4 +1,4 @@
-//! People read the terms of docs/glossary.md: words that only this project would know are nowhere.
+//! People read the terms of docs/reference/glossary.md: words that only this project would know are nowhere.
 
 use super::{inspect, out};
 use std::fs;
@@ -206,7 +206,7 @@ fn help_says_it_in_standard_terms() {
 /// What the screens say has its line in the glossary, in order.
 #[test]
 fn the_glossary_knows_the_terms() {
-    let page = fs::read_to_string("docs/glossary.md").unwrap();
+    let page = fs::read_to_string("docs/reference/glossary.md").unwrap();
     let lines = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
     let terms: Vec<String> =
         lines.skip(1).map(|line| line.split('|').nth(1).unwrap().trim().to_lowercase()).collect();

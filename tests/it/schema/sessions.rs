@@ -14,9 +14,9 @@ fn every_session_is_as_its_schema_says() {
     for (name, anchor) in json_files("examples").into_iter().filter(|(name, _)| name.ends_with("anchor")) {
         schema.expect(&json!({"query": "?", "previous": anchor}), &name);
     }
-    let page = fs::read_to_string(root("docs/session.md")).unwrap();
+    let page = fs::read_to_string(root("docs/reference/session.md")).unwrap();
     let shown = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
-    schema.expect(&serde_json::from_str(shown).unwrap(), "docs/session.md");
+    schema.expect(&serde_json::from_str(shown).unwrap(), "docs/reference/session.md");
     // What the code writes of a prompt can be read back.
     for (name, session, fixture) in sessions() {
         let Ok(read) = Session::from_json(&session.to_string()) else { continue };
