@@ -18,7 +18,7 @@
 //!     RagItem::new("refunds", 0.92, "Refunds take 5 days."),
 //!     RagItem::new("hours", 0.10, "We are open from 9 to 18, and on Saturdays from 9 to 13."),
 //! ];
-//! let request = PlanRequest::new(&log).rag(documents).limits(RequestLimits::budget(90));
+//! let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(90));
 //! let plan = manager.build_plan(&request)?;
 //!
 //! let ids: Vec<&str> = plan.included.iter().map(|item| item.id.as_str()).collect();
@@ -56,7 +56,7 @@
 //! # let hits = vec![(0.91, "refunds".to_string(), "Refunds take 5 days.".to_string())];
 //! let manager = ContextWindowManager::for_model("gpt-4o")?;
 //! let log = Conversation::from([Message::system("Answer from the documents."), Message::user(question)]);
-//! let plan = manager.build_plan(&PlanRequest::new(&log).rag(hits))?;
+//! let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(hits))?;
 //! send(&render::openai(&plan));
 //! # assert_eq!(plan.included.len(), 3);
 //! # }

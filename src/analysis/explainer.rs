@@ -16,7 +16,7 @@ use crate::planner::{manager::ContextWindowManager, request::PlanRequest};
 ///
 /// let answer = manager.explainer(&request).explain("refunds")?;
 /// assert!(!answer.included);
-/// assert_eq!(answer.enters_at, Some(59)); // the smallest prompt budget that brings it in, in tokens
+/// assert_eq!(answer.enters_at, Some(40)); // the smallest prompt budget that brings it in, in tokens
 /// # }
 /// # Ok(())
 /// # }

@@ -22,8 +22,8 @@ const NOT_OPTIONS: [&str; 5] = ["DATA", "TOKENIZERS", "BODIES", "SKIPPED", "CONF
 ///
 /// ```
 /// let loaded = context_window::config::ConfigLayers::new()
-///     .text("mine.toml", "preset = \"agent\"\n[rag]\nmax_items = 5\n")
-///     .pairs("flag --set", [("rag.max_items", "7")])
+///     .with_text("mine.toml", "preset = \"agent\"\n[rag]\nmax_items = 5\n")
+///     .with_pairs("flag --set", [("rag.max_items", "7")])
 ///     .load()?;
 /// assert_eq!(loaded.config.rag.max_items, Some(7));
 /// assert_eq!(loaded.origin("rag.max_items"), "flag --set rag.max_items");
@@ -90,7 +90,7 @@ impl ConfigLayers {
     /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word. `name` and
     /// the key name it in errors and origins.
     #[must_use]
-    pub fn pairs<K: AsRef<str>, V: AsRef<str>>(
+    pub fn with_pairs<K: AsRef<str>, V: AsRef<str>>(
         mut self,
         name: &str,
         pairs: impl IntoIterator<Item = (K, V)>,
@@ -105,7 +105,7 @@ impl ConfigLayers {
 
     /// Adds those of the given variables that are ours: `CONTEXT_WINDOW_RAG__MAX_ITEMS=7` is `rag.max_items`.
     #[must_use]
-    pub fn environment<K: AsRef<str>, V: AsRef<str>>(
+    pub fn with_environment<K: AsRef<str>, V: AsRef<str>>(
         mut self,
         variables: impl IntoIterator<Item = (K, V)>,
     ) -> Self {

@@ -75,7 +75,7 @@ impl Config {
     ///
     /// `ErrorKind::Config` when no preset has this name.
     pub fn preset(name: &str) -> Result<Self, Error> {
-        Ok(ConfigLayers::new().pairs("preset", [("preset", name)]).load()?.config)
+        Ok(ConfigLayers::new().with_pairs("preset", [("preset", name)]).load()?.config)
     }
 
     /// Checks what types cannot say: shares that sum to 1000, percentages up to 100, a target below its trigger.

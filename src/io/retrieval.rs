@@ -16,7 +16,7 @@ use serde_json::Value;
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// let answer = r#"{"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": "Paris.", "file": "a.md"}}]}}"#;
-/// let hits = FieldMap::qdrant().source("payload.file").read(answer)?;
+/// let hits = FieldMap::qdrant().with_source("payload.file").read(answer)?;
 /// assert_eq!((hits[0].id().as_str(), hits[0].text()), ("7", "Paris."));
 /// # Ok(())
 /// # }

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 /// to, and its summary.
 ///
 /// ```
-/// # use context_window::{*, widgets::CompactionMarker};
+/// # use context_window::{*, conversation::HistoryRow, widgets::CompactionMarker};
 /// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// # let mut log = Conversation::from([Message::user("How long do refunds take?"), Message::assistant("5 days.")]);
 /// # log.start_fresh();

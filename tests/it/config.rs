@@ -92,8 +92,8 @@ fn each_layer_holds_over_the_one_before() {
     ];
     let loaded = ConfigLayers::new()
         .with_text("mine.toml", file)
-        .environment(variables)
-        .pairs("flag --set", [("conversation.low_mark", "800")])
+        .with_environment(variables)
+        .with_pairs("flag --set", [("conversation.low_mark", "800")])
         .load()
         .unwrap();
     let (config, origin) = (&loaded.config, |key| loaded.origin(key));
@@ -302,8 +302,8 @@ fn every_key_changes_something() {
         }
         let config = |pairs: &[(&str, &str)]| {
             ConfigLayers::new()
-                .pairs("base", base.iter().copied())
-                .pairs("test", pairs.iter().copied())
+                .with_pairs("base", base.iter().copied())
+                .with_pairs("test", pairs.iter().copied())
                 .load()
                 .unwrap()
                 .config
@@ -363,12 +363,12 @@ fn errors_say_where_what_and_what_is_allowed() {
 fn errors_of_variables_and_flags_name_them() {
     let layers = || ConfigLayers::new().with_text("mine.toml", "[rag]\nmax_items = 3\n");
     let errors = [
-        layers().environment([("CONTEXT_WINDOW_RAG__MAX_ITMES", "3")]).load(),
-        layers().environment([("CONTEXT_WINDOW_RAG__MAX_ITEMS", "many")]).load(),
-        layers().pairs("flag --set", [("sections.rag.share", "10")]).load(),
-        layers().pairs("flag --set", [("rag", "\n[ttl]")]).load(),
-        layers().pairs("flag --preset", [("preset", "chatt")]).load(),
-        layers().pairs("flag --set", [("et", "3")]).load(),
+        layers().with_environment([("CONTEXT_WINDOW_RAG__MAX_ITMES", "3")]).load(),
+        layers().with_environment([("CONTEXT_WINDOW_RAG__MAX_ITEMS", "many")]).load(),
+        layers().with_pairs("flag --set", [("sections.rag.share", "10")]).load(),
+        layers().with_pairs("flag --set", [("rag", "\n[ttl]")]).load(),
+        layers().with_pairs("flag --preset", [("preset", "chatt")]).load(),
+        layers().with_pairs("flag --set", [("et", "3")]).load(),
     ];
     let text: String = errors.into_iter().map(|error| format!("{}\n\n", error.unwrap_err())).collect();
     insta::assert_snapshot!("config_errors_of_pairs", text);

@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// # async fn run() -> Result<(), context_window::Error> {
 /// let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let mut log = Conversation::from([Message::user("Hello")]);
-/// let summariser = Summariser::openai("gpt-4o").timeout(Duration::from_secs(90));
+/// let summariser = Summariser::openai("gpt-4o").with_timeout(Duration::from_secs(90));
 ///
 /// if let Some(job) = manager.compactor().due(&log)? {
 ///     let record = summariser.compact(&manager, &mut log, &job).await?;
@@ -43,7 +43,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// form and fits its window:
 ///
 /// ```no_run
-/// # use context_window::*;
+/// # use context_window::{*, compaction::{CompactionRequest, Summariser}};
 /// # async fn run(log: &mut Conversation, job: CompactionRequest) -> Result<(), Error> {
 /// # let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let small = ContextWindowManager::for_model("claude-haiku-4-5")?;

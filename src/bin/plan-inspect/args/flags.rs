@@ -155,9 +155,9 @@ impl Options {
         }
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        layers = layers.environment(env::vars_os().filter_map(text));
-        layers = layers.pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
-        layers = layers.pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
+        layers = layers.with_environment(env::vars_os().filter_map(text));
+        layers = layers.with_pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
+        layers = layers.with_pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
         let loaded = layers.load()?;
         Ok(self.loaded.get_or_init(|| Box::new(loaded)))
     }

@@ -131,7 +131,7 @@ impl Vector {
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let pairs: Vec<(&str, String)> =
             self.config.iter().map(|(key, value)| (&**key, text(value))).collect();
-        Ok(ConfigLayers::new().pairs("config of the vector", pairs).load()?.config)
+        Ok(ConfigLayers::new().with_pairs("config of the vector", pairs).load()?.config)
     }
 }
 
