@@ -6,7 +6,7 @@ pub(crate) mod explain;
 pub(crate) mod diff;
 pub(crate) mod replay;
 
-pub use diff::{Cause, Change, Diff, Evidence};
+pub use diff::{Cause, Change, Diff, Evidence, ItemState};
 pub use explain::{Explanation, Interval};
 pub use explainer::Explainer;
 pub use prefix::{Prefix, PrefixCause};

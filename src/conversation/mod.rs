@@ -126,7 +126,7 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` when no message has this id.
+    /// `ErrorKind::NotFound` when no message has this id.
     pub fn pin_message(&mut self, id: impl Into<ItemId>, priority: Priority) -> Result<(), Error> {
         let id = id.into();
         self.position(&id)?;
@@ -156,7 +156,7 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` when no note or message has this id.
+    /// `ErrorKind::NotFound` when no note or message has this id.
     pub fn set_ttl(&mut self, id: impl Into<ItemId>, ttl: Ttl) -> Result<(), Error> {
         self.restore_ttl(id.into(), ttl, false)
     }
@@ -214,7 +214,7 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` when no message has this id, or an earlier rewind took it away.
+    /// `ErrorKind::NotFound` when no message has this id, or an earlier rewind took it away.
     pub fn rewind_before(&mut self, id: impl Into<ItemId>) -> Result<(), Error> {
         let before = id.into();
         let position = self.position(&before)?;
@@ -423,7 +423,7 @@ mod tests {
     fn what_is_not_there_cannot_be_pinned_or_aged() {
         let mut log = Conversation::from([Message::user("a").with_id("x")]);
         for id in ["m0", "m1", "y"] {
-            assert_eq!(log.pin_message(id, Priority::High).unwrap_err().kind(), crate::ErrorKind::Input);
+            assert_eq!(log.pin_message(id, Priority::High).unwrap_err().kind(), crate::ErrorKind::NotFound);
             assert!(log.set_ttl(id, Ttl::Unlimited).is_err());
         }
         assert!(log.pin_message("x", Priority::High).is_ok());

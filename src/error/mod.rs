@@ -26,10 +26,42 @@ pub enum ErrorKind {
     Input,
     /// A chat template cannot be read, or refuses the messages; or the template of a page fails.
     Template,
-    /// A compaction was not made, and nothing changed (rule C5).
-    Compaction,
+    /// No item has the id that was given.
+    NotFound,
+    /// The answer to a request for a summary holds none: it is empty, or a tool call. Nothing was archived (rule C5).
+    NoSummary,
+    /// The conversation was compacted or rewound since a request for a summary was made. Nothing was archived: make a new
+    /// request (rule C5).
+    Stale,
+    /// With this summary the context would not be smaller. Nothing was archived: ask for a shorter one (rule C5).
+    NotSmaller,
+    /// There is nothing that could be archived.
+    NothingToCompact,
+    /// A reply is being received, or the log is played back. Nothing was archived: try again after it.
+    Busy,
+    /// The caller cancelled a compaction. Nothing was archived.
+    Cancelled,
+    /// The model that was asked for a summary failed: an HTTP error, a time-out, a missing key. Nothing was archived.
+    Summariser,
     /// A log on disk cannot be read or written.
     Journal,
+}
+
+impl ErrorKind {
+    /// Whether a compaction was not made. Nothing was archived then (rule C5).
+    #[must_use]
+    pub fn is_of_compaction(self) -> bool {
+        matches!(
+            self,
+            Self::NoSummary
+                | Self::Stale
+                | Self::NotSmaller
+                | Self::NothingToCompact
+                | Self::Busy
+                | Self::Cancelled
+                | Self::Summariser
+        )
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -125,17 +157,18 @@ impl Error {
             Repr::Template { .. } => ErrorKind::Template,
             #[cfg(feature = "html")]
             Repr::Page { .. } => ErrorKind::Template,
-            Repr::NoSummary { .. }
-            | Repr::NotNow
-            | Repr::StaleSummary
-            | Repr::NotSmaller { .. }
-            | Repr::NothingToCompact => ErrorKind::Compaction,
+            Repr::NoSummary { .. } => ErrorKind::NoSummary,
+            Repr::NotNow => ErrorKind::Busy,
+            Repr::StaleSummary => ErrorKind::Stale,
+            Repr::NotSmaller { .. } => ErrorKind::NotSmaller,
+            Repr::NothingToCompact => ErrorKind::NothingToCompact,
             #[cfg(feature = "genai")]
-            Repr::Summariser { .. } | Repr::Cancelled => ErrorKind::Compaction,
+            Repr::Summariser { .. } => ErrorKind::Summariser,
+            #[cfg(feature = "genai")]
+            Repr::Cancelled => ErrorKind::Cancelled,
+            Repr::UnknownId { .. } | Repr::Nowhere { .. } => ErrorKind::NotFound,
             Repr::Journal { .. } => ErrorKind::Journal,
             Repr::DuplicateId { .. }
-            | Repr::UnknownId { .. }
-            | Repr::Nowhere { .. }
             | Repr::Score { .. }
             | Repr::MissingResult { .. }
             | Repr::Input { .. } => ErrorKind::Input,

@@ -154,13 +154,14 @@ impl Message {
         let others = self.parts().iter().filter(|part| !matches!(part, Part::Text(_))).cloned();
         let message = Self::user(text(&texts.join("\n\n")));
         let others: Vec<Part> = others.collect();
-        let message = if others.is_empty() { message } else { message.replacing_parts(others) };
+        let message = if others.is_empty() { message } else { message.with_parts(others) };
         match self.id() {
             Some(id) => message.with_id(id.clone()),
             None => message,
         }
     }
 
+    /// A copy with these texts as further parts (rule O1).
     pub(crate) fn with_texts(&self, texts: impl IntoIterator<Item = String>) -> Self {
         let own = self.parts().to_vec();
         let texts = texts.into_iter().map(Part::Text);

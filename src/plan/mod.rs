@@ -2,15 +2,19 @@
 
 pub(crate) mod anchor;
 pub(crate) mod reason;
+mod ledger;
+mod notice;
 
 pub use anchor::{Anchor, PromptPiece, Target};
-pub use reason::{ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
+pub use ledger::{LedgerLine, Overhead};
+pub use notice::{Notice, NoticeCode};
+pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
 
 use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Message, Prompt, Role, WireFormat},
     provider::model::{Limits, LimitsSource, RequestLimits},
-    tokens::{Certainty, TokenCount},
+    tokens::TokenCount,
     usage::{ContextEvent, ContextUsage, TokenCalibration},
 };
 use serde::Serialize;
@@ -88,20 +92,6 @@ pub enum BudgetSource {
     MaxInput,
     /// The request set it.
     Request,
-}
-
-/// Tokens that belong to no item: tool definitions, wire format, merges, joins. The number may be negative.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct LedgerLine {
-    /// `tools`, `template` (what a chat template puts before the first message), `reply_priming`, `rag_block`, `merged`,
-    /// `joins` (what pieces counted by themselves and the prompt as a whole differ by) or `token_calibration` (what the provider is
-    /// expected to count beside that).
-    pub what: &'static str,
-    /// Tokens.
-    pub tokens: i64,
-    /// How sure.
-    pub certainty: Certainty,
 }
 
 /// What tool definitions go by in a remembered prompt.
@@ -238,18 +228,6 @@ pub enum Remedy {
     },
 }
 
-/// Something the reader of a plan should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Notice {
-    /// The rule it comes from.
-    pub rule: &'static str,
-    /// The items it is about.
-    pub ids: Vec<ItemId>,
-    /// What happened, in a sentence.
-    pub text: String,
-}
-
 /// What became of one candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision<'a> {
@@ -379,7 +357,7 @@ impl ContextPlan {
 
     /// What is sent, item by item, tool definitions first.
     pub(crate) fn pieces(&self) -> Vec<PromptPiece> {
-        let tools = self.overhead.iter().find(|line| line.what == "tools");
+        let tools = self.overhead.iter().find(|line| line.what == Overhead::Tools);
         let tools = tools.filter(|_| !self.prompt.tools.is_empty()).map(|line| {
             let mut hash = blake3::Hasher::new();
             for tool in &self.prompt.tools {
@@ -406,15 +384,22 @@ impl ContextPlan {
 
     /// The events of a plan for a user interface (rules T2, C10): the items whose TTL is used up, to be pinned again or dropped.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
-        let asks = self.notices.iter().filter(|notice| notice.rule == "T2").flat_map(|notice| &notice.ids);
+        let asks = self
+            .notices
+            .iter()
+            .filter(|notice| notice.code == NoticeCode::TtlQuestion)
+            .flat_map(|notice| &notice.ids);
         asks.map(|id| ContextEvent::TtlAsk { id: id.clone() })
     }
 
     /// The local count: the total without the token calibration.
     #[must_use]
     pub fn counted(&self) -> u64 {
-        let calibration =
-            self.overhead.iter().find(|line| line.what == "token_calibration").map_or(0, |line| line.tokens);
+        let calibration = self
+            .overhead
+            .iter()
+            .find(|line| line.what == Overhead::TokenCalibration)
+            .map_or(0, |line| line.tokens);
         self.total.n.saturating_sub_signed(calibration)
     }
 

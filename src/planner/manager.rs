@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     message::{Message, Tool},
     plan::{
-        ContextPlan, LedgerLine,
+        ContextPlan, LedgerLine, Overhead,
         anchor::{Anchor, Sticky, Target},
     },
     planner::{
@@ -236,9 +236,9 @@ impl ContextWindowManager {
         let certainty = if self.meter.is_rendered() { Certainty::Estimate } else { Certainty::Exact };
         let of_template = |n| TokenCount { n, certainty };
         Ok(vec![
-            line("tools", self.meter.declared(tools)?.count),
-            line("template", of_template(self.meter.start())),
-            line("reply_priming", of_template(self.meter.priming())),
+            line(Overhead::Tools, self.meter.declared(tools)?.count),
+            line(Overhead::Template, of_template(self.meter.start())),
+            line(Overhead::ReplyPriming, of_template(self.meter.priming())),
         ])
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Repr},
     item::ItemId,
     message::{Message, ToolCall},
-    plan::{Notice, reason::PolicyRule},
+    plan::{Notice, NoticeCode, reason::PolicyRule},
     provider::wording,
     text::plain::short,
 };
@@ -119,7 +119,11 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
             }
             other => format!("call id `{id}` is used twice: one is renamed `{}`", other.concat()),
         };
-        notices.push(Notice { rule: "H1", ids: vec![log.message_id(exchange.at)], text });
+        notices.push(Notice {
+            code: NoticeCode::CallIdRenamed,
+            ids: vec![log.message_id(exchange.at)],
+            text,
+        });
     }
     let members = exchange.members();
     let apart = members
@@ -130,7 +134,7 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
     let apart: Vec<ItemId> = apart.collect();
     if !apart.is_empty() {
         notices.push(Notice {
-            rule: "H1",
+            code: NoticeCode::ResultMoved,
             text: format!("moved right after its call in {}", log.message_id(exchange.at)),
             ids: apart,
         });
@@ -147,7 +151,7 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
         more => format!("{} {pending}calls have no result: placeholder results are sent", more.len()),
     };
     let ids = made_up.iter().map(|piece| piece.id.clone()).collect();
-    notices.push(Notice { rule: "H2", ids, text: what });
+    notices.push(Notice { code: NoticeCode::PlaceholderResult, ids, text: what });
     notices
 }
 

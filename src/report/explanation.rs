@@ -69,7 +69,7 @@ impl Explained<'_> {
         }
         match &it.never {
             Some(why) if it.included => lines.push(("drops at", format!("never: {why}"))),
-            Some(why) => lines.push(("enters at", format!("never: {}", printable(why)))),
+            Some(why) => lines.push(("enters at", format!("never: {}", printable(&why.to_string())))),
             None => {}
         }
         lines.retain(|(_, text)| !text.is_empty());
@@ -80,7 +80,7 @@ impl Explained<'_> {
 impl fmt::Display for Explained<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = if self.0.included { "in" } else { "out" };
-        writeln!(f, "{}  {place}: {}", self.name(), printable(&self.0.reason))?;
+        writeln!(f, "{}  {place}: {}", self.name(), printable(&self.0.reason.to_string()))?;
         self.lines().iter().try_for_each(|(what, text)| writeln!(f, "  {what:<14} {text}"))
     }
 }

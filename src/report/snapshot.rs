@@ -23,7 +23,7 @@ pub(super) fn snapshot(plan: &ContextPlan) -> String {
     }
     for notice in &plan.notices {
         let ids: Vec<String> = notice.ids.iter().map(|id| short(id.as_str())).collect();
-        line(&mut text, format!("notice  {}  {}", notice.rule, ids.join(", ")).trim_end());
+        line(&mut text, format!("notice  {}  {}", notice.rule(), ids.join(", ")).trim_end());
     }
     for used in plan.sections {
         let (name, tokens, budget) = (section(used.section), grouped(used.used), grouped(used.budget));

@@ -180,7 +180,7 @@ impl Text<'_> {
         }
         writeln!(f, "\n{}", self.page.bold(&format!("notices: {}", self.plan.notices.len())))?;
         for notice in &self.plan.notices {
-            self.page.hanging(f, &format!("  {:<3} ", notice.rule), &words::sentence(notice))?;
+            self.page.hanging(f, &format!("  {:<3} ", notice.rule()), &words::sentence(notice))?;
         }
         Ok(())
     }

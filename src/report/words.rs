@@ -3,7 +3,7 @@
 use super::{grouped, printable, row::number, row::short};
 use crate::{
     message::WireFormat,
-    plan::{BudgetSource, ContextPlan, Notice, Overflow},
+    plan::{BudgetSource, ContextPlan, Notice, Overflow, Overhead},
     usage::TokenCalibration,
 };
 
@@ -14,15 +14,15 @@ const IDS_SHOWN: usize = 4;
 const LARGEST_SHOWN: usize = 5;
 
 /// A line of the overhead as people read it.
-pub(super) fn overhead(what: &'static str) -> &'static str {
+pub(super) fn overhead(what: Overhead) -> &'static str {
     match what {
-        "template" => "template header",
-        "reply_priming" => "reply header",
-        "rag_block" => "document wrapper",
-        "joins" => "joined texts",
-        "merged" => "merged messages",
-        "token_calibration" => "token calibration",
-        other => other,
+        Overhead::Tools => "tools",
+        Overhead::Template => "template header",
+        Overhead::ReplyPriming => "reply header",
+        Overhead::RagBlock => "document wrapper",
+        Overhead::Joins => "joined texts",
+        Overhead::Merged => "merged messages",
+        Overhead::TokenCalibration => "token calibration",
     }
 }
 

@@ -301,7 +301,7 @@ fn a_report_that_cannot_be_is_flagged_and_not_believed() {
             log.push_reply(&plan, Message::assistant("Hello."), Usage::openai(reported, 0, 9));
             log.push(Message::user("Still there?"));
             let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-            let notice = plan.notices.iter().find(|notice| notice.rule == "N6").expect("flagged");
+            let notice = plan.notices.iter().find(|notice| notice.rule() == "N6").expect("flagged");
             assert!(notice.text.starts_with("the last usage report is ignored"), "{}", notice.text);
             assert_eq!(plan.calibration, None);
         }

@@ -41,7 +41,8 @@ fn check(manager: &ContextWindowManager, session: &Session, budget: u64) -> Resu
     if laws::all_bytes(&other) != laws::all_bytes(&plan) {
         return Err("O3: shuffled documents change the plan".into());
     }
-    let tools: i64 = plan.overhead.iter().filter(|line| line.what == "tools").map(|line| line.tokens).sum();
+    let tools: i64 =
+        plan.overhead.iter().filter(|line| line.what.name() == "tools").map(|line| line.tokens).sum();
     let recounted = recount::messages(&plan, &TokenCounter::o200k_base()) as i64 + tools;
     if recounted != plan.total.n as i64 {
         return Err(format!("N3: the rendered prompt counts {recounted}, the plan says {}", plan.total.n));

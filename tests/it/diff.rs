@@ -7,7 +7,7 @@ use crate::support::{
 use context_window::{
     ContextPlan, ContextWindowManager, Conversation, Model, PlanRequest, Priority, RequestLimits, Section,
     TokenCounter, Ttl,
-    analysis::{Cause, Diff, Evidence},
+    analysis::{Cause, Diff, Evidence, ItemState},
     config::RagFill,
 };
 use proptest::prelude::*;
@@ -208,10 +208,10 @@ proptest! {
             let key = (change.document, change.id.to_string());
             let (from, to) = (then.get(&key).unwrap_or(&absent), now.get(&key).unwrap_or(&absent));
             prop_assert_ne!(from, to);
-            prop_assert_eq!(&from.0, &change.from);
-            let with = if from.0 == to.0 { ", another text" } else { "" };
-            prop_assert_eq!(format!("{}{with}", to.0), change.to.clone());
-            prop_assert_eq!(change.cause == Cause::RemovedItem, change.to == "absent" && of(change.cause) == Mutation::Items && change.cause != Cause::Repair);
+            prop_assert_eq!(&from.0, &change.from.to_string());
+            prop_assert_eq!(&to.0, &change.to.to_string());
+            prop_assert_eq!(change.text_changed, from.0 == to.0);
+            prop_assert_eq!(change.cause == Cause::RemovedItem, change.to == ItemState::Absent && of(change.cause) == Mutation::Items && change.cause != Cause::Repair);
             let cause = of(change.cause);
             prop_assert!(what.contains(&cause), "{change:?} by {what:?}");
             let again = |what: &[Mutation]| {
@@ -219,7 +219,7 @@ proptest! {
                 states(&other.plan(), other.session.lines.len()).get(&key).unwrap_or(&absent).clone()
             };
             let others: Vec<Mutation> = what.iter().copied().filter(|other| *other != cause).collect();
-            match change.shown {
+            match change.evidence {
                 Evidence::Alone => prop_assert_eq!(&again(&[cause]), to, "{:?}", change),
                 Evidence::Needed => prop_assert_eq!(&again(&others), from, "{:?}", change),
                 _ => {
@@ -264,14 +264,14 @@ fn real_sessions_differ_for_reasons_that_planning_again_shows() {
             pairs += 1;
             for change in &diff.changes {
                 changes += 1;
-                *shown.entry(format!("{:?} {:?}", change.cause, change.shown)).or_default() += 1;
+                *shown.entry(format!("{:?} {:?}", change.cause, change.evidence)).or_default() += 1;
                 if let Some(cause) = cause {
-                    assert_eq!((of(change.cause), change.shown), (cause, Evidence::Alone), "{change:?}");
+                    assert_eq!((of(change.cause), change.evidence), (cause, Evidence::Alone), "{change:?}");
                     continue;
                 }
                 // Two inputs: each of them is changed alone here once more.
                 let plan = |log, budget| manager.build_plan(&request(log, budget)).unwrap();
-                let trial = match (of(change.cause), change.shown) {
+                let trial = match (of(change.cause), change.evidence) {
                     (Mutation::Items, Evidence::Alone) | (Mutation::Budget, Evidence::Needed) => {
                         plan(&new, 2_000)
                     }
@@ -281,8 +281,8 @@ fn real_sessions_differ_for_reasons_that_planning_again_shows() {
                     _ => continue,
                 };
                 let is_in = trial.included.iter().any(|row| row.id == change.id);
-                let wanted = if change.shown == Evidence::Alone { &change.to } else { &change.from };
-                assert_eq!(is_in, wanted.starts_with("in"), "{change:?}");
+                let wanted = if change.evidence == Evidence::Alone { &change.to } else { &change.from };
+                assert_eq!(is_in, matches!(wanted, ItemState::Included(_)), "{change:?}");
             }
         }
     }
@@ -319,13 +319,14 @@ fn a_message_inside_of_two_runs_is_named() {
     let request = |log, budget| PlanRequest::new(log).with_limits(RequestLimits::budget(budget));
     let diff = Diff::between(&manager.explainer(&request(&old, 60)), &manager.explainer(&request(&new, 300)))
         .unwrap();
-    let changed: Vec<(&str, &str, &str)> = diff
+    let changed: Vec<String> = diff
         .changes
         .iter()
-        .map(|change| (change.id.as_str(), change.from.as_str(), change.to.as_str()))
+        .map(|change| format!("{}: {} -> {}", change.id, change.from, change.to))
         .collect();
-    let expired = |id| (id, "out: budget", "out: ttl_expired");
-    assert_eq!(changed, [("u0", "out: budget", "in: recent"), expired("a1"), expired("a2"), expired("a3")]);
+    let expired = |id| format!("{id}: out: budget -> out: ttl_expired");
+    let came = "u0: out: budget -> in: recent".to_owned();
+    assert_eq!(changed, [came, expired("a1"), expired("a2"), expired("a3")]);
 }
 
 /// Two logs that go apart inside of a run: what only one of them has is named, and what both have is not.

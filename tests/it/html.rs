@@ -174,7 +174,7 @@ fn every_row_of_every_plan_is_on_its_page_once_and_in_order() {
             assert!(unescaped(&page).contains(&row.why), "{}: {}", planned.name, row.why);
         }
         for notice in &plan.notices {
-            assert!(page.contains(&format!("<li><b>{}</b>", notice.rule)), "{}", planned.name);
+            assert!(page.contains(&format!("<li><b>{}</b>", notice.rule())), "{}", planned.name);
         }
         let figures =
             [plan.prompt_budget, plan.total.n, plan.usage.conversation_tokens.n, plan.overflow_tokens()];

@@ -146,13 +146,13 @@ proptest! {
         let manager = session.manager();
         let plan = manager.build_plan(&session.request(&log)).unwrap();
         let rag = session.rag_ids();
-        let asked: Vec<String> = plan.notices.iter().filter(|notice| notice.rule == "T2")
+        let asked: Vec<String> = plan.notices.iter().filter(|notice| notice.rule() == "T2")
             .flat_map(|notice| notice.ids.iter().map(ToString::to_string))
             .filter(|id| !rag.contains(id))
             .collect();
         log.complete_turn(&plan);
         let next = manager.build_plan(&session.request(&log)).unwrap();
-        for notice in next.notices.iter().filter(|notice| notice.rule == "T2") {
+        for notice in next.notices.iter().filter(|notice| notice.rule() == "T2") {
             prop_assert!(!asked.contains(&notice.ids[0].to_string()), "asked twice about {}", notice.ids[0]);
         }
         for id in asked.iter().filter(|id| id.starts_with('n')) {
@@ -182,7 +182,7 @@ proptest! {
         let limits = context_window::RequestLimits::budget(1_000_000);
         let again = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
         prop_assert_eq!(again.messages(), plan.messages());
-        prop_assert!(again.notices.iter().all(|notice| notice.rule == "B1"), "{:?}", again.notices);
+        prop_assert!(again.notices.iter().all(|notice| notice.rule() == "B1"), "{:?}", again.notices);
         prop_assert!(again.excluded.is_empty(), "{:?}", again.excluded);
     }
 }

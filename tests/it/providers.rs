@@ -118,7 +118,7 @@ fn planned_again_it_is_the_same(
         return Err(format!("another prompt when planned again:\n{sent:#}\n{body:#}"));
     }
     let repaired =
-        again.notices.iter().find(|notice| ["H1", "H2", "H3", "H4", "H5", "H6"].contains(&notice.rule));
+        again.notices.iter().find(|notice| ["H1", "H2", "H3", "H4", "H5", "H6"].contains(&notice.rule()));
     repaired.map_or(Ok(()), |notice| Err(format!("repaired when planned again: {notice:?}\n{sent:#}")))
 }
 
@@ -220,7 +220,7 @@ fn calls_of_a_user_and_their_results_are_text_of_the_user() {
             let plan = manager.build_plan(&request).unwrap();
             let is_in = |id: &str| plan.included.iter().any(|row| row.id.as_str() == id);
             assert_eq!(is_in("m1"), is_in("m2"), "{} at {budget}", goal.name);
-            let said = plan.notices.iter().find(|notice| notice.rule == "H9");
+            let said = plan.notices.iter().find(|notice| notice.rule() == "H9");
             assert_eq!(said.is_some(), is_in("m1"), "{} at {budget}", goal.name);
             assert!(said.is_none_or(|said| said.ids == ["m1".into(), "m2".into()]));
             let sent = goal.body(&plan).to_string();

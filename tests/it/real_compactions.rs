@@ -83,7 +83,7 @@ fn real_compactions_beside_ours() {
                         )
                     }
                     Err(error) => {
-                        assert_eq!(error.kind(), ErrorKind::Compaction);
+                        assert_eq!(error.kind(), ErrorKind::NotSmaller);
                         ("refused: not smaller".into(), "-".into())
                     }
                 }

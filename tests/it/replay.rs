@@ -23,8 +23,8 @@ struct Totals {
 impl Totals {
     fn add(&mut self, plan: &ContextPlan, last: Option<&ContextPlan>) {
         self.prompts += 1;
-        self.cuts += u64::from(plan.notices.iter().any(|notice| notice.rule == "S5"));
-        self.cleared += u64::from(plan.notices.iter().any(|notice| notice.rule == "S7"));
+        self.cuts += u64::from(plan.notices.iter().any(|notice| notice.rule() == "S5"));
+        self.cleared += u64::from(plan.notices.iter().any(|notice| notice.rule() == "S7"));
         let Some(last) = last else { return };
         let pairs = plan.included.iter().zip(&last.included);
         let same = pairs.take_while(|(new, old)| new.id == old.id && new.hash() == old.hash());

@@ -40,7 +40,7 @@ impl Reuse {
     fn add(&mut self, plan: &ContextPlan) {
         let rows = plan.included.iter().filter(|row| row.section != Section::Rag);
         let rows: Vec<(String, u64)> = rows.map(|row| (row.hash(), row.tokens.n)).collect();
-        self.cuts += u32::from(plan.notices.iter().any(|notice| notice.rule == "S5"));
+        self.cuts += u32::from(plan.notices.iter().any(|notice| notice.rule() == "S5"));
         if let (Some(last), true) = (&self.last, self.cuts > 0) {
             let same = rows.iter().zip(last).take_while(|(new, old)| new == old);
             self.repeated += same.map(|((_, tokens), _)| tokens).sum::<u64>();

@@ -70,7 +70,8 @@ fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
             assert!(plan.included.iter().all(|item| item.tokens.certainty == Certainty::Estimate));
             assert!(plan.total.n <= budget || plan.overflow.is_some(), "{} at {budget}", folder.display());
             assert!(text.contains("And the Wren?"), "{}", folder.display());
-            joined += plan.overhead.iter().filter(|line| line.what == "joins" && line.tokens != 0).count();
+            joined +=
+                plan.overhead.iter().filter(|line| line.what.name() == "joins" && line.tokens != 0).count();
         }
         eprintln!("{}: {joined} plans with joins", folder.display());
     }

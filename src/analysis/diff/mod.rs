@@ -4,6 +4,8 @@ use super::Explainer;
 use crate::{
     error::Error,
     item::{ItemId, Source},
+    plan::ExcludedCode,
+    plan::IncludedReason,
     plan::{ContextPlan, Decision},
 };
 use serde::Serialize;
@@ -31,14 +33,46 @@ pub struct Change {
     pub id: ItemId,
     /// Whether it is a document: their ids are a namespace of their own.
     pub document: bool,
-    /// What became of it before: `in: REASON`, `out: REASON` or `absent`.
-    pub from: String,
-    /// What becomes of it now; with `, another text` where only what is sent for it differs.
-    pub to: String,
+    /// What became of it before.
+    pub from: ItemState,
+    /// What becomes of it now.
+    pub to: ItemState,
+    /// Whether only what is sent for it differs.
+    pub text_changed: bool,
     /// The input that this comes from.
     pub cause: Cause,
     /// What planning again has shown of that.
-    pub shown: Evidence,
+    pub evidence: Evidence,
+}
+
+/// What became of an item in one plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ItemState {
+    /// The plan does not know it.
+    Absent,
+    /// It is in.
+    Included(IncludedReason),
+    /// It is out.
+    Excluded(ExcludedCode),
+}
+
+/// `absent`, `in: REASON` or `out: REASON`, with the names that reasons have in JSON.
+impl std::fmt::Display for ItemState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Absent => f.write_str("absent"),
+            Self::Included(reason) => write!(f, "in: {}", reason.name()),
+            Self::Excluded(code) => write!(f, "out: {}", code.name()),
+        }
+    }
+}
+
+/// As it is displayed.
+impl Serialize for ItemState {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// The input that a change comes from.
@@ -140,11 +174,17 @@ impl Diff {
         let trials = Trials::run(&sides);
         let trials = trials.indexed(&sides);
         let change = |(item, from, to): (Item, State, State)| {
-            let (input, shown) = trials.cause_of(&item, &from, &to);
+            let (input, evidence) = trials.cause_of(&item, &from, &to);
             let cause = cause(input, &from, &to);
-            let with = if from.words == to.words { ", another text" } else { "" };
-            let to = format!("{}{with}", to.words);
-            Change { id: item.id, document: item.document, from: from.words, to, cause, shown }
+            Change {
+                id: item.id,
+                document: item.document,
+                from: from.state,
+                to: to.state,
+                text_changed: from.state == to.state,
+                cause,
+                evidence,
+            }
         };
         Ok(Self { changes: changed.into_iter().map(change).collect() })
     }
@@ -160,8 +200,7 @@ struct Item {
 /// What became of an item.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
-    /// In the words of a change.
-    words: String,
+    state: ItemState,
     /// A hash of what is sent for it.
     sent: Option<String>,
     /// Whether it is a placeholder, which no participant wrote.
@@ -172,26 +211,23 @@ impl State {
     fn of(row: Option<Decision<'_>>) -> Self {
         match row {
             Some(Decision::Included(row)) => Self {
-                words: format!("in: {}", row.reason.name()),
+                state: ItemState::Included(row.reason),
                 sent: Some(row.hash()),
                 made_up: row.source == Source::Synthetic,
             },
             Some(Decision::Excluded(row)) => {
-                Self { words: format!("out: {}", row.reason.name()), sent: None, made_up: false }
+                Self { state: ItemState::Excluded(row.reason.code()), sent: None, made_up: false }
             }
-            None => Self { words: ABSENT.into(), sent: None, made_up: false },
+            None => Self { state: ItemState::Absent, sent: None, made_up: false },
         }
     }
 }
 
-/// The word for an item that a plan knows nothing of.
-const ABSENT: &str = "absent";
-
 fn cause(input: Input, from: &State, to: &State) -> Cause {
     match input {
         Input::Items if from.made_up || to.made_up => Cause::Repair,
-        Input::Items if to.words == ABSENT => Cause::RemovedItem,
-        Input::Items if from.words == to.words => Cause::ChangedItem,
+        Input::Items if to.state == ItemState::Absent => Cause::RemovedItem,
+        Input::Items if from.state == to.state => Cause::ChangedItem,
         Input::Items => Cause::NewItem,
         Input::Model => Cause::Model,
         Input::Config => Cause::Config,

@@ -6,12 +6,11 @@ use crate::{
     item::{ItemId, Section},
     plan::{
         ContextPlan, Decision, ExcludedItem,
-        reason::{ExcludedReason, HeldBy, Never, Reason},
+        reason::{Never, Reason},
     },
-    text::plain::grouped,
     tokens::Certainty,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 
 mod key;
@@ -48,7 +47,7 @@ pub struct Interval {
 /// Budgets run from 1 to the largest one of the model: its context length or input limit, less the safety buffer, with
 /// nothing kept for the completion. They are tried as if the last prompt had been made under them (rule S5). Where
 /// results of the open exchange would have to be clipped (rule S7), nothing but the minimum is taken to be in.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The item's id.
@@ -61,10 +60,8 @@ pub struct Explanation {
     pub document: bool,
     /// Whether it is in at the present budget.
     pub included: bool,
-    /// Why, by the rules, with their numbers.
-    pub reason: String,
-    /// The reason as data: a stable code, and its numbers.
-    pub reason_code: Reason,
+    /// Why, by the rules, with their numbers; displayed as a sentence.
+    pub reason: Reason,
     /// The present budget, in tokens.
     pub prompt_budget: u64,
     /// What it costs, in tokens: a message that is out together with the rest of its exchange. None where no count is
@@ -88,18 +85,68 @@ pub struct Explanation {
     pub leaves_then: Vec<ItemId>,
     /// Of an item that is in, the largest smaller budget at which it is not.
     pub leaves_at: Option<u64>,
-    /// Why no budget of this model lets it in, or none makes it leave.
-    pub never: Option<String>,
-    /// `never` as data: a stable code, and its numbers.
-    pub never_code: Option<Never>,
+    /// Why no budget of this model lets it in, or none makes it leave; displayed as a sentence.
+    pub never: Option<Never>,
+}
+
+/// An explanation in JSON: each reason as a sentence, with its code and numbers beside it.
+#[derive(Serialize)]
+struct Written<'a> {
+    id: &'a ItemId,
+    first_id: &'a Option<ItemId>,
+    count: u64,
+    document: bool,
+    included: bool,
+    reason: String,
+    reason_code: &'a Reason,
+    prompt_budget: u64,
+    tokens: Option<u64>,
+    certainty: Certainty,
+    displaced_by: &'a [ItemId],
+    enters_at: Option<u64>,
+    stays_from: Option<u64>,
+    intervals: &'a [Interval],
+    more: u64,
+    leaves_then: &'a [ItemId],
+    leaves_at: Option<u64>,
+    never: Option<String>,
+    never_code: &'a Option<Never>,
+}
+
+/// As an object of its fields; `reason` and `never` are sentences, `reason_code` and `never_code` the same as data.
+impl Serialize for Explanation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = Written {
+            id: &self.id,
+            first_id: &self.first_id,
+            count: self.count,
+            document: self.document,
+            included: self.included,
+            reason: self.reason.to_string(),
+            reason_code: &self.reason,
+            prompt_budget: self.prompt_budget,
+            tokens: self.tokens,
+            certainty: self.certainty,
+            displaced_by: &self.displaced_by,
+            enters_at: self.enters_at,
+            stays_from: self.stays_from,
+            intervals: &self.intervals,
+            more: self.more,
+            leaves_then: &self.leaves_then,
+            leaves_at: self.leaves_at,
+            never: self.never.as_ref().map(ToString::to_string),
+            never_code: &self.never,
+        };
+        written.serialize(serializer)
+    }
 }
 
 impl ContextPlan {
-    /// Why an item is in or out, in words; none where this plan knows nothing of it. No planning is needed, and no more is
+    /// Why an item is in or out; none where this plan knows nothing of it. No planning is needed, and no more is
     /// known than the plan holds: of a run of messages, its first and its last.
     #[must_use]
-    pub fn reason(&self, id: &str) -> Option<String> {
-        self.find(id).map(words)
+    pub fn reason(&self, id: &str) -> Option<Reason> {
+        self.find(id).map(reason_of)
     }
 }
 
@@ -108,7 +155,7 @@ impl Explainer<'_> {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` for an id that is nowhere in the request, and whatever planning runs into.
+    /// `ErrorKind::NotFound` for an id that is nowhere in the request, and whatever planning runs into.
     pub fn explain(&self, id: &str) -> Result<Explanation, Error> {
         let plan = self.manager.plan(self.request)?;
         let (row, id) = row_of(&plan, self.request, id).ok_or_else(|| Error::nowhere(id, near(&plan, id)))?;
@@ -167,11 +214,7 @@ fn answer(
         count: 1,
         document: is_document(subject.row),
         included: subject.is_in(),
-        reason: words(subject.row),
-        reason_code: match subject.row {
-            Decision::Included(row) => Reason::Included(row.reason),
-            Decision::Excluded(row) => Reason::Excluded(row.reason.clone()),
-        },
+        reason: reason_of(subject.row),
         prompt_budget: plan.prompt_budget,
         tokens: None,
         certainty: plan.total.certainty,
@@ -188,7 +231,6 @@ fn answer(
             .collect(),
         leaves_at: track.leaves_at,
         never: None,
-        never_code: None,
     };
     Ok(match subject.row {
         Decision::Included(row) => {
@@ -211,20 +253,16 @@ fn answer(
                 enters_at: Some(from),
                 stays_from: Some(from),
                 intervals: vec![Interval { from, to: None }],
-                never: Some("required in every plan of this request".into()),
-                never_code: Some(Never::AlwaysIn),
+                never: Some(Never::AlwaysIn),
                 ..explanation
             }
         }
         Decision::Excluded(row) => {
             let count = subject.key.map(|key| sweep.tokens(key)).transpose()?.flatten();
             let tokens = count.map(|count| count.n);
-            let (never, never_code) = match explanation.enters_at {
-                Some(_) => (None, None),
-                None => {
-                    let (words, code) = never(subject, row, sweep)?;
-                    (Some(words), Some(code))
-                }
+            let never = match explanation.enters_at {
+                Some(_) => None,
+                None => Some(never(subject, row, sweep)?),
             };
             let is_run = row.last_id.as_ref() == Some(&subject.id);
             Explanation {
@@ -234,35 +272,22 @@ fn answer(
                 certainty: count.map_or(explanation.certainty, |count| count.certainty),
                 displaced_by: displaced::by(plan, row, tokens),
                 never,
-                never_code,
                 ..explanation
             }
         }
     })
 }
 
-/// Why nothing brings it in, in words and as data.
-fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result<(String, Never), Error> {
+/// Why nothing brings it in.
+fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result<Never, Error> {
     if !is_for_want_of_room(&row.reason) {
-        return Ok((row.reason.to_string(), Never::Reason(row.reason.clone())));
+        return Ok(Never::Reason(row.reason.clone()));
     }
     // What no walk examined may turn out to be nothing that could be sent.
     if let Some(reason) = subject.key.map(|key| sweep.dead(key)).transpose()?.flatten() {
-        return Ok((reason.to_string(), Never::Reason(reason)));
+        return Ok(Never::Reason(reason));
     }
-    let held = match row.reason {
-        ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out at every",
-        ExcludedReason::Budget { held_by: HeldBy::StickyWindow, .. } => {
-            "the sticky window keeps it out at every"
-        }
-        ExcludedReason::Budget { held_by: HeldBy::StickyDocuments, .. } => {
-            "the documents kept for this question keep it out at every"
-        }
-        ExcludedReason::Policy(_) => "the policy keeps it out at every",
-        _ => "it does not fit in any",
-    };
-    let words = format!("{held} budget of this model, up to {}", grouped(sweep.most));
-    Ok((words, Never::UpTo(row.reason.clone(), sweep.most)))
+    Ok(Never::UpTo(row.reason.clone(), sweep.most))
 }
 
 fn is_document(row: Decision<'_>) -> bool {
@@ -272,9 +297,9 @@ fn is_document(row: Decision<'_>) -> bool {
     }
 }
 
-fn words(row: Decision<'_>) -> String {
+fn reason_of(row: Decision<'_>) -> Reason {
     match row {
-        Decision::Included(row) => row.reason.name().to_owned(),
-        Decision::Excluded(row) => row.reason.to_string(),
+        Decision::Included(row) => Reason::Included(row.reason),
+        Decision::Excluded(row) => Reason::Excluded(row.reason.clone()),
     }
 }

@@ -1,7 +1,8 @@
 //! A change between two plans, in the columns of a table.
 
 use context_window::{
-    analysis::{Cause, Change, Evidence},
+    analysis::{Cause, Change, Evidence, ItemState},
+    plan::ExcludedCode,
     report,
 };
 
@@ -10,36 +11,31 @@ pub(crate) const HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "ver
 
 pub(crate) fn cells(change: &Change) -> [String; 5] {
     let namespace = if change.document { "rag:" } else { "" };
-    let shown = match change.shown {
+    let shown = match change.evidence {
         Evidence::Alone => "this change alone",
         Evidence::Needed => "all others",
         _ => "step by step",
     };
     [
         format!("{namespace}{}", report::brief(change.id.as_str())),
-        state(&change.from),
-        state(&change.to),
+        state(change.from),
+        state(change.to) + if change.text_changed { ", text changed" } else { "" },
         cause(change.cause).into(),
         shown.into(),
     ]
 }
 
 /// What became of an item, as people read it.
-fn state(text: &str) -> String {
-    let (state, changed) = match text.strip_suffix(", another text") {
-        Some(state) => (state, ", text changed"),
-        None => (text, ""),
-    };
-    let state = match state {
-        "absent" => "not in session",
-        "out: budget" => "dropped: budget",
-        "out: ttl_expired" => "expired",
-        "out: duplicate" => "duplicate",
-        "out: policy" => "skipped: policy",
-        "out: archived" => "archived",
-        other => other,
-    };
-    format!("{state}{changed}")
+fn state(state: ItemState) -> String {
+    match state {
+        ItemState::Absent => "not in session".into(),
+        ItemState::Excluded(ExcludedCode::Budget) => "dropped: budget".into(),
+        ItemState::Excluded(ExcludedCode::TtlExpired) => "expired".into(),
+        ItemState::Excluded(ExcludedCode::Duplicate) => "duplicate".into(),
+        ItemState::Excluded(ExcludedCode::Policy) => "skipped: policy".into(),
+        ItemState::Excluded(ExcludedCode::Archived) => "archived".into(),
+        other => other.to_string(),
+    }
 }
 
 fn cause(cause: Cause) -> &'static str {

@@ -137,7 +137,7 @@ impl Summariser {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Compaction` for a time-out, an HTTP error, a connection that fails or is cut, an error inside of an
+    /// `ErrorKind::Summariser` for a time-out, an HTTP error, a connection that fails or is cut, an error inside of an
     /// answer, an answer that was held back, is empty or is a tool call, a missing key, and outside of a Tokio runtime. The
     /// message has the status and the first of what the provider said, never a key, and nothing of the prompt. As
     /// [`CompactionRequest::smaller`] otherwise.
@@ -184,7 +184,7 @@ impl Summariser {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Compaction` that says so when it is cancelled; otherwise as [`Summariser::compact`].
+    /// `ErrorKind::Cancelled` when it is cancelled; otherwise as [`Summariser::compact`].
     pub async fn compact_unless(
         &self,
         manager: &ContextWindowManager,
@@ -218,7 +218,7 @@ impl Summariser {
             manager.compactor().archive_by(log, job, CompactionKind::Summary, Some(summary))
         });
         match applied {
-            Err(error) if matches!(error.kind(), ErrorKind::Compaction | ErrorKind::Budget) => {
+            Err(error) if error.kind().is_of_compaction() || error.kind() == ErrorKind::Budget => {
                 tracing::warn!(target: "tokens", model = self.model, %error, "compacting without a summary");
                 manager.compactor().fall_back(log, job)
             }

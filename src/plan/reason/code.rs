@@ -1,8 +1,9 @@
 //! Reasons as data: a code that stays, and its numbers, beside the words for people.
 
 use super::{ExcludedReason, HeldBy, IncludedReason, PolicyRule};
-use crate::item::ItemId;
+use crate::{item::ItemId, text::plain::grouped};
 use serde::{Serialize, Serializer};
+use std::fmt;
 
 /// The numbers of a reason, each under its own name.
 #[derive(Default, Serialize)]
@@ -130,5 +131,37 @@ impl Serialize for Never {
                 Coded { code: reason.name(), numbers, up_to: Some(*most) }.serialize(serializer)
             }
         }
+    }
+}
+
+/// The name of what is in, the sentence of what is out.
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Included(reason) => f.write_str(reason.name()),
+            Self::Excluded(reason) => reason.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Never {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (reason, most) = match self {
+            Self::AlwaysIn => return f.write_str("required in every plan of this request"),
+            Self::Reason(reason) => return reason.fmt(f),
+            Self::UpTo(reason, most) => (reason, most),
+        };
+        let held = match reason {
+            ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out at every",
+            ExcludedReason::Budget { held_by: HeldBy::StickyWindow, .. } => {
+                "the sticky window keeps it out at every"
+            }
+            ExcludedReason::Budget { held_by: HeldBy::StickyDocuments, .. } => {
+                "the documents kept for this question keep it out at every"
+            }
+            ExcludedReason::Policy(_) => "the policy keeps it out at every",
+            _ => "it does not fit in any",
+        };
+        write!(f, "{held} budget of this model, up to {}", grouped(*most))
     }
 }

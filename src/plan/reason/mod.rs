@@ -161,17 +161,54 @@ impl PolicyRule {
     }
 }
 
+/// Why an item is not in the prompt, without the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ExcludedCode {
+    /// [`ExcludedReason::Budget`]
+    Budget,
+    /// [`ExcludedReason::TtlExpired`]
+    TtlExpired,
+    /// [`ExcludedReason::Duplicate`]
+    Duplicate,
+    /// [`ExcludedReason::Policy`]
+    Policy,
+    /// [`ExcludedReason::Archived`]
+    Archived,
+}
+
+impl ExcludedCode {
+    /// The name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::TtlExpired => "ttl_expired",
+            Self::Duplicate => "duplicate",
+            Self::Policy => "policy",
+            Self::Archived => "archived",
+        }
+    }
+}
+
 impl ExcludedReason {
+    /// The reason without its numbers.
+    #[must_use]
+    pub fn code(&self) -> ExcludedCode {
+        match self {
+            Self::Budget { .. } => ExcludedCode::Budget,
+            Self::TtlExpired { .. } => ExcludedCode::TtlExpired,
+            Self::Duplicate { .. } => ExcludedCode::Duplicate,
+            Self::Policy(_) => ExcludedCode::Policy,
+            Self::Archived { .. } => ExcludedCode::Archived,
+        }
+    }
+
     /// The name in JSON and reports.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Budget { .. } => "budget",
-            Self::TtlExpired { .. } => "ttl_expired",
-            Self::Duplicate { .. } => "duplicate",
-            Self::Policy(_) => "policy",
-            Self::Archived { .. } => "archived",
-        }
+        self.code().name()
     }
 }
 

@@ -5,11 +5,11 @@ use crate::{
     error::Error,
     item::{ItemId, ItemKind, Priority, Section, Source},
     message::{Message, Role, WireFormat},
-    plan::{Notice, PlannedItem, reason::IncludedReason},
+    plan::{Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::candidates::Candidates,
     provider::{
         conform::{Inserted, Missing, Normalized, Standing},
-        meter::{Meter, and_more},
+        meter::{DeclarationNote, Meter, and_more},
         render,
     },
     text::plain::short,
@@ -49,7 +49,7 @@ pub(crate) fn conform(
 /// What merging, joining and rewriting save or add (rule N3).
 fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<(), Error> {
     for role in &normalized.merged {
-        draft.line(meter, "merged", -i128::from(meter.saved_by_merging(*role)));
+        draft.line(meter, Overhead::Merged, -i128::from(meter.saved_by_merging(*role)));
     }
     if normalized.joined > 0
         && let Some(joined) = normalized.messages.first()
@@ -57,19 +57,19 @@ fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<
         let rows: u64 = draft.rows[..normalized.joined].iter().map(|row| row.tokens.n).sum();
         let apart = rows.saturating_sub(meter.around_one_text(Role::System));
         let tokens = meter.joins(joined.text(), std::iter::once(apart))?;
-        draft.line(meter, "joins", tokens);
+        draft.line(meter, Overhead::Joins, tokens);
     }
     for message in normalized.messages.iter().filter(|message| meter.profile().joins_thoughts(message)) {
         let texts: Vec<&str> = message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
         let apart: Result<Vec<u64>, Error> =
             texts.iter().map(|text| Ok(meter.counter().count(text)?.n)).collect();
         let tokens = meter.joins(&texts.join("\n\n"), apart?.into_iter())?;
-        draft.line(meter, "joins", tokens);
+        draft.line(meter, Overhead::Joins, tokens);
     }
     for (before, after) in &normalized.rewritten {
         let tokens = |message: &Message| meter.message(message, Standing::Live, u64::MAX);
         let more = i128::from(tokens(after)?.in_full()) - i128::from(tokens(before)?.in_full());
-        draft.line(meter, "joins", more);
+        draft.line(meter, Overhead::Joins, more);
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
         let id = ItemId::from(id);
         let tokens = meter.message(message, Standing::Live, u64::MAX)?.in_full();
         draft.made_up.push(id.clone());
-        draft.notices.push(Notice { rule: "H5", ids: vec![id.clone()], text });
+        draft.notices.push(Notice { code: NoticeCode::PlaceholderMessage, ids: vec![id.clone()], text });
         let planned = PlannedItem {
             id,
             kind,
@@ -147,22 +147,35 @@ fn tools(draft: &mut Draft, meter: &Meter) -> Result<(), Error> {
     let declared = meter.declared(&std::mem::take(&mut draft.prompt.tools))?;
     draft.prompt.tools.clone_from(&declared.tools);
     let notes = declared.notes.iter();
-    draft.notices.extend(notes.map(|(rule, text)| Notice { rule, ids: Vec::new(), text: text.clone() }));
+    draft.notices.extend(notes.map(|(note, text)| {
+        let code = match note {
+            DeclarationNote::NotDeclared => NoticeCode::ToolsNotDeclared,
+            DeclarationNote::Renamed => NoticeCode::ToolsRenamed,
+            DeclarationNote::SchemaChanged => NoticeCode::SchemaChanged,
+        };
+        Notice { code, ids: Vec::new(), text: text.clone() }
+    }));
     Ok(())
 }
 
 /// Ids of calls that the target takes in other letters only, or once in a prompt, and calls without the signature it asks
 /// for.
 fn about_the_calls(draft: &mut Draft, renamed: &[(String, String)]) {
-    let mut say = |text: String| draft.notices.push(Notice { rule: "H6", ids: Vec::new(), text });
+    let mut say = |code: NoticeCode, text: String| draft.notices.push(Notice { code, ids: Vec::new(), text });
     if let [(from, to), rest @ ..] = renamed {
         let more = and_more(rest.len());
         let (from, to) = (short(from), short(to));
-        say(format!("call ids are changed to what the provider accepts: `{from}` to `{to}`{more}"));
+        say(
+            NoticeCode::CallIdsChanged,
+            format!("call ids are changed to what the provider accepts: `{from}` to `{to}`{more}"),
+        );
     }
     if let Some(unsigned) = render::unsigned_calls(&draft.prompt) {
         let calls = if unsigned == 1 { "1 call".into() } else { format!("{unsigned} calls") };
-        say(format!("no signature on {calls} of the current turn: the provider is told to skip the check"));
+        say(
+            NoticeCode::SignatureMissing,
+            format!("no signature on {calls} of the current turn: the provider is told to skip the check"),
+        );
     }
 }
 
@@ -171,16 +184,32 @@ fn about_the_messages(draft: &mut Draft) {
     let changed = &draft.changed;
     let notices = [
         (
-            "H4",
+            NoticeCode::InstructionsAsNote,
             &changed.fenced,
             "instructions sent as a note: the provider does not take them between messages",
         ),
-        ("H6", &changed.parts, "unsupported part replaced by a placeholder"),
-        ("H6", &changed.arguments, "arguments that are not a JSON object are wrapped in one"),
-        ("H6", &changed.functions, "function names are changed to characters that the provider accepts"),
-        ("H7", &changed.names, "the speaker's name is dropped or changed: not supported here"),
-        ("H7", &changed.reasoning, "reasoning stripped: the provider does not take it back here"),
+        (NoticeCode::PartReplaced, &changed.parts, "unsupported part replaced by a placeholder"),
+        (
+            NoticeCode::ArgumentsWrapped,
+            &changed.arguments,
+            "arguments that are not a JSON object are wrapped in one",
+        ),
+        (
+            NoticeCode::FunctionRenamed,
+            &changed.functions,
+            "function names are changed to characters that the provider accepts",
+        ),
+        (
+            NoticeCode::NameChanged,
+            &changed.names,
+            "the speaker's name is dropped or changed: not supported here",
+        ),
+        (
+            NoticeCode::ReasoningDropped,
+            &changed.reasoning,
+            "reasoning stripped: the provider does not take it back here",
+        ),
     ];
     let said = notices.into_iter().filter(|(_, ids, _)| !ids.is_empty());
-    draft.notices.extend(said.map(|(rule, ids, text)| Notice { rule, ids: ids.clone(), text: text.into() }));
+    draft.notices.extend(said.map(|(code, ids, text)| Notice { code, ids: ids.clone(), text: text.into() }));
 }

@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Mark, Message, Prompt, Role},
-    plan::{LedgerLine, Notice, PlannedItem, reason::IncludedReason},
+    plan::{LedgerLine, Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::{
         candidates::{CandidateId, Candidates, Costs, Results, Shortened},
         expiry::Eligibility,
@@ -249,7 +249,7 @@ impl Writer<'_, '_> {
         let log = self.candidates.log();
         if members.first().is_some_and(|head| !log.message(*head).tool_calls().is_empty()) {
             self.draft.notices.push(Notice {
-                rule: "H9",
+                code: NoticeCode::UserCallsAsText,
                 text: "tool calls of the user and their results are sent as user text".into(),
                 ids: members.iter().map(|position| log.message_id(*position)).collect(),
             });
@@ -389,10 +389,10 @@ impl Writer<'_, '_> {
         }
         text.push_str(wording::BLOCK_CLOSE);
         let block = Message::user(text);
-        self.line("rag_block", i128::from(self.meter.block()));
+        self.line(Overhead::RagBlock, i128::from(self.meter.block()));
         if !self.meter.block_adds_up() && !self.meter.is_rendered() {
             let whole = i128::from(self.meter.message(&block, Standing::Live, u64::MAX)?.in_full());
-            self.line("joins", whole - i128::from(pieces));
+            self.line(Overhead::Joins, whole - i128::from(pieces));
         }
         self.draft.prompt.messages.push(block);
         Ok(())
@@ -418,18 +418,18 @@ impl Writer<'_, '_> {
         messages.push(merged);
         self.draft.first_rows.truncate(self.draft.prompt.messages.len());
         let saved = self.meter.saved_by_merging(Role::User) * self.candidates.index().states();
-        self.line("merged", -i128::from(saved));
+        self.line(Overhead::Merged, -i128::from(saved));
         Ok(())
     }
 
-    fn line(&mut self, what: &'static str, tokens: i128) {
+    fn line(&mut self, what: Overhead, tokens: i128) {
         self.draft.line(self.meter, what, tokens);
     }
 }
 
 impl Draft {
     /// Adds to a line of the overhead.
-    pub(super) fn line(&mut self, meter: &Meter, what: &'static str, tokens: i128) {
+    pub(super) fn line(&mut self, meter: &Meter, what: Overhead, tokens: i128) {
         let certainty = match meter.certainty() {
             Certainty::Exact => Certainty::Exact,
             _ => Certainty::Estimate,
@@ -444,7 +444,7 @@ impl Draft {
 
 fn ask_about(id: ItemId) -> Notice {
     Notice {
-        rule: "T2",
+        code: NoticeCode::TtlQuestion,
         text: "expired, kept for one more turn: pin it again to keep it".into(),
         ids: vec![id],
     }

@@ -6,8 +6,8 @@ use crate::{
     item::{ItemId, Section},
     message::WireFormat,
     plan::{
-        BudgetSource, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, PlannedItem, SectionUse,
-        TOOLS,
+        BudgetSource, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode, Overhead,
+        PlannedItem, SectionUse, TOOLS,
         reason::{ExcludedReason, HeldBy},
     },
     planner::{
@@ -177,13 +177,13 @@ fn whole(_: &Meter, _: &Draft) -> Result<Option<TokenCount>, Error> {
 /// By how much the whole prompt differs from the sum of its messages. Those are estimates then, and the whole is not.
 fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLine {
     let tokens = i64::try_from(i128::from(whole.n) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
-    LedgerLine { what: "joins", tokens, certainty: Certainty::Estimate }
+    LedgerLine { what: Overhead::Joins, tokens, certainty: Certainty::Estimate }
 }
 
 /// What the provider is expected to count beside what is counted here (rule N6).
 fn calibration(context: &PlanContext<'_>, counted: i128) -> Option<LedgerLine> {
     let tokens = i64::try_from(context.calibration?.of(counted) - counted).unwrap_or(i64::MAX);
-    Some(LedgerLine { what: "token_calibration", tokens, certainty: Certainty::Estimate })
+    Some(LedgerLine { what: Overhead::TokenCalibration, tokens, certainty: Certainty::Estimate })
 }
 
 fn sum(rows: &[PlannedItem], overhead: &[LedgerLine]) -> i128 {
@@ -219,26 +219,32 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
 /// What the reader should know about model and limits.
 fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
     let mut notices = Vec::new();
-    let mut say = |rule: &'static str, text: String| notices.push(Notice { rule, ids: Vec::new(), text });
+    let mut say = |code: NoticeCode, text: String| notices.push(Notice { code, ids: Vec::new(), text });
     if context.model.unknown {
         let name = &context.model.name;
         let near =
             context.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let counts = if context.model.estimated { ", counts are estimates" } else { "" };
         let text = format!("model `{name}` is not in the registry: default limits apply{counts}");
-        say("B2", text + &near);
+        say(NoticeCode::UnknownModel, text + &near);
     }
     if context.model.wire_format == WireFormat::ChatTemplate && !meter.is_rendered() {
-        say("N3", "counted in the wire format of OpenAI Chat: no chat template is given".into());
+        say(
+            NoticeCode::NoChatTemplate,
+            "counted in the wire format of OpenAI Chat: no chat template is given".into(),
+        );
     }
     let window = context.limits.context_len.min(context.limits.max_input.unwrap_or(u64::MAX));
     if context.prompt_budget > window {
-        say("B1", format!("the budget is larger than the context window of {} tokens", grouped(window)));
+        say(
+            NoticeCode::BudgetAboveWindow,
+            format!("the budget is larger than the context window of {} tokens", grouped(window)),
+        );
     }
     if let Some(ReportedUsage { counted, reported, .. }) = context.doubted {
         let (counted, reported) = (grouped(counted), grouped(reported));
         say(
-            "N6",
+            NoticeCode::ReportIgnored,
             format!("the last usage report is ignored: {reported} input tokens reported, {counted} counted"),
         );
     }
@@ -247,16 +253,18 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
 
 /// A window that was cut or not continued: the prompt begins with other messages than the last one did (rule S5).
 fn about_the_window(candidates: &Candidates<'_>, window: Window) -> Option<Notice> {
-    let text = match (window, candidates.lost_window) {
-        (Window::Cut { budget, low }, _) => format!(
-            "the sticky window no longer fits its {} tokens: it is cut once, to its low mark of {}",
-            grouped(budget),
-            grouped(low)
-        ),
-        (_, Some(why)) => format!("the sticky window is not continued: {why}"),
+    let (code, text) = match (window, candidates.lost_window) {
+        (Window::Cut { budget, low }, _) => {
+            let (budget, low) = (grouped(budget), grouped(low));
+            let text = format!(
+                "the sticky window no longer fits its {budget} tokens: it is cut once, to its low mark of {low}"
+            );
+            (NoticeCode::WindowCut, text)
+        }
+        (_, Some(why)) => (NoticeCode::WindowLost, format!("the sticky window is not continued: {why}")),
         _ => return None,
     };
-    Some(Notice { rule: "S5", ids: Vec::new(), text })
+    Some(Notice { code, ids: Vec::new(), text })
 }
 
 /// Results that are sent shorter than they are (rule S7).
@@ -264,13 +272,19 @@ fn about_the_results(candidates: &Candidates<'_>, results: &Results, draft: &Dra
     let boundary = results.boundary(candidates);
     let from = boundary.map(|id| format!(" before {id}")).unwrap_or_default();
     let now = if results.has_moved() { "from now on, " } else { "" };
-    let cleared = (&draft.cleared, format!("{now}tool results{from} are sent as stubs; the log keeps them"));
+    let cleared = (
+        NoticeCode::ResultsCleared,
+        &draft.cleared,
+        format!("{now}tool results{from} are sent as stubs; the log keeps them"),
+    );
     let clipped = (
+        NoticeCode::ResultsClipped,
         &draft.clipped,
         "the middle is cut out: otherwise required items would exceed the budget".to_owned(),
     );
-    let notice = |(ids, text): (&Vec<ItemId>, String)| Notice { rule: "S7", ids: ids.clone(), text };
-    [cleared, clipped].into_iter().filter(|(ids, _)| !ids.is_empty()).map(notice).collect()
+    let notice =
+        |(code, ids, text): (NoticeCode, &Vec<ItemId>, String)| Notice { code, ids: ids.clone(), text };
+    [cleared, clipped].into_iter().filter(|(_, ids, _)| !ids.is_empty()).map(notice).collect()
 }
 
 /// Results are to be cleared, the window is too large, and no last prompt is remembered whose window it could be (S7).
@@ -281,7 +295,7 @@ fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> O
         && candidates.lost_window.is_none()
         && excluded.iter().any(by_window);
     let text = "no tool result is cleared: clearing needs a sticky window, and no last prompt is known";
-    says_so.then(|| Notice { rule: "S7", ids: Vec::new(), text: text.into() })
+    says_so.then(|| Notice { code: NoticeCode::NothingToClear, ids: Vec::new(), text: text.into() })
 }
 
 /// The candidate that holds the required question, where the documents go right before it.

@@ -4,7 +4,7 @@ use super::PlanContext;
 use crate::{
     conversation::Note,
     item::{Section, Source},
-    plan::{ExcludedItem, LedgerLine, PlannedItem, anchor::Target, reason::ExcludedReason},
+    plan::{ExcludedItem, LedgerLine, Overhead, PlannedItem, anchor::Target, reason::ExcludedReason},
     planner::candidates::Candidates,
     provider::meter::{self, Meter},
     tokens::{Certainty, TokenCount},
@@ -35,7 +35,8 @@ pub(super) fn of(
 ) -> ContextUsage {
     let ratio = Ratio::of(sent.rows);
     let volatile_tokens = sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.tokens.n).sum::<u64>();
-    let block = sent.overhead.iter().filter(|line| line.what == "rag_block").map(|line| line.tokens).sum();
+    let block =
+        sent.overhead.iter().filter(|line| line.what == Overhead::RagBlock).map(|line| line.tokens).sum();
     let volatile_tokens = volatile_tokens.saturating_add_signed(block);
     let mut notes = candidates.log().notes().iter();
     let dropped_tokens = sent.excluded.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
@@ -104,7 +105,8 @@ fn fixed_tokens(candidates: &Candidates<'_>, sent: &Sent<'_>) -> u64 {
             && log.position_of(&row.id).is_none_or(leads)
     };
     let rows: u64 = sent.rows.iter().filter(stands_apart).map(|row| row.tokens.n).sum();
-    let tools = sent.overhead.iter().filter(|line| line.what == "tools").map(|line| line.tokens).sum();
+    let tools =
+        sent.overhead.iter().filter(|line| line.what == Overhead::Tools).map(|line| line.tokens).sum();
     rows.saturating_add_signed(tools)
 }
 

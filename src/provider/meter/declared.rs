@@ -15,8 +15,19 @@ pub(crate) struct DeclaredTools {
     pub(super) given: Vec<Tool>,
     pub(crate) tools: Vec<Tool>,
     pub(crate) count: TokenCount,
-    /// What of them is declared otherwise or not at all: rule and text.
-    pub(crate) notes: Vec<(&'static str, String)>,
+    /// What of them is declared otherwise or not at all.
+    pub(crate) notes: Vec<(DeclarationNote, String)>,
+}
+
+/// What the declarations of tools differ in from what was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeclarationNote {
+    /// Another provider runs them (rule H6).
+    NotDeclared,
+    /// They go by other names (rule H6).
+    Renamed,
+    /// Their parameters are declared otherwise (rule H8).
+    SchemaChanged,
 }
 
 /// Tools that are not declared, those that go by another name, and those whose parameters are declared otherwise.
@@ -24,13 +35,13 @@ pub(super) fn notes(
     profile: &TargetProfile,
     given: &[Tool],
     declared: &[Tool],
-) -> Vec<(&'static str, String)> {
+) -> Vec<(DeclarationNote, String)> {
     let mut notes = Vec::new();
     let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) = given.iter().partition(|tool| profile.takes_tool(tool));
     if !foreign.is_empty() {
         let names: Vec<_> = foreign.iter().map(|tool| short(&tool.name)).collect();
         notes.push((
-            "H6",
+            DeclarationNote::NotDeclared,
             format!("tools that only another provider runs are not declared: {}", names.join(", ")),
         ));
     }
@@ -40,11 +51,11 @@ pub(super) fn notes(
     if let [(from, to), rest @ ..] = &renamed[..] {
         let (from, to, more) = (short(from), short(to), and_more(rest.len()));
         notes.push((
-            "H6",
+            DeclarationNote::Renamed,
             format!("tools are renamed to what the provider accepts: `{from}` to `{to}`{more}"),
         ));
     }
-    notes.extend(schemas(profile, &taken).into_iter().map(|text| ("H8", text)));
+    notes.extend(schemas(profile, &taken).into_iter().map(|text| (DeclarationNote::SchemaChanged, text)));
     notes
 }
 

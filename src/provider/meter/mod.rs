@@ -23,7 +23,7 @@ mod template;
 mod tools;
 
 use declared::DeclaredTools;
-pub(crate) use declared::and_more;
+pub(crate) use declared::{DeclarationNote, and_more};
 
 #[cfg(feature = "chat-template")]
 use {crate::message::Prompt, template::Rendered};

@@ -255,7 +255,7 @@ fn said(notice: &Notice, redact: bool) -> (&'static str, String) {
         }
         None => words::sentence(notice),
     };
-    (notice.rule, visible(&sentence))
+    (notice.rule(), visible(&sentence))
 }
 
 /// What there is to know beside the numbers.

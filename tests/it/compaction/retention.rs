@@ -331,7 +331,7 @@ fn a_question_with_calls_keeps_their_results() {
         let plan = manager.build_plan(&request(&log)).unwrap();
         let included: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
         assert_eq!(included[..2], ["m0", "m2"], "{round}: {included:?}");
-        assert!(plan.notices.iter().any(|notice| notice.rule == "H9" && notice.ids.len() == 2));
+        assert!(plan.notices.iter().any(|notice| notice.rule() == "H9" && notice.ids.len() == 2));
         for at in 0..20 {
             log.push(call(&format!("d{round}.{at}")));
             log.push(Message::tool(format!("d{round}.{at}"), "y".repeat(200)));

@@ -39,7 +39,8 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         Form::Gemini => sum.gemini(body),
     };
     let tools = sum.tools(goal.rules.form, body) as i64;
-    let said: i64 = plan.overhead.iter().filter(|line| line.what == "tools").map(|line| line.tokens).sum();
+    let said: i64 =
+        plan.overhead.iter().filter(|line| line.what.name() == "tools").map(|line| line.tokens).sum();
     // A template is handed what no request body has a field for.
     if said != tools && goal.rules.form != Form::ChatTemplate {
         return Err(format!("N3: the body's tools count {tools}, the plan says {said}\n{body:#}"));

@@ -77,7 +77,7 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
             if one.included { String::new() } else { enters.map_or(never.into(), report::grouped) },
             number(one.stays_from.filter(|from| *from != one.prompt_budget)),
             if one.included { one.leaves_at.map_or(never.into(), report::grouped) } else { String::new() },
-            report::printable(&one.reason),
+            report::printable(&one.reason.to_string()),
         ]);
     }
     let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));

@@ -134,6 +134,6 @@ fn say_beside(plan: &ContextPlan) {
     for notice in &plan.notices {
         let ids: Vec<String> = notice.ids.iter().map(|id| report::brief(id.as_str())).collect();
         let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
-        stderr::note(&format!("{} {at}{}", notice.rule, notice.text));
+        stderr::note(&format!("{} {at}{}", notice.rule(), notice.text));
     }
 }

@@ -209,6 +209,6 @@ fn outcome(plan: &ContextPlan) -> Value {
         "overflow": plan.overflow_tokens(),
         "conflict": plan.overflow.iter().flat_map(|overflow| &overflow.conflict).collect::<Vec<_>>(),
         "window_start": plan.window_start,
-        "notices": plan.notices.iter().map(|notice| notice.rule).collect::<Vec<_>>(),
+        "notices": plan.notices.iter().map(|notice| notice.rule()).collect::<Vec<_>>(),
     })
 }

@@ -30,7 +30,7 @@ pub(super) fn text(app: &App) -> Text<'static> {
         lines.push(Line::raw(""));
     }
     for notice in &plan.notices {
-        lines.push(Line::raw(format!("{:<3} {}", notice.rule, report::sentence(notice))));
+        lines.push(Line::raw(format!("{:<3} {}", notice.rule(), report::sentence(notice))));
     }
     if lines.is_empty() {
         lines.push(Line::styled("no notices", app.theme.good));
