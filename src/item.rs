@@ -47,6 +47,7 @@ impl fmt::Display for ItemId {
 /// The three sections of a prompt budget. Every item is paid from the budget of its section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Section {
     /// System texts, leading system messages, focus hint, volatile state and everything pinned.
     SystemPinned,
@@ -175,6 +176,7 @@ impl ItemKind {
 /// Which pin goes in first (rule S2). Items that are not pinned are `Normal`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Priority {
     /// Falls last.
     High,
@@ -199,6 +201,7 @@ impl Priority {
 
 /// How many more completed turns an item lives (rules T1-T3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Ttl {
     /// Nothing is left: the TTL policy decides what happens.
     NoneRemaining,

@@ -67,6 +67,7 @@ impl Default for CompactionOptions {
 /// What replaces what is archived: the first that is tried (rule C2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CompactionStrategy {
     /// A summary by a model (default); where none answers, a digest, then a sliding window.
     #[default]
@@ -122,6 +123,7 @@ impl Default for SummaryOptions {
 /// What a request for a summary holds (rule C3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RequestForm {
     /// The messages as they were sent, and the instruction after them (default): a prompt cache serves them. Where that does
     /// not fit the summariser, a transcript.

@@ -257,6 +257,7 @@ impl Default for ConversationOptions {
 /// How tool results are sent (rule S7).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ToolResults {
     /// As they are (default).
     #[default]
@@ -270,6 +271,7 @@ pub enum ToolResults {
 /// What to do about a tool call without a result (rule H2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Repair {
     /// Answer it with a text derived from the call (default).
     #[default]
@@ -304,6 +306,7 @@ pub struct RagOptions {
 /// What happens after a document that does not fit (rule S8).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RagFill {
     /// Pass it over and try smaller ones (default). A larger budget may then lose an item that a smaller one kept.
     #[default]
@@ -315,6 +318,7 @@ pub enum RagFill {
 /// Where the documents are (rule O1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Placement {
     /// Directly before the live question (default): the history before it stays byte-identical.
     #[default]
@@ -326,6 +330,7 @@ pub enum Placement {
 /// What the line before each document says of it, beside its text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum DocumentHeader {
     /// Its id.
     Id,
@@ -348,6 +353,7 @@ pub struct TtlOptions {
 /// What happens to an item with nothing left (rule T2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TtlPolicy {
     /// It is left out (default).
     #[default]
@@ -400,6 +406,7 @@ impl Default for UsageOptions {
 /// What a percentage of use is of (rule U3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum UsageBase {
     /// What the input may take: context length less completion, and no more than the input limit (default).
     #[default]

@@ -21,6 +21,7 @@ pub(crate) struct ArchiveIndex {
 
 /// Why a message is no longer sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ArchivedBy {
     /// The compaction of this number.
     Compaction(u32),

@@ -50,7 +50,7 @@ pub struct ContextPlan {
     /// What is sent beside the items.
     pub overhead: Vec<LedgerLine>,
     /// The sections, in the order of [`Section::ALL`].
-    pub sections: [SectionUse; 3],
+    pub sections: Vec<SectionUse>,
     /// What is in, in prompt order.
     pub included: Vec<PlannedItem>,
     /// What is out: system and pins, then the conversation in log order, then documents in the order of rule S8.
@@ -292,6 +292,12 @@ impl ContextPlan {
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages
+    }
+
+    /// What a section was given, and what it holds.
+    #[must_use]
+    pub fn section(&self, section: Section) -> SectionUse {
+        self.sections[section as usize]
     }
 
     /// How many rows there are, in and out.

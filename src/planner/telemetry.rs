@@ -1,9 +1,9 @@
-//! One event a plan, target `tokens`: numbers and names, never a text of the prompt (behaviour 67).
+//! One event a plan, target `tokens`: numbers and names, never a text of the prompt.
 
 use crate::{item::Section, plan::ContextPlan};
 
 pub(crate) fn record(plan: &ContextPlan) {
-    let [system_pinned, conversation, rag] = plan.sections;
+    let [system_pinned, conversation, rag] = Section::ALL.map(|section| plan.section(section));
     let excluded = |name: &str| -> u64 {
         let of = plan.excluded.iter().filter(|row| row.reason.name() == name);
         of.map(|row| row.count).sum()

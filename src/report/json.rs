@@ -15,7 +15,7 @@ use crate::{
 };
 use serde::Serialize;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 pub(super) fn plan(plan: &ContextPlan, indented: bool) -> String {
     let wire = Wire { fingerprint: Some(fingerprint(plan)), ..Wire::new(plan) };
@@ -66,7 +66,8 @@ struct Wire<'a> {
 impl<'a> Wire<'a> {
     fn new(plan: &'a ContextPlan) -> Self {
         let ContextPlan { limits, .. } = plan;
-        let [system_pinned, conversation, rag] = plan.sections.map(Pot::new);
+        let [system_pinned, conversation, rag] =
+            Section::ALL.map(|section| SectionBudget::new(plan.section(section)));
         Self {
             version: VERSION,
             target: Target { model: &plan.model, provider: &plan.provider, wire_format: plan.wire_format },
@@ -106,13 +107,13 @@ struct Target<'a> {
 
 #[derive(Serialize)]
 struct Sections {
-    system_pinned: Pot,
-    conversation: Pot,
-    rag: Pot,
+    system_pinned: SectionBudget,
+    conversation: SectionBudget,
+    rag: SectionBudget,
 }
 
 #[derive(Serialize)]
-struct Pot {
+struct SectionBudget {
     share: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     cap: Option<u64>,
@@ -122,7 +123,7 @@ struct Pot {
     excluded: u64,
 }
 
-impl Pot {
+impl SectionBudget {
     fn new(section: SectionUse) -> Self {
         let SectionUse { share, cap, budget, used, included, excluded, .. } = section;
         Self { share, cap, budget, used, included, excluded }

@@ -25,7 +25,7 @@ pub(super) fn snapshot(plan: &ContextPlan) -> String {
         let ids: Vec<String> = notice.ids.iter().map(|id| short(id.as_str())).collect();
         line(&mut text, format!("notice  {}  {}", notice.rule(), ids.join(", ")).trim_end());
     }
-    for used in plan.sections {
+    for used in &plan.sections {
         let (name, tokens, budget) = (section(used.section), grouped(used.used), grouped(used.budget));
         line(&mut text, &format!("{name:<13}  {tokens} of {budget}"));
     }

@@ -7,6 +7,7 @@ use super::{
     words::{self, signed, tenths},
 };
 use crate::{
+    item::Section,
     plan::{ContextPlan, Decision, SectionUse},
     text::plain::per_cent,
     usage::Level,
@@ -97,7 +98,8 @@ impl Text<'_> {
         let plan = self.plan;
         let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
         let heading = ["share", "budget", "used", "in", "out"].map(str::to_owned);
-        let rows = plan.sections.map(|section| {
+        let rows = Section::ALL.map(|section| {
+            let section = plan.section(section);
             [
                 tenths(section.share),
                 grouped(section.budget),

@@ -49,6 +49,7 @@ pub struct PreviewState {
 
 /// What became of a row, in a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Sign {
     /// `+`: in.
     In,

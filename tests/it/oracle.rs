@@ -278,7 +278,7 @@ proptest! {
         let expected = Oracle::new(&session).decide();
         let named_by = Oracle { no_set: expected.no_set, ..Oracle::new(&session) };
         prop_assert_eq!(&verdicts::planned(&session, &named_by, &plan), &expected.verdicts);
-        prop_assert_eq!(plan.sections.map(|section| section.budget as i64), expected.budgets);
+        prop_assert_eq!(Section::ALL.map(|section| plan.section(section).budget as i64), expected.budgets);
         prop_assert_eq!(plan.window_start.map(|id| id.to_string()), expected.start);
         let boundary = (expected.cleared > 0).then(|| format!("m{}", expected.cleared));
         prop_assert_eq!(plan.cleared_before.map(|id| id.to_string()), boundary);

@@ -200,8 +200,8 @@ fn total(rows: &[PlannedItem], overhead: &[LedgerLine]) -> TokenCount {
     }
 }
 
-fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) -> [SectionUse; 3] {
-    Section::ALL.map(|section| {
+fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) -> Vec<SectionUse> {
+    let use_of = |section: Section| {
         let budget = budgets.sections[section as usize];
         let of = |row: &&PlannedItem| row.section == section;
         SectionUse {
@@ -213,7 +213,8 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
             included: rows.iter().filter(of).count() as u64,
             excluded: excluded.iter().filter(|row| row.section == section).map(|row| row.count).sum(),
         }
-    })
+    };
+    Section::ALL.map(use_of).to_vec()
 }
 
 /// What the reader should know about model and limits.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Where a target takes instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SystemPlace {
     /// As messages, in any position and number.
     #[default]
@@ -20,6 +21,7 @@ pub enum SystemPlace {
 /// Which reasoning is sent back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum KeptReasoning {
     /// None: the target has no field for it, or refuses it.
     Never,
@@ -33,6 +35,7 @@ pub enum KeptReasoning {
 /// Which ids of calls a target takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CallIds {
     /// Any text.
     #[default]

@@ -284,6 +284,7 @@ impl Limits {
 /// Where the context length came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LimitsSource {
     /// The request (flags of the command line count as it).
     Request,

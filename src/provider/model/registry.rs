@@ -68,6 +68,7 @@ fn openai() -> String {
 /// Whether a tokenizer counts as the model does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TokenizerFit {
     /// It is the model's own (default).
     #[default]

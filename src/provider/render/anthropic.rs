@@ -17,6 +17,7 @@ pub struct AnthropicBody<'a> {
 
 /// How long the provider keeps what a breakpoint marks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CacheLife {
     /// Five minutes, the provider's default: writing costs 1.25 times the price of input.
     #[default]

@@ -139,7 +139,7 @@ impl Preview<'_> {
         let kept = kept(self.log);
         let form = match job.form() {
             RequestForm::Transcript => "a transcript",
-            RequestForm::Conversation => "the conversation",
+            _ => "the conversation",
         };
         let request = match job.messages().len() as u64 {
             0 => format!("none: it does not fit the context window of {}", job.model()),

@@ -200,7 +200,7 @@ fn outcome(plan: &ContextPlan) -> Value {
             json!([row.id, last, row.count, row.section.name(), row.reason.name(), detail])
         })
         .collect();
-    let budgets = plan.sections.map(|section| section.budget);
+    let budgets = Section::ALL.map(|section| plan.section(section).budget);
     json!({
         "budgets": budgets,
         "included": included,

@@ -99,6 +99,7 @@ pub(super) fn sign(section: Section) -> &'static str {
         Section::SystemPinned => "▓",
         Section::Conversation => "█",
         Section::Rag => "▒",
+        _ => "░",
     }
 }
 
