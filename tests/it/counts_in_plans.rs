@@ -4,7 +4,7 @@
 use crate::support::{corpus::conversation, generate, laws, texts, tokenizers};
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
-    RequestLimits, TokenCounter, Tool, Usage, provider::ChatTemplate, report, tokens::Certainty,
+    RequestLimits, Section, TokenCounter, Tool, Usage, provider::ChatTemplate, report, tokens::Certainty,
     usage::TokenCalibration,
 };
 use proptest::prelude::*;

@@ -8,7 +8,7 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, ExcludedReason, Model, RequestLimits, TokenCounter,
+    Config, ContextPlan, ContextWindowManager, ExcludedReason, Model, RequestLimits, Section, TokenCounter,
     WireFormat, config::ConfigLayers, io::Session, report,
 };
 use serde::{Deserialize, Serialize};
