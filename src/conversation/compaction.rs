@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One compaction: messages that are archived, and what replaces them in the prompt.
 ///
 /// Archived messages stay in the log and on screen; they are no longer sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Compaction {
     /// Which one of this conversation, from 1. Numbers are never given twice, not even after a rewind.
@@ -14,16 +14,16 @@ pub struct Compaction {
     /// What replaces the messages.
     pub kind: CompactionKind,
     /// A user message inside the range that stays, right before the summary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<ItemId>,
     /// The first message of the range; none where it begins with the conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<ItemId>,
     /// The first message after the range; none where nothing was kept after it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_active: Option<ItemId>,
     /// The messages that this compaction archived, in runs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub archived: Vec<MessageRange>,
     /// How many messages that are.
     pub messages_archived: u64,
@@ -33,21 +33,20 @@ pub struct Compaction {
     /// What they take after it, in tokens; 0 where it was not counted.
     pub tokens_after: u64,
     /// The summary; none for a sliding window or a fresh start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// What the host adds inside the summary message (plan, open files, loaded skills): name and text.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<(ItemId, String)>,
     /// Whether no trigger fires any more after it (rule C5).
-    #[serde(default)]
     pub progress: bool,
     /// When it was made, as the host says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
 }
 
 /// Neighbouring messages.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MessageRange {
     /// The first one.

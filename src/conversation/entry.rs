@@ -8,7 +8,6 @@ use crate::{
     plan::anchor::Anchor,
     usage::{Level, Usage},
 };
-use serde::{Deserialize, Serialize};
 
 /// One entry of the log, in order.
 #[derive(Debug, Clone, Copy)]
@@ -21,8 +20,7 @@ pub enum Entry<'a> {
 }
 
 /// What happens to a conversation beside its messages.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// A system text joined the prompt's head.
@@ -58,16 +56,12 @@ pub enum Event {
         counted: u64,
         /// The part of it that is for this prompt only: documents and state. The full conversation does not count them
         /// (rule U2).
-        #[serde(default, alias = "apart")]
         volatile_tokens: u64,
         /// Estimate of the active messages that the plan dropped, in tokens.
-        #[serde(default, alias = "left_out")]
         dropped_tokens: u64,
         /// The fixed part of it: system texts, notes, tools and pins of archived messages.
-        #[serde(default, alias = "head")]
         fixed_tokens: u64,
         /// How often the conversation had been compacted or rewound when it was planned.
-        #[serde(default)]
         archives: usize,
         /// What it counted with.
         tokenizer: String,

@@ -1,5 +1,6 @@
 //! The log on disk: JSON lines, one record a line, each with its checksum; appended, synced, and never rewritten.
 
+use super::record::{Record, StoredEvent, VERSION};
 use crate::{
     conversation::{Conversation, Entry, Event},
     error::{Error, Repr},
@@ -16,9 +17,6 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-
-/// The version of the file format.
-const VERSION: u32 = 1;
 
 /// How often a log that is locked is asked for again, and the pause before that.
 const LOCK_TRIES: u32 = 10;
@@ -78,26 +76,14 @@ struct Line<'a> {
     record: &'a RawValue,
 }
 
-/// What a line says.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Record {
-    /// The first line: what this file is.
-    ContextWindowLog(u32),
-    Message(Message),
-    Event(Box<Event>),
-    /// A sent prompt: how many items it shares with the previous one from the beginning; the event holds the others.
-    Sent(usize, Box<Event>),
-}
-
-/// A record to write: like [`Record`], but it borrows from the conversation.
+/// A record to write: like [`Record`], but a message is borrowed from the conversation.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Written<'a> {
     ContextWindowLog(u32),
     Message(&'a Message),
-    Event(&'a Event),
-    Sent(usize, Event),
+    Event(StoredEvent),
+    Sent(usize, StoredEvent),
 }
 
 impl Journal {
@@ -174,9 +160,10 @@ impl Journal {
                 Entry::Event(event @ Event::Sent { anchor, .. }) if anchor.prompt.is_some() => {
                     let same = shared(prompt.as_deref(), anchor.prompt.as_deref());
                     prompt.clone_from(&anchor.prompt);
-                    Written::Sent(same, with_prompt(event, |all| all.map(|all| all[same..].into())))
+                    let event = with_prompt(event.clone(), |all| all.map(|all| all[same..].into()));
+                    Written::Sent(same, event.into())
                 }
-                Entry::Event(event) => Written::Event(event),
+                Entry::Event(event) => Written::Event(event.clone().into()),
             })
             .collect();
         if entries.is_empty() {
@@ -301,16 +288,16 @@ fn last_of(log: &Conversation) -> (Option<String>, Option<String>) {
 fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<String>, Option<String>) {
     let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| checksum(n as u64, &json));
     let message = messages.checked_sub(1).and_then(|at| log.messages().get(at));
-    let event = events.checked_sub(1).and_then(|at| log.event(at)).map(|event| with_prompt(event, |_| None));
+    let event =
+        events.checked_sub(1).and_then(|at| log.event(at)).map(|event| with_prompt(event.clone(), |_| None));
     (
         message.and_then(|message| text(messages, serde_json::to_string(message))),
-        event.and_then(|event| text(events, serde_json::to_string(&event))),
+        event.and_then(|event| text(events, serde_json::to_string(&StoredEvent::from(event)))),
     )
 }
 
-/// A copy of an event. Where it is one of a sent prompt, `change` replaces its prompt items.
-fn with_prompt(event: &Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
-    let mut event = event.clone();
+/// An event. Where it is one of a sent prompt, `change` replaces its prompt items.
+fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
     if let Event::Sent { anchor, .. } = &mut event {
         anchor.prompt = change(anchor.prompt.as_deref());
     }
@@ -369,7 +356,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
                 return Err(Error::new(Repr::Journal { place: format!("{name}:1"), detail }));
             }
             (_, Record::Message(message)) => drop(read.log.push(message)),
-            (_, Record::Event(event)) => read.log.record(*event),
+            (_, Record::Event(event)) => read.log.record((*event).into()),
             (_, Record::Sent(same, event)) => {
                 let before = read.prompt.as_deref().unwrap_or_default();
                 let Some(before) = before.get(..same) else {
@@ -377,7 +364,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
                     let detail = "repeats more of the last prompt than that holds; expected no more".into();
                     return Err(Error::new(Repr::Journal { place, detail }));
                 };
-                let event = with_prompt(&event, |rest| {
+                let event = with_prompt((*event).into(), |rest| {
                     rest.map(|rest| before.iter().chain(rest).cloned().collect::<Vec<_>>().into())
                 });
                 if let Event::Sent { anchor, .. } = &event {

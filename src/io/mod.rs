@@ -1,5 +1,6 @@
 //! Files: the log on disk, session files of many forms, what a retriever answered.
 
+mod record;
 pub(crate) mod journal;
 pub(crate) mod session;
 pub(crate) mod retrieval;

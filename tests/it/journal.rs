@@ -1,10 +1,8 @@
 //! The log on disk: what was confirmed is there, nothing is there twice, and nobody writes it but one.
 
 use context_window::{
-    conversation::Event,
     io::{Journal, SessionFile, save_whole},
     message::Reasoning,
-    plan::Target,
     *,
 };
 use std::{
@@ -28,23 +26,9 @@ fn manager() -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
 }
 
-/// Logs of earlier versions are read: they call the wire format `framing`, and the figures of a sent prompt `apart`,
-/// `left_out` and `head`.
+/// Messages of earlier versions are read: they call the wire format `framing`.
 #[test]
-fn names_of_earlier_versions_are_read() {
-    let target = Target::new("m", "p").with_wire_format(WireFormat::Gemini);
-    let event = |figures: &str, format: &str| {
-        let json = format!(
-            r#"{{"sent":{{"counted":9,{figures},"archives":0,"tokenizer":"bytes","anchor":{{"target":{{"model":"m","provider":"p","{format}":"gemini"}}}},"usage":null}}}}"#
-        );
-        serde_json::from_str::<Event>(&json).unwrap()
-    };
-    let now = event(r#""volatile_tokens":1,"dropped_tokens":2,"fixed_tokens":3"#, "wire_format");
-    assert_eq!(event(r#""apart":1,"left_out":2,"head":3"#, "framing"), now);
-    let Event::Sent { volatile_tokens: 1, dropped_tokens: 2, fixed_tokens: 3, anchor, .. } = now else {
-        panic!("{now:?}")
-    };
-    assert_eq!(anchor.target, Some(target));
+fn messages_of_earlier_versions_are_read() {
     let part = Part::Opaque { wire_format: WireFormat::Anthropic, json: "{}".into() };
     let message = Message::assistant("a").with_parts([part]).with_reasoning(Reasoning::sealed(
         WireFormat::Anthropic,
@@ -323,4 +307,54 @@ fn whole_files_are_saved_whole() {
     let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(names, ["saved"], "nothing is left beside it");
     fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A conversation with every kind of entry.
+fn every_kind_of_entry() -> Conversation {
+    let manager =
+        ContextWindowManager::new(Model::custom("m"), TokenCounter::bytes(), Config::default()).unwrap();
+    let mut log = Conversation::new();
+    log.push_system("rules", "Be short.");
+    log.pin(PinnedItem::new("tone", "Formal.").with_ttl(Ttl::turns(3)).with_priority(Priority::High));
+    log.push(Message::user("How long do refunds take? ".repeat(30)).with_id("ask"));
+    log.pin_message("ask", Priority::Normal).unwrap();
+    log.set_ttl("tone", Ttl::turns(2)).unwrap();
+    let documents = [RagItem::new("refunds", 0.9, "Refunds take 5 days.")];
+    let limits = RequestLimits::new().with_context_len(4_000).with_max_completion(400);
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents).with_limits(limits)).unwrap();
+    let call = ToolCall::new("c1", "refund_policy", "{\"country\":\"NL\"}");
+    log.push_reply(&plan, Message::assistant("").with_tool_calls([call]), Some(Usage::openai(60, 20, 9)));
+    log.push(Message::tool("c1", "5 days").with_name("refund_policy"));
+    log.push(Message::assistant("5 days."));
+    log.complete_turn(&plan);
+    log.observe(manager.usage(&log).unwrap());
+    log.unpin("ask");
+    log.push(Message::user("Thanks!"));
+    log.push(Message::assistant("You are welcome."));
+    let job = manager.compactor().now(&log).unwrap().unwrap().with_state("plan", "1. refund");
+    manager.compactor().apply(&mut log, &job, "Refunds take 5 days.").unwrap();
+    log.push(Message::user("Bye"));
+    log.push(Message::assistant("Bye."));
+    log.rewind_before("m6").unwrap();
+    log.start_fresh();
+    log
+}
+
+/// A file of version 1 gives the conversation that it was written from, and writing that gives the file again. It holds
+/// every kind of entry, so a type that is renamed or a field without a default shows.
+#[test]
+fn a_log_of_version_1_is_read_and_written_as_it_was() {
+    let path = "tests/logs/version-1.log";
+    let file = fs::read(path).unwrap();
+    let (log, truncated) = Journal::read(path, &file).unwrap();
+    assert_eq!(truncated, None);
+    let written = fresh("version-1");
+    drop(Journal::create(&written, &log).unwrap());
+    assert_eq!(String::from_utf8(fs::read(&written).unwrap()), String::from_utf8(file));
+    fs::remove_file(&written).unwrap();
+    // What an application sees of it.
+    let made = every_kind_of_entry();
+    let entries = |log: &Conversation| format!("{:#?}", log.entries().collect::<Vec<_>>());
+    assert_eq!(entries(&log), entries(&made));
+    assert_eq!(log.display().count(), made.display().count());
 }

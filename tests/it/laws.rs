@@ -35,7 +35,7 @@ fn check(session: &Session, manager: &ContextWindowManager) -> Result<ContextPla
 fn seen(log: &Conversation) -> String {
     let entries = log.entries().map(|entry| match entry {
         Entry::Message(message) => format!("{message:?}"),
-        Entry::Event(event) => serde_json::to_string(event).unwrap(),
+        Entry::Event(event) => format!("{event:?}"),
         other => panic!("{other:?}"),
     });
     let mut all: Vec<String> = entries.collect();
