@@ -38,6 +38,38 @@ impl From<&ItemId> for ItemId {
     }
 }
 
+impl AsRef<str> for ItemId {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for ItemId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::str::FromStr for ItemId {
+    type Err = std::convert::Infallible;
+
+    fn from_str(id: &str) -> Result<Self, Self::Err> {
+        Ok(id.into())
+    }
+}
+
+impl PartialEq<str> for ItemId {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl PartialEq<&str> for ItemId {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
 impl fmt::Display for ItemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
@@ -362,9 +394,9 @@ impl RagItem {
     }
 }
 
-impl From<(f64, String, String)> for RagItem {
+impl<I: Into<ItemId>, T: Into<Arc<str>>> From<(f64, I, T)> for RagItem {
     /// From (score, id, text), the shape that vector stores of the `rig` family return.
-    fn from((score, id, text): (f64, String, String)) -> Self {
+    fn from((score, id, text): (f64, I, T)) -> Self {
         Self::new(id, score, text)
     }
 }

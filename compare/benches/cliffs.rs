@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 fn talk(count: usize, roles: &[Role]) -> Conversation {
     let message = |at: usize| Message::new(roles[at % roles.len()], format!("message {at} of some words"));
-    Conversation::from((0..count).map(message))
+    Conversation::from_iter((0..count).map(message))
 }
 
 fn notes(count: usize, ttl: Option<Ttl>) -> Conversation {

@@ -20,7 +20,7 @@ fn conversation(messages: usize) -> Conversation {
         2 => Message::tool(format!("c{}", at - 1), TEXT.repeat(4)),
         _ => Message::assistant(format!("Answer {at}: {}", TEXT.repeat(3))),
     };
-    Conversation::from((0..messages).map(one))
+    Conversation::from_iter((0..messages).map(one))
 }
 
 fn documents(count: u32) -> Vec<RagItem> {

@@ -348,11 +348,23 @@ impl Conversation {
     }
 }
 
-impl<I: IntoIterator<Item = Message>> From<I> for Conversation {
-    fn from(messages: I) -> Self {
+impl FromIterator<Message> for Conversation {
+    fn from_iter<I: IntoIterator<Item = Message>>(messages: I) -> Self {
         let mut log = Self::new();
         log.extend(messages);
         log
+    }
+}
+
+impl<const N: usize> From<[Message; N]> for Conversation {
+    fn from(messages: [Message; N]) -> Self {
+        messages.into_iter().collect()
+    }
+}
+
+impl From<Vec<Message>> for Conversation {
+    fn from(messages: Vec<Message>) -> Self {
+        messages.into_iter().collect()
     }
 }
 
@@ -408,7 +420,7 @@ mod tests {
         let mut log = Conversation::from([Message::user("How are you?")]);
         let plan = manager.build_plan(&crate::PlanRequest::new(&log)).unwrap();
         let usage = Usage::openai(11, 0, 3);
-        assert_eq!(log.push_reply(&plan, Message::assistant("Well."), usage), "m1".into());
+        assert_eq!(log.push_reply(&plan, Message::assistant("Well."), usage), "m1");
         let sent = log.entries().find_map(|entry| match entry {
             Entry::Event(Event::Sent { counted, anchor, usage, .. }) => Some((*counted, &**anchor, *usage)),
             _ => None,

@@ -1,5 +1,6 @@
 //! Who speaks.
 
+use crate::text::name::by_name;
 use serde::{Deserialize, Serialize};
 
 /// Who speaks.
@@ -18,6 +19,8 @@ pub enum Role {
     /// The result of a tool call.
     Tool,
 }
+
+by_name!(Role, "role", [System, Developer, User, Assistant, Tool]);
 
 impl Role {
     /// The role's name on the wire.

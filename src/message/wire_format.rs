@@ -1,5 +1,6 @@
 //! The wire formats that prompts are sent in.
 
+use crate::text::name::by_name;
 use serde::{Deserialize, Serialize};
 
 /// A wire format: what a prompt is rendered to, and what is counted around its texts. The figures and demands of each
@@ -26,6 +27,8 @@ pub enum WireFormat {
     /// Nothing: texts are counted as they are, and no target demands anything. For completion models and for tests.
     Plain,
 }
+
+by_name!(WireFormat, "wire format", [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain]);
 
 impl WireFormat {
     /// The name in configuration and reports.

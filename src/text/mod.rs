@@ -3,3 +3,4 @@
 pub(crate) mod plain;
 pub(crate) mod size;
 pub(crate) mod file;
+pub(crate) mod name;

@@ -373,3 +373,21 @@ fn errors_of_variables_and_flags_name_them() {
     let text: String = errors.into_iter().map(|error| format!("{}\n\n", error.unwrap_err())).collect();
     insta::assert_snapshot!("config_errors_of_pairs", text);
 }
+
+/// What a name shows is what it is read from, and what is no name says which there are.
+#[test]
+fn names_are_read_as_they_are_shown() {
+    use context_window::{ErrorKind, Priority, Role, Section, WireFormat};
+    for section in Section::ALL {
+        assert_eq!(section.to_string().parse::<Section>().unwrap(), section);
+    }
+    for role in [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool] {
+        assert_eq!(role.to_string().parse::<Role>().unwrap(), role);
+    }
+    for format in ["openai_chat", "openai_responses", "anthropic", "gemini", "chat_template", "plain"] {
+        assert_eq!(format.parse::<WireFormat>().unwrap().to_string(), format);
+    }
+    let error = "highest".parse::<Priority>().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    assert_eq!(error.to_string(), "priority: `highest` is unknown; expected one of: low, normal, high");
+}

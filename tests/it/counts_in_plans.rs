@@ -85,7 +85,7 @@ fn bytes_handed_to_the_tokenizer_are_the_same_for_any_history() {
     let texts = texts::of_every_kind();
     let of = |messages: usize| {
         // The newest message is always the same one, so the same suffix is kept.
-        let log = Conversation::from((0..messages).map(|at| {
+        let log = Conversation::from_iter((0..messages).map(|at| {
             let back = messages - at;
             let (_, text) = &texts[back % texts.len()];
             let text: String = text.chars().skip(back % 50).take(600).collect();

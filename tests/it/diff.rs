@@ -251,7 +251,7 @@ fn real_sessions_differ_for_reasons_that_planning_again_shows() {
         if messages.len() < 4 || messages.len() > 400 {
             continue;
         }
-        let log = |count: usize| Conversation::from(messages[..count].iter().cloned());
+        let log = |count: usize| Conversation::from_iter(messages[..count].iter().cloned());
         let cut = messages.len() * 2 / 3;
         let (old, new) = (log(cut), log(messages.len()));
         let request = |log, budget| PlanRequest::new(log).with_limits(RequestLimits::budget(budget));
@@ -343,7 +343,7 @@ fn messages_behind_the_point_where_two_logs_part_are_named() {
             }
             .with_id(id)
         };
-        Conversation::from((0..9).map(message).chain([context_window::Message::user("?").with_id("q")]))
+        Conversation::from_iter((0..9).map(message).chain([context_window::Message::user("?").with_id("q")]))
     };
     let manager =
         ContextWindowManager::new(Model::custom("m"), generate::bytes(), Default::default()).unwrap();

@@ -177,7 +177,7 @@ proptest! {
     fn repair_is_idempotent(session in generate::session()) {
         let plan = session.plan().unwrap();
         // The prompt as a log of its own, with all the room it needs; state and documents are messages there.
-        let log = Conversation::from(plan.messages().iter().cloned());
+        let log = Conversation::from_iter(plan.messages().iter().cloned());
         let manager = ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
         let limits = context_window::RequestLimits::budget(1_000_000);
         let again = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();

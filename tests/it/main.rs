@@ -60,6 +60,7 @@ mod scale;
 #[cfg(feature = "openai")]
 mod schema;
 mod sticky;
+mod surface;
 #[cfg(feature = "inspect")]
 mod terminal;
 mod validators;

@@ -222,7 +222,7 @@ fn calls_of_a_user_and_their_results_are_text_of_the_user() {
             assert_eq!(is_in("m1"), is_in("m2"), "{} at {budget}", goal.name);
             let said = plan.notices.iter().find(|notice| notice.rule() == "H9");
             assert_eq!(said.is_some(), is_in("m1"), "{} at {budget}", goal.name);
-            assert!(said.is_none_or(|said| said.ids == ["m1".into(), "m2".into()]));
+            assert!(said.is_none_or(|said| said.ids == ["m1", "m2"]));
             let sent = goal.body(&plan).to_string();
             assert_eq!(sent.contains("Poor: 2 Mbps."), is_in("m2"), "{} at {budget}: {sent}", goal.name);
             assert_eq!(sent.contains("<tool_call name="), is_in("m1"), "{} at {budget}: {sent}", goal.name);

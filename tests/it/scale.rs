@@ -86,7 +86,7 @@ fn a_million_messages_load_and_plan_at_the_cost_of_the_budget() {
 #[test]
 fn the_history_behind_the_window_costs_no_call() {
     let calls = |messages: usize| {
-        let log = Conversation::from((0..messages).map(|at| match at % 2 {
+        let log = Conversation::from_iter((0..messages).map(|at| match at % 2 {
             0 => Message::user(format!("{:07}", at)),
             _ => Message::assistant(format!("{:07}", at)),
         }));

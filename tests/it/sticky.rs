@@ -219,7 +219,7 @@ fn while_the_question_is_the_same_the_documents_stay() {
 #[test]
 fn another_model_or_other_limits_start_afresh() {
     let turns = (0..40).flat_map(|_| [Message::user("u".repeat(50)), Message::assistant("a".repeat(50))]);
-    let mut log = Conversation::from(turns);
+    let mut log = Conversation::from_iter(turns);
     log.push(Message::user("now"));
     let manager = manager(Config::default());
     let mut anchor = manager.build_plan(&request(&log, 1_000)).unwrap().anchor();

@@ -1,0 +1,33 @@
+//! Enums that have a name in JSON and options: shown by it, and read from it.
+
+use crate::item::{Priority, Section};
+
+/// Shows an enum by its `name()`, and reads it from there.
+macro_rules! by_name {
+    ($type:ident, $what:literal, [$($variant:ident),+ $(,)?]) => {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        /// From its name in JSON and options. Another text is an error of the kind `Input` that lists the names.
+        impl std::str::FromStr for $type {
+            type Err = crate::error::Error;
+
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
+                let all = [$(Self::$variant),+];
+                all.into_iter().find(|one| one.name() == name).ok_or_else(|| {
+                    let names: Vec<&str> = all.iter().map(|one| one.name()).collect();
+                    let expected = names.join(", ");
+                    crate::error::Error::input($what, format!("`{name}` is unknown; expected one of: {expected}"))
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use by_name;
+
+by_name!(Section, "section", [SystemPinned, Conversation, Rag]);
+by_name!(Priority, "priority", [Low, Normal, High]);
