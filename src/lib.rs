@@ -110,6 +110,8 @@
 //! - `widgets` (feature `widgets`): parts of the screen for applications on ratatui
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod item;
 mod error;
 mod text;
