@@ -232,6 +232,14 @@ impl Priority {
 }
 
 /// How many more completed turns an item lives (rules T1-T3).
+///
+/// ```
+/// use context_window::{Conversation, PinnedItem, Ttl};
+///
+/// let mut log = Conversation::new();
+/// // For three turns, then it expires. `Ttl::Unlimited` would make it undroppable.
+/// log.pin(PinnedItem::new("tone", "Answer formally.").with_ttl(Ttl::turns(3)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Ttl {
@@ -300,6 +308,14 @@ impl<'de> Deserialize<'de> for Ttl {
 }
 
 /// A note that stays in the prompt while there is room: preferences, facts, the plan of an agent.
+///
+/// ```
+/// use context_window::{Conversation, PinnedItem, Priority};
+///
+/// let mut log = Conversation::new();
+/// log.pin(PinnedItem::new("tone", "Answer formally.").with_priority(Priority::High));
+/// assert!(log.is_pinned("tone"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedItem {
     pub(crate) id: ItemId,
@@ -345,6 +361,16 @@ impl PinnedItem {
 }
 
 /// A retrieved document: in the prompt whole or not at all (rule S8).
+///
+/// ```
+/// use context_window::{Conversation, Message, PlanRequest, RagItem};
+///
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let refunds = RagItem::new("refunds", 0.92, "Refunds take 5 days.").with_origin("faq.md");
+/// let request = PlanRequest::new(&log).with_rag([refunds]);
+/// // Tuples of score, id and text are documents too.
+/// let request = request.with_rag([(0.4, "hours", "Open from 9 to 18.")]);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RagItem {
     pub(crate) id: ItemId,

@@ -66,15 +66,15 @@
 //!
 //! A prompt that begins as the last one did is cheaper: [`Conversation::push_reply`] remembers where its window started,
 //! which documents it held and which tool results were cleared, and the next plan goes on from there. Who keeps no
-//! conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::previous`].
+//! conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::with_previous`].
 //!
 //! A model without a public tokenizer is counted by another one, and every number says so. Hand the provider's report to
-//! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`] and keeps its budget in the provider's tokens.
+//! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`](usage::TokenCalibration) and keeps its budget in the provider's tokens.
 //!
-//! A conversation that outgrows its window is compacted: [`Compactor::due`] hands out a request for a
-//! summary, [`Compactor::apply`] takes the answer back. Older messages are archived, never deleted:
+//! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands out a request for a
+//! summary, [`Compactor::apply`](compaction::Compactor::apply) takes the answer back. Older messages are archived, never deleted:
 //! [`Conversation::display`] is what a person sees, [`Conversation::active`] what is sent. [`ContextWindowManager::usage`] says
-//! how full the window is, and a [`Journal`] keeps all of it on disk.
+//! how full the window is, and a [`Journal`](io::Journal) keeps all of it on disk.
 //!
 //! # What it promises
 //!
@@ -86,9 +86,9 @@
 //!
 //! # Ask it why
 //!
-//! [`Explainer::explain`] says which budget brings an item back, and which one makes it leave; [`Diff::between`]
+//! [`Explainer::explain`](analysis::Explainer::explain) says which budget brings an item back, and which one makes it leave; [`Diff::between`](analysis::Diff::between)
 //! names the one cause of every change between two plans; [`ContextPlan::prefix`] says how much of the last prompt is
-//! repeated; [`Explainer::remedies`] plans an overflowing request again with each change that helps.
+//! repeated; [`Explainer::remedies`](analysis::Explainer::remedies) plans an overflowing request again with each change that helps.
 //!
 //! # Learn more
 //!
@@ -103,10 +103,10 @@
 //! - reference: [every rule with its id](_documentation::rules), [every option](_documentation::options),
 //!   [session files](_documentation::session), [`plan-inspect`](_documentation::tool) and [its screen](_documentation::screen),
 //!   [providers](_documentation::providers), [a glossary](_documentation::glossary)
-//! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`]: presets, files, variables and flags over them
+//! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`](config::ConfigLayers): presets, files, variables and flags over them
 //! - [`Registry`] and `config/models.toml`: models by name
 //! - [`report`]: a plan as text, JSON, lines for a snapshot test or a web page (feature `html`); [`render`]: the prompt as a
-//!   provider's request body; [`Explainer::replay`]: every prompt of a conversation, one after another
+//!   provider's request body; [`Explainer::replay`](analysis::Explainer::replay): every prompt of a conversation, one after another
 //! - `widgets` (feature `widgets`): parts of the screen for applications on ratatui
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
 

@@ -14,6 +14,22 @@ use serde::Serialize;
 ///
 /// Whole items count, tool definitions as the first of them (id `tools`); what a differing item has in common with the one
 /// before it does not.
+///
+/// ```
+/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// log.push_reply(&plan, Message::assistant("5 days."), None);
+/// log.push(Message::user("Thanks!"));
+/// let next = manager.build_plan(&PlanRequest::new(&log))?;
+/// let prefix = next.repeated().expect("there was a prompt before");
+/// assert_eq!(prefix.tokens, prefix.of); // the whole last prompt is repeated
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Prefix {

@@ -11,6 +11,25 @@ use crate::{
 };
 
 /// Plans every prompt of a conversation, oldest first (rule V1); made by [`Explainer::replay`].
+///
+/// ```
+/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// let log = Conversation::from([
+///     Message::user("How long do refunds take?"),
+///     Message::assistant("5 days."),
+///     Message::user("Thanks!"),
+/// ]);
+/// let request = PlanRequest::new(&log);
+/// for step in manager.explainer(&request).replay() {
+///     let step = step?;
+///     println!("prompt {}: {} tokens", step.prompt, step.plan.total.n);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Replay<'a> {
     manager: &'a ContextWindowManager,
     request: PlanRequest<'a>,

@@ -17,6 +17,20 @@ pub use load::{ConfigLayers, LoadedConfig};
 use validate::Fault;
 
 /// All options. [`Config::default`] is `config/default.toml`.
+///
+/// ```
+/// use context_window::Config;
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let mut config = Config::preset("rag")?;
+/// config.rag.max_items = Some(5);
+/// config.validate()?;
+/// // Or from TOML: an unknown key or a value out of range is an error with its line.
+/// let error = Config::from_toml("[rag]\nmax_itmes = 5\n", "config.toml").unwrap_err();
+/// assert!(error.to_string().contains("max_itmes"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]

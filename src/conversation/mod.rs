@@ -35,6 +35,18 @@ pub(crate) use turns::{Exchange, Fault, Place, Turns};
 ///
 /// It only ever grows; planning reads it and never writes. Turns and exchanges are kept ready as messages are pushed,
 /// and no message is counted until a plan examines it (rule N5).
+///
+/// ```
+/// use context_window::{Conversation, Message, PinnedItem};
+///
+/// let mut log = Conversation::new();
+/// log.push_system("rules", "Answer from the documents.");
+/// let id = log.push(Message::user("How long do refunds take?"));
+/// assert_eq!(id, "m0");
+/// log.push(Message::assistant("5 days."));
+/// log.pin(PinnedItem::new("tone", "The customer likes short answers."));
+/// assert_eq!(log.messages().len(), 2);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
     messages: Vec<Message>,

@@ -9,6 +9,14 @@ pub(crate) use snippet::Snippet;
 ///
 /// [`Error::kind`] says which sort of trouble it is; the message names the place (file, line, key or id), what was
 /// found, what was expected and what to do.
+///
+/// ```
+/// use context_window::{ErrorKind, Model, io::Session};
+///
+/// let error = Session::from_json("{\"messages\": [{\"role\": \"robot\"}]}").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Input);
+/// println!("{error}"); // line and column, the key, what was found and what was expected
+/// ```
 #[derive(Debug)]
 pub struct Error(Box<Repr>);
 

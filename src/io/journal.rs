@@ -438,6 +438,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 /// # Errors
 ///
 /// What the disk says; the old file is as it was then.
+#[doc(hidden)]
 pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     let path = path.as_ref();
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

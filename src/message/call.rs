@@ -3,6 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 /// A tool call of the assistant. Arguments stay the original string.
+///
+/// ```
+/// use context_window::{Message, ToolCall};
+///
+/// let call = ToolCall::new("call_1", "refund_policy", "{\"country\": \"NL\"}");
+/// let asks = Message::assistant("").with_tool_calls([call]);
+/// let answers = Message::tool("call_1", "5 days");
+/// assert_eq!(answers.answers(), Some("call_1"));
+/// assert_eq!(asks.tool_calls().len(), 1);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The id that the result names.

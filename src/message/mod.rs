@@ -27,6 +27,16 @@ pub use role::Role;
 pub use wire_format::WireFormat;
 
 /// One message: a role, text or parts, and what hangs on it. Cloning shares the text.
+///
+/// ```
+/// use context_window::{Message, Part, Role};
+///
+/// let question = Message::user("What is on this picture?")
+///     .with_id("q1")
+///     .with_parts([Part::Image { url: "https://example.com/cat.png".into(), detail: None }]);
+/// assert_eq!(question.role(), Role::User);
+/// assert_eq!(question.parts().len(), 2); // the text is the first part
+/// ```
 #[derive(Clone)]
 pub struct Message(Arc<Inner>);
 

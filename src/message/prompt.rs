@@ -3,6 +3,15 @@
 use super::{Message, WireFormat};
 
 /// A tool that the model may call.
+///
+/// ```
+/// use context_window::{Conversation, Message, PlanRequest, Tool};
+///
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let schema = r#"{"type": "object", "properties": {"country": {"type": "string"}}}"#;
+/// let tools = [Tool::new("refund_policy", "How long refunds take in a country.", schema)];
+/// let request = PlanRequest::new(&log).with_tools(&tools);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
     /// The function's name.

@@ -24,6 +24,23 @@ use std::{collections::BTreeSet, sync::Arc};
 ///
 /// Every candidate is in exactly one of `included` and `excluded` (rule O2); the tokens of `included` and `overhead`
 /// sum to `total` (rule N3).
+///
+/// ```
+/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, TokenCounter};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let hours = RagItem::new("hours", 0.1, "We are open from 9 to 18, and on Saturdays from 9 to 13.");
+/// let request = PlanRequest::new(&log).with_rag([hours]).with_limits(RequestLimits::budget(20));
+/// let plan = manager.build_plan(&request)?;
+/// assert_eq!(plan.included[0].id, "m0");
+/// assert_eq!(plan.excluded[0].id, "hours");
+/// assert!(plan.excluded[0].reason.to_string().starts_with("too large"));
+/// assert!(plan.total.n <= plan.prompt_budget); // tokens
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ContextPlan {

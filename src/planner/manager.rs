@@ -19,6 +19,19 @@ use crate::{
 /// Plans prompts for one model with one counter and one configuration.
 ///
 /// Immutable, cheap to clone and `Send + Sync`. Another model is another manager over the same conversation.
+///
+/// ```
+/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// // `for_model("gpt-4o")` takes limits and tokenizer from the registry. From parts:
+/// let manager = ContextWindowManager::new(Model::custom("in-house"), TokenCounter::chars_per_4(), Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// assert_eq!(plan.messages().len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ContextWindowManager {
     model: Model,

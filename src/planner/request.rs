@@ -12,6 +12,17 @@ use crate::{
 /// One question to the planner: the conversation, and what this prompt brings with it.
 ///
 /// An empty request is valid and gives an empty plan.
+///
+/// ```
+/// use context_window::{Conversation, Message, PlanRequest, RagItem, RequestLimits};
+///
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let request = PlanRequest::new(&log)
+///     .with_rag([RagItem::new("refunds", 0.92, "Refunds take 5 days.")])
+///     .with_focus("refunds")
+///     .with_state("clock", "Monday, 9:00")
+///     .with_limits(RequestLimits::new().with_max_completion(1_000));
+/// ```
 #[derive(Debug, Clone)]
 pub struct PlanRequest<'a> {
     pub(crate) log: &'a Conversation,

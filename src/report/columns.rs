@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 /// A text of at most `columns` columns, cut with an ellipsis where it is longer. Letters with their marks, and emoji of
 /// several characters, stay whole.
 #[must_use]
+#[doc(hidden)]
 pub fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.into();
@@ -16,6 +17,7 @@ pub fn cut(text: &str, columns: usize) -> String {
 
 /// A text of exactly `columns` columns: filled up with spaces, or cut with an ellipsis.
 #[must_use]
+#[doc(hidden)]
 pub fn fitted(text: &str, columns: usize) -> String {
     let cut = cut(text, columns);
     let fill = columns.saturating_sub(cut.width());
@@ -24,6 +26,7 @@ pub fn fitted(text: &str, columns: usize) -> String {
 
 /// An id in exactly `columns` columns; where it is longer, without its middle: what tells ids apart is often their end.
 #[must_use]
+#[doc(hidden)]
 pub fn fitted_id(id: &str, columns: usize) -> String {
     if id.width() <= columns || columns < 3 {
         return fitted(id, columns);
@@ -44,6 +47,7 @@ pub fn fitted_id(id: &str, columns: usize) -> String {
 /// A text in lines of at most `columns` columns, broken between words, and inside of a word that is too long for a line.
 /// One letter that is wider than a line is a line.
 #[must_use]
+#[doc(hidden)]
 pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

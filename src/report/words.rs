@@ -67,6 +67,7 @@ pub(super) fn limits(plan: &ContextPlan) -> String {
 
 /// The largest of the required items, in a line.
 #[must_use]
+#[doc(hidden)]
 pub fn largest(plan: &ContextPlan) -> String {
     let items = plan.included.iter();
     let items =
@@ -132,6 +133,7 @@ pub(super) fn signed(tokens: i64) -> String {
 
 /// Per mille as per cent, with a decimal where there is one: `15 %`.
 #[must_use]
+#[doc(hidden)]
 pub fn tenths(share: u16) -> String {
     match share % 10 {
         0 => format!("{} %", share / 10),

@@ -30,6 +30,20 @@ pub(crate) use control::ControlTokens;
 /// Counts the tokens of plain text. Cheap to clone, shared between managers and threads.
 ///
 /// Content is plain text to every counter: `<|endoftext|>` in a document is counted as its characters (rule N2).
+///
+/// ```
+/// use context_window::{TokenCounter, tokens::Certainty};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let counter = TokenCounter::chars_per_4();
+/// let count = counter.count("How long do refunds take?")?;
+/// assert_eq!((count.n, count.certainty), (7, Certainty::Estimate));
+/// // A counter of one's own; an error of it stops the plan.
+/// let words = TokenCounter::from_fn("words", |text: &str| Ok::<_, std::io::Error>(text.split(' ').count() as u64));
+/// assert_eq!(words.count("How long?")?.n, 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct TokenCounter {
     inner: Arc<Inner>,

@@ -4,6 +4,14 @@ use super::Usage;
 use serde::Serialize;
 
 /// How a provider's count follows from ours: `counted * per_mille / 1000 + offset`, rounded up.
+///
+/// ```
+/// use context_window::{Conversation, Message, PlanRequest, usage::TokenCalibration};
+///
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// // The provider counts 5 % more than the tokenizer here.
+/// let request = PlanRequest::new(&log).with_calibration(TokenCalibration::per_mille(1_050));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TokenCalibration {

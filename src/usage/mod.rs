@@ -16,6 +16,16 @@ pub use context::{ContextEvent, ContextStats, ContextUsage};
 pub use refusal::{StopReason, is_context_overflow};
 
 /// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).
+///
+/// ```
+/// use context_window::Usage;
+///
+/// // OpenAI: prompt tokens include the cached ones. Anthropic: input tokens exclude them.
+/// let openai = Usage::openai(1_000, 800, 50);
+/// let anthropic = Usage::anthropic(200, 0, 800, 50);
+/// assert_eq!(openai, anthropic);
+/// assert_eq!(openai.context_size(), 1_050);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

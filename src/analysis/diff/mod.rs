@@ -18,6 +18,28 @@ use inputs::{ComparisonInputs, Input};
 use states::{States, shared};
 
 /// Every change between two plans.
+///
+/// ```
+/// use context_window::{
+///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
+///     analysis::{Cause, Diff},
+/// };
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// let log = Conversation::from([
+///     Message::user("How long do refunds take?"),
+///     Message::assistant("5 days."),
+///     Message::user("Thanks!"),
+/// ]);
+/// let before = PlanRequest::new(&log);
+/// let after = PlanRequest::new(&log).with_limits(RequestLimits::budget(10));
+/// let diff = Diff::between(&manager.explainer(&before), &manager.explainer(&after))?;
+/// assert!(diff.changes.iter().all(|change| change.cause == Cause::Budget));
+/// assert_eq!(diff.changes[0].to.to_string(), "out: budget");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diff {

@@ -31,6 +31,18 @@ mod tools;
 mod read;
 
 /// One session: a conversation, and what its next prompt brings with it.
+///
+/// ```
+/// use context_window::{Config, ContextWindowManager, Model, TokenCounter, io::Session};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// let session = Session::from_json(r#"{"messages": [{"role": "user", "content": "How long do refunds take?"}]}"#)?;
+/// let plan = manager.build_plan(&session.request())?;
+/// assert_eq!(plan.included.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Session {
@@ -118,6 +130,18 @@ impl Session {
 }
 
 /// A file of one or many sessions, read one at a time.
+///
+/// ```
+/// use context_window::io::SessionFile;
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let lines = br#"{"id": "a", "messages": [{"role": "user", "content": "Hello"}]}
+/// {"id": "b", "messages": [{"role": "user", "content": "Good morning"}]}"#;
+/// let file = SessionFile::new("talks.jsonl", lines.to_vec())?;
+/// assert_eq!(file.session(Some("b"))?.log.messages()[0].text(), "Good morning");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SessionFile {
     name: String,

@@ -19,6 +19,18 @@ pub(crate) use form::Form;
 pub use registry::{ModelEntry, Registry, TokenizerFit};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire format it is priced in.
+///
+/// ```
+/// use context_window::{Model, WireFormat};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let model = Model::named("claude-sonnet-4-5")?; // limits, tokenizer and wire format from the registry
+/// assert_eq!(model.wire_format, WireFormat::Anthropic);
+/// let own = Model::custom("in-house").with_wire_format(WireFormat::OpenAiChat);
+/// assert_eq!(own.name, "in-house");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Model {
@@ -194,6 +206,16 @@ impl Model {
 }
 
 /// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration (rule B2).
+///
+/// ```
+/// use context_window::RequestLimits;
+///
+/// // What this call reserves for its reply; the prompt budget follows.
+/// let limits = RequestLimits::new().with_max_completion(2_000);
+/// // Or the prompt budget itself, in tokens.
+/// let exact = RequestLimits::budget(8_000);
+/// assert_ne!(limits, exact);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object of numbers of tokens")]
 #[non_exhaustive]

@@ -85,6 +85,20 @@ impl TokenizerFit {
 }
 
 /// Models by name.
+///
+/// ```
+/// use context_window::Registry;
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let own = Registry::from_toml(
+///     "[[model]]\nname = \"in-house\"\ncontext_len = 32_000\nmax_output = 4_000\ntokenizer = \"bytes\"\n",
+///     "models.toml",
+/// )?;
+/// let registry = Registry::built_in()?.clone().over(&own);
+/// assert_eq!(registry.model("in-house").tokenizer.as_deref(), Some("bytes"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Registry {
     model: Vec<ModelEntry>,
