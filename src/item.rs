@@ -178,12 +178,12 @@ impl ItemKind {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Priority {
-    /// Falls last.
+    /// Dropped last.
     High,
     /// The default.
     #[default]
     Normal,
-    /// Falls first.
+    /// Dropped first.
     Low,
 }
 
@@ -219,7 +219,7 @@ impl Ttl {
     }
 
     /// One turn later (rule T3): by one, and never below nothing.
-    pub(crate) fn fallen(self) -> Self {
+    pub(crate) fn after_turn(self) -> Self {
         match self {
             Self::Limited(n) => Self::turns(n.get() - 1),
             other => other,
@@ -279,7 +279,7 @@ pub struct PinnedItem {
 }
 
 impl PinnedItem {
-    /// A note of normal priority without a TTL: it never expires, but may fall for budget (rule S2).
+    /// A note of normal priority without a TTL: it never expires, but may be dropped for budget (rule S2).
     #[must_use]
     pub fn new(id: impl Into<ItemId>, text: impl Into<Arc<str>>) -> Self {
         Self { id: id.into(), text: text.into(), priority: Priority::Normal, ttl: None }

@@ -11,7 +11,7 @@ use crate::{
     planner::{
         assemble::PlanContext, budget, candidates::Candidates, request::PlanRequest, solve::Solver, telemetry,
     },
-    provider::{conform::Standing, meter::Meter, model::Model},
+    provider::{conform::TurnPosition, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
     usage::{Calibrator, TokenCalibration},
 };
@@ -160,7 +160,8 @@ impl ContextWindowManager {
         let joins = self.meter.is_rendered() || documents && !self.meter.block_adds_up();
         let demanded = self.meter.profile().may_demand().filter(|_| !joins);
         let Some(demanded) = demanded else { return Ok(None) };
-        let cost = |message: &Message| Ok(self.meter.message(message, Standing::Live, u64::MAX)?.in_full());
+        let cost =
+            |message: &Message| Ok(self.meter.message(message, TurnPosition::Live, u64::MAX)?.in_full());
         demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Solver<'p, O = Unobserved> {
     config: &'p Config,
     observer: O,
     /// Where it is solved for many budgets, the most tokens that any of them leaves.
-    up_to: Option<u64>,
+    many_budgets: Option<u64>,
     scenarios: RefCell<Vec<Rc<Scenario<'p, O>>>>,
 }
 
@@ -75,13 +75,27 @@ pub(crate) struct Attempt<'p, O: Observer = Unobserved> {
 
 impl<'p> Solver<'p> {
     pub(crate) fn new(candidates: &'p Candidates<'p>, meter: &'p Meter, config: &'p Config) -> Self {
-        Self { candidates, meter, config, observer: Unobserved, up_to: None, scenarios: RefCell::default() }
+        Self {
+            candidates,
+            meter,
+            config,
+            observer: Unobserved,
+            many_budgets: None,
+            scenarios: RefCell::default(),
+        }
     }
 
     /// For many budgets, of which none leaves more than `most` tokens; the observer hears each decision.
     pub(crate) fn observed<O: Observer + Clone>(self, observer: O, most: u64) -> Solver<'p, O> {
         let Self { candidates, meter, config, .. } = self;
-        Solver { candidates, meter, config, observer, up_to: Some(most), scenarios: RefCell::default() }
+        Solver {
+            candidates,
+            meter,
+            config,
+            observer,
+            many_budgets: Some(most),
+            scenarios: RefCell::default(),
+        }
     }
 }
 
@@ -143,7 +157,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             let scenario = self.scenario(results, available.total())?;
             let budgets = scenario.demands.divide(available, self.config, &scenario.observer);
             // What is clipped depends on every token there is; for many budgets only the minimum is asked about there.
-            let clips = self.up_to.is_some() && budgets.overflow;
+            let clips = self.many_budgets.is_some() && budgets.overflow;
             let shorter = if clips { None } else { self.selector(&scenario).shorter_results(&budgets)? };
             divided.push((scenario, budgets));
             match shorter {
@@ -170,8 +184,8 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             return Ok(known);
         }
         let clipped = results.clips();
-        let costs = Costs::new(self.candidates, self.meter, results).up_to(self.up_to);
-        let most = self.up_to.unwrap_or(total);
+        let costs = Costs::new(self.candidates, self.meter, results).for_many_budgets(self.many_budgets);
+        let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
         let scenario = Rc::new(Scenario { costs, demands, observer: self.observer.clone() });
         if !clipped {

@@ -22,13 +22,13 @@ mod slack;
 mod reach;
 mod sweep;
 mod subject;
-mod found;
+mod tracks;
 
-use found::{Found, Track};
 use gathered::Gathered;
 use key::Key;
 use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
 use sweep::Sweep;
+use tracks::{BudgetTracks, Track};
 
 /// How many intervals of budgets are listed.
 const LISTED: usize = 16;
@@ -195,19 +195,19 @@ impl Explainer<'_> {
         let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
         let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
         let sweep = Sweep::new(manager, &context, &gathered, &asked, required_by_provider.clone())?;
-        let found = Found::search(&sweep, plan.prompt_budget, &asked, &present)?;
-        subjects.iter().map(|subject| answer(plan, &sweep, &found, subject)).collect()
+        let tracks = BudgetTracks::search(&sweep, plan.prompt_budget, &asked, &present)?;
+        subjects.iter().map(|subject| answer(plan, &sweep, &tracks, subject)).collect()
     }
 }
 
 fn answer(
     plan: &ContextPlan,
     sweep: &Sweep<'_>,
-    found: &Found,
+    tracks: &BudgetTracks,
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
-    let track = subject.asked.and_then(|key| found.of(key)).unwrap_or(&nothing);
+    let track = subject.asked.and_then(|key| tracks.of(key)).unwrap_or(&nothing);
     let explanation = Explanation {
         id: subject.id.clone(),
         first_id: None,
@@ -284,7 +284,7 @@ fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result
         return Ok(Never::Reason(row.reason.clone()));
     }
     // What no walk examined may turn out to be nothing that could be sent.
-    if let Some(reason) = subject.key.map(|key| sweep.dead(key)).transpose()?.flatten() {
+    if let Some(reason) = subject.key.map(|key| sweep.ineligible(key)).transpose()?.flatten() {
         return Ok(Never::Reason(reason));
     }
     Ok(Never::UpTo(row.reason.clone(), sweep.most))

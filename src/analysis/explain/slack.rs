@@ -127,7 +127,7 @@ impl Observer for Recorder {
     fn walk_reaches(&self, walk: &WalkState<'_>, turn: TurnIndex) -> Result<(), Error> {
         let Some(goal) = self.goal.filter(|goal| walk.index.turn_of(*goal) == turn) else { return Ok(()) };
         let decided = (walk.is_in)(goal) || is_before_the_floor(walk, goal);
-        if decided || walk.costs.dead(goal)?.is_some() {
+        if decided || walk.costs.ineligible(goal)?.is_some() {
             return Ok(());
         }
         if let Some(needed) = needed_of_its_turn(walk, goal)? {
@@ -193,7 +193,7 @@ fn needed_of_its_turn(walk: &WalkState<'_>, goal: CandidateId) -> Result<Option<
     }
     let mut newest = None;
     for id in newest_down_to(exchanges.start).filter(is_out) {
-        if walk.costs.dead(id)?.is_none() {
+        if walk.costs.ineligible(id)?.is_none() {
             newest = Some(id);
             break;
         }

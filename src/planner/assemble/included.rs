@@ -13,7 +13,7 @@ use crate::{
         repair::{self, Piece},
         select::{self, Selection},
     },
-    provider::{conform::Standing, meter::Meter, wording},
+    provider::{conform::TurnPosition, meter::Meter, wording},
     tokens::Certainty,
 };
 use std::collections::BTreeSet;
@@ -87,7 +87,7 @@ pub(crate) fn draft(
         },
     };
     let question = super::question(candidates);
-    writer.head()?;
+    writer.preamble()?;
     if placement == Placement::BeforeConversation || question.is_none() {
         writer.block()?;
     }
@@ -136,7 +136,7 @@ struct Writer<'a, 'b> {
 
 impl Writer<'_, '_> {
     /// System texts, focus hint, then notes in their order, those whose days are counted last.
-    fn head(&mut self) -> Result<(), Error> {
+    fn preamble(&mut self) -> Result<(), Error> {
         let notes = 0..self.candidates.log().notes().len() as u32;
         let (fleeting, lasting): (Vec<u32>, Vec<u32>) = notes.partition(|at| {
             let id = &self.candidates.log().notes()[*at as usize].item.id;
@@ -177,7 +177,10 @@ impl Writer<'_, '_> {
         let kept = self.chosen.kept.keys().copied();
         let mut in_order: Vec<CandidateId> = kept
             .filter(|candidate| {
-                matches!(candidate, CandidateId::Summary(_) | CandidateId::Head(_) | CandidateId::Exchange(_))
+                matches!(
+                    candidate,
+                    CandidateId::Summary(_) | CandidateId::UserMessage(_) | CandidateId::Exchange(_)
+                )
             })
             .collect();
         in_order.sort_by_cached_key(|candidate| self.candidates.order_of(*candidate));
@@ -226,7 +229,7 @@ impl Writer<'_, '_> {
                 )
             }
             CandidateId::Document(_) => Ok(()),
-            CandidateId::Head(_) => {
+            CandidateId::UserMessage(_) => {
                 self.ask(candidate)?;
                 let members = candidates.members(candidate);
                 self.say_of_calls(&members);
@@ -322,10 +325,10 @@ impl Writer<'_, '_> {
         message: &Message,
     ) -> Result<(), Error> {
         let kept = self.chosen.kept[&candidate];
-        let standing = self.candidates.standing(candidate);
-        let tokens = self.meter.message(message, standing, u64::MAX)?.in_full();
+        let turn_position = self.candidates.turn_position(candidate);
+        let tokens = self.meter.message(message, turn_position, u64::MAX)?.in_full();
         let profile = self.meter.profile();
-        let differs = profile.changes(message, standing);
+        let differs = profile.changes(message, turn_position);
         let changed = &mut self.draft.changed;
         for (list, is) in [
             (&mut changed.fenced, differs.fenced),
@@ -337,7 +340,7 @@ impl Writer<'_, '_> {
         ] {
             list.extend(is.then(|| id.clone()));
         }
-        let message = profile.message(message, standing).into_owned();
+        let message = profile.message(message, turn_position).into_owned();
         self.draft.first_rows.push(self.draft.rows.len());
         self.draft.prompt.messages.push(message.clone());
         self.draft.rows.push(PlannedItem {
@@ -391,7 +394,7 @@ impl Writer<'_, '_> {
         let block = Message::user(text);
         self.line(Overhead::RagBlock, i128::from(self.meter.block()));
         if !self.meter.block_adds_up() && !self.meter.is_rendered() {
-            let whole = i128::from(self.meter.message(&block, Standing::Live, u64::MAX)?.in_full());
+            let whole = i128::from(self.meter.message(&block, TurnPosition::Live, u64::MAX)?.in_full());
             self.line(Overhead::Joins, whole - i128::from(pieces));
         }
         self.draft.prompt.messages.push(block);

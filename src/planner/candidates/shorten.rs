@@ -9,7 +9,7 @@ use crate::{
     conversation::ExchangeIndex,
     error::Error,
     message::{Message, Role},
-    provider::{conform::Standing, wording},
+    provider::{conform::TurnPosition, wording},
     tokens::Weight,
 };
 
@@ -65,17 +65,19 @@ impl Costs<'_> {
             CandidateId::Exchange(first) => at >= first,
             _ => candidates.index().turn_of(id) >= candidates.index().turn_of(start),
         };
-        Ok(inside && self.dead(id)?.is_none())
+        Ok(inside && self.ineligible(id)?.is_none())
     }
 
     /// What a stub saves, and what the result was found to cost: neither further than `wanted` matters.
     fn saved(&self, position: u32, stub: &Message, wanted: u64) -> Result<(u64, u64), Error> {
-        let stub = self.meter().message(stub, Standing::Past, u64::MAX)?.in_full();
+        let stub = self.meter().message(stub, TurnPosition::Past, u64::MAX)?.in_full();
         let limit = stub.saturating_add(wanted);
-        Ok(match self.meter().message(self.candidates().log.message(position), Standing::Past, limit)? {
-            Weight::Exactly(tokens) => (tokens.saturating_sub(stub), tokens),
-            Weight::Over => (wanted, limit),
-        })
+        Ok(
+            match self.meter().message(self.candidates().log.message(position), TurnPosition::Past, limit)? {
+                Weight::Exactly(tokens) => (tokens.saturating_sub(stub), tokens),
+                Weight::Over => (wanted, limit),
+            },
+        )
     }
 
     /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than

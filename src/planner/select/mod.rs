@@ -48,16 +48,16 @@ pub(crate) struct Selection {
     /// The notes that are in, by their slots among the pins: only where all pins are notes.
     notes: SlotSet,
     /// Messages and exchanges that the walk examined and that can never come in as they are.
-    pub(crate) dead: BTreeMap<CandidateId, ExcludedReason>,
+    pub(crate) ineligible: BTreeMap<CandidateId, ExcludedReason>,
     /// Pins that did not fit.
-    pub(crate) fallen: BTreeMap<CandidateId, ExcludedReason>,
+    pub(crate) dropped_pins: BTreeMap<CandidateId, ExcludedReason>,
     /// Why each document that policy lets in is out.
-    pub(crate) passed_over: BTreeMap<CandidateId, ExcludedReason>,
+    pub(crate) dropped_documents: BTreeMap<CandidateId, ExcludedReason>,
     /// Documents and notes that were passed over by slots: [`Selector::tell_why`] makes reasons of them.
     documents_passed_over: Vec<PassedOver>,
     notes_passed_over: Vec<PassedOver>,
     /// Why everything behind the point where the walk stopped is out.
-    pub(crate) behind: Option<ExcludedReason>,
+    pub(crate) before_window: Option<ExcludedReason>,
     /// The oldest candidate of the kept window.
     pub(crate) start: Option<CandidateId>,
     /// The oldest turn from which on everything that can be sent is in: a later walk goes on before it.
@@ -239,19 +239,19 @@ impl<O: Observer> Selector<'_, O> {
     pub(crate) fn tell_why(&self, chosen: &mut Selection, budgets: &Budgets) -> Result<(), Error> {
         for passed_over in std::mem::take(&mut chosen.documents_passed_over) {
             for (slot, reason) in passed_over.reasons(&chosen.documents) {
-                chosen.passed_over.insert(self.costs.id_at(List::Documents, slot), reason);
+                chosen.dropped_documents.insert(self.costs.id_at(List::Documents, slot), reason);
             }
         }
         for passed_over in std::mem::take(&mut chosen.notes_passed_over) {
             for (slot, reason) in passed_over.reasons(&chosen.notes) {
-                chosen.fallen.insert(self.costs.id_at(List::Notes, slot), reason);
+                chosen.dropped_pins.insert(self.costs.id_at(List::Notes, slot), reason);
             }
         }
         if !chosen.gave_up_the_set {
             self.survey(chosen)?;
         }
         if budgets.overflow {
-            chosen.dead.clear();
+            chosen.ineligible.clear();
         }
         Ok(())
     }
@@ -350,15 +350,15 @@ impl<O: Observer> Selector<'_, O> {
         let reason = ExcludedReason::Budget { room: 0, held_by: HeldBy::Overflow };
         for pin in &self.index.pins {
             if !chosen.has(pin.id) {
-                chosen.fallen.insert(pin.id, reason.clone());
+                chosen.dropped_pins.insert(pin.id, reason.clone());
             }
         }
         for (rank, document) in self.index.documents() {
             if document.out.is_none() {
-                chosen.passed_over.insert(CandidateId::Document(rank), reason.clone());
+                chosen.dropped_documents.insert(CandidateId::Document(rank), reason.clone());
             }
         }
-        chosen.behind = Some(reason);
+        chosen.before_window = Some(reason);
     }
 }
 
