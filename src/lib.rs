@@ -41,9 +41,11 @@
 //! The stages run in this order, and each uses only the results of those before it:
 //!
 //! 1. candidates: what is required, pinned, retrieved; what has expired; what a broken history needs
-//! 2. budget: the formula, the shares, what each section could use
+//! 2. budget: the shares, what each section could use
 //! 3. select: required, pinned, conversation, documents, then once more with what is left over
-//! 4. assemble: prompt order, rows, the ledger
+//! 4. assemble: rows and messages in prompt order
+//! 5. conform: messages that the provider accepts
+//! 6. ledger: every token, what is out and why
 //!
 //! The smallest use is four lines:
 //!
@@ -64,9 +66,9 @@
 //! # }
 //! ```
 //!
-//! A prompt that begins as the last one did is cheaper: [`Conversation::push_reply`] remembers where its window started,
-//! which documents it held and which tool results were cleared, and the next plan goes on from there. Who keeps no
-//! conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::previous`].
+//! A prompt that begins as the last one did is cheaper: [`Conversation::push_reply`] remembers where its window
+//! started, which documents it held and which tool results were cleared, and the next plan goes on from there. Who
+//! keeps no conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::with_previous`].
 //!
 //! A model without a public tokenizer is counted by another one, and every number says so. Hand the provider's report to
 //! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`] and keeps its budget in the provider's tokens.

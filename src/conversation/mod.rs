@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, Repr},
-    item::{ItemId, PinnedItem, Priority, Section, Ttl},
+    item::{ItemId, PinnedItem, Priority, Ttl},
     message::{Message, Role, ToolCall},
     plan::ContextPlan,
     usage::{Level, Usage},
@@ -191,10 +191,11 @@ impl Conversation {
         self.push(reply)
     }
 
-    /// Ends a turn: TTL falls by one for what this plan included, and items it asked about are marked (rule T3).
+    /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are marked (rule
+    /// T3).
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
         let (mut counted_down, mut asked) = (Vec::new(), Vec::new());
-        for item in plan.included.iter().filter(|item| item.section != Section::Rag) {
+        for item in plan.included.iter().filter(|item| !item.section.is_document_namespace()) {
             let Some(lifetime) = self.lifetimes.get(&item.id) else {
                 continue;
             };

@@ -3,7 +3,7 @@
 use super::Explainer;
 use crate::{
     error::Error,
-    item::{ItemId, Section},
+    item::ItemId,
     plan::{
         ContextPlan, Decision, ExcludedItem,
         reason::{Never, Reason},
@@ -212,7 +212,7 @@ fn answer(
         id: subject.id.clone(),
         first_id: None,
         count: 1,
-        document: is_document(subject.row),
+        document: subject.row.is_document(),
         included: subject.is_in(),
         reason: reason_of(subject.row),
         prompt_budget: plan.prompt_budget,
@@ -288,13 +288,6 @@ fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result
         return Ok(Never::Reason(reason));
     }
     Ok(Never::UpTo(row.reason.clone(), sweep.most))
-}
-
-fn is_document(row: Decision<'_>) -> bool {
-    match row {
-        Decision::Included(row) => row.section == Section::Rag,
-        Decision::Excluded(row) => row.section == Section::Rag,
-    }
 }
 
 fn reason_of(row: Decision<'_>) -> Reason {

@@ -178,8 +178,8 @@ fn is_before_the_floor(walk: &WalkState<'_>, goal: CandidateId) -> bool {
 /// What of the goal's own turn has to fit for it to come in, as far as it can be sent and is not in; tokens, none where
 /// some of it fits no budget.
 ///
-/// For an exchange that is the user message, itself, and what is newer; in a turn that is kept whole or not at all,
-/// everything. For the user message it is that message and the newest exchange.
+/// For an exchange: the user message of its turn, the exchange itself and the newer exchanges; in a turn that is kept
+/// whole or not at all, all of the turn. For a user message: that message and the newest exchange.
 fn needed_of_its_turn(walk: &WalkState<'_>, goal: CandidateId) -> Result<Option<u64>, Error> {
     let turn = walk.index.turn_of(goal);
     let (head, exchanges) = (walk.index.head(turn), walk.index.exchanges(turn));

@@ -54,7 +54,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// ```
 ///
 /// Keys come from the environment (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`) unless
-/// [`Summariser::api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time enabled.
+/// [`Summariser::with_api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time enabled.
 ///
 /// What is sent: system texts, messages, calls with their results, and the tools (which the model is told not to use),
 /// the instruction last, and [`CompactionRequest::max_tokens`] as the longest answer. Images and parts that are no text
@@ -89,9 +89,9 @@ impl Summariser {
         Self::of(Provider::Gemini, model)
     }
 
-    /// A model of an Ollama server, `http://localhost:11434` unless [`Summariser::url`] names another. It takes no key.
-    /// Ollama cuts a prompt that is longer than its own context length (`OLLAMA_CONTEXT_LENGTH`) and does not say so:
-    /// that length is to be no less than what the job was made for.
+    /// A model of an Ollama server, `http://localhost:11434` unless [`Summariser::with_url`] names another. It takes no
+    /// key. Ollama cuts a prompt that is longer than its own context length (`OLLAMA_CONTEXT_LENGTH`) and does not say
+    /// so: that length is to be no less than what the job was made for.
     #[must_use]
     pub fn ollama(model: impl Into<String>) -> Self {
         Self::of(Provider::Ollama, model)
@@ -178,9 +178,9 @@ impl Summariser {
         self.settle(manager, log, job, answer)
     }
 
-    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end. The request is
-    /// dropped then, and the log holds what it held; the attempt is noted ([`Conversation::compaction_failed`]), so that
-    /// nobody is asked for ever.
+    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end. The request
+    /// is dropped then, and the log holds what it held; the attempt is noted ([`Conversation::compaction_failed`]), so
+    /// that repeated failures stop further requests.
     ///
     /// # Errors
     ///

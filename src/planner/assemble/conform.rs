@@ -179,7 +179,7 @@ fn about_the_calls(draft: &mut Draft, renamed: &[(String, String)]) {
     }
 }
 
-/// What is sent otherwise than it is.
+/// Notices about messages that had to be changed for the target.
 fn about_the_messages(draft: &mut Draft) {
     let changed = &draft.changed;
     let notices = [

@@ -35,14 +35,14 @@ pub(crate) struct Draft {
     pub(super) made_up: Vec<ItemId>,
     /// For each message of the prompt, its first row.
     pub(super) first_rows: Vec<usize>,
-    /// What the target takes otherwise than it is.
+    /// Messages that had to be changed for the target.
     pub(super) changed: Changed,
-    /// The ends of what the next prompt begins with too: of the lasting head, of the earlier turns, of the live turn
-    /// without state. Places among the messages as they are before they are brought into the target's form.
+    /// The ends of what the next prompt begins with too: of the lasting preamble, of the earlier turns, of the live
+    /// turn without state. Places among the messages as they are before they are brought into the target's form.
     pub(super) stable: Vec<Mark>,
 }
 
-/// Messages that are sent otherwise than they are, by what is different (rules H4, H6, H7).
+/// Messages that had to be changed for the target, by what was changed (rules H4, H6, H7).
 #[derive(Default)]
 pub(super) struct Changed {
     pub(super) fenced: Vec<ItemId>,
@@ -135,7 +135,7 @@ struct Writer<'a, 'b> {
 }
 
 impl Writer<'_, '_> {
-    /// System texts, focus hint, then notes in their order, those whose days are counted last.
+    /// System texts, focus hint, then notes in their order, notes with a limited TTL last.
     fn preamble(&mut self) -> Result<(), Error> {
         let notes = 0..self.candidates.log().notes().len() as u32;
         let (fleeting, lasting): (Vec<u32>, Vec<u32>) = notes.partition(|at| {

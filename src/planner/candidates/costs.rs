@@ -1,5 +1,5 @@
-//! What candidates cost, counted on demand (rule N5). The fields are private: who holds the costs can ask for numbers,
-//! and cannot read a text.
+//! What candidates cost, counted on demand (rule N5). The fields are private, so a holder can query counts but not
+//! texts.
 
 use super::{CandidateId, Candidates, Results, size_index::SizeIndex};
 use crate::{
@@ -22,7 +22,8 @@ pub(crate) struct Costs<'a> {
     meter: &'a Meter,
     results: Results,
     known: RefCell<IndexMap<CandidateId, Known>>,
-    /// Where plans are made at many budgets, the largest amount of tokens that anything is compared with.
+    /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates are then
+    /// counted up to it, once for all budgets. None for one budget.
     many_budgets: Option<u64>,
     /// The costs of lists that are offered again and again, laid out.
     pub(super) documents: OnceCell<SizeIndex>,
@@ -49,12 +50,12 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// For many budgets, of which none leaves more than so many tokens.
+    /// The same costs for many budgets, of which none leaves more than `most` tokens.
     pub(crate) fn for_many_budgets(self, most: Option<u64>) -> Self {
         Self { many_budgets: most, ..self }
     }
 
-    /// The largest amount of tokens that anything is compared with, where plans are made at many budgets.
+    /// The largest number of tokens that any cost is compared with, when solving for many budgets.
     pub(super) fn most(&self) -> Option<u64> {
         self.many_budgets
     }
@@ -139,7 +140,7 @@ impl<'a> Costs<'a> {
         Ok(Weight::Exactly(sum))
     }
 
-    /// What all of these cost that can be sent; none where one of them is more than anything is compared with.
+    /// The sum of the costs of those that can be sent; none if one of them is larger than every budget.
     pub(crate) fn together(&self, ids: impl IntoIterator<Item = CandidateId>) -> Result<Option<u64>, Error> {
         let most = self.many_budgets.unwrap_or(u64::MAX);
         let mut sum = 0u64;

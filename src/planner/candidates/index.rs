@@ -21,7 +21,7 @@ pub(crate) struct CandidateIndex<'a> {
     pub(crate) required_system: Vec<CandidateId>,
     /// The live question and the open exchange, or what is required in their absence; then summaries.
     pub(crate) required_conversation: Vec<CandidateId>,
-    /// Pins that are alive, in the order of rule S2.
+    /// Pins that may be sent, in the order of rule S2.
     pub(crate) pins: Vec<Pin>,
     pub(super) pins_are_notes: bool,
     /// For each pinned exchange, the user message that comes with it.
@@ -129,7 +129,7 @@ impl<'a> CandidateIndex<'a> {
         walked && alone && !self.minimum().into_iter().any(|(one, ..)| one == id)
     }
 
-    /// How many documents compete when the set of the last prompt is no matter.
+    /// The slots of all competing documents, ignoring the set kept from the last prompt.
     pub(crate) fn document_slots(&self) -> Range<Slot> {
         Slot::new(0)..Slot::new(self.competing.len() as u32)
     }

@@ -169,7 +169,7 @@ impl<'a> Candidates<'a> {
         self.log.check_ids(focus.chain(state).chain(summaries).chain(made_up))
     }
 
-    /// What the whole prompt rests on, paid by `system_pinned` (rule S1).
+    /// Collects the required system items; their tokens count against `system_pinned` (rule S1).
     fn require_system(&mut self) {
         for text in self.log.system() {
             let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
@@ -389,7 +389,7 @@ impl<'a> Candidates<'a> {
         self.log.live_question().map(|position| self.log.message_id(position))
     }
 
-    /// Who speaks in a message.
+    /// The role of the message at a position.
     pub(crate) fn role_of(&self, position: u32) -> Role {
         self.log.message(position).role()
     }

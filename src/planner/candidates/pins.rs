@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// A pin that is alive.
+/// A pin that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pin {
     pub(crate) id: CandidateId,

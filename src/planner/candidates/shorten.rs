@@ -13,7 +13,7 @@ use crate::{
     tokens::Weight,
 };
 
-/// A clipped result keeps at least so many bytes; below that it says nothing any more.
+/// A clipped result keeps at least so many bytes; shorter results carry no useful information.
 const LEAST_KEPT: usize = 200;
 
 impl Costs<'_> {
@@ -22,7 +22,7 @@ impl Costs<'_> {
     ///
     /// The newest are looked at first, and no more of them than `most` tokens: the cost follows the budget (rule N5).
     ///
-    /// `compared` hears how much of `most` is left after each of them, below nothing where it is too much.
+    /// `compared` hears how much of `most` is left after each of them, negative if it exceeds `most`.
     pub(crate) fn cleared_further(
         &self,
         start: CandidateId,
