@@ -111,6 +111,16 @@
 //!   provider's request body; [`Explainer::replay`]: every prompt of a conversation, one after another
 //! - `widgets` (feature `widgets`): parts of the screen for applications on ratatui
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
+//!
+//! [`TokenCalibration`]: usage::TokenCalibration
+//! [`Compactor::due`]: compaction::Compactor::due
+//! [`Compactor::apply`]: compaction::Compactor::apply
+//! [`Journal`]: io::Journal
+//! [`Explainer::explain`]: analysis::Explainer::explain
+//! [`Explainer::remedies`]: analysis::Explainer::remedies
+//! [`Explainer::replay`]: analysis::Explainer::replay
+//! [`Diff::between`]: analysis::Diff::between
+//! [`ConfigLayers`]: config::ConfigLayers
 
 mod item;
 mod error;

@@ -46,7 +46,7 @@ pub enum PrefixCause {
     Budget,
     /// Its TTL is used up.
     Expired,
-    /// A policy or a repair leaves it out, or another item represents it.
+    /// A policy or a repair leaves it out, or it is a duplicate.
     LeftOut,
     /// It is archived: a compaction, or a rewind.
     Archived,
@@ -129,8 +129,8 @@ impl ContextPlan {
                 ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
                 ExcludedReason::Archived { .. } => PrefixCause::Archived,
             },
-            // Only the ends of a run of messages are known by id. A message that may be inside a run is taken to be excluded
-            // by the budget.
+            // Only the ends of a run of messages are known by id. A message that may be inside a run is taken to be
+            // excluded by the budget.
             _ if may_be_a_message && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
             _ => PrefixCause::Removed,
         }

@@ -71,9 +71,9 @@ pub enum Event {
         /// What the provider reported.
         usage: Option<Usage>,
     },
-    /// A turn ended: these TTL fell, these items were asked about.
+    /// A turn ended: these TTL were counted down, these items were asked about.
     TurnCompleted {
-        /// What is left of each, after falling.
+        /// What is left of each.
         counted_down: Vec<(ItemId, Ttl)>,
         /// Items that got their one more turn.
         asked: Vec<ItemId>,

@@ -1,9 +1,9 @@
 //! Every budget of a model, without planning for every one.
 //!
 //! An explanation has to say for which budgets an item is in, and a model has hundreds of thousands of them. The sweep
-//! starts at one budget, solves the request there, and asks how far the same solution holds (see [`super::slack`]): so far
-//! nothing has to be solved again. Then it goes on with the first budget behind that range. Ranges are as long as decisions
-//! allow, so their number follows the number of changes, not the number of budgets.
+//! starts at one budget, solves the request there, and asks how far the same solution holds (see [`super::slack`]): so
+//! far nothing has to be solved again. Then it goes on with the first budget after that range. Ranges are as long as
+//! decisions allow, so their number follows the number of changes, not the number of budgets.
 //!
 //! Two things are not part of a solution, and may still change the plan. A prompt can come out larger than its parts, by
 //! joins or by messages that the provider requires (rules N3, H5). Where more is left than that can ever be, it changes

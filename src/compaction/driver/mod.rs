@@ -39,8 +39,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// # }
 /// ```
 ///
-/// A job is made for the model of its manager. For a summary by another one, say so first, so that it has that model's
-/// form and fits its window:
+/// A job is made for the model of its manager. For a summary by another one, say so first, so that it is in that
+/// model's wire format and fits its window:
 ///
 /// ```no_run
 /// # use context_window::{*, compaction::{CompactionRequest, Summariser}};
@@ -58,9 +58,9 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 ///
 /// What is sent: system texts, messages, calls with their results, and the tools (which the model is told not to use),
 /// the instruction last, and [`CompactionRequest::max_tokens`] as the longest answer. Images and parts that are no text
-/// are stood for by a few words; reasoning and tools that a provider runs itself are left out. A model that thinks spends
-/// that length on its thoughts too: raise `compaction.summary.max_tokens` for one. An answer that was cut at that length
-/// is taken as it is.
+/// are replaced by a few words; reasoning and tools that a provider runs itself are left out. A model that thinks
+/// spends that length on its thoughts too: raise `compaction.summary.max_tokens` for one. An answer that was cut at
+/// that length is taken as it is.
 #[derive(Clone)]
 pub struct Summariser {
     provider: Provider,
@@ -157,16 +157,16 @@ impl Summariser {
         }
     }
 
-    /// Has a job done: asks the model and applies its summary ([`Compactor::apply`]). Where the model
+    /// Has a job done: asks the model and applies its summary ([`super::Compactor::apply`]). Where the model
     /// fails, or what it says is refused as a summary, the job is done without one
-    /// ([`Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
+    /// ([`super::Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
     ///
     /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
     /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
     ///
     /// # Errors
     ///
-    /// As [`Compactor::fall_back`]; a job that is stale already is not sent. Nothing changes then.
+    /// As [`super::Compactor::fall_back`]; a job that is stale already is not sent. Nothing changes then.
     pub async fn compact(
         &self,
         manager: &ContextWindowManager,

@@ -115,8 +115,8 @@ fn is_apart(row: &PlannedItem) -> bool {
     row.section == Section::Rag || row.source == Source::State
 }
 
-/// Bytes of what a row dropped for lack of budget. Rows of notes come in the order of the notes, so that each is looked for
-/// behind the one before it.
+/// Bytes of what a row dropped for lack of budget. Rows of notes come in the order of the notes, so that each is looked
+/// for after the one before it.
 fn bytes_left_out<'n>(
     row: &ExcludedItem,
     candidates: &Candidates<'_>,

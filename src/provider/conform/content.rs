@@ -9,7 +9,7 @@ use crate::{
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// What is sent otherwise than it is.
+/// What had to be changed in a message for the target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Changes {
@@ -86,7 +86,7 @@ impl TargetProfile {
         })
     }
 
-    /// What of a message this target takes otherwise than it is.
+    /// What has to be changed in a message for this target.
     pub(crate) fn changes(&self, message: &Message, turn_position: TurnPosition) -> Changes {
         let role = message.role();
         // Most messages are text, and every target takes that as it is.
