@@ -76,6 +76,19 @@ impl fmt::Display for ItemId {
     }
 }
 
+// A further section needs:
+//
+// - config: `Sections` and its form, validate.rs
+// - planner/observer.rs: `BudgetVariable`, its `ALL` and `budget`
+// - planner/budget: demand.rs, water_filling.rs (three sections today), `Budgets::value`
+// - planner/select: the order in `choose_with`, room.rs
+// - planner/candidates: `CandidateId`, `CandidateIndex::minimum`, costs.rs
+// - planner/assemble: included.rs, excluded.rs, pressure.rs; planner/telemetry.rs
+// - report: row.rs, json.rs, html; `sign` in tui/view/head.rs of the tool
+// - schema/plan.json, schema/config.json; tests/it/oracle
+//
+// `section as usize` is the index in the order of `Section::ALL`; lists with one entry for each section rely on it.
+
 /// The three sections of a prompt budget. Every item is paid from the budget of its section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -101,6 +114,11 @@ impl Section {
             Self::Conversation => "conversation",
             Self::Rag => "rag",
         }
+    }
+
+    /// Whether its items are documents: ids of documents are a namespace of their own (rule O5).
+    pub(crate) fn is_document_namespace(self) -> bool {
+        self == Self::Rag
     }
 }
 
@@ -210,12 +228,12 @@ impl ItemKind {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Priority {
-    /// Falls last.
+    /// Dropped last.
     High,
     /// The default.
     #[default]
     Normal,
-    /// Falls first.
+    /// Dropped first.
     Low,
 }
 
@@ -258,8 +276,8 @@ impl Ttl {
         NonZeroU32::new(n).map_or(Self::NoneRemaining, Self::Limited)
     }
 
-    /// One turn later (rule T3): by one, and never below nothing.
-    pub(crate) fn fallen(self) -> Self {
+    /// One turn later (rule T3): one less, and never below zero.
+    pub(crate) fn after_turn(self) -> Self {
         match self {
             Self::Limited(n) => Self::turns(n.get() - 1),
             other => other,
@@ -327,7 +345,7 @@ pub struct PinnedItem {
 }
 
 impl PinnedItem {
-    /// A note of normal priority without a TTL: it never expires, but may fall for budget (rule S2).
+    /// A note of normal priority without a TTL: it never expires, but may be dropped for budget (rule S2).
     #[must_use]
     pub fn new(id: impl Into<ItemId>, text: impl Into<Arc<str>>) -> Self {
         Self { id: id.into(), text: text.into(), priority: Priority::Normal, ttl: None }

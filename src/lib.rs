@@ -41,9 +41,11 @@
 //! The stages run in this order, and each uses only the results of those before it:
 //!
 //! 1. candidates: what is required, pinned, retrieved; what has expired; what a broken history needs
-//! 2. budget: the formula, the shares, what each section could use
+//! 2. budget: the shares, what each section could use
 //! 3. select: required, pinned, conversation, documents, then once more with what is left over
-//! 4. assemble: prompt order, rows, the ledger
+//! 4. assemble: rows and messages in prompt order
+//! 5. conform: messages that the provider accepts
+//! 6. ledger: every token, what is out and why
 //!
 //! The smallest use is four lines:
 //!
@@ -64,17 +66,18 @@
 //! # }
 //! ```
 //!
-//! A prompt that begins as the last one did is cheaper: [`Conversation::push_reply`] remembers where its window started,
-//! which documents it held and which tool results were cleared, and the next plan goes on from there. Who keeps no
-//! conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::with_previous`].
+//! A prompt that begins as the last one did is cheaper: [`Conversation::push_reply`] remembers where its window
+//! started, which documents it held and which tool results were cleared, and the next plan goes on from there. Who
+//! keeps no conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::with_previous`].
 //!
 //! A model without a public tokenizer is counted by another one, and every number says so. Hand the provider's report to
-//! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`](usage::TokenCalibration) and keeps its budget in the provider's tokens.
+//! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`](usage::TokenCalibration) and keeps its
+//! budget in the provider's tokens.
 //!
-//! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands out a request for a
-//! summary, [`Compactor::apply`](compaction::Compactor::apply) takes the answer back. Older messages are archived, never deleted:
-//! [`Conversation::display`] is what a person sees, [`Conversation::active`] what is sent. [`ContextWindowManager::usage`] says
-//! how full the window is, and a [`Journal`](io::Journal) keeps all of it on disk.
+//! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands out a
+//! request for a summary, [`Compactor::apply`](compaction::Compactor::apply) takes the answer back. Older messages are
+//! archived, never deleted: [`Conversation::display`] is what a person sees, [`Conversation::active`] what is sent.
+//! [`ContextWindowManager::usage`] says how full the window is, and a [`Journal`](io::Journal) keeps all of it on disk.
 //!
 //! # What it promises
 //!
@@ -86,9 +89,11 @@
 //!
 //! # Ask it why
 //!
-//! [`Explainer::explain`](analysis::Explainer::explain) says which budget brings an item back, and which one makes it leave; [`Diff::between`](analysis::Diff::between)
-//! names the one cause of every change between two plans; [`ContextPlan::prefix`] says how much of the last prompt is
-//! repeated; [`Explainer::remedies`](analysis::Explainer::remedies) plans an overflowing request again with each change that helps.
+//! [`Explainer::explain`](analysis::Explainer::explain) says which budget brings an item back, and which one makes it
+//! leave; [`Diff::between`](analysis::Diff::between) names the one cause of every change between two plans;
+//! [`ContextPlan::prefix`] says how much of the last prompt is repeated;
+//! [`Explainer::remedies`](analysis::Explainer::remedies) plans an overflowing request again with each change that
+//! helps.
 //!
 //! # Learn more
 //!
@@ -101,14 +106,26 @@
 //!   migrating from [`trim_messages`](_documentation::from_trim_messages) and from
 //!   [a hand-written loop](_documentation::from_a_loop)
 //! - reference: [every rule with its id](_documentation::rules), [every option](_documentation::options),
-//!   [session files](_documentation::session), [`plan-inspect`](_documentation::tool) and [its screen](_documentation::screen),
-//!   [providers](_documentation::providers), [a glossary](_documentation::glossary)
-//! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`](config::ConfigLayers): presets, files, variables and flags over them
+//! [session files](_documentation::session), [`plan-inspect`](_documentation::tool) and [its
+//! screen](_documentation::screen), [providers](_documentation::providers), [a glossary](_documentation::glossary)
+//! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`](config::ConfigLayers): presets, files,
+//!   variables and flags over them
 //! - [`Registry`] and `config/models.toml`: models by name
-//! - [`report`]: a plan as text, JSON, lines for a snapshot test or a web page (feature `html`); [`render`]: the prompt as a
-//!   provider's request body; [`Explainer::replay`](analysis::Explainer::replay): every prompt of a conversation, one after another
+//! - [`report`]: a plan as text, JSON, lines for a snapshot test or a web page (feature `html`); [`render`]: the prompt
+//!   as a provider's request body; [`Explainer::replay`](analysis::Explainer::replay): every prompt of a conversation,
+//!   one after another
 //! - `widgets` (feature `widgets`): parts of the screen for applications on ratatui
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
+//!
+//! [`TokenCalibration`]: usage::TokenCalibration
+//! [`Compactor::due`]: compaction::Compactor::due
+//! [`Compactor::apply`]: compaction::Compactor::apply
+//! [`Journal`]: io::Journal
+//! [`Explainer::explain`]: analysis::Explainer::explain
+//! [`Explainer::remedies`]: analysis::Explainer::remedies
+//! [`Explainer::replay`]: analysis::Explainer::replay
+//! [`Diff::between`]: analysis::Diff::between
+//! [`ConfigLayers`]: config::ConfigLayers
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

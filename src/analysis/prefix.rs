@@ -62,7 +62,7 @@ pub enum PrefixCause {
     Budget,
     /// Its TTL is used up.
     Expired,
-    /// A policy or a repair leaves it out, or another item represents it.
+    /// A policy or a repair leaves it out, or it is a duplicate.
     LeftOut,
     /// It is archived: a compaction, or a rewind.
     Archived,
@@ -145,7 +145,8 @@ impl ContextPlan {
                 ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
                 ExcludedReason::Archived { .. } => PrefixCause::Archived,
             },
-            // Inside a run of messages only its ends are known by name, and the only long ones are out for room.
+            // Only the ends of a run of messages are known by id. A message that may be inside a run is taken to be
+            // excluded by the budget.
             _ if may_be_a_message && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
             _ => PrefixCause::Removed,
         }

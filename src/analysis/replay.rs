@@ -65,7 +65,8 @@ impl<'a> Explainer<'a> {
     /// the one before it.
     ///
     /// Tools and limits are the request's throughout; documents, state and focus hint belong to the last prompt only.
-    /// Pins, compactions and rewinds happen where the log has them; TTL is as the log has it and does not fall by itself.
+    /// Pins, compactions and rewinds happen where the log has them; TTL is as the log has it; the replay does not count
+    /// it down.
     #[must_use]
     pub fn replay(&self) -> Replay<'a> {
         let Self { manager, request } = *self;

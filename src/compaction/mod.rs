@@ -1,5 +1,5 @@
 //! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed out, and a
-//! summary taken back. Who wants that done too has `driver`, behind the feature `genai`.
+//! summary taken back. `driver` (feature `genai`) also calls the model.
 
 use crate::{
     config::{CompactionOptions, CompactionStrategy},
@@ -282,7 +282,7 @@ fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
     PlanRequest { rag: Vec::new(), state: Vec::new(), previous: None, ..request.clone() }
 }
 
-/// What of an answer is a summary: without the thoughts that some models send along.
+/// Extracts the summary from an answer, without reasoning text.
 fn summary_text(answer: &str) -> Result<&str, Error> {
     let mut text = answer.trim();
     for (open, close) in

@@ -131,7 +131,7 @@ impl CompactionRequest {
     }
 
     /// What is sent: the messages, the instruction last. Empty where the summariser's window has no room for any of the
-    /// conversation: then [`CompactionRequest::for_summariser`] or [`Compactor::fall_back`] is what is left.
+    /// conversation: then [`CompactionRequest::for_summariser`] or [`super::Compactor::fall_back`] is what is left.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages

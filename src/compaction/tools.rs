@@ -67,7 +67,7 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// As [`crate::ContextWindowManager::build_plan`].
     pub fn answer<'a>(
         &self,
         of: impl Into<PlanRequest<'a>>,

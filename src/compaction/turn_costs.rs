@@ -18,7 +18,7 @@ pub(super) struct TurnCosts<'a> {
     pub(super) limits: Limits,
     /// What the prompt may take.
     pub(super) budget: u64,
-    /// What shares of the window are of: the capacity, or a budget of the request's own where that is less.
+    /// The base of percentage options: the smaller of the window capacity and the request's own budget.
     pub(super) window: u64,
     /// System texts, focus hint, notes, tools and what the wire format adds.
     pub(super) fixed: u64,

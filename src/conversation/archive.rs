@@ -94,7 +94,7 @@ impl Conversation {
         from: Option<u32>,
         first_active: Option<u32>,
     ) -> Compaction {
-        // What is archived right behind the range is no active message: the range reaches to the first one that is.
+        // What is archived right after the range is no active message: the range reaches to the first one that is.
         let first_active = first_active.and_then(|first| self.active_from(first));
         let range = from.unwrap_or(self.turns.leading())..first_active.unwrap_or(self.len());
         let archived = self.runs(&range, head);

@@ -71,10 +71,10 @@ pub enum Event {
         /// What the provider reported.
         usage: Option<Usage>,
     },
-    /// A turn ended: these TTL fell, these items were asked about.
+    /// A turn ended: these TTL were counted down, these items were asked about.
     TurnCompleted {
-        /// What is left of each, after falling.
-        fallen: Vec<(ItemId, Ttl)>,
+        /// What is left of each.
+        counted_down: Vec<(ItemId, Ttl)>,
         /// Items that got their one more turn.
         asked: Vec<ItemId>,
     },
@@ -177,8 +177,8 @@ impl Conversation {
                 }
                 self.sent.push(self.events.len());
             }
-            Event::TurnCompleted { fallen, asked } => {
-                for (id, left) in fallen {
+            Event::TurnCompleted { counted_down, asked } => {
+                for (id, left) in counted_down {
                     self.lifetimes.entry(id.clone()).and_modify(|lifetime| lifetime.left = *left);
                 }
                 for id in asked {

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, Repr},
-    item::{ItemId, PinnedItem, Priority, Section, Ttl},
+    item::{ItemId, PinnedItem, Priority, Ttl},
     message::{Message, Role, ToolCall},
     plan::ContextPlan,
     usage::{Level, Usage},
@@ -203,22 +203,23 @@ impl Conversation {
         self.push(reply)
     }
 
-    /// Ends a turn: TTL falls by one for what this plan included, and items it asked about are marked (rule T3).
+    /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are marked (rule
+    /// T3).
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
-        let (mut fallen, mut asked) = (Vec::new(), Vec::new());
-        for item in plan.included.iter().filter(|item| item.section != Section::Rag) {
+        let (mut counted_down, mut asked) = (Vec::new(), Vec::new());
+        for item in plan.included.iter().filter(|item| !item.section.is_document_namespace()) {
             let Some(lifetime) = self.lifetimes.get(&item.id) else {
                 continue;
             };
             if plan.asked.contains(&item.id) {
                 asked.push(item.id.clone());
             }
-            let left = lifetime.left.fallen();
+            let left = lifetime.left.after_turn();
             if left != lifetime.left {
-                fallen.push((item.id.clone(), left));
+                counted_down.push((item.id.clone(), left));
             }
         }
-        self.record(Event::TurnCompleted { fallen, asked });
+        self.record(Event::TurnCompleted { counted_down, asked });
     }
 
     /// Goes on from before this message, and before the call that it answers: it and everything after it are archived, and

@@ -1,4 +1,4 @@
-//! What a conversation is at, for whoever shows it or asks for a summary: level, bill, and what is going on.
+//! Status of a conversation: usage level, billed tokens, and whether a reply or playback is in progress.
 
 use super::{Conversation, Event};
 use crate::usage::{ContextEvent, ContextUsage, Level, Usage};

@@ -26,9 +26,9 @@ pub(crate) struct Turns {
     open: BTreeMap<SmolStr, Vec<(Place, VecDeque<u32>)>>,
     /// Ids that a result answered.
     answered: BTreeSet<SmolStr>,
-    /// Up to here nothing but leading messages is part of the conversation: it is archived, and no pin keeps any of it.
+    /// Messages before this position are archived and kept by no pin, except leading ones.
     gone: u32,
-    /// Ids that were answered there.
+    /// Call ids answered before that position.
     answered_there: BTreeSet<SmolStr>,
     /// Results of the newest turn that came before any call with their id, by id.
     waiting: BTreeMap<SmolStr, VecDeque<ExchangeIndex>>,

@@ -174,7 +174,9 @@ impl From<Event> for StoredEvent {
                 anchor: Box::new((*anchor).into()),
                 usage: usage.map(Into::into),
             },
-            Event::TurnCompleted { fallen, asked } => Self::TurnCompleted { fallen, asked },
+            Event::TurnCompleted { counted_down, asked } => {
+                Self::TurnCompleted { fallen: counted_down, asked }
+            }
             Event::Compacted(record) => Self::Compacted(Box::new((*record).into())),
             Event::Rewound { before } => Self::Rewound { before },
             Event::LevelCrossed { level } => Self::LevelCrossed { level },
@@ -209,7 +211,9 @@ impl From<StoredEvent> for Event {
                 anchor: Box::new((*anchor).into()),
                 usage: usage.map(Into::into),
             },
-            StoredEvent::TurnCompleted { fallen, asked } => Self::TurnCompleted { fallen, asked },
+            StoredEvent::TurnCompleted { fallen, asked } => {
+                Self::TurnCompleted { counted_down: fallen, asked }
+            }
             StoredEvent::Compacted(record) => Self::Compacted(Box::new((*record).into())),
             StoredEvent::Rewound { before } => Self::Rewound { before },
             StoredEvent::LevelCrossed { level } => Self::LevelCrossed { level },

@@ -55,8 +55,9 @@ impl FieldMap {
         }
     }
 
-    /// Qdrant's answer to `points/query` or `points/search`, or its list of points; text in `payload.text`, `payload.content`
-    /// or `payload.document`. For a collection that measures a distance (Euclid, Manhattan) add [`FieldMap::distances`].
+    /// Qdrant's answer to `points/query` or `points/search`, or its list of points; text in `payload.text`,
+    /// `payload.content` or `payload.document`. For a collection that measures a distance (Euclid, Manhattan) add
+    /// [`FieldMap::with_distances`].
     #[must_use]
     pub fn qdrant() -> Self {
         Self {
@@ -81,8 +82,8 @@ impl FieldMap {
         }
     }
 
-    /// What `tantivy-cli serve` answers: fields are lists of values. Its `id` is unique within a segment only; name a field
-    /// of your own with [`FieldMap::id`], such as `doc.path`.
+    /// What `tantivy-cli serve` answers: fields are lists of values. Its `id` is unique within a segment only; name a
+    /// field of your own with [`FieldMap::with_id`], such as `doc.path`.
     #[must_use]
     pub fn tantivy() -> Self {
         Self {
@@ -95,8 +96,9 @@ impl FieldMap {
         }
     }
 
-    /// `LangChain`'s documents as JSON, alone or as pairs of a document and its score. Whether that is a distance depends on
-    /// the store behind it: where it is, add [`FieldMap::distances`]. A document without an id goes by its place.
+    /// `LangChain`'s documents as JSON, alone or as pairs of a document and its score. Whether that is a distance
+    /// depends on the store behind it: where it is, add [`FieldMap::with_distances`]. A document without an id goes by
+    /// its place.
     #[must_use]
     pub fn langchain() -> Self {
         Self {
@@ -184,9 +186,9 @@ impl FieldMap {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no JSON, where no
-    /// list of hits stands, and for hits without a text or a score that is a number. Where no hit has a score, their order
-    /// represents it.
+    /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no JSON, where
+    /// no list of hits stands, and for hits without a text or a score that is a number. Where no hit has a score, their
+    /// order replaces it.
     pub fn read(&self, json: &str) -> Result<Vec<RagItem>, Error> {
         let whole = self.parse(json)?;
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {

@@ -3,6 +3,9 @@
 use crate::text::name::by_name;
 use serde::{Deserialize, Serialize};
 
+// A new format needs: a table in config/models.toml, a renderer in provider/render, the decisions in provider/conform,
+// body.rs of the tool, a session reader, schemas. It also has to be in `WireFormat::ALL`.
+
 /// A wire format: what a prompt is rendered to, and what is counted around its texts. The figures and demands of each
 /// stand in `config/models.toml` under `[wire_format]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -31,6 +34,16 @@ pub enum WireFormat {
 by_name!(WireFormat, "wire format", [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain]);
 
 impl WireFormat {
+    /// All wire formats.
+    pub const ALL: &[Self] = &[
+        Self::OpenAiChat,
+        Self::OpenAiResponses,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::ChatTemplate,
+        Self::Plain,
+    ];
+
     /// The name in configuration and reports.
     #[must_use]
     pub fn name(self) -> &'static str {

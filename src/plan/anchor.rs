@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// Where the last prompt's window started, which documents it held, and what it was made for.
 ///
 /// [`crate::Conversation::push_reply`] remembers it; a stateless caller keeps [`crate::ContextPlan::anchor`] and hands
-/// it back with [`crate::PlanRequest::previous`]. As JSON it is the `previous` of a session file. What is missing counts
-/// as unchanged.
+/// it back with [`crate::PlanRequest::with_previous`]. As JSON it is the `previous` of a session file. What is missing
+/// counts as unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object, as --save-anchor writes it")]
 #[non_exhaustive]

@@ -294,7 +294,7 @@ impl<'a> Decision<'a> {
     /// Whether it is a document: their ids are a namespace of their own (rule O5).
     #[must_use]
     pub fn is_document(self) -> bool {
-        self.section() == Section::Rag
+        self.section().is_document_namespace()
     }
 }
 
@@ -344,7 +344,7 @@ impl ContextPlan {
 
     /// The row of an id as it is; among the documents only, among everything else only, or anywhere.
     fn row(&self, id: &str, rag: Option<bool>) -> Option<Decision<'_>> {
-        let fits = |section: Section| rag.is_none_or(|rag| rag == (section == Section::Rag));
+        let fits = |section: Section| rag.is_none_or(|rag| rag == section.is_document_namespace());
         let included = |item: &&PlannedItem| fits(item.section) && item.id.as_str() == id;
         let excluded = |item: &&ExcludedItem| {
             let last = item.last_id.as_ref();

@@ -1,4 +1,8 @@
 //! TTL and policy → in, ask or out (rules T1, T2). One item at a time, decided before it is weighed.
+//!
+//! A TTL has three more effects, which are not here. An explicit `Ttl::Unlimited` makes a pin undroppable
+//! (`candidates/pins.rs`). A limited TTL puts a note after the other notes (`assemble/included.rs`). The countdown is
+//! in `Conversation::complete_turn`.
 
 use crate::{
     config::TtlPolicy,
@@ -12,7 +16,7 @@ use crate::{
 pub(crate) enum Eligibility {
     /// It may come in.
     Eligible,
-    /// So it does, once more: if it is kept, the plan asks about these.
+    /// Expired, but kept for one more turn; if it is kept, the plan asks about these ids.
     Asks(Vec<ItemId>),
     /// It is out.
     Out(ExcludedReason),

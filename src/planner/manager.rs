@@ -1,4 +1,4 @@
-//! `build_plan`: one line a stage.
+//! The entry points of planning.
 
 use crate::{
     config::Config,
@@ -11,7 +11,7 @@ use crate::{
     planner::{
         assemble::PlanContext, budget, candidates::Candidates, request::PlanRequest, solve::Solver, telemetry,
     },
-    provider::{conform::Standing, meter::Meter, model::Model},
+    provider::{conform::TurnPosition, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
     usage::{Calibrator, TokenCalibration},
 };
@@ -116,24 +116,26 @@ impl ContextWindowManager {
         self.build_plan(&smaller)
     }
 
-    /// The plan of a request, of which telemetry learns nothing: for questions about what would be.
+    /// As `build_plan`, without a telemetry event. Used by explanations and comparisons.
     pub(crate) fn plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
-        let context = self.context(request)?; // limits, prompt budget, what is sent in any case: B1-B3, N6
-        let sticky = self.sticky(request, &context); // what of the last prompt still holds: S5
+        let context = self.context(request)?; // limits, prompt budget, overhead: B1-B3, N6
+        let sticky = self.sticky(request, &context); // what to continue of the last prompt: S5
         self.plan_from(request, &context, sticky)
     }
 
-    /// The plan of a request, going on from what holds of the last prompt.
+    /// The stages of a plan: candidates, budget, select, assemble, conform, ledger. `sticky` is what to continue of the
+    /// last prompt.
     pub(crate) fn plan_from(
         &self,
         request: &PlanRequest<'_>,
         context: &PlanContext<'_>,
         sticky: Sticky<'_>,
     ) -> Result<ContextPlan, Error> {
-        let candidates = self.candidates(request, sticky)?;
+        let candidates = self.candidates(request, sticky)?; // candidates
         let attempt = self.solver(&candidates).plan(context)?; // budget, select, assemble, conform, ledger
         if attempt.solution.chosen.gave_up_the_set {
-            let candidates = self.candidates(request, Sticky { rag: &[], ..sticky })?; // documents ranked anew: S5, S8
+            // The documents of the last prompt do not fit: rank all documents again (S5, S8).
+            let candidates = self.candidates(request, Sticky { rag: &[], ..sticky })?;
             return Ok(self.solver(&candidates).plan(context)?.plan);
         }
         Ok(attempt.plan)
@@ -173,7 +175,8 @@ impl ContextWindowManager {
         let joins = self.meter.is_rendered() || documents && !self.meter.block_adds_up();
         let demanded = self.meter.profile().may_demand().filter(|_| !joins);
         let Some(demanded) = demanded else { return Ok(None) };
-        let cost = |message: &Message| Ok(self.meter.message(message, Standing::Live, u64::MAX)?.in_full());
+        let cost =
+            |message: &Message| Ok(self.meter.message(message, TurnPosition::Live, u64::MAX)?.in_full());
         demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)
     }
 

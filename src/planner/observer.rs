@@ -1,4 +1,4 @@
-//! What listens while selection decides: the one way in which explanations see the planner.
+//! The interface through which explanations observe selection.
 //!
 //! Every decision compares tokens with a limit: a candidate with what is left of a section, a minimum with the budget.
 //! A plan needs only the outcome. An explanation also needs how far the limit could move before the outcome changes.
@@ -127,7 +127,7 @@ pub(crate) trait Observer {
     fn take(&self) -> Self::Heard;
 }
 
-/// Nobody listens: how plans are made.
+/// An observer that does nothing; used for ordinary plans.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Unobserved;
 
@@ -137,7 +137,7 @@ impl Observer for Unobserved {
     fn take(&self) {}
 }
 
-/// An amount was compared with a number that it has to reach.
+/// Reports that an amount was compared with the least that it has to be.
 pub(crate) fn compared(observer: &impl Observer, variable: BudgetVariable, amount: u64, least: u64) {
     let constraint = Constraint::of(variable);
     match amount.checked_sub(least) {

@@ -32,8 +32,11 @@ pub(crate) struct Solver<'p, O = Unobserved> {
     meter: &'p Meter,
     config: &'p Config,
     observer: O,
-    /// Where it is solved for many budgets, the most tokens that any of them leaves.
-    up_to: Option<u64>,
+    /// When solving for many budgets: the largest number of available tokens among them.
+    ///
+    /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried. None for
+    /// one budget.
+    many_budgets: Option<u64>,
     scenarios: RefCell<Vec<Rc<Scenario<'p, O>>>>,
 }
 
@@ -75,18 +78,33 @@ pub(crate) struct Attempt<'p, O: Observer = Unobserved> {
 
 impl<'p> Solver<'p> {
     pub(crate) fn new(candidates: &'p Candidates<'p>, meter: &'p Meter, config: &'p Config) -> Self {
-        Self { candidates, meter, config, observer: Unobserved, up_to: None, scenarios: RefCell::default() }
+        Self {
+            candidates,
+            meter,
+            config,
+            observer: Unobserved,
+            many_budgets: None,
+            scenarios: RefCell::default(),
+        }
     }
 
-    /// For many budgets, of which none leaves more than `most` tokens; the observer hears each decision.
+    /// For many budgets, of which none leaves more than `most` tokens; the observer hears each decision. Clipping (rule
+    /// S7) is not tried then; see `divide`.
     pub(crate) fn observed<O: Observer + Clone>(self, observer: O, most: u64) -> Solver<'p, O> {
         let Self { candidates, meter, config, .. } = self;
-        Solver { candidates, meter, config, observer, up_to: Some(most), scenarios: RefCell::default() }
+        Solver {
+            candidates,
+            meter,
+            config,
+            observer,
+            many_budgets: Some(most),
+            scenarios: RefCell::default(),
+        }
     }
 }
 
 impl<'p, O: Observer + Clone> Solver<'p, O> {
-    /// From the candidates to the plan, stage by stage.
+    /// From the candidates to the plan: the stages budget, select, assemble, conform and ledger.
     ///
     /// What a prompt takes beside its items is partly known only once it is put together: joins, and messages that the
     /// provider requires. Where that pushes it over the budget, it is planned again with so much less, [`TRIES`] times at
@@ -95,7 +113,8 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         let (candidates, meter) = (self.candidates, self.meter);
         let (mut withheld, mut tries) = (0, TRIES);
         loop {
-            // Budget: what there is, divided among the sections (B4, B5), with results as short as they have to be (S7).
+            // Budget: the available tokens, divided among the sections (B4, B5), with results as short as they have to
+            // be (S7).
             let available = self.available(context, context.prompt_budget, withheld);
             let divided = self.divide(available)?;
             // Select: required, pinned, conversation, documents, then what is free once more (S2-S5, S8, S9, B6).
@@ -107,7 +126,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             let mut draft = assemble::draft(candidates, costs, meter, chosen, context.placement)?;
             // Conform: the messages that the provider accepts (H4-H9).
             assemble::conform(&mut draft, candidates, meter, context)?;
-            // The ledger: every token, what is out and why, and what would help (O2, N3, S6, U2).
+            // Ledger: every token, what is out and why, and what would help (O2, N3, S6, U2).
             let plan = assemble::plan(context, candidates, costs, meter, &budgets, chosen, draft)?;
             match too_much(&plan, &solution, withheld).filter(|_| tries > 0) {
                 Some(more) => (withheld, tries) = (more, tries - 1),
@@ -116,7 +135,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         }
     }
 
-    /// What is in for a prompt budget: the first two stages of [`Solver::plan`].
+    /// What is included at a prompt budget: the stages budget and select.
     pub(crate) fn solve(&self, context: &PlanContext<'_>, budget: u64) -> Result<Solution<'p, O>, Error> {
         let available = self.available(context, budget, 0);
         self.select(available, self.divide(available)?)
@@ -142,8 +161,9 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         loop {
             let scenario = self.scenario(results, available.total())?;
             let budgets = scenario.demands.divide(available, self.config, &scenario.observer);
-            // What is clipped depends on every token there is; for many budgets only the minimum is asked about there.
-            let clips = self.up_to.is_some() && budgets.overflow;
+            // How much is clipped depends on the exact budget. When solving for many budgets an overflow is therefore
+            // reported with the minimum only (rule E1).
+            let clips = self.many_budgets.is_some() && budgets.overflow;
             let shorter = if clips { None } else { self.selector(&scenario).shorter_results(&budgets)? };
             divided.push((scenario, budgets));
             match shorter {
@@ -170,8 +190,8 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             return Ok(known);
         }
         let clipped = results.clips();
-        let costs = Costs::new(self.candidates, self.meter, results).up_to(self.up_to);
-        let most = self.up_to.unwrap_or(total);
+        let costs = Costs::new(self.candidates, self.meter, results).for_many_budgets(self.many_budgets);
+        let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
         let scenario = Rc::new(Scenario { costs, demands, observer: self.observer.clone() });
         if !clipped {
@@ -219,12 +239,12 @@ impl<'p, O: Observer> Solution<'p, O> {
         (Rc::clone(&taken.scenario), taken.budgets)
     }
 
-    /// Whether it holds the minimum and nothing else, because that is too much.
+    /// Whether only the minimum is included, because it exceeds the budget.
     pub(crate) fn is_minimal(&self) -> bool {
         self.trials[self.trials.len() - 1].budgets.overflow
     }
 
-    /// What is left of what is available, to the token or less.
+    /// Available tokens not used; may be negative.
     pub(crate) fn left(&self) -> i128 {
         self.available - self.used
     }

@@ -1,4 +1,4 @@
-//! What a model is and takes: its limits and prices, the texts and forms it is sent, what they cost in tokens.
+//! What a model is and takes: its limits and prices, the texts and wire formats it is sent, what they cost in tokens.
 
 pub(crate) mod model;
 pub(crate) mod wording;

@@ -28,7 +28,7 @@ pub use row::{RowText, row, section, source, ttl};
 pub use text::Text;
 pub use words::{conflict, largest, sentence, tenths};
 
-/// The plan as a text report, 80 columns wide unless [`Text::width`] says otherwise.
+/// The plan as a text report, 80 columns wide unless [`Text::with_width`] says otherwise.
 #[must_use]
 pub fn text(plan: &ContextPlan) -> Text<'_> {
     Text::new(plan)

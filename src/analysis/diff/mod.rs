@@ -47,7 +47,7 @@ pub struct Diff {
     pub changes: Vec<Change>,
 }
 
-/// One item that another thing became of.
+/// One item whose state differs between the two plans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Change {
@@ -55,9 +55,9 @@ pub struct Change {
     pub id: ItemId,
     /// Whether it is a document: their ids are a namespace of their own.
     pub document: bool,
-    /// What became of it before.
+    /// Its state in the first plan.
     pub from: ItemState,
-    /// What becomes of it now.
+    /// Its state in the second plan.
     pub to: ItemState,
     /// Whether only what is sent for it differs.
     pub text_changed: bool,
@@ -67,7 +67,7 @@ pub struct Change {
     pub evidence: Evidence,
 }
 
-/// What became of an item in one plan.
+/// The state of an item in one plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ItemState {
@@ -102,13 +102,13 @@ impl Serialize for ItemState {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Cause {
-    /// The item came; or others that came, went or have another text make or take room.
+    /// The item was added, or other items were added, removed or changed and so freed or used tokens.
     NewItem,
-    /// The item went.
+    /// The item was removed.
     RemovedItem,
     /// The item has another text.
     ChangedItem,
-    /// A TTL fell, or was set.
+    /// A TTL counted down, or was set.
     Expiry,
     /// Limits or token calibration.
     Budget,
@@ -166,8 +166,7 @@ impl Cause {
 }
 
 impl Diff {
-    /// Compares two plans by their inputs. Every item of which something else has become is a change of its own, those inside
-    /// of a run of messages that are out for one reason too.
+    /// Compares two plans by their inputs. Each item whose state differs is one change, also inside a run of messages.
     ///
     /// # Errors
     ///
@@ -219,7 +218,7 @@ struct Item {
     document: bool,
 }
 
-/// What became of an item.
+/// The state of an item, and what is sent for it.
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     state: ItemState,
@@ -313,7 +312,7 @@ impl Trials {
     }
 }
 
-/// What became of every item in each mixture; none of one that makes no plan.
+/// The state of every item in each mixture; none for a mixture that makes no plan.
 struct Indexed<'t> {
     inputs: &'t [Input],
     alone: Vec<Option<States<'t>>>,

@@ -1,4 +1,4 @@
-//! What became of every item of one plan: of those that rows name, and of those inside of runs.
+//! The state of every item in one plan: of those that rows name, and of those inside of runs.
 
 use super::Item;
 use crate::{
@@ -25,23 +25,23 @@ impl<'a> States<'a> {
         let mut rows = BTreeMap::new();
         // Of two rows of one id the first counts: what is in before what is out.
         for row in &plan.included {
-            rows.entry((row.section == Section::Rag, &row.id)).or_insert(Decision::Included(row));
+            rows.entry((row.section.is_document_namespace(), &row.id)).or_insert(Decision::Included(row));
         }
         for row in &plan.excluded {
             for id in [Some(&row.id), row.last_id.as_ref()].into_iter().flatten() {
-                rows.entry((row.section == Section::Rag, id)).or_insert(Decision::Excluded(row));
+                rows.entry((row.section.is_document_namespace(), id)).or_insert(Decision::Excluded(row));
             }
         }
         let run = |row: &'a ExcludedItem| {
             let (from, to) = (log.position_of(&row.id)?, log.position_of(row.last_id.as_ref()?)?);
-            (row.section != Section::Rag).then_some((from..to + 1, row))
+            (!row.section.is_document_namespace()).then_some((from..to + 1, row))
         };
         let mut runs: Vec<(Range<u32>, &ExcludedItem)> = plan.excluded.iter().filter_map(run).collect();
         runs.sort_unstable_by_key(|(range, _)| range.start);
         Self { plan, log, rows, runs }
     }
 
-    /// What became of an item; none where the plan knows nothing of it.
+    /// The row of an item; none if the plan does not know it.
     pub(super) fn row(&self, item: &Item) -> Option<Decision<'a>> {
         let named = self.rows.get(&(item.document, &item.id)).copied();
         named.or_else(|| {
@@ -59,7 +59,10 @@ impl<'a> States<'a> {
     /// The items that the plan names, in its order, and of the messages inside of its runs those of which something else may
     /// have become in the other plan. The logs have the same messages up to `shared`.
     pub(super) fn items(&self, other: &States<'_>, shared: u32) -> Vec<Item> {
-        let item = |id: &ItemId, section| Item { id: id.clone(), document: section == Section::Rag };
+        let item = |id: &ItemId, section: Section| Item {
+            id: id.clone(),
+            document: section.is_document_namespace(),
+        };
         let mut items: Vec<Item> = self.plan.included.iter().map(|row| item(&row.id, row.section)).collect();
         for row in &self.plan.excluded {
             items.push(item(&row.id, row.section));

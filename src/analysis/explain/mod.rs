@@ -3,7 +3,7 @@
 use super::Explainer;
 use crate::{
     error::Error,
-    item::{ItemId, Section},
+    item::ItemId,
     plan::{
         ContextPlan, Decision, ExcludedItem,
         reason::{Never, Reason},
@@ -22,13 +22,13 @@ mod slack;
 mod reach;
 mod sweep;
 mod subject;
-mod found;
+mod tracks;
 
-use found::{Found, Track};
 use gathered::Gathered;
 use key::Key;
 use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
 use sweep::Sweep;
+use tracks::{BudgetTracks, Track};
 
 /// How many intervals of budgets are listed.
 const LISTED: usize = 16;
@@ -195,24 +195,24 @@ impl Explainer<'_> {
         let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
         let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
         let sweep = Sweep::new(manager, &context, &gathered, &asked, required_by_provider.clone())?;
-        let found = Found::search(&sweep, plan.prompt_budget, &asked, &present)?;
-        subjects.iter().map(|subject| answer(plan, &sweep, &found, subject)).collect()
+        let tracks = BudgetTracks::search(&sweep, plan.prompt_budget, &asked, &present)?;
+        subjects.iter().map(|subject| answer(plan, &sweep, &tracks, subject)).collect()
     }
 }
 
 fn answer(
     plan: &ContextPlan,
     sweep: &Sweep<'_>,
-    found: &Found,
+    tracks: &BudgetTracks,
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
-    let track = subject.asked.and_then(|key| found.of(key)).unwrap_or(&nothing);
+    let track = subject.asked.and_then(|key| tracks.of(key)).unwrap_or(&nothing);
     let explanation = Explanation {
         id: subject.id.clone(),
         first_id: None,
         count: 1,
-        document: is_document(subject.row),
+        document: subject.row.is_document(),
         included: subject.is_in(),
         reason: reason_of(subject.row),
         prompt_budget: plan.prompt_budget,
@@ -284,17 +284,10 @@ fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result
         return Ok(Never::Reason(row.reason.clone()));
     }
     // What no walk examined may turn out to be nothing that could be sent.
-    if let Some(reason) = subject.key.map(|key| sweep.dead(key)).transpose()?.flatten() {
+    if let Some(reason) = subject.key.map(|key| sweep.ineligible(key)).transpose()?.flatten() {
         return Ok(Never::Reason(reason));
     }
     Ok(Never::UpTo(row.reason.clone(), sweep.most))
-}
-
-fn is_document(row: Decision<'_>) -> bool {
-    match row {
-        Decision::Included(row) => row.section == Section::Rag,
-        Decision::Excluded(row) => row.section == Section::Rag,
-    }
 }
 
 fn reason_of(row: Decision<'_>) -> Reason {

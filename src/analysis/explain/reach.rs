@@ -52,8 +52,8 @@ fn values(scenario: &Scenario<'_, Recorder>, like: &Budgets, available: i128, co
     BudgetVariable::ALL.map(|variable| budgets.value(variable, config))
 }
 
-/// The largest number of steps, no more than `most`, so that every number up to it holds. What does not hold never does
-/// again further on.
+/// The largest number of steps, no more than `most`, so that every number up to it holds. Requires `holds` to be
+/// monotone: once false, it stays false.
 fn gallop(most: i128, holds: impl Fn(i128) -> bool) -> i128 {
     let (mut good, mut step) = (0, 1);
     while good < most && holds((good + step).min(most)) {

@@ -127,7 +127,7 @@ impl Observer for Recorder {
     fn walk_reaches(&self, walk: &WalkState<'_>, turn: TurnIndex) -> Result<(), Error> {
         let Some(goal) = self.goal.filter(|goal| walk.index.turn_of(*goal) == turn) else { return Ok(()) };
         let decided = (walk.is_in)(goal) || is_before_the_floor(walk, goal);
-        if decided || walk.costs.dead(goal)?.is_some() {
+        if decided || walk.costs.ineligible(goal)?.is_some() {
             return Ok(());
         }
         if let Some(needed) = needed_of_its_turn(walk, goal)? {
@@ -178,8 +178,8 @@ fn is_before_the_floor(walk: &WalkState<'_>, goal: CandidateId) -> bool {
 /// What of the goal's own turn has to fit for it to come in, as far as it can be sent and is not in; tokens, none where
 /// some of it fits no budget.
 ///
-/// For an exchange that is the user message, itself, and what is newer; in a turn that is kept whole or not at all,
-/// everything. For the user message it is that message and the newest exchange.
+/// For an exchange: the user message of its turn, the exchange itself and the newer exchanges; in a turn that is kept
+/// whole or not at all, all of the turn. For a user message: that message and the newest exchange.
 fn needed_of_its_turn(walk: &WalkState<'_>, goal: CandidateId) -> Result<Option<u64>, Error> {
     let turn = walk.index.turn_of(goal);
     let (head, exchanges) = (walk.index.head(turn), walk.index.exchanges(turn));
@@ -193,7 +193,7 @@ fn needed_of_its_turn(walk: &WalkState<'_>, goal: CandidateId) -> Result<Option<
     }
     let mut newest = None;
     for id in newest_down_to(exchanges.start).filter(is_out) {
-        if walk.costs.dead(id)?.is_none() {
+        if walk.costs.ineligible(id)?.is_none() {
             newest = Some(id);
             break;
         }

@@ -3,7 +3,7 @@
 use super::{gathered::Gathered, key::Key};
 use crate::{
     conversation::Conversation,
-    item::{ItemId, ItemKind, Section, Source},
+    item::{ItemId, ItemKind, Source},
     plan::{
         ContextPlan, Decision, ExcludedItem, PlannedItem,
         reason::{ExcludedReason, PolicyRule},
@@ -62,9 +62,9 @@ impl<'a> Subjects<'a> {
         Subject { key, asked: key.filter(|_| self.moves(row)), id, row }
     }
 
-    /// Whether the budget decides about a row. What is archived comes in where a pin brings it, and then there is a key.
-    /// Where the documents of the last prompt may have to be given up, other ones
-    /// come first then, and repeat nothing.
+    /// Whether the budget decides about a row. What is archived comes in where a pin brings it, and then there is a
+    /// key. Where the documents of the last prompt may have to be given up, other ones come first then, and repeat
+    /// nothing.
     fn moves(&self, row: Decision<'_>) -> bool {
         let Decision::Excluded(row) = row else { return true };
         is_for_want_of_room(&row.reason)
@@ -78,7 +78,7 @@ impl<'a> Subjects<'a> {
             Decision::Included(row) => (row.section, Some(row.source)),
             Decision::Excluded(row) => (row.section, row.source),
         };
-        if section == Section::Rag {
+        if section.is_document_namespace() {
             // One that repeats another's id is not what goes by that id.
             let repeats = matches!(row, Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { of }, .. }) if of == id);
             return self.documents.get(id).copied().filter(|_| !repeats);
@@ -132,7 +132,7 @@ fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> 
     let position = request.log.position_of(id)?;
     let holds = |row: &&ExcludedItem| {
         let ends = row.last_id.as_ref().and_then(|last| request.log.position_of(last));
-        row.section != Section::Rag
+        !row.section.is_document_namespace()
             && request.log.position_of(&row.id).is_some_and(|from| from <= position)
             && ends.is_some_and(|to| position <= to)
     };

@@ -1,9 +1,9 @@
 //! Every budget of a model, without planning for every one.
 //!
 //! An explanation has to say for which budgets an item is in, and a model has hundreds of thousands of them. The sweep
-//! starts at one budget, solves the request there, and asks how far the same solution holds (see [`super::slack`]): so far
-//! nothing has to be solved again. Then it goes on with the first budget behind that range. Ranges are as long as decisions
-//! allow, so their number follows the number of changes, not the number of budgets.
+//! starts at one budget, solves the request there, and asks how far the same solution holds (see [`super::slack`]): so
+//! far nothing has to be solved again. Then it goes on with the first budget after that range. Ranges are as long as
+//! decisions allow, so their number follows the number of changes, not the number of budgets.
 //!
 //! Two things are not part of a solution, and may still change the plan. A prompt can come out larger than its parts, by
 //! joins or by messages that the provider requires (rules N3, H5). Where more is left than that can ever be, it changes
@@ -61,10 +61,10 @@ impl<'p> Ranked<'p> {
         (from, to): (u64, u64),
         solution: Solution<'p, Recorder>,
         required_by_provider: Vec<Key>,
-    ) -> Found<'p> {
+    ) -> Solved<'p> {
         let chosen = solution.chosen;
         let keys = chosen.kept.into_keys().map(Key::Item).chain(required_by_provider).collect();
-        Found {
+        Solved {
             gave_up: chosen.gave_up_the_set,
             range: BudgetRange { from, to, keys, documents: chosen.documents, candidates: self.candidates },
         }
@@ -72,7 +72,7 @@ impl<'p> Ranked<'p> {
 }
 
 /// A range, and whether the documents of the last prompt cannot stay in it.
-struct Found<'p> {
+struct Solved<'p> {
     gave_up: bool,
     range: BudgetRange<'p>,
 }
@@ -152,7 +152,7 @@ impl<'p> Sweep<'p> {
     }
 
     /// Why it can never be sent as it is, if that is so.
-    pub(super) fn dead(&self, key: Key) -> Result<Option<ExcludedReason>, Error> {
+    pub(super) fn ineligible(&self, key: Key) -> Result<Option<ExcludedReason>, Error> {
         let Some(id) = self.id(key) else { return Ok(None) };
         Ok(match self.candidates().eligibility(id)? {
             Eligibility::Out(reason) => Some(reason),
@@ -189,19 +189,19 @@ impl<'p> Sweep<'p> {
         budget: u64,
         reach: impl Fn(&Solver<'p, Recorder>, &Solution<'p, Recorder>) -> (u64, u64),
     ) -> Result<BudgetRange<'p>, Error> {
-        let found = self.found(&self.first, budget, &reach)?;
+        let found = self.solve_at(&self.first, budget, &reach)?;
         let Some(anew) = self.anew.as_ref().filter(|_| found.gave_up) else { return Ok(found.range) };
-        let other = self.found(anew, budget, &reach)?.range;
+        let other = self.solve_at(anew, budget, &reach)?.range;
         let (from, to) = (found.range.from.max(other.from), found.range.to.min(other.to));
         Ok(BudgetRange { from, to, ..other })
     }
 
-    fn found(
+    fn solve_at(
         &self,
         ranked: &Ranked<'p>,
         budget: u64,
         reach: impl Fn(&Solver<'p, Recorder>, &Solution<'p, Recorder>) -> (u64, u64),
-    ) -> Result<Found<'p>, Error> {
+    ) -> Result<Solved<'p>, Error> {
         let solution = ranked.solver.solve(self.context, budget)?;
         let (from, to) = reach(&ranked.solver, &solution);
         let is_asked = !self.required_by_provider.is_empty();

@@ -1,6 +1,6 @@
 //! What is sent: a prompt as the request body of a wire format.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use context_window::{
     WireFormat,
     message::Prompt,
@@ -20,8 +20,14 @@ pub(crate) fn body(sent: &impl AsRef<Prompt>, form: WireFormat, marked: bool) ->
             serde_json::to_value(render::anthropic(sent).with_breakpoints(CacheLife::default()))
         }
         (WireFormat::Gemini, _) => serde_json::to_value(render::gemini(sent)),
-        (_, false) => serde_json::to_value(render::openai(sent)),
-        (_, true) => serde_json::to_value(render::openai(sent).with_breakpoints()),
+        // Servers that apply a model's own template take the body of OpenAI Chat.
+        (WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain, false) => {
+            serde_json::to_value(render::openai(sent))
+        }
+        (WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain, true) => {
+            serde_json::to_value(render::openai(sent).with_breakpoints())
+        }
+        (other, _) => bail!("{}: plan-inspect has no request body for this wire format", other.name()),
     };
     Ok(body?)
 }

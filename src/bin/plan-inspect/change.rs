@@ -25,7 +25,7 @@ pub(crate) fn cells(change: &Change) -> [String; 5] {
     ]
 }
 
-/// What became of an item, as people read it.
+/// The state of an item, as people read it.
 fn state(state: ItemState) -> String {
     match state {
         ItemState::Absent => "not in session".into(),

@@ -39,8 +39,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// # }
 /// ```
 ///
-/// A job is made for the model of its manager. For a summary by another one, say so first, so that it has that model's
-/// form and fits its window:
+/// A job is made for the model of its manager. For a summary by another one, say so first, so that it is in that
+/// model's wire format and fits its window:
 ///
 /// ```no_run
 /// # use context_window::{*, compaction::{CompactionRequest, Summariser}};
@@ -54,13 +54,13 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// ```
 ///
 /// Keys come from the environment (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`) unless
-/// [`Summariser::api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time enabled.
+/// [`Summariser::with_api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time enabled.
 ///
 /// What is sent: system texts, messages, calls with their results, and the tools (which the model is told not to use),
 /// the instruction last, and [`CompactionRequest::max_tokens`] as the longest answer. Images and parts that are no text
-/// are stood for by a few words; reasoning and tools that a provider runs itself are left out. A model that thinks spends
-/// that length on its thoughts too: raise `compaction.summary.max_tokens` for one. An answer that was cut at that length
-/// is taken as it is.
+/// are replaced by a few words; reasoning and tools that a provider runs itself are left out. A model that thinks
+/// spends that length on its thoughts too: raise `compaction.summary.max_tokens` for one. An answer that was cut at
+/// that length is taken as it is.
 #[derive(Clone)]
 pub struct Summariser {
     provider: Provider,
@@ -89,9 +89,9 @@ impl Summariser {
         Self::of(Provider::Gemini, model)
     }
 
-    /// A model of an Ollama server, `http://localhost:11434` unless [`Summariser::url`] names another. It takes no key.
-    /// Ollama cuts a prompt that is longer than its own context length (`OLLAMA_CONTEXT_LENGTH`) and does not say so:
-    /// that length is to be no less than what the job was made for.
+    /// A model of an Ollama server, `http://localhost:11434` unless [`Summariser::with_url`] names another. It takes no
+    /// key. Ollama cuts a prompt that is longer than its own context length (`OLLAMA_CONTEXT_LENGTH`) and does not say
+    /// so: that length is to be no less than what the job was made for.
     #[must_use]
     pub fn ollama(model: impl Into<String>) -> Self {
         Self::of(Provider::Ollama, model)
@@ -157,16 +157,16 @@ impl Summariser {
         }
     }
 
-    /// Has a job done: asks the model and applies its summary ([`Compactor::apply`]). Where the model
+    /// Has a job done: asks the model and applies its summary ([`super::Compactor::apply`]). Where the model
     /// fails, or what it says is refused as a summary, the job is done without one
-    /// ([`Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
+    /// ([`super::Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
     ///
     /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
     /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
     ///
     /// # Errors
     ///
-    /// As [`Compactor::fall_back`]; a job that is stale already is not sent. Nothing changes then.
+    /// As [`super::Compactor::fall_back`]; a job that is stale already is not sent. Nothing changes then.
     pub async fn compact(
         &self,
         manager: &ContextWindowManager,
@@ -178,9 +178,9 @@ impl Summariser {
         self.settle(manager, log, job, answer)
     }
 
-    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end. The request is
-    /// dropped then, and the log holds what it held; the attempt is noted ([`Conversation::compaction_failed`]), so that
-    /// nobody is asked for ever.
+    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end. The request
+    /// is dropped then, and the log holds what it held; the attempt is noted ([`Conversation::compaction_failed`]), so
+    /// that repeated failures stop further requests.
     ///
     /// # Errors
     ///

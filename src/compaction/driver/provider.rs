@@ -66,7 +66,7 @@ impl Provider {
         }
         match key {
             Some(key) => target.auth = AuthData::from_single(key),
-            // The key of `OpenAI` is none of its business, but the library wants one.
+            // The OpenAI key must not be sent to this server, but the library requires a key.
             None if self == Self::Compatible => target.auth = AuthData::from_single("none"),
             None => {}
         }

@@ -1,5 +1,5 @@
-//! A job as a request of the crate `genai`. What a provider takes is solution where it is for every prompt (rules H3 to
-//! H7); here its messages only change their types.
+//! A job as a request of the crate `genai`. Provider constraints are applied in `provider::conform`, as for every
+//! prompt (rules H3 to H7); here its messages only change their types.
 
 use super::{CompactionRequest, Provider};
 use crate::{

@@ -279,9 +279,9 @@ impl SessionFile {
         }
     }
 
-    /// The text of the file with one compaction more in one session, as an entry after its messages; everything else stays as
-    /// it is, byte for byte, and a session on one line stays on one. None where its messages are no list of chat messages (a log, or a logged request of another wire format):
-    /// [`Journal::create`] writes any conversation.
+    /// The text of the file with one more compaction in one session, as an entry after its messages. Everything else
+    /// stays as it is, byte for byte, and a session on one line stays on one. None where its messages are no list of
+    /// chat messages (a log, or a logged request of another wire format): [`Journal::create`] writes any conversation.
     ///
     /// # Errors
     ///

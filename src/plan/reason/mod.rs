@@ -39,6 +39,22 @@ impl IncludedReason {
     }
 }
 
+// Which level a new reason belongs to:
+//
+// - `HeldBy`: too few tokens; another budget may let the item in.
+// - `PolicyRule`: a rule leaves the item out, whatever the budget.
+// - `ExcludedReason`: neither of the two; a new kind, with a code of its own in `ExcludedCode`.
+//
+// The compiler does not point to these places:
+//
+// - `Display for Never` in code.rs
+// - planner/assemble/excluded.rs, `tokens`; planner/assemble/pressure.rs; planner/telemetry.rs
+// - `ContextPlan::drops_conversation`
+// - analysis/explain/subject.rs, `moves` and `is_for_want_of_room`: without it explain answers "never"
+// - analysis/explain/displaced.rs
+// - report/row.rs; change.rs and tui/filter.rs of the tool
+// - schema/plan.json
+
 /// Why an item is not in the prompt, with the numbers that decided it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ use crate::{
     plan::{Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::candidates::Candidates,
     provider::{
-        conform::{Inserted, Missing, Normalized, Standing},
+        conform::{Inserted, Missing, Normalized, TurnPosition},
         meter::{DeclarationNote, Meter, and_more},
         render,
     },
@@ -67,7 +67,7 @@ fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<
         draft.line(meter, Overhead::Joins, tokens);
     }
     for (before, after) in &normalized.rewritten {
-        let tokens = |message: &Message| meter.message(message, Standing::Live, u64::MAX);
+        let tokens = |message: &Message| meter.message(message, TurnPosition::Live, u64::MAX);
         let more = i128::from(tokens(after)?.in_full()) - i128::from(tokens(before)?.in_full());
         draft.line(meter, Overhead::Joins, more);
     }
@@ -111,7 +111,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
             ),
         };
         let id = ItemId::from(id);
-        let tokens = meter.message(message, Standing::Live, u64::MAX)?.in_full();
+        let tokens = meter.message(message, TurnPosition::Live, u64::MAX)?.in_full();
         draft.made_up.push(id.clone());
         draft.notices.push(Notice { code: NoticeCode::PlaceholderMessage, ids: vec![id.clone()], text });
         let planned = PlannedItem {
@@ -179,7 +179,7 @@ fn about_the_calls(draft: &mut Draft, renamed: &[(String, String)]) {
     }
 }
 
-/// What is sent otherwise than it is.
+/// Notices about messages that had to be changed for the target.
 fn about_the_messages(draft: &mut Draft) {
     let changed = &draft.changed;
     let notices = [

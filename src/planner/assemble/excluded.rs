@@ -16,7 +16,7 @@ use crate::{
         select::Selection,
     },
     provider::{
-        conform::Standing,
+        conform::TurnPosition,
         meter::{self, Meter},
     },
     tokens::{Certainty, TokenCount},
@@ -37,7 +37,7 @@ pub(super) fn rows(
     rows.extend(documents(candidates, meter, chosen));
     if candidates.request().counts_excluded {
         let documents = candidates.index().documents().filter(|(rank, document)| {
-            document.out.is_some() || chosen.passed_over.contains_key(&CandidateId::Document(*rank))
+            document.out.is_some() || chosen.dropped_documents.contains_key(&CandidateId::Document(*rank))
         });
         let mut documents = documents.map(|(rank, _)| candidates.document(rank));
         // Rows of notes come in the order of the notes.
@@ -65,18 +65,18 @@ fn exactly(
     }
     let log = candidates.log();
     let first = log.position_of(&row.id);
-    let messages: Vec<(Cow<'_, Message>, Standing)> = match (note, first) {
-        (Some(note), _) => vec![(Cow::Borrowed(&note.message), Standing::Head)],
+    let messages: Vec<(Cow<'_, Message>, TurnPosition)> = match (note, first) {
+        (Some(note), _) => vec![(Cow::Borrowed(&note.message), TurnPosition::Preamble)],
         (None, Some(first)) => {
             let run = first..first + u32::try_from(row.count).unwrap_or(u32::MAX);
-            run.map(|position| (candidates.said(position), candidates.standing_of(position))).collect()
+            run.map(|position| (candidates.said(position), candidates.turn_position_of(position))).collect()
         }
         // A system text or state with nothing in it.
         (None, None) => return Ok(row.tokens),
     };
     let mut sum = meter.counted(0);
-    for (message, standing) in messages {
-        let n = meter.message(&message, standing, u64::MAX)?.in_full();
+    for (message, turn_position) in messages {
+        let n = meter.message(&message, turn_position, u64::MAX)?.in_full();
         let TokenCount { n, certainty } = meter.counted_message(&message, n);
         sum = TokenCount { n: sum.n.saturating_add(n), certainty: sum.certainty.max(certainty) };
     }
@@ -104,8 +104,11 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
     let notes = candidates.log().notes().iter().zip(0..);
     let out = notes.filter_map(|(note, at)| {
         let candidate = CandidateId::Note(at);
-        let reason =
-            candidates.index().dead_pins.get(&candidate).or_else(|| chosen.fallen.get(&candidate))?;
+        let reason = candidates
+            .index()
+            .ineligible_pins
+            .get(&candidate)
+            .or_else(|| chosen.dropped_pins.get(&candidate))?;
         let bound = meter.bound(meter::text_bytes(&note.message), 1);
         Some(ExcludedItem {
             id: note.item.id.clone(),
@@ -126,7 +129,7 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
 fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let out = candidates.index().documents().filter_map(|(rank, document)| {
         let candidate = CandidateId::Document(rank);
-        let reason = document.out.as_ref().or_else(|| chosen.passed_over.get(&candidate))?;
+        let reason = document.out.as_ref().or_else(|| chosen.dropped_documents.get(&candidate))?;
         let item = candidates.document(rank);
         let bound = meter.bound(meter.document_bytes(item), 0);
         Some(ExcludedItem {
@@ -163,8 +166,9 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
 type Outcome = Option<(ExcludedReason, Section)>;
 
 fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
-    let fallen = chosen.fallen.keys().map(|candidate| (*candidate, candidates.members(*candidate).len()));
-    let mut runs = Runs { candidates, meter, sizes: fallen.collect(), rows: Vec::new() };
+    let dropped =
+        chosen.dropped_pins.keys().map(|candidate| (*candidate, candidates.members(*candidate).len()));
+    let mut runs = Runs { candidates, meter, sizes: dropped.collect(), rows: Vec::new() };
     for position in &candidates.empty_leading {
         let reason = Candidates::empty_message();
         runs.add(*position..position + 1, &reason, Section::SystemPinned, true);
@@ -190,12 +194,12 @@ fn outcomes(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, Ou
             outcomes.insert(position, outcome.clone());
         }
     };
-    for (candidate, reason) in &chosen.dead {
+    for (candidate, reason) in &chosen.ineligible {
         if !is_moved(candidates, *candidate) {
             file(*candidate, Some((reason.clone(), Section::Conversation)));
         }
     }
-    for (candidate, reason) in chosen.fallen.iter().chain(&candidates.index().dead_pins) {
+    for (candidate, reason) in chosen.dropped_pins.iter().chain(&candidates.index().ineligible_pins) {
         file(*candidate, Some((reason.clone(), Section::SystemPinned)));
     }
     for candidate in chosen.kept.keys() {
@@ -212,7 +216,7 @@ fn is_moved(candidates: &Candidates<'_>, candidate: CandidateId) -> bool {
 struct Runs<'a, 'b> {
     candidates: &'a Candidates<'b>,
     meter: &'a Meter,
-    /// How many messages each fallen pin has.
+    /// How many messages each dropped pin has.
     sizes: BTreeMap<CandidateId, usize>,
     rows: Vec<(Range<u32>, ExcludedReason, Section, bool)>,
 }
@@ -222,16 +226,16 @@ impl Runs<'_, '_> {
         let candidates = self.candidates;
         let mut next = range.start;
         for (archived, by) in candidates.log().archive_index().archived_in(range.clone()) {
-            self.behind(next..archived.start, chosen);
+            self.before_window(next..archived.start, chosen);
             next = archived.end;
             self.add(archived, &by.into(), Section::Conversation, false);
         }
-        self.behind(next..range.end, chosen);
+        self.before_window(next..range.end, chosen);
     }
 
-    /// Behind the point where the walk stopped.
-    fn behind(&mut self, range: Range<u32>, chosen: &Selection) {
-        if let (false, Some(reason)) = (range.is_empty(), &chosen.behind) {
+    /// Older than the point where the walk stopped.
+    fn before_window(&mut self, range: Range<u32>, chosen: &Selection) {
+        if let (false, Some(reason)) = (range.is_empty(), &chosen.before_window) {
             self.add(range, reason, Section::Conversation, false);
         }
     }
@@ -284,12 +288,12 @@ impl Runs<'_, '_> {
         }
     }
 
-    /// Whether the row is one fallen pin that was weighed by itself, without a user message that it brings.
+    /// Whether the row is one dropped pin that was weighed by itself, without a user message that it brings.
     fn is_weighed_alone(&self, range: &Range<u32>, chosen: &Selection) -> bool {
         let candidate = self
             .candidates
             .candidate_of(range.start)
-            .filter(|candidate| chosen.fallen.contains_key(candidate));
+            .filter(|candidate| chosen.dropped_pins.contains_key(candidate));
         candidate.is_some_and(|candidate| {
             self.candidates.index().brought_by(candidate).is_none_or(|head| chosen.has(head))
                 && self.sizes.get(&candidate) == Some(&range.len())

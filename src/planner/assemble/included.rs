@@ -13,7 +13,7 @@ use crate::{
         repair::{self, Piece},
         select::{self, Selection},
     },
-    provider::{conform::Standing, meter::Meter, wording},
+    provider::{conform::TurnPosition, meter::Meter, wording},
     tokens::Certainty,
 };
 use std::collections::BTreeSet;
@@ -35,14 +35,14 @@ pub(crate) struct Draft {
     pub(super) made_up: Vec<ItemId>,
     /// For each message of the prompt, its first row.
     pub(super) first_rows: Vec<usize>,
-    /// What the target takes otherwise than it is.
+    /// Messages that had to be changed for the target.
     pub(super) changed: Changed,
-    /// The ends of what the next prompt begins with too: of the lasting head, of the earlier turns, of the live turn
-    /// without state. Places among the messages as they are before they are brought into the target's form.
+    /// The ends of what the next prompt begins with too: of the lasting preamble, of the earlier turns, of the live
+    /// turn without state. Places among the messages as they are before they are brought into the target's form.
     pub(super) stable: Vec<Mark>,
 }
 
-/// Messages that are sent otherwise than they are, by what is different (rules H4, H6, H7).
+/// Messages that had to be changed for the target, by what was changed (rules H4, H6, H7).
 #[derive(Default)]
 pub(super) struct Changed {
     pub(super) fenced: Vec<ItemId>,
@@ -87,7 +87,7 @@ pub(crate) fn draft(
         },
     };
     let question = super::question(candidates);
-    writer.head()?;
+    writer.preamble()?;
     if placement == Placement::BeforeConversation || question.is_none() {
         writer.block()?;
     }
@@ -135,8 +135,8 @@ struct Writer<'a, 'b> {
 }
 
 impl Writer<'_, '_> {
-    /// System texts, focus hint, then notes in their order, those whose days are counted last.
-    fn head(&mut self) -> Result<(), Error> {
+    /// System texts, focus hint, then notes in their order, notes with a limited TTL last.
+    fn preamble(&mut self) -> Result<(), Error> {
         let notes = 0..self.candidates.log().notes().len() as u32;
         let (fleeting, lasting): (Vec<u32>, Vec<u32>) = notes.partition(|at| {
             let id = &self.candidates.log().notes()[*at as usize].item.id;
@@ -177,7 +177,10 @@ impl Writer<'_, '_> {
         let kept = self.chosen.kept.keys().copied();
         let mut in_order: Vec<CandidateId> = kept
             .filter(|candidate| {
-                matches!(candidate, CandidateId::Summary(_) | CandidateId::Head(_) | CandidateId::Exchange(_))
+                matches!(
+                    candidate,
+                    CandidateId::Summary(_) | CandidateId::UserMessage(_) | CandidateId::Exchange(_)
+                )
             })
             .collect();
         in_order.sort_by_cached_key(|candidate| self.candidates.order_of(*candidate));
@@ -226,7 +229,7 @@ impl Writer<'_, '_> {
                 )
             }
             CandidateId::Document(_) => Ok(()),
-            CandidateId::Head(_) => {
+            CandidateId::UserMessage(_) => {
                 self.ask(candidate)?;
                 let members = candidates.members(candidate);
                 self.say_of_calls(&members);
@@ -322,10 +325,10 @@ impl Writer<'_, '_> {
         message: &Message,
     ) -> Result<(), Error> {
         let kept = self.chosen.kept[&candidate];
-        let standing = self.candidates.standing(candidate);
-        let tokens = self.meter.message(message, standing, u64::MAX)?.in_full();
+        let turn_position = self.candidates.turn_position(candidate);
+        let tokens = self.meter.message(message, turn_position, u64::MAX)?.in_full();
         let profile = self.meter.profile();
-        let differs = profile.changes(message, standing);
+        let differs = profile.changes(message, turn_position);
         let changed = &mut self.draft.changed;
         for (list, is) in [
             (&mut changed.fenced, differs.fenced),
@@ -337,7 +340,7 @@ impl Writer<'_, '_> {
         ] {
             list.extend(is.then(|| id.clone()));
         }
-        let message = profile.message(message, standing).into_owned();
+        let message = profile.message(message, turn_position).into_owned();
         self.draft.first_rows.push(self.draft.rows.len());
         self.draft.prompt.messages.push(message.clone());
         self.draft.rows.push(PlannedItem {
@@ -391,7 +394,7 @@ impl Writer<'_, '_> {
         let block = Message::user(text);
         self.line(Overhead::RagBlock, i128::from(self.meter.block()));
         if !self.meter.block_adds_up() && !self.meter.is_rendered() {
-            let whole = i128::from(self.meter.message(&block, Standing::Live, u64::MAX)?.in_full());
+            let whole = i128::from(self.meter.message(&block, TurnPosition::Live, u64::MAX)?.in_full());
             self.line(Overhead::Joins, whole - i128::from(pieces));
         }
         self.draft.prompt.messages.push(block);

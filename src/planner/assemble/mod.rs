@@ -60,7 +60,7 @@ impl PlanContext<'_> {
         self.limits.largest_budget().max(self.prompt_budget)
     }
 
-    /// What a prompt budget leaves for the items, as they are counted here; it may be below nothing.
+    /// What a prompt budget leaves for the items, as they are counted here; it may be negative.
     pub(crate) fn total(&self, budget: u64) -> i128 {
         let budget = self.calibration.map_or(i128::from(budget), |calibration| calibration.within(budget));
         budget - self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>()
@@ -174,7 +174,8 @@ fn whole(_: &Meter, _: &Draft) -> Result<Option<TokenCount>, Error> {
     Ok(None)
 }
 
-/// By how much the whole prompt differs from the sum of its messages. Those are estimates then, and the whole is not.
+/// By how much the whole prompt differs from the sum of its messages. The per-message counts are estimates; the whole
+/// is counted exactly.
 fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLine {
     let tokens = i64::try_from(i128::from(whole.n) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
     LedgerLine { what: Overhead::Joins, tokens, certainty: Certainty::Estimate }

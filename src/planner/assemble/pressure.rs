@@ -12,10 +12,10 @@ use crate::{
 };
 use std::{collections::BTreeSet, ops::Range};
 
-/// Bytes a token, where the plan holds nothing to tell.
+/// Bytes per token to assume if the plan has too little text to measure.
 const BYTES_A_TOKEN: u64 = 4;
 
-/// Fewer bytes than these tell nothing about how many of them make a token.
+/// With fewer bytes of text than this, a plan has too little text to measure.
 const TELLING: u64 = 200;
 
 /// A plan's figures, and what they are measured against.
@@ -115,8 +115,8 @@ fn is_apart(row: &PlannedItem) -> bool {
     row.section == Section::Rag || row.source == Source::State
 }
 
-/// Bytes of what a row dropped for lack of budget. Rows of notes come in the order of the notes, so that each is looked for
-/// behind the one before it.
+/// Bytes of what a row dropped for lack of budget. Rows of notes come in the order of the notes, so that each is looked
+/// for after the one before it.
 fn bytes_left_out<'n>(
     row: &ExcludedItem,
     candidates: &Candidates<'_>,

@@ -91,7 +91,7 @@ fn window(
             if sum.full() {
                 return Ok(sum.n);
             }
-            if !paid.contains(&id) && costs.dead(id)?.is_none() {
+            if !paid.contains(&id) && costs.ineligible(id)?.is_none() {
                 sum.add(costs, id)?;
             }
         }

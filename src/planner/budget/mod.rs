@@ -1,9 +1,10 @@
 //! How much there is, and how it is shared (rules B1, B4, B5, S6).
 //!
-//! Three amounts follow from each other. The **prompt budget** is what the whole prompt may take (B1). What is sent in any
-//! case is taken from it: the declared tools and the reply header; the rest is [`Available`]. The sections divide that:
-//! each first gets its minimum, then grows with its share, and stops at what it could use (its demand) or at its cap. So
-//! what one section does not need goes to the others at once. [`fill`] finds that division exactly, in whole numbers.
+//! Three amounts follow from each other. The **prompt budget** is what the whole prompt may take (B1). What is sent in
+//! any case is taken from it: the declared tools and the reply header; the rest is [`Available`]. The sections divide
+//! that: each first gets its minimum, then grows with its share, and stops at what it could use (its demand) or at its
+//! cap. So what one section does not need goes to the others at once. [`water_filling`] finds that division exactly, in
+//! whole numbers.
 //!
 //! Invariants: the budgets of the sections never sum to more than there is to divide; where the minimums fit, every
 //! section gets at least its minimum; and no section gets less when there is one token more.
@@ -21,7 +22,7 @@ use crate::{
 };
 
 mod available;
-mod fill;
+mod water_filling;
 mod demand;
 pub(crate) mod remedies;
 
@@ -186,7 +187,7 @@ impl SectionDemands {
             let rag = &mut sections[Section::Rag as usize];
             rag.demand = rag.minimum;
         }
-        fill::share_out(&mut sections, total);
+        water_filling::share_out(&mut sections, total);
         Budgets { sections, ..budgets }
     }
 }

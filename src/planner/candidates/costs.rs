@@ -1,5 +1,5 @@
-//! What candidates cost, counted on demand (rule N5). The fields are private: who holds the costs can ask for numbers,
-//! and cannot read a text.
+//! What candidates cost, counted on demand (rule N5). The fields are private, so a holder can query counts but not
+//! texts.
 
 use super::{CandidateId, Candidates, Results, size_index::SizeIndex};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     message::Message,
     plan::reason::ExcludedReason,
     planner::{expiry::Eligibility, repair},
-    provider::{conform::Standing, meter::Meter},
+    provider::{conform::TurnPosition, meter::Meter},
     tokens::Weight,
 };
 use indexmap::IndexMap;
@@ -22,8 +22,9 @@ pub(crate) struct Costs<'a> {
     meter: &'a Meter,
     results: Results,
     known: RefCell<IndexMap<CandidateId, Known>>,
-    /// Where plans are made at many budgets, the largest amount of tokens that anything is compared with.
-    up_to: Option<u64>,
+    /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates are then
+    /// counted up to it, once for all budgets. None for one budget.
+    many_budgets: Option<u64>,
     /// The costs of lists that are offered again and again, laid out.
     pub(super) documents: OnceCell<SizeIndex>,
     pub(super) notes: OnceCell<SizeIndex>,
@@ -43,20 +44,20 @@ impl<'a> Costs<'a> {
             meter,
             results,
             known: RefCell::default(),
-            up_to: None,
+            many_budgets: None,
             documents: OnceCell::new(),
             notes: OnceCell::new(),
         }
     }
 
-    /// For many budgets, of which none leaves more than so many tokens.
-    pub(crate) fn up_to(self, most: Option<u64>) -> Self {
-        Self { up_to: most, ..self }
+    /// The same costs for many budgets, of which none leaves more than `most` tokens.
+    pub(crate) fn for_many_budgets(self, most: Option<u64>) -> Self {
+        Self { many_budgets: most, ..self }
     }
 
-    /// The largest amount of tokens that anything is compared with, where plans are made at many budgets.
+    /// The largest number of tokens that any cost is compared with, when solving for many budgets.
     pub(super) fn most(&self) -> Option<u64> {
-        self.up_to
+        self.many_budgets
     }
 
     /// How tool results are sent.
@@ -73,7 +74,7 @@ impl<'a> Costs<'a> {
     }
 
     /// Why a candidate is out before it is counted, if it is.
-    pub(crate) fn dead(&self, id: CandidateId) -> Result<Option<ExcludedReason>, Error> {
+    pub(crate) fn ineligible(&self, id: CandidateId) -> Result<Option<ExcludedReason>, Error> {
         Ok(match self.candidates.eligibility(id)? {
             Eligibility::Out(reason) => Some(reason),
             Eligibility::Eligible | Eligibility::Asks(_) => None,
@@ -106,18 +107,18 @@ impl<'a> Costs<'a> {
     fn count(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
         let (candidates, meter) = (self.candidates, self.meter);
         match id {
-            CandidateId::System(at) => meter.message(&candidates.system(at).1, Standing::Head, limit),
-            CandidateId::State(at) => meter.message(&candidates.state(at).1, Standing::Live, limit),
+            CandidateId::System(at) => meter.message(&candidates.system(at).1, TurnPosition::Preamble, limit),
+            CandidateId::State(at) => meter.message(&candidates.state(at).1, TurnPosition::Live, limit),
             CandidateId::Focus => match candidates.focus() {
-                Some((_, focus)) => meter.message(focus, Standing::Head, limit),
+                Some((_, focus)) => meter.message(focus, TurnPosition::Preamble, limit),
                 None => Ok(Weight::Exactly(0)),
             },
             CandidateId::Note(at) => {
-                meter.message(&candidates.log.notes()[at as usize].message, Standing::Head, limit)
+                meter.message(&candidates.log.notes()[at as usize].message, TurnPosition::Preamble, limit)
             }
-            CandidateId::Summary(at) => meter.message(candidates.summary(at).2, Standing::Past, limit),
+            CandidateId::Summary(at) => meter.message(candidates.summary(at).2, TurnPosition::Past, limit),
             CandidateId::Document(rank) => meter.document(candidates.document(rank), limit),
-            CandidateId::Head(_) => self.sum(id, &[], limit),
+            CandidateId::UserMessage(_) => self.sum(id, &[], limit),
             CandidateId::Exchange(at) => {
                 let made_up = repair::synthetic_results(candidates.log, candidates.log.turns().exchange(at));
                 self.sum(id, &made_up, limit)
@@ -127,11 +128,11 @@ impl<'a> Costs<'a> {
 
     fn sum(&self, id: CandidateId, made_up: &[Message], limit: u64) -> Result<Weight, Error> {
         let mut sum = 0;
-        let standing = self.candidates.standing(id);
+        let turn_position = self.candidates.turn_position(id);
         let members =
             self.candidates.members(id).into_iter().map(|at| self.results.as_sent(self.candidates, at));
         for message in members.chain(made_up.iter().map(Cow::Borrowed)) {
-            match self.meter.message(&message, standing, limit - sum)? {
+            match self.meter.message(&message, turn_position, limit - sum)? {
                 Weight::Exactly(n) => sum += n,
                 Weight::Over => return Ok(Weight::Over),
             }
@@ -139,12 +140,12 @@ impl<'a> Costs<'a> {
         Ok(Weight::Exactly(sum))
     }
 
-    /// What all of these cost that can be sent; none where one of them is more than anything is compared with.
+    /// The sum of the costs of those that can be sent; none if one of them is larger than every budget.
     pub(crate) fn together(&self, ids: impl IntoIterator<Item = CandidateId>) -> Result<Option<u64>, Error> {
-        let most = self.up_to.unwrap_or(u64::MAX);
+        let most = self.many_budgets.unwrap_or(u64::MAX);
         let mut sum = 0u64;
         for id in ids {
-            if self.dead(id)?.is_some() {
+            if self.ineligible(id)?.is_some() {
                 continue;
             }
             let Weight::Exactly(n) = self.weigh(id, most)? else { return Ok(None) };

@@ -24,7 +24,7 @@ pub(crate) enum CandidateId {
     /// A summary, by its number among those that are sent.
     Summary(u32),
     /// The user message that opens a turn, with the results of its calls.
-    Head(TurnIndex),
+    UserMessage(TurnIndex),
     /// A message, or a call with its results.
     Exchange(ExchangeIndex),
     Document(Rank),
@@ -35,7 +35,7 @@ impl CandidateId {
     pub(crate) fn of(place: Place) -> Option<Self> {
         match place {
             Place::Leading | Place::Archived => None,
-            Place::Head(turn) => Some(Self::Head(turn)),
+            Place::Head(turn) => Some(Self::UserMessage(turn)),
             Place::Exchange(at) => Some(Self::Exchange(at)),
         }
     }

@@ -21,13 +21,13 @@ pub(crate) struct CandidateIndex<'a> {
     pub(crate) required_system: Vec<CandidateId>,
     /// The live question and the open exchange, or what is required in their absence; then summaries.
     pub(crate) required_conversation: Vec<CandidateId>,
-    /// Pins that are alive, in the order of rule S2.
+    /// Pins that may be sent, in the order of rule S2.
     pub(crate) pins: Vec<Pin>,
     pub(super) pins_are_notes: bool,
     /// For each pinned exchange, the user message that comes with it.
     pub(super) brought: BTreeMap<CandidateId, Option<CandidateId>>,
     /// Pins that expired or can never be sent.
-    pub(crate) dead_pins: BTreeMap<CandidateId, ExcludedReason>,
+    pub(crate) ineligible_pins: BTreeMap<CandidateId, ExcludedReason>,
     /// Documents in the order of rule S8.
     pub(super) documents: Vec<Document>,
     /// Documents that no policy keeps out: they compete, in this order.
@@ -88,7 +88,7 @@ impl<'a> CandidateIndex<'a> {
     /// The turn that a message or exchange of the conversation belongs to.
     pub(crate) fn turn_of(&self, id: CandidateId) -> TurnIndex {
         match id {
-            CandidateId::Head(turn) => turn,
+            CandidateId::UserMessage(turn) => turn,
             CandidateId::Exchange(at) => self.turns.turn_of(at),
             _ => TurnIndex::new(0),
         }
@@ -96,7 +96,7 @@ impl<'a> CandidateIndex<'a> {
 
     /// The user message of a turn.
     pub(crate) fn head(&self, turn: TurnIndex) -> Option<CandidateId> {
-        self.turns.head(turn).map(|_| CandidateId::Head(turn))
+        self.turns.head(turn).map(|_| CandidateId::UserMessage(turn))
     }
 
     /// The exchanges of a turn, those that never can be sent among them.
@@ -123,13 +123,13 @@ impl<'a> CandidateIndex<'a> {
     /// Whether a candidate comes in by the walk of rules S4 and S5 alone, once all that is newer is in: where nothing else
     /// takes what is free, or gives it back.
     pub(crate) fn is_decided_by_the_walk(&self, id: CandidateId) -> bool {
-        let walked = matches!(id, CandidateId::Head(_) | CandidateId::Exchange(_));
+        let walked = matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
         let alone =
             self.competing.is_empty() && self.states == 0 && self.pins.iter().all(|pin| pin.undroppable);
         walked && alone && !self.minimum().into_iter().any(|(one, ..)| one == id)
     }
 
-    /// How many documents compete when the set of the last prompt is no matter.
+    /// The slots of all competing documents, ignoring the set kept from the last prompt.
     pub(crate) fn document_slots(&self) -> Range<Slot> {
         Slot::new(0)..Slot::new(self.competing.len() as u32)
     }

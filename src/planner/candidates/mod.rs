@@ -19,7 +19,7 @@ use crate::{
         repair,
         request::PlanRequest,
     },
-    provider::{conform::Standing, meter::Meter, wording},
+    provider::{conform::TurnPosition, meter::Meter, wording},
 };
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ impl<'a> Candidates<'a> {
             pins: Vec::new(),
             pins_are_notes: true,
             brought: BTreeMap::new(),
-            dead_pins: BTreeMap::new(),
+            ineligible_pins: BTreeMap::new(),
             competing: (0..)
                 .map(Rank::new)
                 .zip(&documents)
@@ -169,7 +169,7 @@ impl<'a> Candidates<'a> {
         self.log.check_ids(focus.chain(state).chain(summaries).chain(made_up))
     }
 
-    /// What the whole prompt rests on, paid by `system_pinned` (rule S1).
+    /// Collects the required system items; their tokens count against `system_pinned` (rule S1).
     fn require_system(&mut self) {
         for text in self.log.system() {
             let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
@@ -227,7 +227,7 @@ impl<'a> Candidates<'a> {
         };
         let mut required: Vec<CandidateId> = Vec::new();
         match turns.head(live) {
-            Some(_) => required.push(CandidateId::Head(live)),
+            Some(_) => required.push(CandidateId::UserMessage(live)),
             None => {
                 let newest = ExchangeIndex::each(turns.exchanges(live)).rev().find_map(|at| sound(&at));
                 required.extend(newest.transpose()?.map(CandidateId::Exchange));
@@ -239,11 +239,11 @@ impl<'a> Candidates<'a> {
     }
 
     /// A turn's user message, unless it has expired.
-    fn live_head(&self, turn: TurnIndex) -> Option<CandidateId> {
+    fn unexpired_user_message(&self, turn: TurnIndex) -> Option<CandidateId> {
         self.log.turns().head(turn)?;
-        let id = CandidateId::Head(turn);
-        let dead = matches!(self.expiry.messages(&self.members(id)), Eligibility::Out(_));
-        (self.index.required_conversation.contains(&id) || !dead).then_some(id)
+        let id = CandidateId::UserMessage(turn);
+        let expired = matches!(self.expiry.messages(&self.members(id)), Eligibility::Out(_));
+        (self.index.required_conversation.contains(&id) || !expired).then_some(id)
     }
 
     fn is_pinned(&self, members: &[u32]) -> bool {
@@ -262,7 +262,7 @@ impl<'a> Candidates<'a> {
             CandidateId::System(_) | CandidateId::Focus | CandidateId::State(_) | CandidateId::Summary(_) => {
                 return Ok(Eligibility::Eligible);
             }
-            CandidateId::Head(_) => (None, self.members(id)),
+            CandidateId::UserMessage(_) => (None, self.members(id)),
             CandidateId::Exchange(at) => (Some(at), self.members(id)),
         };
         if let Some(at) = at {
@@ -282,8 +282,8 @@ impl<'a> Candidates<'a> {
         if let (Eligibility::Eligible | Eligibility::Asks(_), Some(at)) = (&own, at) {
             let turn = self.log.turns().turn_of(at);
             let head = self.log.turns().head(turn);
-            if head.is_some() && self.live_head(turn).is_none() && !self.is_pinned(&members) {
-                return self.eligibility(CandidateId::Head(turn));
+            if head.is_some() && self.unexpired_user_message(turn).is_none() && !self.is_pinned(&members) {
+                return self.eligibility(CandidateId::UserMessage(turn));
             }
         }
         Ok(own)
@@ -293,27 +293,29 @@ impl<'a> Candidates<'a> {
     pub(crate) fn members(&self, id: CandidateId) -> Vec<u32> {
         let turns = self.log.turns();
         match id {
-            CandidateId::Head(turn) => turns.head_members(turn),
+            CandidateId::UserMessage(turn) => turns.head_members(turn),
             CandidateId::Exchange(at) => turns.exchange(at).members(),
             _ => Vec::new(),
         }
     }
 
     /// Where in the prompt the messages of a candidate are: what a provider accepts of them depends on that.
-    pub(crate) fn standing(&self, id: CandidateId) -> Standing {
+    pub(crate) fn turn_position(&self, id: CandidateId) -> TurnPosition {
         let turn = match id {
-            CandidateId::Head(turn) => turn,
+            CandidateId::UserMessage(turn) => turn,
             CandidateId::Exchange(at) => self.log.turns().turn_of(at),
-            CandidateId::State(_) | CandidateId::Document(_) => return Standing::Live,
-            CandidateId::System(_) | CandidateId::Focus | CandidateId::Note(_) => return Standing::Head,
-            CandidateId::Summary(_) => return Standing::Past,
+            CandidateId::State(_) | CandidateId::Document(_) => return TurnPosition::Live,
+            CandidateId::System(_) | CandidateId::Focus | CandidateId::Note(_) => {
+                return TurnPosition::Preamble;
+            }
+            CandidateId::Summary(_) => return TurnPosition::Past,
         };
-        if turn >= self.live_from { Standing::Live } else { Standing::Past }
+        if turn >= self.live_from { TurnPosition::Live } else { TurnPosition::Past }
     }
 
     /// Where in the prompt a message of the log is.
-    pub(crate) fn standing_of(&self, position: u32) -> Standing {
-        self.candidate_of(position).map_or(Standing::Head, |id| self.standing(id))
+    pub(crate) fn turn_position_of(&self, position: u32) -> TurnPosition {
+        self.candidate_of(position).map_or(TurnPosition::Preamble, |id| self.turn_position(id))
     }
 
     /// The candidate that a message of the conversation belongs to.
@@ -387,7 +389,7 @@ impl<'a> Candidates<'a> {
         self.log.live_question().map(|position| self.log.message_id(position))
     }
 
-    /// Who speaks in a message.
+    /// The role of the message at a position.
     pub(crate) fn role_of(&self, position: u32) -> Role {
         self.log.message(position).role()
     }

@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// A pin that is alive.
+/// A pin that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pin {
     pub(crate) id: CandidateId,
@@ -28,11 +28,11 @@ impl Candidates<'_> {
         for (at, note) in self.log.notes().iter().enumerate() {
             let id = CandidateId::Note(at as u32);
             if note.message.is_empty() {
-                self.index.dead_pins.insert(id, Self::empty_message());
+                self.index.ineligible_pins.insert(id, Self::empty_message());
                 continue;
             }
             match self.expiry.note(&note.item.id) {
-                Eligibility::Out(reason) => drop(self.index.dead_pins.insert(id, reason)),
+                Eligibility::Out(reason) => drop(self.index.ineligible_pins.insert(id, reason)),
                 Eligibility::Eligible | Eligibility::Asks(_) => self.index.pins.push(Pin {
                     id: id,
                     brings: None,
@@ -73,12 +73,12 @@ impl Candidates<'_> {
             None => self.expiry.messages(&members),
         };
         if let Eligibility::Out(reason) = fate {
-            self.index.dead_pins.insert(id, reason);
+            self.index.ineligible_pins.insert(id, reason);
             return Ok(());
         }
         let undroppable = self.undroppable(&members).next().is_some();
         let brings = match id {
-            CandidateId::Exchange(at) => self.live_head(self.log.turns().turn_of(at)),
+            CandidateId::Exchange(at) => self.unexpired_user_message(self.log.turns().turn_of(at)),
             _ => None,
         };
         self.index.pins.push(Pin { id, brings, priority, undroppable, place: (members[0], true, 0) });

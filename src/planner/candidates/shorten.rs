@@ -9,11 +9,11 @@ use crate::{
     conversation::ExchangeIndex,
     error::Error,
     message::{Message, Role},
-    provider::{conform::Standing, wording},
+    provider::{conform::TurnPosition, wording},
     tokens::Weight,
 };
 
-/// A clipped result keeps at least so many bytes; below that it says nothing any more.
+/// A clipped result keeps at least so many bytes; shorter results carry no useful information.
 const LEAST_KEPT: usize = 200;
 
 impl Costs<'_> {
@@ -22,7 +22,7 @@ impl Costs<'_> {
     ///
     /// The newest are looked at first, and no more of them than `most` tokens: the cost follows the budget (rule N5).
     ///
-    /// `compared` hears how much of `most` is left after each of them, below nothing where it is too much.
+    /// `compared` hears how much of `most` is left after each of them, negative if it exceeds `most`.
     pub(crate) fn cleared_further(
         &self,
         start: CandidateId,
@@ -65,17 +65,19 @@ impl Costs<'_> {
             CandidateId::Exchange(first) => at >= first,
             _ => candidates.index().turn_of(id) >= candidates.index().turn_of(start),
         };
-        Ok(inside && self.dead(id)?.is_none())
+        Ok(inside && self.ineligible(id)?.is_none())
     }
 
     /// What a stub saves, and what the result was found to cost: neither further than `wanted` matters.
     fn saved(&self, position: u32, stub: &Message, wanted: u64) -> Result<(u64, u64), Error> {
-        let stub = self.meter().message(stub, Standing::Past, u64::MAX)?.in_full();
+        let stub = self.meter().message(stub, TurnPosition::Past, u64::MAX)?.in_full();
         let limit = stub.saturating_add(wanted);
-        Ok(match self.meter().message(self.candidates().log.message(position), Standing::Past, limit)? {
-            Weight::Exactly(tokens) => (tokens.saturating_sub(stub), tokens),
-            Weight::Over => (wanted, limit),
-        })
+        Ok(
+            match self.meter().message(self.candidates().log.message(position), TurnPosition::Past, limit)? {
+                Weight::Exactly(tokens) => (tokens.saturating_sub(stub), tokens),
+                Weight::Over => (wanted, limit),
+            },
+        )
     }
 
     /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than

@@ -2,7 +2,7 @@
 
 use super::{
     PassedOver, Selection, Selector,
-    room::{For, Room},
+    room::{AfterQuestion, Room},
 };
 use crate::{
     config::{RagFill, RagOptions},
@@ -20,7 +20,7 @@ impl<O: Observer> Selector<'_, O> {
     /// Offers every document that policy lets in, or those that are kept for their question. What is in stays in; why the
     /// others are out is replaced.
     pub(super) fn take_documents(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
-        chosen.passed_over.clear();
+        chosen.dropped_documents.clear();
         chosen.documents_passed_over.clear();
         if self.index.kept_documents.is_some() {
             let set = self.set_within(room, chosen)?;
@@ -29,8 +29,8 @@ impl<O: Observer> Selector<'_, O> {
                 chosen.gave_up_the_set = set.fitting.is_empty() && !chosen.has_documents();
                 set.keep(self.index, chosen);
             } else {
-                chosen.passed_over.extend(set.by_policy);
-                hold_the_others(self.index, room.tokens(For::Anything), chosen);
+                chosen.dropped_documents.extend(set.by_policy);
+                hold_the_others(self.index, room.tokens(AfterQuestion::No), chosen);
             }
             return Ok(());
         }
@@ -42,7 +42,7 @@ impl<O: Observer> Selector<'_, O> {
         for Waiting { slot, id, origin } in waiting(self.index, self.index.document_slots(), chosen) {
             match offer.decide(self, id, origin)? {
                 Ok(tokens) => chosen.keep_document(slot, tokens),
-                Err(reason) => drop(chosen.passed_over.insert(id, reason)),
+                Err(reason) => drop(chosen.dropped_documents.insert(id, reason)),
             }
         }
         Ok(())
@@ -52,11 +52,11 @@ impl<O: Observer> Selector<'_, O> {
     fn fill_with_documents(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
         let fill = self.rules().fill;
         let sizes = self.costs.sizes(List::Documents)?;
-        let filled = chosen.documents.fill(&sizes, room.tokens(For::Anything), fill)?;
-        filled.tell(self.observer, room.constraint(For::Anything));
+        let filled = chosen.documents.offer_all(&sizes, room.tokens(AfterQuestion::No), fill)?;
+        filled.tell(self.observer, room.constraint(AfterQuestion::No));
         chosen.documents.extend(&filled);
         chosen.pay_for_documents(filled.tokens);
-        let held_by = room.held_by(For::Anything, HeldBy::Size);
+        let held_by = room.held_by(AfterQuestion::No, HeldBy::Size);
         let after_the_first = if fill == RagFill::Prefix { HeldBy::Prefix } else { held_by };
         chosen.documents_passed_over = PassedOver::all(filled.passed_over, held_by, after_the_first);
         Ok(())
@@ -84,14 +84,14 @@ impl<O: Observer> Selector<'_, O> {
     }
 
     /// What of the last prompt's documents fits into a room, from the front.
-    fn set_within(&self, room: Room, chosen: &Selection) -> Result<Set, Error> {
+    fn set_within(&self, room: Room, chosen: &Selection) -> Result<KeptDocuments, Error> {
         let kept = self.index.kept_documents.unwrap_or(0);
         let slots = self.index.document_slots();
         let of_the_set =
             Slot::each(slots.clone()).take_while(|slot| self.index.rank_at(*slot).number() < kept);
         let slots = slots.start..Slot::new(of_the_set.count() as u32);
         let mut offer = self.document_offer(room, RagFill::Prefix, chosen)?;
-        let mut set = Set { fitting: Vec::new(), all: true, by_policy: Vec::new(), left: 0 };
+        let mut set = KeptDocuments { fitting: Vec::new(), all: true, by_policy: Vec::new(), left: 0 };
         for Waiting { slot, id, origin } in waiting(self.index, slots, chosen) {
             match offer.decide(self, id, origin)? {
                 Ok(tokens) => set.fitting.push((slot, tokens)),
@@ -104,7 +104,7 @@ impl<O: Observer> Selector<'_, O> {
     }
 
     fn document_offer(&self, room: Room, fill: RagFill, chosen: &Selection) -> Result<Offer, Error> {
-        let left = room.tokens(For::Anything);
+        let left = room.tokens(AfterQuestion::No);
         let mut offer = Offer { fill, room, left, items: 0, origins: BTreeMap::new(), stopped: false };
         for slot in chosen.documents.iter() {
             let rank = self.index.rank_at(slot);
@@ -120,7 +120,7 @@ impl<O: Observer> Selector<'_, O> {
 }
 
 /// What of the last prompt's documents fits into a room, from the front.
-struct Set {
+struct KeptDocuments {
     /// Their slots, and what they cost.
     fitting: Vec<(Slot, u64)>,
     /// Whether that is all that policy lets in.
@@ -129,12 +129,12 @@ struct Set {
     left: u64,
 }
 
-impl Set {
+impl KeptDocuments {
     fn keep(self, index: &CandidateIndex<'_>, chosen: &mut Selection) {
         for (slot, tokens) in self.fitting {
             chosen.keep_document(slot, tokens);
         }
-        chosen.passed_over.extend(self.by_policy);
+        chosen.dropped_documents.extend(self.by_policy);
         hold_the_others(index, self.left, chosen);
     }
 }
@@ -143,7 +143,7 @@ impl Set {
 fn hold_the_others(index: &CandidateIndex<'_>, left: u64, chosen: &mut Selection) {
     let held = ExcludedReason::Budget { room: left, held_by: HeldBy::StickyDocuments };
     for Waiting { id, .. } in waiting(index, index.document_slots(), chosen) {
-        chosen.passed_over.entry(id).or_insert_with(|| held.clone());
+        chosen.dropped_documents.entry(id).or_insert_with(|| held.clone());
     }
 }
 
@@ -203,7 +203,7 @@ impl Offer {
         if self.stopped {
             return Ok(Err(ExcludedReason::Budget { room, held_by: HeldBy::Prefix }));
         }
-        match selector.offer(id, room, self.room.constraint(For::Anything))? {
+        match selector.offer(id, room, self.room.constraint(AfterQuestion::No))? {
             Weight::Exactly(tokens) => {
                 self.left -= tokens;
                 self.count(origin, tokens);
@@ -211,7 +211,7 @@ impl Offer {
             }
             Weight::Over => {
                 self.stopped = self.fill == RagFill::Prefix;
-                let held_by = self.room.held_by(For::Anything, HeldBy::Size);
+                let held_by = self.room.held_by(AfterQuestion::No, HeldBy::Size);
                 Ok(Err(ExcludedReason::Budget { room, held_by }))
             }
         }

@@ -1,17 +1,19 @@
-//! Who comes in.
+//! Selection: which candidates are included.
 //!
-//! Selection is greedy, in a fixed order of who is asked first: what is required, then pins, then the conversation from
-//! its newest turn back, then documents by rank. Each section is first offered its own budget. What is still free is
-//! then offered once more in the same order, as often as that lets something in (rule B6), because what one section left
-//! may be just what another one misses. Nothing that came in goes out again.
+//! Selection is greedy, in a fixed order: what is required, then pins, then the conversation from its newest turn back,
+//! then documents by rank. Each section is first offered its own budget. What is still free is then offered once more
+//! in the same order, as often as that lets something in (rule B6), because what one section left may be just what
+//! another one misses. Nothing that came in goes out again.
 //!
 //! Two things keep prompts alike from one call to the next (rule S5): the window of the conversation starts where the last
 //! one did while it fits, and is cut to a low mark when it does not; documents stay while the question is the same.
 //!
 //! Selection works on ids, order and costs: [`CandidateIndex`] and [`Costs`]. Neither holds a text, so no decision can
-//! rest on one. Every comparison with a limit goes to the [`Observer`], by one of two ways:
-//! [`Selector::offer`] for a single candidate, [`slots::Filled::tell`] for lists. What is decided does not depend on who
-//! listens.
+//! rest on one.
+//!
+//! Every comparison with a limit must be reported to the [`Observer`]: [`Selector::offer`] for one candidate,
+//! [`slots::Filled::tell`] for lists, `resume` and `shorter_results` for the window, `compared` for minimums. A
+//! comparison that is not reported makes `explain` wrong. The observer never changes a decision.
 
 use crate::{
     config::Config,
@@ -47,17 +49,19 @@ pub(crate) struct Selection {
     pub(crate) documents: SlotSet,
     /// The notes that are in, by their slots among the pins: only where all pins are notes.
     notes: SlotSet,
-    /// Messages and exchanges that the walk examined and that can never come in as they are.
-    pub(crate) dead: BTreeMap<CandidateId, ExcludedReason>,
+    // Exclusion reasons are kept in four fields, by when they are known: `ineligible` after the walk, the two
+    // `dropped_` fields after each offer, `before_window` where the walk stops.
+    /// Messages and exchanges that the walk examined and that can never be sent as they are.
+    pub(crate) ineligible: BTreeMap<CandidateId, ExcludedReason>,
     /// Pins that did not fit.
-    pub(crate) fallen: BTreeMap<CandidateId, ExcludedReason>,
+    pub(crate) dropped_pins: BTreeMap<CandidateId, ExcludedReason>,
     /// Why each document that policy lets in is out.
-    pub(crate) passed_over: BTreeMap<CandidateId, ExcludedReason>,
+    pub(crate) dropped_documents: BTreeMap<CandidateId, ExcludedReason>,
     /// Documents and notes that were passed over by slots: [`Selector::tell_why`] makes reasons of them.
     documents_passed_over: Vec<PassedOver>,
     notes_passed_over: Vec<PassedOver>,
-    /// Why everything behind the point where the walk stopped is out.
-    pub(crate) behind: Option<ExcludedReason>,
+    /// Why everything older than the point where the walk stopped is out.
+    pub(crate) before_window: Option<ExcludedReason>,
     /// The oldest candidate of the kept window.
     pub(crate) start: Option<CandidateId>,
     /// The oldest turn from which on everything that can be sent is in: a later walk goes on before it.
@@ -66,7 +70,7 @@ pub(crate) struct Selection {
     pub(crate) window: Window,
     /// Pins that the window counts on without paying for them.
     awaited: Vec<CandidateId>,
-    /// Nothing of the documents that were to stay can come in: they have to be chosen anew.
+    /// None of the documents kept from the last prompt fits; they have to be ranked again.
     pub(crate) gave_up_the_set: bool,
     used: [u64; 3],
 }
@@ -135,7 +139,7 @@ impl Selection {
         self.kept.len() + self.documents.len()
     }
 
-    /// Whether a candidate is in that is no document.
+    /// Whether a candidate other than a document is included.
     pub(crate) fn has(&self, id: CandidateId) -> bool {
         self.kept.contains_key(&id)
     }
@@ -171,7 +175,7 @@ impl PassedOver {
     }
 }
 
-/// Decides who comes in, by ids, order and costs.
+/// Decides which candidates are included, by ids, order and costs.
 pub(crate) struct Selector<'s, O> {
     pub(crate) index: &'s CandidateIndex<'s>,
     pub(crate) costs: &'s Costs<'s>,
@@ -221,7 +225,8 @@ impl<O: Observer> Selector<'_, O> {
                 return Ok(chosen);
             }
             if chosen.len() == before {
-                // A reserve that no document needs is offered once more; when nothing moves any longer, this is it.
+                // Tokens reserved for the document wrapper are offered once more if no document is included. The loop
+                // ends when a pass adds nothing.
                 let released = available.reserves_block && !chosen.has_documents();
                 available.reserves_block = false;
                 if !released {
@@ -239,19 +244,19 @@ impl<O: Observer> Selector<'_, O> {
     pub(crate) fn tell_why(&self, chosen: &mut Selection, budgets: &Budgets) -> Result<(), Error> {
         for passed_over in std::mem::take(&mut chosen.documents_passed_over) {
             for (slot, reason) in passed_over.reasons(&chosen.documents) {
-                chosen.passed_over.insert(self.costs.id_at(List::Documents, slot), reason);
+                chosen.dropped_documents.insert(self.costs.id_at(List::Documents, slot), reason);
             }
         }
         for passed_over in std::mem::take(&mut chosen.notes_passed_over) {
             for (slot, reason) in passed_over.reasons(&chosen.notes) {
-                chosen.fallen.insert(self.costs.id_at(List::Notes, slot), reason);
+                chosen.dropped_pins.insert(self.costs.id_at(List::Notes, slot), reason);
             }
         }
         if !chosen.gave_up_the_set {
             self.survey(chosen)?;
         }
         if budgets.overflow {
-            chosen.dead.clear();
+            chosen.ineligible.clear();
         }
         Ok(())
     }
@@ -345,20 +350,20 @@ impl<O: Observer> Selector<'_, O> {
         Ok(chosen)
     }
 
-    /// The minimum alone is too much: nothing else is even looked at.
+    /// The minimum exceeds the budget: everything else is excluded unexamined.
     fn give_up(&self, chosen: &mut Selection) {
         let reason = ExcludedReason::Budget { room: 0, held_by: HeldBy::Overflow };
         for pin in &self.index.pins {
             if !chosen.has(pin.id) {
-                chosen.fallen.insert(pin.id, reason.clone());
+                chosen.dropped_pins.insert(pin.id, reason.clone());
             }
         }
         for (rank, document) in self.index.documents() {
             if document.out.is_none() {
-                chosen.passed_over.insert(CandidateId::Document(rank), reason.clone());
+                chosen.dropped_documents.insert(CandidateId::Document(rank), reason.clone());
             }
         }
-        chosen.behind = Some(reason);
+        chosen.before_window = Some(reason);
     }
 }
 

@@ -1,8 +1,15 @@
 //! Pins in order; one that does not fit is passed over and smaller ones are still tried (rules S2, S3).
+//!
+//! A pin that is not included here has one of four outcomes:
+//!
+//! - a droppable note is excluded, unless it fits into what is free later (rule B6)
+//! - a droppable message or exchange becomes an ordinary one: the walk may still include it, paid for by `conversation`
+//! - an undroppable pin (`Ttl::Unlimited`) is part of the minimum: it is included, and the plan overflows (rule S6)
+//! - a pin that has expired or can never be sent is in `CandidateIndex::ineligible_pins` and is never tried
 
 use super::{
     PassedOver, Selection, Selector,
-    room::{For, Room},
+    room::{AfterQuestion, Room},
 };
 use crate::{
     config::RagFill,
@@ -19,7 +26,7 @@ use crate::{
 impl<O: Observer> Selector<'_, O> {
     /// Offers every pin what the room holds. What is in stays in; the reasons of the others are replaced.
     pub(super) fn take_pins(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
-        chosen.fallen.clear();
+        chosen.dropped_pins.clear();
         if self.index.pins_are_notes() {
             return self.fill_with_notes(room, chosen);
         }
@@ -32,9 +39,9 @@ impl<O: Observer> Selector<'_, O> {
             }
             let ids = missing(pin, chosen);
             let follows = self.index.follows_the_question(pin.id);
-            let what = if follows || followed { For::Following } else { For::Anything };
-            let left = room.tokens(what).saturating_sub(spent);
-            match self.all_or_none(&ids, left, room.constraint(what))? {
+            let after = if follows || followed { AfterQuestion::Yes } else { AfterQuestion::No };
+            let left = room.tokens(after).saturating_sub(spent);
+            match self.all_or_none(&ids, left, room.constraint(after))? {
                 Some(costs) => {
                     followed |= follows;
                     for (id, tokens) in ids.into_iter().zip(costs) {
@@ -43,9 +50,9 @@ impl<O: Observer> Selector<'_, O> {
                     }
                 }
                 None => {
-                    let held_by = room.held_by(what, HeldBy::Size);
+                    let held_by = room.held_by(after, HeldBy::Size);
                     let reason = ExcludedReason::Budget { room: left, held_by };
-                    chosen.fallen.insert(pin.id, reason);
+                    chosen.dropped_pins.insert(pin.id, reason);
                 }
             }
         }
@@ -61,14 +68,14 @@ impl<O: Observer> Selector<'_, O> {
             }
         }
         let sizes = self.costs.sizes(List::Notes)?;
-        let filled = chosen.notes.fill(&sizes, room.tokens(For::Anything), RagFill::Backfill)?;
-        filled.tell(self.observer, room.constraint(For::Anything));
+        let filled = chosen.notes.offer_all(&sizes, room.tokens(AfterQuestion::No), RagFill::Backfill)?;
+        filled.tell(self.observer, room.constraint(AfterQuestion::No));
         chosen.notes.extend(&filled);
         for slot in filled.runs.into_iter().flatten() {
             let id = self.index.pins[slot as usize].id;
             chosen.keep(id, Section::SystemPinned, IncludedReason::Pinned, self.costs.whole(id)?);
         }
-        let held_by = room.held_by(For::Anything, HeldBy::Size);
+        let held_by = room.held_by(AfterQuestion::No, HeldBy::Size);
         chosen.notes_passed_over = PassedOver::all(filled.passed_over, held_by, held_by);
         Ok(())
     }

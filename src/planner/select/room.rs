@@ -14,67 +14,68 @@ use crate::{
 /// What a section is offered; tokens.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// Of the variable.
+    /// Tokens left of `variable`.
     left: u64,
-    /// Of the variable, without what merging state into the live question saves.
-    following: u64,
+    /// Tokens left of `variable`, without the tokens that merging state into the live question saves.
+    left_without_merge: u64,
+    /// Tokens left under the section's cap.
     under_cap: u64,
     variable: BudgetVariable,
-    /// No more than so many tokens of it, and what that number is part of.
-    mark: Option<(BudgetVariable, u64)>,
+    /// A second variable that limits the offer, and the tokens left of it: the low mark (rule S5).
+    second_limit: Option<(BudgetVariable, u64)>,
 }
 
-/// What a room is asked for.
+/// Whether what is offered comes after the live question. State is then no longer merged into the question, so the
+/// tokens that the merge saves cannot be spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum For {
-    Anything,
-    /// What follows the live question, so that state is no longer merged into it.
-    Following,
+pub(super) enum AfterQuestion {
+    No,
+    Yes,
 }
 
 impl Room {
     pub(super) fn of(tokens: u64, variable: BudgetVariable) -> Self {
-        Self { left: tokens, following: tokens, under_cap: u64::MAX, variable, mark: None }
+        Self { left: tokens, left_without_merge: tokens, under_cap: u64::MAX, variable, second_limit: None }
     }
 
-    /// No more than so many tokens of it.
+    /// The same room, limited to `tokens` of a second variable.
     pub(super) fn at_most(self, tokens: u64, variable: BudgetVariable) -> Self {
-        Self { mark: Some((variable, tokens)), ..self }
+        Self { second_limit: Some((variable, tokens)), ..self }
     }
 
-    pub(super) fn tokens(self, what: For) -> u64 {
-        self.uncapped(what).min(self.under_cap)
+    pub(super) fn tokens(self, after: AfterQuestion) -> u64 {
+        self.uncapped(after).min(self.under_cap)
     }
 
     /// The reason for what does not fit: the section's cap, where that is what makes the room so little.
-    pub(super) fn held_by(self, what: For, otherwise: HeldBy) -> HeldBy {
-        if self.under_cap < self.uncapped(what) { HeldBy::Cap } else { otherwise }
+    pub(super) fn held_by(self, after: AfterQuestion, otherwise: HeldBy) -> HeldBy {
+        if self.under_cap < self.uncapped(after) { HeldBy::Cap } else { otherwise }
     }
 
-    /// What its size rests on.
-    pub(super) fn constraint(self, what: For) -> Constraint {
-        let (tokens, left) = (self.tokens(what), self.left_for(what));
-        let (variable, binds, second) = match self.mark {
-            Some((mark, most)) if most < left => (mark, most, Some((self.variable, left - tokens))),
-            mark => (self.variable, left, mark.map(|(mark, most)| (mark, most - tokens))),
+    /// The variables and the cap that limit the offer.
+    pub(super) fn constraint(self, after: AfterQuestion) -> Constraint {
+        let (tokens, left) = (self.tokens(after), self.left_for(after));
+        let (variable, binds, other) = match self.second_limit {
+            Some((second, most)) if most < left => (second, most, Some((self.variable, left - tokens))),
+            second => (self.variable, left, second.map(|(second, most)| (second, most - tokens))),
         };
         Constraint {
             variable,
             above_offer: binds - tokens,
             below_cap: self.under_cap - tokens,
-            second,
+            second: other,
             in_walk: false,
         }
     }
 
-    fn uncapped(self, what: For) -> u64 {
-        self.mark.map_or(u64::MAX, |(_, most)| most).min(self.left_for(what))
+    fn uncapped(self, after: AfterQuestion) -> u64 {
+        self.second_limit.map_or(u64::MAX, |(_, most)| most).min(self.left_for(after))
     }
 
-    fn left_for(self, what: For) -> u64 {
-        match what {
-            For::Anything => self.left,
-            For::Following => self.following,
+    fn left_for(self, after: AfterQuestion) -> u64 {
+        match after {
+            AfterQuestion::No => self.left,
+            AfterQuestion::Yes => self.left_without_merge,
         }
     }
 }
@@ -90,10 +91,10 @@ impl<O> Selector<'_, O> {
         let under_cap = cap.map(|cap| cap.saturating_sub(chosen.used[section as usize]));
         Room {
             left: clamped(left + merged),
-            following: clamped(left),
+            left_without_merge: clamped(left),
             under_cap: under_cap.unwrap_or(u64::MAX),
             variable: BudgetVariable::Free,
-            mark: None,
+            second_limit: None,
         }
     }
 }

@@ -59,7 +59,12 @@ impl SlotSet {
 
     /// What fits into so many tokens beside what is in, in order. What is in does not change on the way, so that nothing is met, and
     /// paid for, a second time.
-    pub(super) fn fill(&self, sizes: &Sizes<'_, '_>, tokens: u64, fill: RagFill) -> Result<Filled, Error> {
+    pub(super) fn offer_all(
+        &self,
+        sizes: &Sizes<'_, '_>,
+        tokens: u64,
+        fill: RagFill,
+    ) -> Result<Filled, Error> {
         let mut filled = Filled { left: tokens, ..Filled::default() };
         let mut at = self.first;
         while at < sizes.len() {
@@ -107,13 +112,13 @@ impl SlotSet {
 /// What fits into an offer.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    /// SlotSet that were not in and fit.
+    /// Slots that were not in and fit.
     pub(super) runs: Vec<Range<u32>>,
     /// What they come to.
     pub(super) tokens: u64,
     /// What is left of the offer; tokens.
     left: u64,
-    /// SlotSet of which none fits, those among them apart that are in already, and what was left when they were met.
+    /// Ranges of slots that do not fit (except slots already included), with the tokens left at that point.
     pub(super) passed_over: Vec<(Range<u32>, u64)>,
     /// How many more tokens would have let one of them in, where that is known.
     over: Option<u64>,
@@ -155,7 +160,7 @@ mod tests {
             }
             for room in rooms {
                 let fill = if prefix { RagFill::Prefix } else { RagFill::Backfill };
-                let filled = slots.fill(&Sizes::LaidOut(&index), room, fill).unwrap();
+                let filled = slots.offer_all(&Sizes::LaidOut(&index), room, fill).unwrap();
                 let (mut left, mut paid, mut least) = (room, 0, None);
                 let before = walked.clone();
                 let out = (0..index.len()).filter(|place| !before.contains(place));

@@ -12,7 +12,7 @@
 
 use super::{
     Selection, Selector,
-    room::{For, Room},
+    room::{AfterQuestion, Room},
 };
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
@@ -53,21 +53,21 @@ impl<O: Observer> Selector<'_, O> {
         floor: Option<CandidateId>,
         chosen: &mut Selection,
     ) -> Result<(), Error> {
-        chosen.behind = None;
-        let what = self.what_for(chosen)?;
+        chosen.before_window = None;
+        let after = self.after_question(chosen)?;
         let turns = self.index.turns();
         let only_headless = TurnIndex::each(turns.clone()).count() == 1;
-        let constraint = Constraint { in_walk: true, ..room.constraint(what) };
-        let left = room.tokens(what);
+        let constraint = Constraint { in_walk: true, ..room.constraint(after) };
+        let left = room.tokens(after);
         let from = chosen.walked_to.unwrap_or(turns.end);
         let mut walk =
             Walk { selector: self, left, constraint, only_headless, floor, chosen, new: Vec::new() };
         for turn in TurnIndex::each(turns.start..from).rev() {
             if let Step::Stop = walk.turn(turn)? {
                 self.observer.walk_ends(&walk.state(&|id| walk.chosen.has(id)), turn)?;
-                let held_by = room.held_by(what, otherwise);
+                let held_by = room.held_by(after, otherwise);
                 let room = walk.left;
-                walk.chosen.behind = Some(ExcludedReason::Budget { room, held_by });
+                walk.chosen.before_window = Some(ExcludedReason::Budget { room, held_by });
                 break;
             }
             walk.chosen.walked_to = Some(turn);
@@ -89,7 +89,7 @@ impl<O: Observer> Selector<'_, O> {
         let constraint = Constraint::of(BudgetVariable::Conversation);
         let (mut new, mut awaited, mut left) = (Vec::new(), Vec::new(), tokens);
         let fits = self.each_from(start, chosen, |id| {
-            if pins == Pins::Awaited && chosen.fallen.contains_key(&id) {
+            if pins == Pins::Awaited && chosen.dropped_pins.contains_key(&id) {
                 awaited.push(id);
                 return Ok(true);
             }
@@ -102,7 +102,7 @@ impl<O: Observer> Selector<'_, O> {
             self.observer.too_large_together(constraint, tokens, self.costs, &|| {
                 let mut needed = Vec::new();
                 self.each_from(start, chosen, |id| {
-                    if pins == Pins::Paid || !chosen.fallen.contains_key(&id) {
+                    if pins == Pins::Paid || !chosen.dropped_pins.contains_key(&id) {
                         needed.push(id);
                     }
                     Ok(true)
@@ -116,7 +116,7 @@ impl<O: Observer> Selector<'_, O> {
         }
         chosen.keep_all(new, Section::Conversation, IncludedReason::Recent);
         chosen.awaited = awaited;
-        chosen.behind = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });
+        chosen.before_window = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });
         Ok(true)
     }
 
@@ -136,12 +136,14 @@ impl<O: Observer> Selector<'_, O> {
                 _ => None,
             };
             let from = cut_at.unwrap_or(exchanges.start);
-            if self.head_is_dead(turn, chosen)? || cut_at.is_some() && !self.reaches(turn, from, chosen)? {
+            if self.user_message_expired(turn, chosen)?
+                || cut_at.is_some() && !self.reaches(turn, from, chosen)?
+            {
                 continue;
             }
             let exchanges = ExchangeIndex::each(from..exchanges.end).rev().map(CandidateId::Exchange);
             for id in exchanges.chain(self.index.head(turn)) {
-                if !chosen.has(id) && self.costs.dead(id)?.is_none() && !visit(id)? {
+                if !chosen.has(id) && self.costs.ineligible(id)?.is_none() && !visit(id)? {
                     return Ok(false);
                 }
             }
@@ -150,9 +152,9 @@ impl<O: Observer> Selector<'_, O> {
     }
 
     /// Whether a turn's user message has expired, and so takes its unpinned exchanges with it (rule T1).
-    fn head_is_dead(&self, turn: TurnIndex, chosen: &Selection) -> Result<bool, Error> {
+    fn user_message_expired(&self, turn: TurnIndex, chosen: &Selection) -> Result<bool, Error> {
         match self.index.head(turn).filter(|head| !chosen.has(*head)) {
-            Some(head) => Ok(self.costs.dead(head)?.is_some()),
+            Some(head) => Ok(self.costs.ineligible(head)?.is_some()),
             None => Ok(false),
         }
     }
@@ -165,7 +167,7 @@ impl<O: Observer> Selector<'_, O> {
             let id = CandidateId::Exchange(at);
             Ok(match chosen.kept.get(&id) {
                 Some(kept) => kept.section == Section::Conversation,
-                None => self.costs.dead(id)?.is_none(),
+                None => self.costs.ineligible(id)?.is_none(),
             })
         };
         let Range { start, end } = exchanges;
@@ -189,25 +191,25 @@ impl<O: Observer> Selector<'_, O> {
     /// the window starts: at the oldest candidate that the conversation pays for, a whole turn at its user message. And
     /// finds what is in between and can never come in as it is.
     pub(super) fn survey(&self, chosen: &mut Selection) -> Result<(), Error> {
-        let (mut start, mut dead) = (None, BTreeMap::new());
+        let (mut start, mut ineligible) = (None, BTreeMap::new());
         let of_the_window =
             |id: CandidateId| chosen.kept.get(&id).is_some_and(|kept| kept.section == Section::Conversation);
         for turn in TurnIndex::each(self.index.turns()).rev() {
             let head = self.index.head(turn);
-            let head_is_dead = self.head_is_dead(turn, chosen)?;
-            if !head_is_dead && head.is_some_and(|head| !chosen.has(head)) {
+            let user_message_expired = self.user_message_expired(turn, chosen)?;
+            if !user_message_expired && head.is_some_and(|head| !chosen.has(head)) {
                 break;
             }
             let (mut whole, mut oldest, mut here) = (true, None, Vec::new());
             let exchanges = ExchangeIndex::each(self.index.exchanges(turn)).rev().map(CandidateId::Exchange);
-            for id in exchanges.chain(head.filter(|_| head_is_dead)) {
+            for id in exchanges.chain(head.filter(|_| user_message_expired)) {
                 if of_the_window(id) {
                     oldest = Some(id);
                 } else if !chosen.has(id) {
-                    match self.costs.dead(id)? {
+                    match self.costs.ineligible(id)? {
                         Some(reason) => here.push((id, reason)),
                         // Under a user message that has expired, a pin without room is no part of the window.
-                        None if head_is_dead => {}
+                        None if user_message_expired => {}
                         None => {
                             whole = false;
                             break;
@@ -218,7 +220,7 @@ impl<O: Observer> Selector<'_, O> {
             // A turn that is in by its pins alone is not kept by recency, and one that is left out was not looked at.
             let recent = oldest.is_some() || head.is_some_and(of_the_window);
             if whole || recent {
-                dead.extend(here);
+                ineligible.extend(here);
             }
             let begins = if whole { head.or(oldest).filter(|_| recent) } else { oldest };
             start = begins.or(start);
@@ -226,22 +228,22 @@ impl<O: Observer> Selector<'_, O> {
                 break;
             }
         }
-        (chosen.start, chosen.dead) = (start, dead);
+        (chosen.start, chosen.ineligible) = (start, ineligible);
         Ok(())
     }
 
     /// State is merged into the live question only while nothing follows it: where an exchange of the live turn could
     /// still come in, the walk may not spend what the merge saves.
-    fn what_for(&self, chosen: &Selection) -> Result<For, Error> {
+    fn after_question(&self, chosen: &Selection) -> Result<AfterQuestion, Error> {
         let turns = self.index.turns();
         if let Some(live) = TurnIndex::each(turns).next_back() {
             for id in ExchangeIndex::each(self.index.exchanges(live)).map(CandidateId::Exchange) {
-                if !chosen.has(id) && self.costs.dead(id)?.is_none() {
-                    return Ok(For::Following);
+                if !chosen.has(id) && self.costs.ineligible(id)?.is_none() {
+                    return Ok(AfterQuestion::Yes);
                 }
             }
         }
-        Ok(For::Anything)
+        Ok(AfterQuestion::No)
     }
 }
 
@@ -280,7 +282,7 @@ impl<O: Observer> Walk<'_, '_, O> {
         let head = index.head(turn);
         let mut left = self.left;
         let mut new_head = None;
-        if self.selector.head_is_dead(turn, self.chosen)? {
+        if self.selector.user_message_expired(turn, self.chosen)? {
             return Ok(Step::Whole);
         }
         observer.walk_reaches(&self.state(&|id| self.chosen.has(id)), turn)?;
@@ -310,7 +312,7 @@ impl<O: Observer> Walk<'_, '_, O> {
             if self.chosen.has(id) {
                 continue;
             }
-            if self.selector.costs.dead(id)?.is_some() {
+            if self.selector.costs.ineligible(id)?.is_some() {
                 continue;
             }
             let before_the_floor = matches!(self.floor, Some(CandidateId::Exchange(floor)) if at < floor);

@@ -1,6 +1,6 @@
 //! One message as a target takes it: its role, content, speaker and reasoning.
 
-use super::{Standing, TargetProfile, has_one_place};
+use super::{TargetProfile, TurnPosition, has_one_place};
 use crate::{
     message::{Content, Message, Part, Reasoning, Role, ToolCall, WireFormat},
     provider::{model::KeptReasoning, wording},
@@ -9,7 +9,7 @@ use crate::{
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// What is sent otherwise than it is.
+/// What had to be changed in a message for the target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Changes {
@@ -43,8 +43,8 @@ pub(crate) struct Changes {
 
 impl TargetProfile {
     /// The message as this target takes it, itself where that is as it is.
-    pub(crate) fn message<'m>(&self, message: &'m Message, standing: Standing) -> Cow<'m, Message> {
-        let changes = self.changes(message, standing);
+    pub(crate) fn message<'m>(&self, message: &'m Message, turn_position: TurnPosition) -> Cow<'m, Message> {
+        let changes = self.changes(message, turn_position);
         if changes == Changes::default() {
             return Cow::Borrowed(message);
         }
@@ -60,7 +60,8 @@ impl TargetProfile {
             (message.shared_text(), message.parts().to_vec())
         };
         let name = message.name().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
-        let reasonings = message.reasoning().iter().filter(|reasoning| self.takes_back(reasoning, standing));
+        let reasonings =
+            message.reasoning().iter().filter(|reasoning| self.takes_back(reasoning, turn_position));
         let mut reasonings: Vec<Reasoning> = reasonings.cloned().collect();
         if changes.thoughts && reasonings.len() > 1 {
             let texts: Vec<&str> = reasonings.iter().map(|reasoning| reasoning.text.as_str()).collect();
@@ -85,8 +86,8 @@ impl TargetProfile {
         })
     }
 
-    /// What of a message this target takes otherwise than it is.
-    pub(crate) fn changes(&self, message: &Message, standing: Standing) -> Changes {
+    /// What has to be changed in a message for this target.
+    pub(crate) fn changes(&self, message: &Message, turn_position: TurnPosition) -> Changes {
         let role = message.role();
         // Most messages are text, and every target takes that as it is.
         let text_alone =
@@ -99,7 +100,8 @@ impl TargetProfile {
         let only = |_: &&str| message.parts().iter().all(|part| matches!(part, Part::Text(_)));
         let only_text = texts.next().filter(|_| texts.next().is_none()).filter(only);
         let noted = || accepts.inner_system && only_text.is_some_and(wording::is_system_note);
-        let fenced = role.instructs() && standing != Standing::Head && has_one_place(accepts) && !noted();
+        let fenced =
+            role.instructs() && turn_position != TurnPosition::Preamble && has_one_place(accepts) && !noted();
         let name = message.name().is_some_and(|name| self.name_of(role, name).as_deref() != Some(name));
         let blank = |text: &str| text.trim().is_empty();
         let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
@@ -108,7 +110,7 @@ impl TargetProfile {
             message
                 .reasoning()
                 .iter()
-                .any(|reasoning| which(reasoning) && !self.takes_back(reasoning, standing))
+                .any(|reasoning| which(reasoning) && !self.takes_back(reasoning, turn_position))
         };
         Changes {
             fenced,
@@ -189,10 +191,10 @@ impl TargetProfile {
     }
 
     /// Whether reasoning goes back: in the form it came in, while the target has use for it.
-    fn takes_back(&self, reasoning: &Reasoning, standing: Standing) -> bool {
+    fn takes_back(&self, reasoning: &Reasoning, turn_position: TurnPosition) -> bool {
         let now = match self.accepts.reasoning {
             KeptReasoning::Never => false,
-            KeptReasoning::Live => standing == Standing::Live,
+            KeptReasoning::Live => turn_position == TurnPosition::Live,
             KeptReasoning::Always => true,
         };
         let sealed = reasoning.seal.is_some() && reasoning.wire_format == Some(self.wire_format);

@@ -27,9 +27,9 @@ pub(crate) struct TargetProfile {
 
 /// Where a message is: what a target takes of it depends on that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// In the prompt's head: system texts, focus hint, notes.
-    Head,
+pub(crate) enum TurnPosition {
+    /// Before every turn: system texts, focus hint, notes.
+    Preamble,
     /// In an earlier turn.
     Past,
     /// In the live turn.
@@ -115,9 +115,10 @@ pub(crate) fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Pr
         return Cow::Borrowed(prompt);
     }
     let profile = TargetProfile::unknown(wire_format);
-    let standings = standings(&prompt.messages);
-    let each = prompt.messages.iter().zip(standings);
-    let messages = each.map(|(message, standing)| profile.message(message, standing).into_owned()).collect();
+    let turn_positions = turn_positions(&prompt.messages);
+    let each = prompt.messages.iter().zip(turn_positions);
+    let messages =
+        each.map(|(message, turn_position)| profile.message(message, turn_position).into_owned()).collect();
     let normalized = profile.sequence(messages);
     let marks = prompt.marks.iter().filter_map(|mark| normalized.places.get(mark.message).copied()).collect();
     Cow::Owned(Prompt {
@@ -131,15 +132,15 @@ pub(crate) fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Pr
 
 /// Where each message of a prompt is, as far as that can be seen: the turn that the last assistant message belongs to
 /// is taken for the live one.
-fn standings(messages: &[Message]) -> Vec<Standing> {
+fn turn_positions(messages: &[Message]) -> Vec<TurnPosition> {
     let head = messages.iter().take_while(|message| message.role().instructs()).count();
     let live = live_from(messages);
-    let standing = |at: usize| match at {
-        at if at < head => Standing::Head,
-        at if at < live => Standing::Past,
-        _ => Standing::Live,
+    let turn_position = |at: usize| match at {
+        at if at < head => TurnPosition::Preamble,
+        at if at < live => TurnPosition::Past,
+        _ => TurnPosition::Live,
     };
-    (0..messages.len()).map(standing).collect()
+    (0..messages.len()).map(turn_position).collect()
 }
 
 /// The user message before the last one of the assistant, and those before it that come right after results; or the first

@@ -40,7 +40,7 @@ fn mark(wire_format: WireFormat) -> Option<&'static str> {
 }
 
 impl TargetProfile {
-    /// Whether a part of this target's own form is taken in a message of this role.
+    /// Whether a part of this target's own wire format is taken in a message of this role.
     pub(super) fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
         let kind = value.get("type").and_then(Value::as_str);
         match (self.wire_format, role) {

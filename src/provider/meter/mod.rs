@@ -6,7 +6,7 @@ use crate::{
     item::RagItem,
     message::{Message, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::{
-        conform::{Standing, TargetProfile, is_object},
+        conform::{TargetProfile, TurnPosition, is_object},
         model::{Form, Model},
         wording,
     },
@@ -175,11 +175,16 @@ impl Meter {
     }
 
     /// A message as one of its own, as it is sent; the exact count of its texts is remembered beside it.
-    pub(crate) fn message(&self, message: &Message, standing: Standing, limit: u64) -> Result<Weight, Error> {
-        let sent = self.profile.message(message, standing);
-        let tag = match (&sent, standing) {
+    pub(crate) fn message(
+        &self,
+        message: &Message,
+        turn_position: TurnPosition,
+        limit: u64,
+    ) -> Result<Weight, Error> {
+        let sent = self.profile.message(message, turn_position);
+        let tag = match (&sent, turn_position) {
             (Cow::Borrowed(_), _) => self.counter.tag(),
-            (Cow::Owned(_), Standing::Live) => self.tags[0],
+            (Cow::Owned(_), TurnPosition::Live) => self.tags[0],
             (Cow::Owned(_), _) => self.tags[1],
         };
         let frame = self.frame(&sent);

@@ -82,6 +82,7 @@ macro_rules! constraints {
     };
 }
 
+// A constraint that can add messages must also be in `TargetProfile::may_demand`, or explain is wrong.
 constraints! {
     /// Where instructions are accepted.
     system: SystemPlace = SystemPlace::Anywhere,

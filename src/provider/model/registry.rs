@@ -353,6 +353,15 @@ fn without_date(name: &str) -> &str {
 mod tests {
     use super::*;
 
+    /// A wire format without a table would count nothing around texts and demand nothing.
+    #[test]
+    fn each_wire_format_has_a_table() {
+        let tables: Vec<WireFormat> = BUILT_IN.as_ref().unwrap().wire_format.keys().copied().collect();
+        let mut all = WireFormat::ALL.to_vec();
+        all.sort_unstable();
+        assert_eq!(tables, all);
+    }
+
     #[test]
     fn the_built_in_registry_is_sound() {
         let registry = Registry::built_in().unwrap();

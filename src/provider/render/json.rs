@@ -37,7 +37,7 @@ impl<'a, T: From<&'a Tool>> Declared<'a, T> {
     }
 }
 
-/// A part of the target's own form, or its JSON as text where that is none.
+/// A part of the target's own wire format, or its JSON as text where that is none.
 pub(super) fn opaque(json: &str) -> Result<Raw<'_>, &str> {
     serde_json::from_str(json).map(Cow::Borrowed).map_err(|_| json)
 }

@@ -93,7 +93,7 @@ impl<'a> Items<'a> {
             facts,
             pieces,
             absent: "",
-            explained: self.explanation(item.section == Section::Rag, true, &item.id),
+            explained: self.explanation(item.section.is_document_namespace(), true, &item.id),
         }
     }
 
@@ -125,7 +125,11 @@ impl<'a> Items<'a> {
             facts,
             pieces,
             absent,
-            explained: self.explanation(item.section == Section::Rag, false, last.unwrap_or(&item.id)),
+            explained: self.explanation(
+                item.section.is_document_namespace(),
+                false,
+                last.unwrap_or(&item.id),
+            ),
         }
     }
 

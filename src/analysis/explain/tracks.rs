@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What the sweeps found about each item that was asked about.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct BudgetTracks {
     tracks: BTreeMap<Key, Track>,
 }
 
@@ -40,7 +40,7 @@ impl Track {
     }
 }
 
-impl Found {
+impl BudgetTracks {
     pub(super) fn of(&self, key: Key) -> Option<&Track> {
         self.tracks.get(&key)
     }
@@ -60,14 +60,14 @@ impl Found {
         let now = sweep.below(budget)?;
         let all: BTreeSet<Key> = now.without(&sweep.nothing()).into_iter().collect();
         let more: Vec<Key> = present.iter().copied().filter(|key| !all.contains(key)).collect();
-        found.clipped(budget, &more);
+        found.note_only_at_present(budget, &more);
         found.upwards(sweep, budget, &now, &more)?;
         found.downwards(sweep, now, &all)?;
         Ok(found)
     }
 
     /// Where results are clipped, the plan holds more than is asked about elsewhere (rule E1).
-    fn clipped(&mut self, budget: u64, more: &[Key]) {
+    fn note_only_at_present(&mut self, budget: u64, more: &[Key]) {
         for key in more {
             if let Some(track) = self.tracks.get_mut(key) {
                 track.since = Some(budget);
