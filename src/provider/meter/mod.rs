@@ -112,10 +112,15 @@ impl Meter {
         let rendered = rendered.map(|template| Rendered::new(template, &counter)).transpose()?;
         let form = model.form();
         let frames = match model.wire_format {
-            #[cfg(feature = "chat-template")]
-            WireFormat::ChatTemplate if let Some(rendered) = &rendered => rendered.frames(&counter, &form)?,
             WireFormat::Plain => Frames { image: form.image, image_low: form.image_low, ..Frames::default() },
             _ => Frames::of(&form, &counter)?,
+        };
+        #[cfg(feature = "chat-template")]
+        let frames = match &rendered {
+            Some(rendered) if model.wire_format == WireFormat::ChatTemplate => {
+                rendered.frames(&counter, &form)?
+            }
+            _ => frames,
         };
         let lines = counter.count(wording::BLOCK_OPEN)?.n + counter.count(wording::BLOCK_CLOSE)?.n;
         let mut meter = Self {

@@ -35,8 +35,11 @@ impl<'t> Pieces<'t> {
             (Pattern::O200k, Mark) => self.marked(after),
             (Pattern::O200k, Other | Blank) => self.after_prefix(class, after, Self::word),
             (Pattern::Cl100k, Upper | Lower | Letter) => self.letters(after),
-            (Pattern::Cl100k, Other) if let Some(end) = self.contraction(self.at) => end,
-            (Pattern::Cl100k, Other | Blank | Mark) => self.after_prefix(class, after, Self::letters_at),
+            (Pattern::Cl100k, Other) => match self.contraction(self.at) {
+                Some(end) => end,
+                None => self.after_prefix(class, after, Self::letters_at),
+            },
+            (Pattern::Cl100k, Blank | Mark) => self.after_prefix(class, after, Self::letters_at),
             (_, Newline) => self.blanks(),
         };
         Some(self.at)
