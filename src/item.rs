@@ -78,6 +78,7 @@ impl fmt::Display for ItemId {
 
 // A further section needs:
 //
+// - `by_name!` in text/name.rs
 // - config: `Sections` and its form, validate.rs
 // - planner/observer.rs: `BudgetVariable`, its `ALL` and `budget`
 // - planner/budget: demand.rs, water_filling.rs (three sections today), `Budgets::value`

@@ -106,8 +106,8 @@
 //!   migrating from [`trim_messages`](_documentation::from_trim_messages) and from
 //!   [a hand-written loop](_documentation::from_a_loop)
 //! - reference: [every rule with its id](_documentation::rules), [every option](_documentation::options),
-//! [session files](_documentation::session), [`plan-inspect`](_documentation::tool) and [its
-//! screen](_documentation::screen), [providers](_documentation::providers), [a glossary](_documentation::glossary)
+//!   [session files](_documentation::session), [`plan-inspect`](_documentation::tool) and
+//!   [its screen](_documentation::screen), [providers](_documentation::providers), [a glossary](_documentation::glossary)
 //! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`](config::ConfigLayers): presets, files,
 //!   variables and flags over them
 //! - [`Registry`] and `config/models.toml`: models by name
@@ -116,16 +116,6 @@
 //!   one after another
 //! - `widgets` (feature `widgets`): parts of the screen for applications on ratatui
 //! - `examples/chat.rs`, `examples/agent.rs`: whole loops
-//!
-//! [`TokenCalibration`]: usage::TokenCalibration
-//! [`Compactor::due`]: compaction::Compactor::due
-//! [`Compactor::apply`]: compaction::Compactor::apply
-//! [`Journal`]: io::Journal
-//! [`Explainer::explain`]: analysis::Explainer::explain
-//! [`Explainer::remedies`]: analysis::Explainer::remedies
-//! [`Explainer::replay`]: analysis::Explainer::replay
-//! [`Diff::between`]: analysis::Diff::between
-//! [`ConfigLayers`]: config::ConfigLayers
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -4,7 +4,7 @@ use crate::text::name::by_name;
 use serde::{Deserialize, Serialize};
 
 // A new format needs: a table in config/models.toml, a renderer in provider/render, the decisions in provider/conform,
-// body.rs of the tool, a session reader, schemas. It also has to be in `WireFormat::ALL`.
+// body.rs of the tool, a session reader, schemas. It also has to be in `WireFormat::ALL` and in `by_name!` below.
 
 /// A wire format: what a prompt is rendered to, and what is counted around its texts. The figures and demands of each
 /// stand in `config/models.toml` under `[wire_format]`.

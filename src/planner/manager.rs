@@ -131,7 +131,7 @@ impl ContextWindowManager {
         context: &PlanContext<'_>,
         sticky: Sticky<'_>,
     ) -> Result<ContextPlan, Error> {
-        let candidates = self.candidates(request, sticky)?; // candidates
+        let candidates = self.candidates(request, sticky)?; // candidates: S1, S2, S8, S9, T1, T2, O5
         let attempt = self.solver(&candidates).plan(context)?; // budget, select, assemble, conform, ledger
         if attempt.solution.chosen.gave_up_the_set {
             // The documents of the last prompt do not fit: rank all documents again (S5, S8).

@@ -1,10 +1,11 @@
 //! Pins in order; one that does not fit is passed over and smaller ones are still tried (rules S2, S3).
 //!
-//! A pin that is not included here has one of four outcomes:
+//! A pin that does not fit, or cannot be sent, has one of four outcomes:
 //!
 //! - a droppable note is excluded, unless it fits into what is free later (rule B6)
 //! - a droppable message or exchange becomes an ordinary one: the walk may still include it, paid for by `conversation`
-//! - an undroppable pin (`Ttl::Unlimited`) is part of the minimum: it is included, and the plan overflows (rule S6)
+//! - an undroppable pin (`Ttl::Unlimited`) is part of the minimum: it is always included, and the plan overflows if the
+//!   minimum exceeds the budget (rule S6)
 //! - a pin that has expired or can never be sent is in `CandidateIndex::ineligible_pins` and is never tried
 
 use super::{

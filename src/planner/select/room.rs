@@ -25,8 +25,8 @@ pub(super) struct Room {
     second_limit: Option<(BudgetVariable, u64)>,
 }
 
-/// Whether what is offered comes after the live question. State is then no longer merged into the question, so the
-/// tokens that the merge saves cannot be spent.
+/// Whether something after the live question is offered, or may still come in. State is then not merged into the
+/// question, so the tokens that the merge saves cannot be spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterQuestion {
     No,
