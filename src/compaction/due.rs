@@ -122,7 +122,7 @@ pub(super) enum Initiator {
 
 impl Compactor<'_> {
     pub(super) fn state_of(
-        &self,
+        self,
         request: &PlanRequest<'_>,
         initiator: Initiator,
     ) -> Result<CompactionState, Error> {
@@ -150,7 +150,7 @@ impl Compactor<'_> {
     }
 
     /// The first trigger that fires.
-    pub(super) fn trigger(&self, figures: &Figures) -> Option<Trigger> {
+    pub(super) fn trigger(self, figures: &Figures) -> Option<Trigger> {
         let options = super::options(self.manager);
         let Figures { usage, limits, messages, turns, drops } = figures;
         fires(&options, usage.conversation_tokens.n, limits.capacity(), *messages, *turns)

@@ -125,7 +125,7 @@ impl Compactor<'_> {
 
     /// The job, where nothing blocks it. Without a range, the options choose what is archived.
     fn job(
-        &self,
+        self,
         request: &PlanRequest<'_>,
         kept: Option<RetentionBoundary>,
         initiator: Initiator,
@@ -210,13 +210,13 @@ impl Compactor<'_> {
     }
 
     /// Everything is archived (rule U4) but a question that waits for its answer, and what came meanwhile.
-    fn start_fresh(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
+    fn start_fresh(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
         self.archive(log, job, &job.kept_by_starting_fresh(log), CompactionKind::Fresh, None)
     }
 
     /// The sliding window (rule C7): the boundary is found anew, from the thresholds alone.
-    fn slide(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
+    fn slide(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
         let request = job.request(log);
         let kept = slide::boundary(self.manager, &request)?.filter(|kept| kept.archives_anything(log));
@@ -225,7 +225,7 @@ impl Compactor<'_> {
     }
 
     fn archive_by(
-        &self,
+        self,
         log: &mut Conversation,
         job: &CompactionRequest,
         kind: CompactionKind,
@@ -238,7 +238,7 @@ impl Compactor<'_> {
 
     /// Archives everything but what is kept, unless that makes nothing smaller.
     fn archive(
-        &self,
+        self,
         log: &mut Conversation,
         job: &CompactionRequest,
         kept: &RetentionBoundary,

@@ -179,12 +179,12 @@ impl Diff {
         let shared = shared(before.1.log, after.1.log);
         let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
         let mut seen = BTreeSet::new();
-        let mut changed: Vec<(Item, State, State)> = Vec::new();
+        let mut changed: Vec<(Item, Snapshot, Snapshot)> = Vec::new();
         for item in items {
             if !seen.insert(item.clone()) {
                 continue;
             }
-            let (from, to) = (State::of(states.0.row(&item)), State::of(states.1.row(&item)));
+            let (from, to) = (Snapshot::of(states.0.row(&item)), Snapshot::of(states.1.row(&item)));
             if from != to {
                 changed.push((item, from, to));
             }
@@ -194,7 +194,7 @@ impl Diff {
         }
         let trials = Trials::run(&sides);
         let trials = trials.indexed(&sides);
-        let change = |(item, from, to): (Item, State, State)| {
+        let change = |(item, from, to): (Item, Snapshot, Snapshot)| {
             let (input, evidence) = trials.cause_of(&item, &from, &to);
             let cause = cause(input, &from, &to);
             Change {
@@ -220,7 +220,7 @@ struct Item {
 
 /// The state of an item, and what is sent for it.
 #[derive(Debug, PartialEq, Eq)]
-struct State {
+struct Snapshot {
     state: ItemState,
     /// A hash of what is sent for it.
     sent: Option<String>,
@@ -228,7 +228,7 @@ struct State {
     made_up: bool,
 }
 
-impl State {
+impl Snapshot {
     fn of(row: Option<Decision<'_>>) -> Self {
         match row {
             Some(Decision::Included(row)) => Self {
@@ -244,7 +244,7 @@ impl State {
     }
 }
 
-fn cause(input: Input, from: &State, to: &State) -> Cause {
+fn cause(input: Input, from: &Snapshot, to: &Snapshot) -> Cause {
     match input {
         Input::Items if from.made_up || to.made_up => Cause::Repair,
         Input::Items if to.state == ItemState::Absent => Cause::RemovedItem,
@@ -323,9 +323,9 @@ struct Indexed<'t> {
 impl Indexed<'_> {
     /// The one input that a change comes from: one that makes it alone, else one without which it is not made, else the
     /// last one it takes.
-    fn cause_of(&self, item: &Item, from: &State, to: &State) -> (Input, Evidence) {
-        let is = |states: &Option<States<'_>>, wanted: &State| {
-            states.as_ref().is_some_and(|states| State::of(states.row(item)) == *wanted)
+    fn cause_of(&self, item: &Item, from: &Snapshot, to: &Snapshot) -> (Input, Evidence) {
+        let is = |states: &Option<States<'_>>, wanted: &Snapshot| {
+            states.as_ref().is_some_and(|states| Snapshot::of(states.row(item)) == *wanted)
         };
         let alone = self.alone.iter().position(|trial| is(trial, to));
         let needed = || self.without.iter().position(|trial| is(trial, from));

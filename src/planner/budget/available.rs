@@ -34,7 +34,7 @@ impl Available {
     }
 
     /// What the sections divide.
-    pub(crate) fn to_divide(&self) -> u64 {
+    pub(crate) fn to_divide(self) -> u64 {
         self.total().saturating_sub(self.reserved())
     }
 

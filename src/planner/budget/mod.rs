@@ -169,7 +169,7 @@ impl SectionDemands {
         let budgets =
             Budgets { sections, available, minimum: self.minimum, overflow, no_documents, merged_minimum };
         if self.minimum == 0 || fits(self.minimum.saturating_add(available.reserved())) {
-            return self.divided(budgets, config);
+            return self.divided(&budgets, config);
         }
         budgets
     }
@@ -177,10 +177,10 @@ impl SectionDemands {
     /// The budgets at another total, where the same is decided about the minimum as in these budgets.
     pub(crate) fn at(&self, tokens: i128, like: &Budgets, config: &Config) -> Budgets {
         let budgets = Budgets { available: Available { tokens, ..like.available }, ..*like };
-        if self.minimum <= budgets.available.to_divide() { self.divided(budgets, config) } else { budgets }
+        if self.minimum <= budgets.available.to_divide() { self.divided(&budgets, config) } else { budgets }
     }
 
-    fn divided(&self, budgets: Budgets, config: &Config) -> Budgets {
+    fn divided(&self, budgets: &Budgets, config: &Config) -> Budgets {
         let total = budgets.available.to_divide();
         let mut sections = self.sections(total, config);
         if budgets.no_documents {
@@ -188,7 +188,7 @@ impl SectionDemands {
             rag.demand = rag.minimum;
         }
         water_filling::share_out(&mut sections, total);
-        Budgets { sections, ..budgets }
+        Budgets { sections, ..*budgets }
     }
 }
 

@@ -15,6 +15,7 @@ use std::{
 };
 
 /// The candidates of one request, in the orders in which they are offered.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]
 pub(crate) struct CandidateIndex<'a> {
     pub(super) turns: &'a Turns,
     /// System texts, focus hint and state (rule S1).
@@ -47,7 +48,7 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) clears_results: bool,
 }
 
-impl<'a> CandidateIndex<'a> {
+impl CandidateIndex<'_> {
     /// What is in whatever happens, each candidate once: who pays for it, and why (rules S1, S2, S6).
     pub(crate) fn minimum(&self) -> Vec<(CandidateId, Section, IncludedReason)> {
         let why = |id: &CandidateId| match id {

@@ -34,7 +34,7 @@ impl Candidates<'_> {
             match self.expiry.note(&note.item.id) {
                 Eligibility::Out(reason) => drop(self.index.ineligible_pins.insert(id, reason)),
                 Eligibility::Eligible | Eligibility::Asks(_) => self.index.pins.push(Pin {
-                    id: id,
+                    id,
                     brings: None,
                     priority: note.item.priority,
                     undroppable: self.ttl_of(&note.item.id) == Some(Ttl::Unlimited),

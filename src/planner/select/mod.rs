@@ -301,12 +301,6 @@ impl<O: Observer> Selector<'_, O> {
         })
     }
 
-    /// What is left of a section's own budget.
-    fn within(&self, budgets: &Budgets, section: Section, chosen: &Selection) -> Room {
-        let left = left_of(budgets.of(section), section, chosen);
-        Room::of(left, BudgetVariable::budget(section))
-    }
-
     /// The last prompt's window while it fits its budget, cut to the low mark when it does not (rule S5); without one,
     /// as much as fits (rule S4).
     fn keep_window(
@@ -315,7 +309,7 @@ impl<O: Observer> Selector<'_, O> {
         budgets: &Budgets,
         chosen: &mut Selection,
     ) -> Result<Window, Error> {
-        let room = self.within(budgets, Section::Conversation, chosen);
+        let room = within(budgets, Section::Conversation, chosen);
         let Some(start) = self.index.window_start else {
             self.walk(room, HeldBy::Window, None, chosen)?;
             return Ok(Window::Fresh);
@@ -344,7 +338,7 @@ impl<O: Observer> Selector<'_, O> {
             chosen.keep(id, section, reason, self.costs.whole(id)?);
         }
         if !budgets.overflow {
-            let room = self.within(budgets, Section::SystemPinned, &chosen);
+            let room = within(budgets, Section::SystemPinned, &chosen);
             self.take_pins(room, &mut chosen)?;
         }
         Ok(chosen)
@@ -365,6 +359,12 @@ impl<O: Observer> Selector<'_, O> {
         }
         chosen.before_window = Some(reason);
     }
+}
+
+/// What is left of a section's own budget.
+fn within(budgets: &Budgets, section: Section, chosen: &Selection) -> Room {
+    let left = left_of(budgets.of(section), section, chosen);
+    Room::of(left, BudgetVariable::budget(section))
 }
 
 fn left_of(budget: u64, section: Section, chosen: &Selection) -> u64 {

@@ -9,7 +9,7 @@ use crate::{
 use anyhow::{Context, Result, bail};
 use context_window::{
     Config, ContextPlan, ContextWindowManager, ExcludedReason, Model, RequestLimits, Section, TokenCounter,
-    WireFormat, config::ConfigLayers, io::Session, report,
+    WireFormat, config::ConfigLayers, io::Session, plan::Notice, report,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -209,6 +209,6 @@ fn outcome(plan: &ContextPlan) -> Value {
         "overflow": plan.overflow_tokens(),
         "conflict": plan.overflow.iter().flat_map(|overflow| &overflow.conflict).collect::<Vec<_>>(),
         "window_start": plan.window_start,
-        "notices": plan.notices.iter().map(|notice| notice.rule()).collect::<Vec<_>>(),
+        "notices": plan.notices.iter().map(Notice::rule).collect::<Vec<_>>(),
     })
 }
