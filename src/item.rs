@@ -163,7 +163,7 @@ impl Source {
     }
 }
 
-/// What a row of a plan is. Ids are names, and say nothing about it: a message may be called `focus` or `summary:1`.
+/// The kind of item in a plan's row. Use this, not the id, to recognise an item: a message may have the id `focus`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]

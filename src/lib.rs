@@ -67,8 +67,9 @@
 //! ```
 //!
 //! A prompt that begins as the last one did is cheaper: [`Conversation::push_reply`] remembers where its window
-//! started, which documents it held and which tool results were cleared, and the next plan goes on from there. Who
-//! keeps no conversation hands [`ContextPlan::anchor`] back with [`PlanRequest::with_previous`].
+//! started, which documents it held and which tool results were cleared, and the next plan goes on from there. A
+//! stateless server that keeps no [`Conversation`] stores [`ContextPlan::anchor`] and passes it to
+//! [`PlanRequest::with_previous`].
 //!
 //! A model without a public tokenizer is counted by another one, and every number says so. Hand the provider's report to
 //! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`](usage::TokenCalibration) and keeps its
@@ -84,7 +85,7 @@
 //! - Planning reads and never writes; the same request gives the same bytes. No clock, no randomness, no hash order.
 //! - The tokens of `included` and `overhead` sum to the total, and the total is the count of the rendered prompt.
 //! - A tool call is in with all its results or not at all; the live question is always in; documents are whole.
-//! - A plan costs what its budget costs, not what its history costs.
+//! - Planning time depends on the size of the budget, not on the length of the history.
 //! - With `fill = "backfill"` a larger budget may lose a document that a smaller one kept; `docs/rules.md` says when.
 //!
 //! # Ask it why
@@ -94,6 +95,28 @@
 //! [`ContextPlan::prefix`] says how much of the last prompt is repeated;
 //! [`Explainer::remedies`](analysis::Explainer::remedies) plans an overflowing request again with each change that
 //! helps.
+//!
+//! # Where to find
+//!
+//! | I want to | |
+//! | --- | --- |
+//! | plan a prompt | [`ContextWindowManager::build_plan`], [`PlanRequest`], [`ContextPlan`] |
+//! | send it | [`render`] |
+//! | keep the conversation, in memory or on disk | [`Conversation`], [`io::Journal`] |
+//! | know how full the window is | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
+//! | compact | [`ContextWindowManager::compactor`] |
+//! | retry after "prompt too long" | [`usage::is_context_overflow`], [`ContextWindowManager::plan_after_overflow`] |
+//! | know why something is in or out | [`ContextWindowManager::explainer`], [`ContextPlan::reason`] |
+//! | keep no state on a server | [`plan::Anchor`], [`PlanRequest::with_previous`] |
+//! | count only | [`TokenCounter`] |
+//! | read documents of a vector store, or of LangChain | [`io::FieldMap`] |
+//!
+//! # Features
+//!
+//! `openai` (default): the encodings `o200k_base` and `cl100k_base`. `hf` (default): any Hugging Face `tokenizer.json`.
+//! `chat-template`: prompts as the text of a model's own chat template. `async-openai`: requests as types of that crate.
+//! `genai`: summaries by a real model. `html`: a plan as a web page. `widgets`: parts of the screen for ratatui. `inspect`:
+//! the binary `plan-inspect`.
 //!
 //! # Learn more
 //!

@@ -1,4 +1,5 @@
-//! Questions about plans, answered by planning again: why, what if, what changed, what is repeated.
+//! Questions about plans, answered by planning again: why, what if, what changed, what is repeated. [`Explainer`] answers
+//! them.
 
 mod explainer;
 pub(crate) mod prefix;

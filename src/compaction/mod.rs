@@ -1,5 +1,8 @@
 //! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed out, and a
-//! summary taken back. `driver` (feature `genai`) also calls the model.
+//! summary taken back. `Summariser` (feature `genai`) also calls the model.
+//!
+//! [`Compactor`] does the work, [`CompactionRequest`] asks for a summary, and a [`Compaction`] in the log records what was
+//! archived.
 
 use crate::{
     config::{CompactionOptions, CompactionStrategy},
@@ -157,8 +160,10 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Compaction` where the summary is empty or no summary, the conversation was compacted or rewound
-    /// meanwhile, or the context would not be smaller (rule C5): nothing changes then.
+    /// `ErrorKind::NoSummary` where the summary is empty or only a tool call, `Stale` where the conversation was
+    /// compacted or rewound meanwhile, `NotSmaller` where the context would not be smaller, `NothingToCompact` where
+    /// nothing is left to archive, `Busy` while a reply is received or the log played back (rule C5); otherwise as
+    /// [`ContextWindowManager::build_plan`]. Nothing changes then.
     pub fn apply(
         &self,
         log: &mut Conversation,
@@ -175,8 +180,9 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Compaction` where nothing makes the context smaller, or the conversation was compacted or rewound
-    /// meanwhile: nothing changes then.
+    /// `ErrorKind::NotSmaller` or `NothingToCompact` where nothing makes the context smaller, `Stale` where the
+    /// conversation was compacted or rewound meanwhile, `Busy` while a reply is received or the log played back.
+    /// Nothing changes then.
     pub fn fall_back(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         let applied = match self.manager.config().compaction.strategy {
             CompactionStrategy::Summary | CompactionStrategy::Digest => {

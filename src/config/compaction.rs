@@ -14,9 +14,9 @@ pub struct CompactionOptions {
     pub strategy: CompactionStrategy,
     /// A trigger fires above its boundary only, not at it (default: false).
     pub strict: bool,
-    /// Pressure in per cent of the capacity (default: 85); 0 is unset.
+    /// Trigger: size of the full conversation, in per cent of the capacity (default: 85); 0 is unset.
     pub percent: u16,
-    /// Pressure in tokens.
+    /// Trigger: size of the full conversation, in tokens.
     pub tokens: Option<u64>,
     /// Tokens of the capacity that are left.
     pub remaining: Option<u64>,
@@ -64,7 +64,7 @@ impl Default for CompactionOptions {
     }
 }
 
-/// What replaces what is archived: the first that is tried (rule C2).
+/// How a compaction replaces archived messages: the first method that is tried (rule C2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -153,9 +153,9 @@ impl Default for DigestOptions {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TriggerOptions {
-    /// Pressure in per cent of the capacity; 0 is unset.
+    /// Trigger: size of the full conversation, in per cent of the capacity; 0 is unset.
     pub percent: Option<u16>,
-    /// Pressure in tokens.
+    /// Trigger: size of the full conversation, in tokens.
     pub tokens: Option<u64>,
     /// Tokens of the capacity that are left.
     pub remaining: Option<u64>,

@@ -103,7 +103,8 @@ impl ConfigLayers {
         self
     }
 
-    /// Adds those of the given variables that are ours: `CONTEXT_WINDOW_RAG__MAX_ITEMS=7` is `rag.max_items`.
+    /// Adds the variables whose name starts with `CONTEXT_WINDOW_`; others are ignored:
+    /// `CONTEXT_WINDOW_RAG__MAX_ITEMS=7` is `rag.max_items`.
     #[must_use]
     pub fn with_environment<K: AsRef<str>, V: AsRef<str>>(
         mut self,

@@ -35,8 +35,8 @@ use validate::Fault;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Config {
-    /// The preset these options started from (one of [`Config::presets`]); reading it is all that it is for here, the
-    /// loader has put its values in.
+    /// The preset these options started from (one of [`Config::presets`]); for information only: the preset's values
+    /// are already in the other fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Limits and tokenizer of a model that nothing else describes.
@@ -243,8 +243,8 @@ impl From<SectionsForm> for Sections {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ConversationOptions {
-    /// How much of its budget a window keeps that no longer fits, per mille (rule S5; default: 600). At 1000 the window
-    /// moves on with almost every turn.
+    /// When the window no longer fits, it is cut to this share of its budget, per mille (rule S5; default: 600). At
+    /// 1000 the window moves on with almost every turn.
     pub low_mark: u16,
     /// What to do about a tool call without a result.
     pub repair: Repair,
@@ -383,7 +383,7 @@ pub enum TtlPolicy {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TokenOptions {
-    /// Whether what providers report teaches the margin of counters that estimate (default: true).
+    /// Whether what providers report corrects counters that estimate (default: true).
     pub calibrate: bool,
     /// Tokens of the provider's for 1000 that such a counter counts, until a report teaches better (default: 1000).
     pub calibration_per_mille: u32,

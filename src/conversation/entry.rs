@@ -65,7 +65,7 @@ pub enum Event {
         archives: usize,
         /// What it counted with.
         tokenizer: String,
-        /// Where its window started, which documents it held, and what it was made for. Only the last one remembers the
+        /// Where its window started, which documents it held, and what it was made for. Only the newest one keeps the
         /// prompt itself.
         anchor: Box<Anchor>,
         /// What the provider reported.
@@ -98,8 +98,8 @@ impl Conversation {
         self.entries_from(0, 0)
     }
 
-    /// The conversation as it was with its first `messages` messages, before the prompt that the next one answers. What
-    /// happened later is not in it; nothing of this one changes.
+    /// A copy as it was when it had `messages` messages, before the next prompt was sent. What happened later is not in
+    /// it; nothing of this one changes.
     #[must_use]
     pub fn as_of(&self, messages: usize) -> Self {
         let mut past = Self::new();

@@ -110,7 +110,7 @@ impl Conversation {
 
     /// Appends a message and returns its id: the one it was given, or `m` and its position.
     ///
-    /// An id that is taken is found by `build_plan`, which names both items (rule O5); nothing is lost here.
+    /// A duplicate id is accepted here; `build_plan` reports it as `ErrorKind::Input` and names both items (rule O5).
     pub fn push(&mut self, message: Message) -> ItemId {
         let id = self.ids.claim_message(message.id(), &self.messages);
         if message.role() == Role::User && !message.is_empty() {
@@ -146,7 +146,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Unpins a message, or drops a note, whose id is free then; says whether it was pinned.
+    /// Unpins a message or removes a note, whose id may be used again. Returns whether it was pinned.
     pub fn unpin(&mut self, id: impl Into<ItemId>) -> bool {
         let id = id.into();
         let pinned = |position| self.pins.contains_key(&position);

@@ -187,8 +187,8 @@ impl FieldMap {
     /// # Errors
     ///
     /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no JSON, where
-    /// no list of hits stands, and for hits without a text or a score that is a number. Where no hit has a score, their
-    /// order replaces it.
+    /// no list of hits stands, and for hits without a text or a score that is a number. If no hit has a score, scores
+    /// are assigned from the order.
     pub fn read(&self, json: &str) -> Result<Vec<RagItem>, Error> {
         let whole = self.parse(json)?;
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {

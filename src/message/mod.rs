@@ -1,4 +1,5 @@
-//! Messages in neutral form, cheap to clone: what every provider's wire format is rendered from.
+//! Messages, tools and reasoning, independent of any provider and cheap to clone. [`crate::render`] makes request bodies of
+//! them.
 
 use crate::item::ItemId;
 use std::{

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 pub enum WireFormat {
     /// `OpenAI` Chat Completions, by the published formula: 3 tokens a message and its role, 1 a name, 3 for the
-    /// reply's priming (cookbook, "How to count tokens with tiktoken", read 2026-11-21).
+    /// reply's header (cookbook, "How to count tokens with tiktoken", read 2026-11-21).
     #[default]
     #[serde(rename = "openai_chat")]
     OpenAiChat,

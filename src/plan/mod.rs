@@ -1,4 +1,5 @@
-//! The result, as data: it needs no request, no log and no tokenizer to be read, rendered or compared.
+//! The plan: what is in, what is out and why, and every token. It needs no request, log or tokenizer to be read, rendered
+//! or compared. [`crate::PlanRequest`] and [`crate::ContextWindowManager`], which make one, are at the root.
 
 pub(crate) mod anchor;
 pub(crate) mod reason;
@@ -211,7 +212,7 @@ pub struct Overflow {
     /// What the minimum is made of.
     pub minimum: Vec<ItemId>,
     /// The fewest items that together are too much, in the prompt's order: without any one of them the others fit. Empty
-    /// where what is sent beside the items (tools, priming) is too much by itself.
+    /// where what is sent beside the items (tools, the reply header) is too much by itself.
     pub conflict: Vec<ItemId>,
     /// Single changes that make it fit, the cheapest first.
     pub remedies: Vec<Remedy>,

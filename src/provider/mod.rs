@@ -1,4 +1,4 @@
-//! What a model is and takes: its limits and prices, the texts and wire formats it is sent, what they cost in tokens.
+//! Models: limits, prices, tokenizers, wire formats and what providers require; the registry of models; request bodies.
 
 pub(crate) mod model;
 pub(crate) mod wording;

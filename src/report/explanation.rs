@@ -12,7 +12,7 @@ use std::fmt::{self, Write};
 /// How many ids or intervals a line names.
 const NAMED: usize = 8;
 
-/// An explanation as text; ends with a line break. Width and colour are nothing to it.
+/// An explanation as text; ends with a line break. It ignores width and colour settings.
 #[derive(Debug)]
 pub struct Explained<'a>(pub(super) &'a Explanation);
 

@@ -42,7 +42,7 @@ pub fn json(plan: &ContextPlan) -> String {
 
 /// The plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens, reason), then one a dropped row,
 /// a notice, a section and a part of the overhead, then the total. No text of the prompt is in it, equal plans give equal
-/// lines on any machine, and no column is as wide as another row makes it: a line changes only where its own row does.
+/// lines on any machine, and columns are not aligned, so a change in one row changes no other line.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits, report};

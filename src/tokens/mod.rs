@@ -1,4 +1,4 @@
-//! Text → tokens. One concrete counter type; no foreign type shows in it (rule N1).
+//! Token counters: the OpenAI encodings, Hugging Face tokenizers, estimates, or a function of one's own (rule N1).
 
 use crate::error::{Error, Repr};
 use std::{
@@ -284,8 +284,8 @@ impl TokenCounter {
     }
 
     /// Counts, but no further than it takes to know that there are more than `limit` tokens: the count, or `limit` + 1
-    /// with certainty `at_least` (`estimate` for counters that estimate). What bytes alone prove is not even read
-    /// (rule N5): 100 MB against 8,000 tokens of `o200k_base` costs nothing.
+    /// with certainty `at_least` (`estimate` for counters that estimate). If the byte length alone proves that the text
+    /// is over the limit, it is not tokenized (rule N5): 100 MB against 8,000 tokens of `o200k_base` costs nothing.
     ///
     /// ```
     /// # #[cfg(feature = "openai")] {

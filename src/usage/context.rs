@@ -17,7 +17,7 @@ pub struct ContextUsage {
     pub reported: bool,
     /// What the percentage is of, in tokens: the capacity, or the context length (`usage.base`); 0 where it is unknown.
     pub limit: u64,
-    /// `conversation_tokens` in per cent of the limit, rounded down, honest above 100; 0 where the limit is unknown.
+    /// `conversation_tokens` in per cent of the limit, rounded down; may exceed 100; 0 where the limit is unknown.
     pub percent: u64,
     /// The level.
     pub level: Level,

@@ -1,4 +1,4 @@
-//! What providers report, in one unit system.
+//! What providers report (tokens, stop reasons, refusals of prompts that are too long), and how full the window is.
 
 use crate::{
     config::{UsageBase, UsageOptions},

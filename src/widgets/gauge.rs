@@ -10,7 +10,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 
 /// What a section uses of its budget: `Conversation   ████░░  31,004 / 60,000  52 %   61 in    153 out`.
 ///
-/// More than all of it is honest: a section may use what another one leaves (rule B6).
+/// More than 100 % is correct: a section may use what another one leaves (rule B6).
 ///
 /// ```
 /// # use context_window::{*, widgets::SectionGauge};

@@ -137,9 +137,9 @@ pub enum Cause {
 pub enum Evidence {
     /// From the first request, this input alone makes the change.
     Alone,
-    /// In the second request, without this input's change it is not made.
+    /// If this input is reset to its value in the first request, the change disappears.
     Needed,
-    /// Neither: it takes several inputs, and when they change one after the other this is the last one it takes.
+    /// Several inputs are needed. Changed one by one in a fixed order, the change appears at this one.
     Last,
 }
 

@@ -109,7 +109,8 @@ impl Summariser {
     }
 
     /// Sets the base URL, for a proxy or a gateway: what comes before `chat/completions` (`OpenAI`), `messages`
-    /// (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The key goes there, that of the environment too.
+    /// (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The API key, also one from the environment, is sent to
+    /// this URL.
     #[must_use]
     pub fn with_url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());

@@ -104,7 +104,7 @@ impl Serialize for Reason {
     }
 }
 
-/// Why no budget of the model changes whether an item is in.
+/// Why the answer is the same at every prompt budget.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Never {
@@ -112,7 +112,7 @@ pub enum Never {
     AlwaysIn,
     /// What keeps it out has nothing to do with room.
     Reason(ExcludedReason),
-    /// This keeps it out at every budget up to the largest one; tokens.
+    /// Out at every budget up to this one, the largest of the model; tokens.
     UpTo(ExcludedReason, u64),
 }
 

@@ -85,7 +85,7 @@ pub enum ExcludedReason {
     },
 }
 
-/// What keeps an item out although, or because, there is little room (rule B6).
+/// What keeps an item out of the prompt, besides the tokens left (rule B6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -129,7 +129,8 @@ impl Model {
         Ok(Registry::built_in()?.model(name))
     }
 
-    /// A model of the caller's own: fill in what is known of it.
+    /// A model that is not in the registry: provider `openai`, wire format `openai_chat`, and limits and tokenizer from
+    /// `[model.default]` of the options until its fields say otherwise.
     #[must_use]
     pub fn custom(name: &str) -> Self {
         Self {

@@ -81,7 +81,8 @@ impl<'a> Html<'a> {
 
     /// Whether a hash (blake3, its first 16 hexadecimal digits) and a size stand in place of every text (default: no). What
     /// was said, speakers' names, the names and arguments of calls and what a notice quotes are texts; ids, numbers, names of
-    /// tools that are not declared and the title stay. Whoever has a text can tell that it is the one, and a short one can be guessed.
+    /// tools that are not declared and the title stay. The hashes are not secret: someone who has a text can recognise
+    /// it, and short texts can be guessed.
     #[must_use]
     pub fn with_redaction(mut self, redact: bool) -> Self {
         self.redact = redact;
