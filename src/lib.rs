@@ -109,7 +109,7 @@
 //! | know why something is in or out | [`ContextWindowManager::explainer`], [`ContextPlan::reason`] |
 //! | keep no state on a server | [`plan::Anchor`], [`PlanRequest::with_previous`] |
 //! | count only | [`TokenCounter`] |
-//! | read documents of a vector store, or of LangChain | [`io::FieldMap`] |
+//! | read documents of a vector store, or of `LangChain` | [`io::FieldMap`] |
 //!
 //! # Features
 //!

@@ -1,4 +1,4 @@
-//! Token counters: the OpenAI encodings, Hugging Face tokenizers, estimates, or a function of one's own (rule N1).
+//! Token counters: the encodings of `OpenAI`, Hugging Face tokenizers, estimates, or a function of one's own (rule N1).
 
 use crate::error::{Error, Repr};
 use std::{
