@@ -211,7 +211,7 @@ fn the_command_line_is_forgiving() {
 #[test]
 fn json_and_messages_are_json() {
     let plan: Value = serde_json::from_str(&out(&[EXAMPLE, "--format", "json"])).unwrap();
-    assert_eq!(plan["version"], 1);
+    assert_eq!(plan["version"], 2);
     assert_eq!(plan["sections"]["conversation"]["share"], 550);
     assert_eq!(plan["fingerprint"].as_str().unwrap().len(), 64);
     let rows = plan["included"].as_array().unwrap().iter().map(|row| row["token_estimate"].as_i64().unwrap());
