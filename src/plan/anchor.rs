@@ -13,6 +13,21 @@ use std::sync::Arc;
 /// [`crate::Conversation::push_reply`] remembers it; a stateless caller keeps [`crate::ContextPlan::anchor`] and hands
 /// it back with [`crate::PlanRequest::with_previous`]. As JSON it is the `previous` of a session file. What is missing
 /// counts as unchanged.
+///
+/// ```
+/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter, plan::Anchor};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// let kept = serde_json::to_string(&plan.anchor())?; // in a cookie, a database, a file
+/// let previous: Anchor = serde_json::from_str(&kept)?;
+/// let next = manager.build_plan(&PlanRequest::new(&log).with_previous(previous))?;
+/// assert!(next.repeated().is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object, as --save-anchor writes it")]
 #[non_exhaustive]

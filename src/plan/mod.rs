@@ -204,6 +204,26 @@ pub struct ExcludedItem {
 }
 
 /// The minimum does not fit (rule S6).
+///
+/// ```
+/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(5));
+/// let plan = manager.build_plan(&request)?;
+/// if let Some(overflow) = &plan.overflow {
+///     println!("{} tokens too many; required: {:?}", overflow.tokens, overflow.minimum);
+///     // Each proposal with the plan that it leads to.
+///     for (remedy, plan) in manager.explainer(&request).remedies()? {
+///         println!("{remedy:?}: {} tokens", plan.total.n);
+///     }
+/// }
+/// # assert!(plan.overflow.is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Overflow {
