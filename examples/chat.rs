@@ -1,12 +1,13 @@
-//! A chat loop that may go on for ever: a pinned note that lives for three turns, warnings, compaction, and a log on disk that
-//! the next run goes on with. The model is a stand-in that repeats the question.
+//! A chat loop that may go on for ever: as many documents as fit, a pinned note that lives for three turns, warnings,
+//! compaction, and a log on disk that the next run goes on with. The model is a stand-in that repeats the question, the
+//! retriever one that counts common words.
 //!
-//! `printf 'Hello\nWhat is new?\n' | cargo run --example chat`
+//! `printf 'Hello\nWhen do you open?\n' | cargo run --example chat`
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use context_window::{
-    ContextWindowManager, Error, Message, PinnedItem, PlanRequest, RequestLimits, Ttl, io::Journal, report,
-    usage::ContextEvent,
+    ContextWindowManager, Error, Message, PinnedItem, PlanRequest, RagItem, RequestLimits, Ttl, io::Journal,
+    report, usage::ContextEvent,
 };
 
 fn main() -> Result<(), Error> {
@@ -17,8 +18,11 @@ fn main() -> Result<(), Error> {
         log.pin(PinnedItem::new("tone", "Answer in rhyme.").with_ttl(Ttl::turns(3)));
     }
     for line in std::io::stdin().lines().map_while(Result::ok) {
-        log.push(Message::user(line));
-        let plan = manager.build_plan(&PlanRequest::new(&log))?;
+        log.push(Message::user(line.as_str()));
+        // How many passages of about 30 tokens the prompt could hold: no more are asked for.
+        let budget = manager.retrieval_budget(&PlanRequest::new(&log))?;
+        let hits = search(&line, budget.top_k(30));
+        let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(hits))?;
         println!("{}", report::text(&plan));
         let reply = ask_a_model(plan.messages());
         log.push_reply(&plan, reply, None);
@@ -36,6 +40,26 @@ fn main() -> Result<(), Error> {
         journal.save(&log)?;
     }
     Ok(())
+}
+
+const PASSAGES: [(&str, &str); 3] = [
+    ("hours", "The library is open from 9 to 18, and on Saturdays from 9 to 13."),
+    ("loans", "A book may be kept for four weeks, and twice for two weeks more."),
+    ("cards", "When you move, bring your card and a letter with the new address."),
+];
+
+/// The passages that have the most words in common with the question.
+fn search(question: &str, top_k: u64) -> Vec<RagItem> {
+    let words: Vec<String> = question.to_lowercase().split_whitespace().map(str::to_owned).collect();
+    let hit = |(id, text): &(&str, &str)| {
+        let common =
+            text.to_lowercase().split_whitespace().filter(|word| words.iter().any(|one| one == word)).count();
+        RagItem::new(*id, common as f64, *text)
+    };
+    let mut hits: Vec<RagItem> = PASSAGES.iter().map(hit).filter(|item| item.score() > 0.0).collect();
+    hits.sort_by(|a, b| b.score().total_cmp(&a.score()));
+    hits.truncate(usize::try_from(top_k).unwrap_or(usize::MAX));
+    hits
 }
 
 fn ask_a_model(prompt: &[Message]) -> Message {

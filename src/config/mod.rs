@@ -165,7 +165,7 @@ impl Default for DefaultModel {
 #[non_exhaustive]
 pub struct Sections {
     /// System texts and pins (default share: 150).
-    pub system_pinned: SectionOptions,
+    pub system_pinned: SystemPinnedOptions,
     /// The conversation (default share: 550).
     pub conversation: SectionOptions,
     /// Retrieved documents (default share: 300).
@@ -183,14 +183,20 @@ impl Sections {
     #[must_use]
     pub fn shares(system_pinned: u16, conversation: u16, rag: u16) -> Self {
         let section = |share| SectionOptions { share, cap: None };
-        Self { system_pinned: section(system_pinned), conversation: section(conversation), rag: section(rag) }
+        Self {
+            system_pinned: SystemPinnedOptions { share: system_pinned, ..SystemPinnedOptions::default() },
+            conversation: section(conversation),
+            rag: section(rag),
+        }
     }
 
     /// The options of one section.
     #[must_use]
     pub fn of(&self, section: Section) -> SectionOptions {
         match section {
-            Section::SystemPinned => self.system_pinned,
+            Section::SystemPinned => {
+                SectionOptions { share: self.system_pinned.share, cap: self.system_pinned.cap }
+            }
             Section::Conversation => self.conversation,
             Section::Rag => self.rag,
         }
@@ -207,11 +213,30 @@ pub struct SectionOptions {
     pub cap: Option<u64>,
 }
 
+/// The part of system texts and pins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SystemPinnedOptions {
+    /// Share of the budget, per mille.
+    pub share: u16,
+    /// Hard limit in tokens; required items and undroppable pins may still exceed it.
+    pub cap: Option<u64>,
+    /// How much of what there is to share out pins may take before conversation and documents get theirs, per mille
+    /// (rule S2; default: 500).
+    pub pins_limit: u16,
+}
+
+impl Default for SystemPinnedOptions {
+    fn default() -> Self {
+        Self { share: 150, cap: None, pins_limit: 500 }
+    }
+}
+
 /// The TOML form of [`Sections`]: a table may name a cap and keep the default share.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct SectionsForm {
-    system_pinned: SectionForm,
+    system_pinned: SystemPinnedForm,
     conversation: SectionForm,
     rag: SectionForm,
 }
@@ -223,6 +248,14 @@ struct SectionForm {
     cap: Option<u64>,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SystemPinnedForm {
+    share: Option<u16>,
+    cap: Option<u64>,
+    pins_limit: Option<u16>,
+}
+
 impl From<SectionsForm> for Sections {
     fn from(form: SectionsForm) -> Self {
         let section = |form: SectionForm, default: SectionOptions| SectionOptions {
@@ -231,7 +264,11 @@ impl From<SectionsForm> for Sections {
         };
         let default = Self::default();
         Self {
-            system_pinned: section(form.system_pinned, default.system_pinned),
+            system_pinned: SystemPinnedOptions {
+                share: form.system_pinned.share.unwrap_or(default.system_pinned.share),
+                cap: form.system_pinned.cap.or(default.system_pinned.cap),
+                pins_limit: form.system_pinned.pins_limit.unwrap_or(default.system_pinned.pins_limit),
+            },
             conversation: section(form.conversation, default.conversation),
             rag: section(form.rag, default.rag),
         }

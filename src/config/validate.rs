@@ -43,6 +43,13 @@ fn model(default: &DefaultModel) -> Result<(), Fault> {
 fn sections(sections: &Sections) -> Result<(), Fault> {
     let shares = Section::ALL.map(|section| u32::from(sections.of(section).share));
     let sum: u32 = shares.iter().sum();
+    if sections.system_pinned.pins_limit > 1000 {
+        return fault(
+            &["sections.system_pinned.pins_limit"],
+            sections.system_pinned.pins_limit,
+            "per mille of what there is to share out, 0 to 1000 (rule S2)",
+        );
+    }
     if sum == 1000 {
         return Ok(());
     }

@@ -5,11 +5,13 @@ pub(crate) mod anchor;
 pub(crate) mod reason;
 mod ledger;
 mod notice;
+mod retrieval_budget;
 
 pub use anchor::{Anchor, PromptPiece, Target};
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
+pub use retrieval_budget::RetrievalBudget;
 
 use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},

@@ -72,6 +72,8 @@ codes! {
     NoChatTemplate "no_chat_template" "N3";
     /// The last usage report is not believed.
     ReportIgnored "report_ignored" "N6";
+    /// A pin does not fit.
+    PinDropped "pin_dropped" "S2";
     /// The sticky window no longer fitted, and was cut to its low mark.
     WindowCut "window_cut" "S5";
     /// The sticky window is not continued.

@@ -30,3 +30,4 @@ pub(crate) mod assemble;
 pub(crate) mod solve;
 pub(crate) mod telemetry;
 pub(crate) mod manager;
+mod retrieval;

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The amounts that grow with the prompt budget and that costs are compared with. None of them ever falls when the
-/// budget grows (rule B5), so a decision in which all of them stay on their side stays.
+/// budget grows and the same pins come first (rules S2, B5), so a decision in which all of them stay on their side stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BudgetVariable {
     /// The budget of `system_pinned`.
@@ -26,14 +26,23 @@ pub(crate) enum BudgetVariable {
     LowMark,
     /// What the documents' share holds, and no more than their budget (rule S5).
     DocumentShare,
+    /// What pins may take before the sections divide the rest (rule S2).
+    PinsLimit,
     /// What is free once the sections have taken their part, which grows as the budget does (rule B6).
     Free,
 }
 
 impl BudgetVariable {
     /// All of them, each at the index of its number.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::SystemPinned, Self::Conversation, Self::Rag, Self::LowMark, Self::DocumentShare, Self::Free];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::SystemPinned,
+        Self::Conversation,
+        Self::Rag,
+        Self::LowMark,
+        Self::DocumentShare,
+        Self::PinsLimit,
+        Self::Free,
+    ];
 
     /// The budget of a section.
     pub(crate) fn budget(section: Section) -> Self {

@@ -37,6 +37,8 @@ pub(crate) struct Solver<'p, O = Unobserved> {
     /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried. None for
     /// one budget.
     many_budgets: Option<u64>,
+    /// Documents are yet to come, and could use whatever they get.
+    expects_documents: bool,
     scenarios: RefCell<Vec<Rc<Scenario<'p, O>>>>,
 }
 
@@ -84,8 +86,14 @@ impl<'p> Solver<'p> {
             config,
             observer: Unobserved,
             many_budgets: None,
+            expects_documents: false,
             scenarios: RefCell::default(),
         }
+    }
+
+    /// As if documents were to come that could use whatever they get.
+    pub(crate) fn expecting_documents(self) -> Self {
+        Self { expects_documents: true, ..self }
     }
 
     /// For many budgets, of which none leaves more than `most` tokens; the observer hears each decision. Clipping (rule
@@ -98,6 +106,7 @@ impl<'p> Solver<'p> {
             config,
             observer,
             many_budgets: Some(most),
+            expects_documents: false,
             scenarios: RefCell::default(),
         }
     }
@@ -113,8 +122,8 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         let (candidates, meter) = (self.candidates, self.meter);
         let (mut withheld, mut tries) = (0, TRIES);
         loop {
-            // Budget: the available tokens, divided among the sections (B4, B5), with results as short as they have to
-            // be (S7).
+            // Budget: the available tokens, divided among the sections, pins first (S2, B4, B5), with results as short as
+            // they have to be (S7).
             let available = self.available(context, context.prompt_budget, withheld);
             let divided = self.divide(available)?;
             // Select: required, pinned, conversation, documents, then what is free once more (S2-S5, S8, S9, B6).
@@ -160,7 +169,13 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         let mut divided = Vec::new();
         loop {
             let scenario = self.scenario(results, available.total())?;
-            let budgets = scenario.demands.divide(available, self.config, &scenario.observer);
+            let (demands, observer) = (&scenario.demands, &scenario.observer);
+            let budgets = if demands.overflow(&available, observer) {
+                demands.only_minimums(available, self.config)
+            } else {
+                let pins = self.selector(&scenario).pins_first(&available)?;
+                demands.divide(available, pins, self.config, observer)
+            };
             // How much is clipped depends on the exact budget. When solving for many budgets an overflow is therefore
             // reported with the minimum only (rule E1).
             let clips = self.many_budgets.is_some() && budgets.overflow;
@@ -193,11 +208,18 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         let costs = Costs::new(self.candidates, self.meter, results).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
+        let demands = if self.expects_documents { demands.with_any_documents() } else { demands };
         let scenario = Rc::new(Scenario { costs, demands, observer: self.observer.clone() });
         if !clipped {
             self.scenarios.borrow_mut().push(Rc::clone(&scenario));
         }
         Ok(scenario)
+    }
+
+    /// What a document may take of all that a solution leaves; tokens.
+    pub(crate) fn left_for_documents(&self, solution: &Solution<'p, O>) -> u64 {
+        let (scenario, budgets) = solution.taken();
+        self.selector(&scenario).left_for_documents(&budgets.available, &solution.chosen)
     }
 
     /// What a candidate costs, counted no further than to `limit` tokens.
@@ -225,7 +247,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         Available {
             tokens: context.total(budget) - i128::from(withheld),
             block: self.meter.block(),
-            reserves_block: index.competing_documents().next().is_some(),
+            reserves_block: self.expects_documents || index.competing_documents().next().is_some(),
             merge: self.meter.saved_by_merging(Role::User) * merged,
             caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
         }
@@ -237,6 +259,11 @@ impl<'p, O: Observer> Solution<'p, O> {
     fn taken(&self) -> Divided<'p, O> {
         let taken = &self.trials[self.trials.len() - 1];
         (Rc::clone(&taken.scenario), taken.budgets)
+    }
+
+    /// What the documents' share holds, and no more than their budget; tokens.
+    pub(crate) fn document_share(&self) -> u64 {
+        self.trials[self.trials.len() - 1].budgets.document_share()
     }
 
     /// Whether only the minimum is included, because it exceeds the budget.

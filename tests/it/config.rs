@@ -115,6 +115,7 @@ fn behaviour(config: &Config) -> String {
     let mut log = Conversation::new();
     log.push_system("s0", "Answer from the documents. ".repeat(2));
     log.pin(PinnedItem::new("gone", "A note whose days are over.").with_ttl(Ttl::NoneRemaining));
+    log.pin(PinnedItem::new("agreed", "What was agreed. ".repeat(30)));
     for turn in 0..6 {
         log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(6))));
         log.push(Message::assistant("").with_tool_calls([call(&format!("c{turn}"))]));
@@ -271,6 +272,7 @@ const WITH: [(&str, &str, &str); 8] = [
 fn every_key_changes_something() {
     let mut values: BTreeMap<&str, &str> = OTHER_VALUES.into();
     values.extend([
+        ("sections.system_pinned.pins_limit", "0"),
         ("compaction.enabled", "false"),
         ("compaction.strategy", "\"sliding_window\""),
         ("compaction.strict", "true"),

@@ -267,7 +267,9 @@ proptest! {
             let ExcludedReason::Budget { room, held_by } = row.reason else { continue };
             let got = manager.explainer(&request).explain(&id).unwrap();
             let (Some(tokens), true) = (got.tokens, held_by != HeldBy::Overflow) else { continue };
-            let may_go = |row: &&PlannedItem| row.reason != IncludedReason::Required;
+            // Only pins make room for a pin where pins may take no more.
+            let counts = |row: &PlannedItem| held_by != HeldBy::PinsLimit || row.section == Section::SystemPinned;
+            let may_go = |row: &&PlannedItem| row.reason != IncludedReason::Required && counts(row);
             let cost = |id: &ItemId| plan.included.iter().filter(may_go).find(|row| row.id == *id).unwrap().tokens.n;
             let costs: Vec<u64> = got.displaced_by.iter().map(cost).collect();
             let (held, all): (u64, u64) =

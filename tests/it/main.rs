@@ -50,6 +50,7 @@ mod laws;
 mod layout;
 mod models;
 mod oracle;
+mod pins;
 mod prefix;
 mod providers;
 #[cfg(feature = "openai")]

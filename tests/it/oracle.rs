@@ -74,6 +74,9 @@ enum Unit {
 /// What holds everything that is not in the minimum, where that alone is over the budget.
 const OVERFLOW: &str = "budget/overflow";
 
+/// Pins that found no room: how much there was for each, and what held it.
+type Fallen = BTreeMap<Unit, (i64, String)>;
+
 fn frame(role: &str) -> i64 {
     3 + role.len() as i64
 }
@@ -186,11 +189,24 @@ impl<'a> Oracle<'a> {
             let verdicts = self.verdicts(&BTreeMap::new(), OVERFLOW);
             return Ok(Decided { verdicts, budgets: minimums, start, no_set, cleared });
         }
+        // S2: pins before all others, out of whatever the minimum leaves, those that are never dropped within the limit too.
+        let never_dropped = self.kept.iter().filter(|(_, (_, reason))| *reason == "pinned");
+        let never_dropped: i64 = never_dropped.map(|(unit, _)| self.size(*unit)).sum();
+        let limit = there * i64::from(self.s.config.sections.system_pinned.pins_limit) / 1000;
+        let cap = (self.cap(Section::SystemPinned) - self.used(Section::SystemPinned)).max(0);
+        let fallen_at_first = self.offer_pins(there - least, 0, cap, (limit - never_dropped).max(0));
+        let minimums = Section::ALL.map(|section| self.used(section));
+        let least: i64 = minimums.iter().sum();
+        let merge = self.merge();
+        if least > 0 && least > there - reserve + merge {
+            reserve = 0;
+        }
+        let total = (there - reserve).max(0);
         let no_documents = competing && reserve == 0;
         // A minimum that fits by what merging saves leaves nothing to share out.
         let budgets = if least > total { minimums } else { self.budgets(total, minimums, no_documents) };
         let spare = |oracle: &Self, section: Section| budgets[section as usize] - oracle.used(section);
-        let fallen_first = self.offer_pins(spare(&self, Section::SystemPinned), 0, i64::MAX);
+        let fallen_first = self.offer_pins(spare(&self, Section::SystemPinned), 0, i64::MAX, i64::MAX);
         let budget = budgets[Section::Conversation as usize];
         // A window that goes on from the last one: as it was, or cut to a low mark.
         let mut held: Option<Option<i64>> = None;
@@ -235,7 +251,7 @@ impl<'a> Oracle<'a> {
             };
             let (room, cap) = left(&self, Section::SystemPinned);
             let merge = self.merge();
-            let fallen = self.offer_pins(room, merge, cap);
+            let fallen = self.offer_pins(room, merge, cap, i64::MAX);
             let (room, cap) = left(&self, Section::Conversation);
             let merge = self.merge();
             let behind = match held {
@@ -263,7 +279,10 @@ impl<'a> Oracle<'a> {
         }
         let start = self.start();
         let mut out: BTreeMap<Unit, String> = passed;
-        out.extend(fallen);
+        for (unit, last) in fallen {
+            let first = &fallen_at_first[&unit];
+            out.insert(unit, if first.0 >= last.0 { first.1.clone() } else { last.1 });
+        }
         let (no_set, cleared) = (self.no_set, self.cleared);
         Ok(Decided { verdicts: self.verdicts(&out, behind), budgets, start, no_set, cleared })
     }

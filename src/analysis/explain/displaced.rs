@@ -15,16 +15,26 @@ pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) ->
         ExcludedReason::Budget { held_by: HeldBy::Overflow, .. } => {
             return plan.overflow.iter().flat_map(|overflow| overflow.conflict.iter().cloned()).collect();
         }
+        // Only other pins take what pins may take.
+        ExcludedReason::Budget { room, held_by: HeldBy::PinsLimit } => {
+            return make_room(last_in(plan, row.section), tokens, *room);
+        }
         ExcludedReason::Budget { room, .. } => *room,
         ExcludedReason::Policy(PolicyRule::MaxItems { .. }) => {
             return last_in(plan, row.section).take(1).map(|row| row.id.clone()).collect();
         }
         _ => return Vec::new(),
     };
-    let mut missing = tokens.map_or(u64::MAX, |tokens| tokens.saturating_sub(room));
     let others = Section::ALL.into_iter().rev().filter(|section| *section != row.section);
+    let others = others.flat_map(|section| last_in(plan, section));
+    make_room(last_in(plan, row.section).chain(others), tokens, room)
+}
+
+/// The first of these that together leave as much as is missing.
+fn make_room<'a>(rows: impl Iterator<Item = &'a PlannedItem>, tokens: Option<u64>, room: u64) -> Vec<ItemId> {
+    let mut missing = tokens.map_or(u64::MAX, |tokens| tokens.saturating_sub(room));
     let mut holding = Vec::new();
-    for row in last_in(plan, row.section).chain(others.flat_map(|section| last_in(plan, section))) {
+    for row in rows {
         if missing == 0 {
             break;
         }

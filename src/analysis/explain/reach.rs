@@ -29,10 +29,10 @@ pub(super) fn down(solution: &Solution<'_, Recorder>, config: &Config, least: i1
 fn holds<'s>(
     solution: &'s Solution<'_, Recorder>,
     config: &'s Config,
-    side: fn(&Slack) -> &[u64; 6],
+    side: fn(&Slack) -> &[u64; BudgetVariable::ALL.len()],
     moved: fn(i128, i128) -> i128,
 ) -> impl Fn(i128) -> bool + 's {
-    let now: Vec<[i128; 6]> = solution
+    let now: Vec<[i128; BudgetVariable::ALL.len()]> = solution
         .trials
         .iter()
         .map(|trial| values(&trial.scenario, &trial.budgets, solution.available, config))
@@ -47,7 +47,12 @@ fn holds<'s>(
 }
 
 /// What each variable is worth when so many tokens are available, and the same is decided about the minimum.
-fn values(scenario: &Scenario<'_, Recorder>, like: &Budgets, available: i128, config: &Config) -> [i128; 6] {
+fn values(
+    scenario: &Scenario<'_, Recorder>,
+    like: &Budgets,
+    available: i128,
+    config: &Config,
+) -> [i128; BudgetVariable::ALL.len()] {
     let budgets = scenario.demands.at(available, like, config);
     BudgetVariable::ALL.map(|variable| budgets.value(variable, config))
 }

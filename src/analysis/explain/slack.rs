@@ -1,7 +1,7 @@
 //! How far the prompt budget may move before something is decided differently.
 //!
 //! Every decision of selection compares tokens with what is left of a [`BudgetVariable`]. None of these variables falls
-//! when the prompt budget grows (rule B5). So a decision stays as it is while its variable moves by less than what was
+//! when the prompt budget grows, as long as the same pins come first (rules S2, B5). So a decision stays as it is while its variable moves by less than what was
 //! left, or by less than what was missing; and while that holds for every decision, the same is in. The [`Recorder`]
 //! listens to the decisions and keeps, for each variable, the smallest growth and the smallest fall that changes one.
 //!
@@ -23,9 +23,9 @@ use std::{cell::Cell, collections::BTreeSet};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slack {
     /// The growth at which something changes.
-    pub(super) growth: [u64; 6],
+    pub(super) growth: [u64; BudgetVariable::ALL.len()],
     /// The fall at which something changes.
-    pub(super) fall: [u64; 6],
+    pub(super) fall: [u64; BudgetVariable::ALL.len()],
 }
 
 impl Default for Slack {

@@ -153,6 +153,9 @@ impl fmt::Display for Never {
         };
         let held = match reason {
             ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out at every",
+            ExcludedReason::Budget { held_by: HeldBy::PinsLimit, .. } => {
+                "what pins may take keeps it out at every"
+            }
             ExcludedReason::Budget { held_by: HeldBy::StickyWindow, .. } => {
                 "the sticky window keeps it out at every"
             }

@@ -96,6 +96,8 @@ pub enum HeldBy {
     Window,
     /// The section's cap (rule B4).
     Cap,
+    /// Pins may take no more: `sections.system_pinned.pins_limit` (rule S2).
+    PinsLimit,
     /// `fill = "prefix"`: an item before it did not fit (rule S8).
     Prefix,
     /// The window starts where the last one did, or was cut to its low mark (rule S5).
@@ -114,6 +116,7 @@ impl HeldBy {
             Self::Size => "size",
             Self::Window => "window",
             Self::Cap => "cap",
+            Self::PinsLimit => "pins_limit",
             Self::Prefix => "prefix",
             Self::StickyWindow => "sticky_window",
             Self::StickyDocuments => "sticky_documents",
@@ -226,6 +229,14 @@ impl ExcludedReason {
     pub fn name(&self) -> &'static str {
         self.code().name()
     }
+
+    /// The tokens that the rules had left, where there was no room.
+    pub(crate) fn room(&self) -> Option<u64> {
+        match self {
+            Self::Budget { room, .. } => Some(*room),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for ExcludedReason {
@@ -238,6 +249,9 @@ impl fmt::Display for ExcludedReason {
                 }
                 HeldBy::Cap => {
                     write!(f, "too large; {} tokens left under the section's cap", grouped(*room))
+                }
+                HeldBy::PinsLimit => {
+                    write!(f, "too large; {} tokens left of what pins may take", grouped(*room))
                 }
                 HeldBy::Prefix => {
                     write!(f, "after a document that did not fit; {} tokens left", grouped(*room))

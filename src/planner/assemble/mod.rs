@@ -25,6 +25,7 @@ use crate::{
 };
 use std::sync::Arc;
 
+mod dropped_pins;
 mod included;
 mod excluded;
 mod marks;
@@ -117,6 +118,7 @@ pub(crate) fn plan(
     let figures = pressure::Sent { rows: &draft.rows, excluded: &excluded, overhead: &overhead, total };
     let usage = pressure::of(context, candidates, meter, &figures);
     let mut notices = about_the_target(context, meter);
+    notices.extend(dropped_pins::notices(candidates, costs, meter, budgets, chosen)?);
     notices.extend(about_the_window(candidates, chosen.window));
     notices.extend(about_the_results(candidates, costs.results(), &draft));
     notices.extend(nothing_to_clear(candidates, &excluded));

@@ -43,9 +43,20 @@ impl Available {
         self.tokens - used - if block { i128::from(self.block) } else { 0 }
     }
 
+    /// What pins may take of it before the sections divide the rest; `limit` is per mille (rule S2).
+    pub(crate) fn for_pins(&self, limit: u16) -> u64 {
+        per_mille(self.total(), limit)
+    }
+
     pub(crate) fn cap(&self, section: Section) -> Option<u64> {
         self.caps[section as usize]
     }
+}
+
+/// A part of an amount, rounded down.
+pub(super) fn per_mille(of: u64, part: u16) -> u64 {
+    let part = u128::from(of) * u128::from(part) / 1000;
+    u64::try_from(part).unwrap_or(u64::MAX)
 }
 
 /// Tokens as they are counted: nothing is less than none.

@@ -1,13 +1,13 @@
 //! How much there is, and how it is shared (rules B1, B4, B5, S6).
 //!
 //! Three amounts follow from each other. The **prompt budget** is what the whole prompt may take (B1). What is sent in
-//! any case is taken from it: the declared tools and the reply header; the rest is [`Available`]. The sections divide
-//! that: each first gets its minimum, then grows with its share, and stops at what it could use (its demand) or at its
-//! cap. So what one section does not need goes to the others at once. [`water_filling`] finds that division exactly, in
+//! any case is taken from it: the declared tools and the reply header; the rest is [`Available`]. Pins take their part of
+//! that first ([`PinsTaken`], S2). The sections divide the rest: each first gets its minimum, to which those pins belong,
+//! then grows with its share, and stops at what it could use (its demand) or at its cap. So what one section does not need goes to the others at once. [`water_filling`] finds that division exactly, in
 //! whole numbers.
 //!
 //! Invariants: the budgets of the sections never sum to more than there is to divide; where the minimums fit, every
-//! section gets at least its minimum; and no section gets less when there is one token more.
+//! section gets at least its minimum; and with the same pins no section gets less when there is one token more.
 
 use crate::{
     config::Config,
@@ -26,6 +26,7 @@ mod water_filling;
 mod demand;
 pub(crate) mod remedies;
 
+use available::per_mille;
 pub(crate) use available::{Available, clamped};
 
 /// What one section has to have, what it could use, and what it gets; tokens.
@@ -46,6 +47,15 @@ impl SectionBudget {
     }
 }
 
+/// What pins took before the sections divide the rest (rule S2).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PinsTaken {
+    /// What they and the user messages that they bring cost, beside the minimum; tokens.
+    pub(crate) tokens: u64,
+    /// State is merged into the live question although they are in.
+    pub(crate) merges: bool,
+}
+
 /// What each section gets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budgets {
@@ -53,8 +63,10 @@ pub(crate) struct Budgets {
     pub(crate) sections: [SectionBudget; 3],
     /// What was divided. No wrapper is kept free where the minimums need its tokens.
     pub(crate) available: Available,
-    /// What the minimums sum to.
+    /// What the minimums sum to, without pins that may be dropped.
     pub(crate) minimum: u64,
+    /// What those pins took that came before everything else; tokens.
+    pins: u64,
     /// The minimums alone are too much: they are all there is in the plan (rule S6).
     pub(crate) overflow: bool,
     /// The minimums need what was kept free for the documents' wrapper: no document can come in.
@@ -127,16 +139,24 @@ impl SectionDemands {
         let merges = index.merges_in_the_minimum();
         let mut demands = Self { minimums, minimum, demands: minimums, merges };
         if minimum <= total {
-            demands.demands = demand::of(&demands.sections(total, config), total, config, index, costs)?;
+            demands.demands = demand::of(&demands.sections(total, 0, config), total, config, index, costs)?;
         }
         Ok(demands)
     }
 
-    /// The sections, each with what it could use of `total`, which is no more than what was asked about.
-    fn sections(&self, total: u64, config: &Config) -> [SectionBudget; 3] {
+    /// With documents that could use whatever they get.
+    pub(crate) fn with_any_documents(mut self) -> Self {
+        self.demands[Section::Rag as usize] = u64::MAX;
+        self
+    }
+
+    /// The sections, each with what it could use of `total`, which is no more than what was asked about. What pins took
+    /// is part of their section's minimum.
+    fn sections(&self, total: u64, pins: u64, config: &Config) -> [SectionBudget; 3] {
         Section::ALL.map(|section| {
             let options = config.sections.of(section);
-            let minimum = self.minimums[section as usize];
+            let pins = if section == Section::SystemPinned { pins } else { 0 };
+            let minimum = self.minimums[section as usize].saturating_add(pins);
             let own = SectionBudget {
                 share: options.share,
                 cap: options.cap,
@@ -149,40 +169,76 @@ impl SectionDemands {
         })
     }
 
-    /// Divides what is available among the sections.
-    ///
-    /// No budget foresees what merging state saves, but a minimum that fits by it is no overflow.
-    pub(crate) fn divide(&self, available: Available, config: &Config, observer: &impl Observer) -> Budgets {
-        let merged_minimum = if self.merges { available.merge } else { 0 };
-        let (total, minimum) = (available.total(), self.minimum.saturating_sub(merged_minimum));
-        let fits = |minimum: u64| {
-            let least = minimum.saturating_add(available.missing());
-            compared(observer, BudgetVariable::Free, total, least);
-            minimum <= total
-        };
+    /// What the minimums sum to, without what merging state saves in them. No budget foresees that, but a minimum that
+    /// fits by it is no overflow.
+    fn least(&self, available: &Available) -> u64 {
+        self.minimum.saturating_sub(if self.merges { available.merge } else { 0 })
+    }
+
+    /// Whether the minimums alone exceed what is available (rule S6).
+    pub(crate) fn overflow(&self, available: &Available, observer: &impl Observer) -> bool {
+        !fits(self.least(available), available, observer)
+    }
+
+    /// The minimums and nothing else.
+    pub(crate) fn only_minimums(&self, available: Available, config: &Config) -> Budgets {
+        let merged_minimum = self.minimum - self.least(&available);
+        let no_documents = available.reserved() > 0;
+        let available = Available { reserves_block: false, ..available };
+        let sections = self.sections(0, 0, config);
+        Budgets {
+            sections,
+            available,
+            minimum: self.minimum,
+            pins: 0,
+            overflow: true,
+            no_documents,
+            merged_minimum,
+        }
+    }
+
+    /// Divides what is available among the sections, where the minimums fit.
+    pub(crate) fn divide(
+        &self,
+        available: Available,
+        pins: PinsTaken,
+        config: &Config,
+        observer: &impl Observer,
+    ) -> Budgets {
+        let minimum = self.minimum.saturating_add(pins.tokens);
+        let merged_minimum = if pins.merges { available.merge } else { 0 };
+        let reserved = available.reserved();
         // A minimum of nothing fits whatever is kept free.
-        let beside = |reserved: u64| if minimum == 0 { 0 } else { minimum.saturating_add(reserved) };
-        let no_documents = available.reserved() > 0 && !fits(beside(available.reserved()));
+        let no_documents = reserved > 0
+            && minimum > 0
+            && !fits(minimum.saturating_sub(merged_minimum).saturating_add(reserved), &available, observer);
         let available = Available { reserves_block: available.reserves_block && !no_documents, ..available };
-        let overflow = !fits(beside(available.reserved()));
-        let sections = self.sections(0, config);
-        let budgets =
-            Budgets { sections, available, minimum: self.minimum, overflow, no_documents, merged_minimum };
-        if self.minimum == 0 || fits(self.minimum.saturating_add(available.reserved())) {
+        let sections = self.sections(0, pins.tokens, config);
+        let budgets = Budgets {
+            sections,
+            available,
+            minimum: self.minimum,
+            pins: pins.tokens,
+            overflow: false,
+            no_documents,
+            merged_minimum,
+        };
+        if minimum == 0 || fits(minimum.saturating_add(available.reserved()), &available, observer) {
             return self.divided(&budgets, config);
         }
         budgets
     }
 
-    /// The budgets at another total, where the same is decided about the minimum as in these budgets.
+    /// The budgets at another total, where the same is decided about the minimum and about pins as in these budgets.
     pub(crate) fn at(&self, tokens: i128, like: &Budgets, config: &Config) -> Budgets {
         let budgets = Budgets { available: Available { tokens, ..like.available }, ..*like };
-        if self.minimum <= budgets.available.to_divide() { self.divided(&budgets, config) } else { budgets }
+        let fits = self.minimum.saturating_add(like.pins) <= budgets.available.to_divide();
+        if fits { self.divided(&budgets, config) } else { budgets }
     }
 
     fn divided(&self, budgets: &Budgets, config: &Config) -> Budgets {
         let total = budgets.available.to_divide();
-        let mut sections = self.sections(total, config);
+        let mut sections = self.sections(total, budgets.pins, config);
         if budgets.no_documents {
             let rag = &mut sections[Section::Rag as usize];
             rag.demand = rag.minimum;
@@ -190,6 +246,13 @@ impl SectionDemands {
         water_filling::share_out(&mut sections, total);
         Budgets { sections, ..*budgets }
     }
+}
+
+/// Whether so many tokens are available; the observer hears the comparison.
+fn fits(least: u64, available: &Available, observer: &impl Observer) -> bool {
+    let total = available.total();
+    compared(observer, BudgetVariable::Free, total, least.saturating_add(available.missing()));
+    least <= total
 }
 
 impl Budgets {
@@ -222,14 +285,10 @@ impl Budgets {
             BudgetVariable::Rag => self.of(Section::Rag),
             BudgetVariable::LowMark => self.low_mark(config),
             BudgetVariable::DocumentShare => self.document_share(),
+            BudgetVariable::PinsLimit => self.available.for_pins(config.sections.system_pinned.pins_limit),
             BudgetVariable::Free => return self.available.tokens,
         })
     }
-}
-
-fn per_mille(of: u64, part: u16) -> u64 {
-    let part = u128::from(of) * u128::from(part) / 1000;
-    u64::try_from(part).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -20,6 +20,9 @@ impl<O: Observer> Selector<'_, O> {
     /// Offers every document that policy lets in, or those that are kept for their question. What is in stays in; why the
     /// others are out is replaced.
     pub(super) fn take_documents(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
+        if !chosen.has_documents() {
+            chosen.offered_to_documents = chosen.offered_to_documents.max(room.tokens(AfterQuestion::No));
+        }
         chosen.dropped_documents.clear();
         chosen.documents_passed_over.clear();
         if self.index.kept_documents.is_some() {

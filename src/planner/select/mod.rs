@@ -1,7 +1,8 @@
 //! Selection: which candidates are included.
 //!
 //! Selection is greedy, in a fixed order: what is required, then pins, then the conversation from its newest turn back,
-//! then documents by rank. Each section is first offered its own budget. What is still free is then offered once more
+//! then documents by rank. Pins are offered all that the minimum leaves, up to their limit (rule S2); only then is the rest
+//! divided, and each section offered its own budget. What is still free is then offered once more
 //! in the same order, as often as that lets something in (rule B6), because what one section left may be just what
 //! another one misses. Nothing that came in goes out again.
 //!
@@ -22,7 +23,7 @@ use crate::{
     item::Section,
     plan::reason::{ExcludedReason, HeldBy, IncludedReason},
     planner::{
-        budget::Budgets,
+        budget::{Available, Budgets, PinsTaken},
         candidates::{CandidateId, CandidateIndex, Costs, List, Results, Slot},
         observer::{BudgetVariable, Constraint, Observer},
     },
@@ -60,6 +61,8 @@ pub(crate) struct Selection {
     /// Documents and notes that were passed over by slots: [`Selector::tell_why`] makes reasons of them.
     documents_passed_over: Vec<PassedOver>,
     notes_passed_over: Vec<PassedOver>,
+    /// What became of pins when they were offered their part before everything else.
+    first_offer: FirstOffer,
     /// Why everything older than the point where the walk stopped is out.
     pub(crate) before_window: Option<ExcludedReason>,
     /// The oldest candidate of the kept window.
@@ -73,6 +76,15 @@ pub(crate) struct Selection {
     /// None of the documents kept from the last prompt fits; they have to be ranked again.
     pub(crate) gave_up_the_set: bool,
     used: [u64; 3],
+    /// The most that documents were offered while none was in; tokens.
+    pub(crate) offered_to_documents: u64,
+}
+
+/// Pins that did not fit when they came before everything else (rule S2).
+#[derive(Debug, Default)]
+struct FirstOffer {
+    dropped: BTreeMap<CandidateId, ExcludedReason>,
+    notes_passed_over: Vec<PassedOver>,
 }
 
 /// How the window was found (rule S5).
@@ -247,9 +259,15 @@ impl<O: Observer> Selector<'_, O> {
                 chosen.dropped_documents.insert(self.costs.id_at(List::Documents, slot), reason);
             }
         }
-        for passed_over in std::mem::take(&mut chosen.notes_passed_over) {
-            for (slot, reason) in passed_over.reasons(&chosen.notes) {
-                chosen.dropped_pins.insert(self.costs.id_at(List::Notes, slot), reason);
+        let passed_over = std::mem::take(&mut chosen.notes_passed_over);
+        let last: Vec<_> = self.dropped_notes(&passed_over, chosen).collect();
+        chosen.dropped_pins.extend(last);
+        // A pin is out because no offer was large enough: the largest one says why.
+        let FirstOffer { mut dropped, notes_passed_over } = std::mem::take(&mut chosen.first_offer);
+        dropped.extend(self.dropped_notes(&notes_passed_over, chosen));
+        for (pin, reason) in &mut chosen.dropped_pins {
+            if let Some(first) = dropped.remove(pin).filter(|first| first.room() >= reason.room()) {
+                *reason = first;
             }
         }
         if !chosen.gave_up_the_set {
@@ -331,17 +349,56 @@ impl<O: Observer> Selector<'_, O> {
         self.walk(room, HeldBy::StickyWindow, self.index.window_start, chosen)
     }
 
-    /// The minimum, and where it fits the pins that fit their budget.
+    /// The minimum, and where it fits the pins: those that come before everything else, then those that fit their
+    /// section's budget.
     fn required_and_pinned(&self, budgets: &Budgets) -> Result<Selection, Error> {
-        let mut chosen = Selection::default();
-        for (id, section, reason) in self.index.minimum() {
-            chosen.keep(id, section, reason, self.costs.whole(id)?);
-        }
+        let mut chosen = self.required()?;
         if !budgets.overflow {
+            self.take_pins_first(&budgets.available, &mut chosen)?;
             let room = within(budgets, Section::SystemPinned, &chosen);
             self.take_pins(room, &mut chosen)?;
         }
         Ok(chosen)
+    }
+
+    fn required(&self) -> Result<Selection, Error> {
+        let mut chosen = Selection::default();
+        for (id, section, reason) in self.index.minimum() {
+            chosen.keep(id, section, reason, self.costs.whole(id)?);
+        }
+        Ok(chosen)
+    }
+
+    /// What pins take of all that the minimum leaves, before the sections divide the rest (rule S2).
+    ///
+    /// # Errors
+    ///
+    /// Whatever counting the candidates runs into.
+    pub(crate) fn pins_first(&self, available: &Available) -> Result<PinsTaken, Error> {
+        let mut chosen = self.required()?;
+        let before = chosen.used[Section::SystemPinned as usize];
+        self.take_pins_first(available, &mut chosen)?;
+        let tokens = chosen.used[Section::SystemPinned as usize] - before;
+        Ok(PinsTaken { tokens, merges: room::merges_state(self.index, &chosen) })
+    }
+
+    fn take_pins_first(&self, available: &Available, chosen: &mut Selection) -> Result<(), Error> {
+        self.take_pins(self.for_pins(available, chosen)?, chosen)?;
+        chosen.first_offer = FirstOffer {
+            dropped: std::mem::take(&mut chosen.dropped_pins),
+            notes_passed_over: std::mem::take(&mut chosen.notes_passed_over),
+        };
+        Ok(())
+    }
+
+    /// The reasons of notes that were passed over.
+    fn dropped_notes<'a>(
+        &'a self,
+        passed_over: &'a [PassedOver],
+        chosen: &'a Selection,
+    ) -> impl Iterator<Item = (CandidateId, ExcludedReason)> + 'a {
+        let reasons = passed_over.iter().flat_map(|one| one.reasons(&chosen.notes));
+        reasons.map(|(slot, reason)| (self.costs.id_at(List::Notes, slot), reason))
     }
 
     /// The minimum exceeds the budget: everything else is excluded unexamined.

@@ -1,8 +1,11 @@
 //! Pins in order; one that does not fit is passed over and smaller ones are still tried (rules S2, S3).
 //!
+//! They are offered all that the minimum leaves, up to their limit, then what is left of their section's budget, then what
+//! is free (rule B6).
+//!
 //! A pin that does not fit, or cannot be sent, has one of four outcomes:
 //!
-//! - a droppable note is excluded, unless it fits into what is free later (rule B6)
+//! - a droppable note is excluded, and a notice says so
 //! - a droppable message or exchange becomes an ordinary one: the walk may still include it, paid for by `conversation`
 //! - an undroppable pin (`Ttl::Unlimited`) is part of the minimum: it is always included, and the plan overflows if the
 //!   minimum exceeds the budget (rule S6)

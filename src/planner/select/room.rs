@@ -2,8 +2,9 @@
 
 use super::{Selection, Selector};
 use crate::{
+    error::Error,
     item::Section,
-    plan::reason::HeldBy,
+    plan::reason::{HeldBy, IncludedReason},
     planner::{
         budget::{Available, clamped},
         candidates::{CandidateId, CandidateIndex},
@@ -21,7 +22,8 @@ pub(super) struct Room {
     /// Tokens left under the section's cap.
     under_cap: u64,
     variable: BudgetVariable,
-    /// A second variable that limits the offer, and the tokens left of it: the low mark (rule S5).
+    /// A second variable that limits the offer, and the tokens left of it: the low mark (rule S5), what pins may take
+    /// (rule S2).
     second_limit: Option<(BudgetVariable, u64)>,
 }
 
@@ -47,9 +49,14 @@ impl Room {
         self.uncapped(after).min(self.under_cap)
     }
 
-    /// The reason for what does not fit: the section's cap, where that is what makes the room so little.
+    /// The reason for what does not fit: the section's cap or what pins may take, where that is what makes the room so
+    /// little.
     pub(super) fn held_by(self, after: AfterQuestion, otherwise: HeldBy) -> HeldBy {
-        if self.under_cap < self.uncapped(after) { HeldBy::Cap } else { otherwise }
+        match self.second_limit {
+            _ if self.under_cap < self.uncapped(after) => HeldBy::Cap,
+            Some((BudgetVariable::PinsLimit, most)) if most < self.left_for(after) => HeldBy::PinsLimit,
+            _ => otherwise,
+        }
     }
 
     /// The variables and the cap that limit the offer.
@@ -81,22 +88,47 @@ impl Room {
 }
 
 impl<O> Selector<'_, O> {
+    /// What pins are offered before the sections divide the rest (rule S2): all that the minimum leaves, no more than
+    /// their limit, to which those that are never dropped count. What merging state saves is not offered.
+    pub(super) fn for_pins(&self, available: &Available, chosen: &Selection) -> Result<Room, Error> {
+        let limit = available.for_pins(self.config.sections.system_pinned.pins_limit);
+        let mut undroppable = 0u64;
+        for (id, kept) in &chosen.kept {
+            if kept.reason == IncludedReason::Pinned {
+                undroppable = undroppable.saturating_add(self.costs.whole(*id)?);
+            }
+        }
+        let left = clamped(available.free(chosen.used(), false));
+        let room = Room::of(left, BudgetVariable::Free);
+        let room = room.at_most(limit.saturating_sub(undroppable), BudgetVariable::PinsLimit);
+        Ok(Room { under_cap: under_cap(Section::SystemPinned, available, chosen), ..room })
+    }
+
+    /// What a document may take of all that is free in the end; tokens.
+    pub(crate) fn left_for_documents(&self, available: &Available, chosen: &Selection) -> u64 {
+        self.free(Section::Rag, available, chosen).tokens(AfterQuestion::No)
+    }
+
     /// What a section may still take of all that is free.
     pub(super) fn free(&self, section: Section, available: &Available, chosen: &Selection) -> Room {
         let opens_block = section == Section::Rag && !chosen.has_documents();
         let block = chosen.has_documents() || available.reserves_block || opens_block;
         let left = available.free(chosen.used(), block);
         let merged = if merges_state(self.index, chosen) { i128::from(available.merge) } else { 0 };
-        let cap = available.cap(section);
-        let under_cap = cap.map(|cap| cap.saturating_sub(chosen.used[section as usize]));
         Room {
             left: clamped(left + merged),
             left_without_merge: clamped(left),
-            under_cap: under_cap.unwrap_or(u64::MAX),
+            under_cap: under_cap(section, available, chosen),
             variable: BudgetVariable::Free,
             second_limit: None,
         }
     }
+}
+
+/// What is left under a section's cap; tokens.
+fn under_cap(section: Section, available: &Available, chosen: &Selection) -> u64 {
+    let left = |cap: u64| cap.saturating_sub(chosen.used[section as usize]);
+    available.cap(section).map_or(u64::MAX, left)
 }
 
 /// Whether state is merged into the live question: while nothing follows it (rule O1).

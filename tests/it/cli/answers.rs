@@ -92,7 +92,7 @@ fn a_plan_says_how_long_its_cached_prefix_is() {
     let line = shown.lines().find(|line| line.starts_with("cached")).unwrap();
     assert!(page.contains(line), "the page shows another line than {line}");
     let less = out(&[EXAMPLE, "--budget", "300", "--previous", anchor]);
-    assert!(less.contains("tokens, breaks at voucher: dropped: budget"), "{less}");
+    assert!(less.contains("tokens, breaks at faults: dropped: budget"), "{less}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use super::*;
 
 impl Oracle<'_> {
-    pub fn offer_pins(&mut self, room: i64, merge: i64, cap: i64) -> BTreeMap<Unit, String> {
+    /// What found no room: how much there was for it, and what held it.
+    pub fn offer_pins(&mut self, room: i64, merge: i64, cap: i64, limit: i64) -> Fallen {
         let mut out = BTreeMap::new();
         let (mut spent, mut merge) = (0, merge);
         for (unit, brought, _) in self.pins() {
@@ -14,7 +15,8 @@ impl Oracle<'_> {
                 std::iter::once(unit).chain(brought).filter(|unit| !self.kept.contains_key(unit)).collect();
             let size: i64 = units.iter().map(|unit| self.size(*unit)).sum();
             let follows = self.follows_the_question(unit);
-            let whole = (room + if follows { 0 } else { merge }).max(0);
+            let there = (room + if follows { 0 } else { merge }).max(0);
+            let whole = there.min(limit);
             let (now, capped) = (whole.min(cap) - spent, cap < whole);
             if size <= now {
                 spent += size;
@@ -23,7 +25,12 @@ impl Oracle<'_> {
                 }
                 units.into_iter().for_each(|unit| self.keep(unit, Section::SystemPinned, "pinned"));
             } else {
-                out.insert(unit, if capped { "budget/cap" } else { "budget/size" }.to_owned());
+                let held = match () {
+                    () if capped => "budget/cap",
+                    () if limit < there => "budget/pins_limit",
+                    () => "budget/size",
+                };
+                out.insert(unit, (now.max(0), held.to_owned()));
             }
         }
         out

@@ -202,6 +202,7 @@ pub fn planned(session: &Session, oracle: &Oracle<'_>, plan: &context_window::Co
                     HeldBy::Size => "size",
                     HeldBy::Window => "window",
                     HeldBy::Cap => "cap",
+                    HeldBy::PinsLimit => "pins_limit",
                     HeldBy::Prefix => "prefix",
                     HeldBy::Overflow => "overflow",
                     HeldBy::StickyWindow => "sticky_window",

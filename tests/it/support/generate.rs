@@ -248,12 +248,13 @@ fn document() -> impl Strategy<Value = Document> {
 fn config() -> impl Strategy<Value = Config> {
     let shares = (0u16..=1000, 0u16..=1000)
         .prop_map(|(a, b)| Sections::shares(a.min(b), a.max(b) - a.min(b), 1000 - a.max(b)));
+    let pins_limit = prop_oneof![1 => Just(0), 2 => Just(500), 2 => 0u16..=1000, 1 => Just(1000)];
     let cap = || prop_oneof![4 => Just(None), 1 => (0u64..300).prop_map(Some)];
     let limit = |most: u64| prop_oneof![5 => Just(None), 1 => (1..most).prop_map(Some)];
     let choices = (0u8..2, 0u8..2, 0u8..3, 0u8..3, (0u8..3, 1u16..=1000, 0u64..3, 0u64..200));
     (
         shares,
-        (cap(), cap(), cap()),
+        (cap(), cap(), cap(), pins_limit),
         (limit(4), limit(120), limit(150)),
         prop::option::weighted(0.2, 0i32..4),
         choices,
@@ -265,6 +266,7 @@ fn config() -> impl Strategy<Value = Config> {
                 config.sections.system_pinned.cap = caps.0;
                 config.sections.conversation.cap = caps.1;
                 config.sections.rag.cap = caps.2;
+                config.sections.system_pinned.pins_limit = caps.3;
                 config.rag.max_items = max_items;
                 config.rag.max_item_tokens = max_item_tokens;
                 config.rag.max_source_tokens = max_source_tokens;

@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Plan(Box<Plan>),
     /// Why an item is in or out, and which budgets would change that
     Explain(Box<Explain>),
+    /// How many tokens documents could take, before they are retrieved
+    Retrieval(Box<Retrieval>),
     /// Diff between the plans of two sessions, with the cause of each change
     Diff(Box<Diff>),
     /// What a compaction would archive, keep and ask for; with --apply, do it in a new file
@@ -210,6 +212,18 @@ pub(crate) struct Explain {
     /// Id of a message, note, document or system text; item:ID or rag:ID where both have that id [default: all items]
     #[arg(value_name = "ID")]
     pub(crate) item: Option<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Retrieval {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// Tokens of one document, to say how many of them could be in
+    #[arg(long, value_name = "N", value_parser = tokens)]
+    pub(crate) tokens_each: Option<u64>,
     /// What to print
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
     pub(crate) format: DataFormat,

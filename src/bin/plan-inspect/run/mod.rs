@@ -17,6 +17,7 @@ mod man;
 mod models;
 mod plan;
 mod replay;
+mod retrieval;
 mod schema;
 mod vectors;
 
@@ -24,6 +25,7 @@ pub(crate) fn run(command: &Command, screen: &Screen) -> Result<ExitCode> {
     match command {
         Command::Plan(args) => plan::run(args, screen),
         Command::Explain(args) => explain::run(args, screen),
+        Command::Retrieval(args) => retrieval::run(args, screen),
         Command::Diff(args) => diff::run(args, screen),
         Command::Compact(args) => compact::run(args, screen),
         Command::History(args) => history::run(args, screen),

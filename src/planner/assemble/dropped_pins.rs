@@ -1,0 +1,80 @@
+//! A notice for every pin that does not fit (rule S2).
+
+use crate::{
+    error::Error,
+    item::ItemId,
+    plan::{
+        Notice, NoticeCode,
+        reason::{ExcludedReason, HeldBy},
+    },
+    planner::{
+        budget::Budgets,
+        candidates::{CandidateId, Candidates, Costs, Pin},
+        select::Selection,
+    },
+    provider::meter::Meter,
+    text::plain::grouped,
+    tokens::{Certainty, Weight},
+};
+
+/// In the order of rule S2. Where the minimum alone is over the budget, the overflow says so instead.
+///
+/// # Errors
+///
+/// Whatever counting the pins runs into.
+pub(super) fn notices(
+    candidates: &Candidates<'_>,
+    costs: &Costs<'_>,
+    meter: &Meter,
+    budgets: &Budgets,
+    chosen: &Selection,
+) -> Result<Vec<Notice>, Error> {
+    let mut notices = Vec::new();
+    // A pinned message that the window holds is in all the same.
+    for pin in candidates.index().pins.iter().filter(|pin| !chosen.has(pin.id)) {
+        let Some(ExcludedReason::Budget { room, held_by }) = chosen.dropped_pins.get(&pin.id) else {
+            continue;
+        };
+        let of_what = match held_by {
+            HeldBy::Size => "",
+            HeldBy::Cap => " under the section's cap (sections.system_pinned.cap)",
+            HeldBy::PinsLimit => " of what pins may take (sections.system_pinned.pins_limit)",
+            _ => continue,
+        };
+        let needs = match tokens(pin, costs, chosen, budgets.available.total())? {
+            Some(n) => {
+                let about = if meter.counted(n).certainty == Certainty::Exact { "" } else { "about " };
+                let missing = grouped(n.saturating_sub(*room));
+                format!("it needs {about}{} tokens, {missing} more than were left", grouped(n))
+            }
+            None => format!(
+                "it needs more than the {} tokens of this prompt, {} were left",
+                grouped(budgets.available.total()),
+                grouped(*room)
+            ),
+        };
+        let text = format!("this pin does not fit: {needs}{of_what}");
+        notices.push(Notice { code: NoticeCode::PinDropped, ids: ids(pin, candidates), text });
+    }
+    Ok(notices)
+}
+
+/// What a pin needs, with the user message that it brings; tokens, none where that is more than `most`.
+fn tokens(pin: &Pin, costs: &Costs<'_>, chosen: &Selection, most: u64) -> Result<Option<u64>, Error> {
+    let mut sum = 0u64;
+    for id in [Some(pin.id), pin.brings].into_iter().flatten().filter(|id| !chosen.has(*id)) {
+        let Weight::Exactly(n) = costs.weigh(id, most)? else { return Ok(None) };
+        sum = sum.saturating_add(n);
+    }
+    Ok(Some(sum))
+}
+
+/// The note, or the messages of the exchange that are pinned.
+fn ids(pin: &Pin, candidates: &Candidates<'_>) -> Vec<ItemId> {
+    let log = candidates.log();
+    if let CandidateId::Note(at) = pin.id {
+        return vec![log.notes()[at as usize].item.id.clone()];
+    }
+    let members = candidates.members(pin.id).into_iter();
+    members.filter(|position| log.pins().contains_key(position)).map(|at| log.message_id(at)).collect()
+}

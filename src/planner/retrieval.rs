@@ -1,0 +1,49 @@
+//! What documents could take, before they are known.
+
+use crate::{
+    error::Error,
+    item::RagItem,
+    plan::RetrievalBudget,
+    planner::{manager::ContextWindowManager, request::PlanRequest},
+    tokens::TokenCount,
+};
+
+impl ContextWindowManager {
+    /// How many tokens documents could take in the prompt of this request; those that it has already are left aside.
+    ///
+    /// Counts no more than [`ContextWindowManager::build_plan`] for the same request. The limits on documents (`rag.max_items`
+    /// and the like) are not part of it. Under an overflow (rule S6) all of it is 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn retrieval_budget(&self, request: &PlanRequest<'_>) -> Result<RetrievalBudget, Error> {
+        let request = PlanRequest { rag: Vec::new(), ..request.clone() };
+        let context = self.context(&request)?;
+        let sticky = self.sticky(&request, &context);
+        let candidates = self.candidates(&request, sticky)?;
+        // What they would get if they could use all of it, and what a prompt without any leaves.
+        let expecting = self.solver(&candidates).expecting_documents();
+        let crowded = expecting.solve(&context, context.prompt_budget)?;
+        let solver = self.solver(&candidates);
+        let without = solver.solve(&context, context.prompt_budget)?;
+        if crowded.is_minimal() {
+            return Ok(RetrievalBudget::default());
+        }
+        let most = crowded.chosen.offered_to_documents;
+        Ok(RetrievalBudget {
+            share: crowded.document_share(),
+            most,
+            free: solver.left_for_documents(&without).min(most),
+        })
+    }
+
+    /// What a document takes in a prompt, with the lines around it: tokens, in the form in which the planner counts them.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` when the counter fails.
+    pub fn count_document(&self, document: &RagItem) -> Result<TokenCount, Error> {
+        Ok(self.meter().counted(self.meter().document(document, u64::MAX)?.in_full()))
+    }
+}

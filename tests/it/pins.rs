@@ -1,0 +1,49 @@
+//! Pins before conversation and documents (rule S2), in a prompt of ordinary size.
+
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
+    Priority, RagItem, RequestLimits, TokenCounter, plan::NoticeCode,
+};
+
+/// A text of so many tokens of four bytes, less the frame that a message has beside it.
+fn text(tokens: usize) -> String {
+    "word".repeat(tokens)
+}
+
+/// About 1,300 tokens of system text, one pin of about 130, 53 messages and 8 documents.
+fn plan(budget: u64, config: Config) -> ContextPlan {
+    let mut log = Conversation::new();
+    log.push_system("rules", text(1_300));
+    log.pin(PinnedItem::new("decision", text(125)).with_priority(Priority::High));
+    for at in 0..26 {
+        log.push(Message::user(text(90 + at)));
+        log.push(Message::assistant(text(100 + at)));
+    }
+    log.push(Message::user("What did we decide?"));
+    let documents = (0..8).map(|at| RagItem::new(format!("d{at}"), f64::from(at), text(300)));
+    let manager = ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config);
+    let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(budget));
+    manager.unwrap().build_plan(&request).unwrap()
+}
+
+/// At 8,450, 8,500 and 8,700 it was out, at 8,000 and 8,600 in: it lived on what the others left.
+#[test]
+fn a_pin_is_in_at_every_budget_that_holds_it() {
+    for budget in (1_500..9_000).step_by(25).chain([8_450, 8_500, 8_600, 8_700]) {
+        let plan = plan(budget, Config::default());
+        assert_eq!(plan.reason("decision").unwrap().to_string(), "pinned", "{budget}");
+    }
+}
+
+#[test]
+fn a_pin_dropped_says_what_it_needs_and_what_keeps_it_out() {
+    let mut config = Config::default();
+    config.sections.system_pinned.pins_limit = 20;
+    let plan = plan(2_500, config);
+    assert_eq!(plan.reason("decision").unwrap().to_string(), "too large; 121 tokens left");
+    let notices: Vec<_> =
+        plan.notices.iter().filter(|notice| notice.code == NoticeCode::PinDropped).collect();
+    assert_eq!(notices.len(), 1);
+    assert_eq!(notices[0].ids, ["decision"]);
+    insta::assert_snapshot!(notices[0].text, @"this pin does not fit: it needs about 130 tokens, 9 more than were left");
+}
