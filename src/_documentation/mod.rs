@@ -66,6 +66,10 @@ pub mod rules {}
 pub mod options {}
 
 #[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/reference/events.md")]
+pub mod events {}
+
+#[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/reference/session.md")]
 pub mod session {}
 

@@ -34,6 +34,11 @@ impl Conversation {
         u64::from(self.len() - self.turns.leading()).saturating_sub(self.archived_messages())
     }
 
+    /// The largest number that a compaction was given; 0 before the first.
+    pub(crate) fn last_compaction_number(&self) -> u32 {
+        self.last_number
+    }
+
     /// How often the log was compacted or rewound.
     pub(crate) fn archive_events(&self) -> usize {
         self.archive_events

@@ -77,6 +77,10 @@ pub enum Event {
         counted_down: Vec<(ItemId, Ttl)>,
         /// Items that got their one more turn.
         asked: Vec<ItemId>,
+        /// Documents that got their one more turn.
+        documents_asked: Vec<ItemId>,
+        /// Documents that were asked about before, and came with a new TTL.
+        documents_renewed: Vec<ItemId>,
     },
     /// Messages were archived.
     Compacted(Box<Compaction>),
@@ -122,6 +126,18 @@ impl Conversation {
     /// How many messages and how many events there are.
     pub(crate) fn lengths(&self) -> (usize, usize) {
         (self.messages.len(), self.events.len())
+    }
+
+    /// How many messages and events are among the first so many entries.
+    pub(crate) fn split_at(&self, entries: usize) -> (usize, usize) {
+        // The number of an event's entry: events before it, and messages before it.
+        let entry_of = |(at, (before, _)): (usize, &(u32, Event))| at + *before as usize;
+        let (mut low, mut high) = (0, self.events.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if entry_of((middle, &self.events[middle])) < entries { low = middle + 1 } else { high = middle }
+        }
+        (entries.saturating_sub(low).min(self.messages.len()), low)
     }
 
     /// Messages and events in log order, from these indexes on.
@@ -177,7 +193,11 @@ impl Conversation {
                 }
                 self.sent.push(self.events.len());
             }
-            Event::TurnCompleted { counted_down, asked } => {
+            Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed } => {
+                self.asked_documents.extend(documents_asked.iter().cloned());
+                for id in documents_renewed {
+                    self.asked_documents.remove(id);
+                }
                 for (id, left) in counted_down {
                     self.lifetimes.entry(id.clone()).and_modify(|lifetime| lifetime.left = *left);
                 }

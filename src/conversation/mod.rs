@@ -5,9 +5,9 @@ use crate::{
     item::{ItemId, PinnedItem, Priority, Ttl},
     message::{Message, Role, ToolCall},
     plan::ContextPlan,
-    usage::{Level, Usage},
+    usage::{Committed, ContextEvent, Level, ReplyReport, StopReason, Usage},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 mod compaction;
 mod ids;
@@ -58,6 +58,8 @@ pub struct Conversation {
     notes: Vec<Note>,
     pins: BTreeMap<u32, Priority>,
     lifetimes: BTreeMap<ItemId, Lifetime>,
+    /// Documents whose TTL is used up and that got their one more turn (rule T2).
+    asked_documents: BTreeSet<ItemId>,
     /// The events that say what was sent.
     sent: Vec<usize>,
     /// The events that are compactions.
@@ -182,14 +184,20 @@ impl Conversation {
     }
 
     /// Commits what was sent: the reply joins the log, and beside it what the plan counted, its anchor and what the
-    /// provider reported. The next plan starts its window where this one did (rule S5). Returns the reply's id.
+    /// provider reported. The next plan starts its window where this one did (rule S5).
+    ///
+    /// `report` is a [`ReplyReport`], or what can stand for one: `None`, a [`Usage`], a
+    /// [`StopReason`](crate::usage::StopReason), a pair of both. Gives the reply's id, and what a user interface is to be
+    /// told. A usage report that is believed is taken note of as [`Conversation::observe`] does.
     pub fn push_reply(
         &mut self,
         plan: &ContextPlan,
         reply: Message,
-        usage: impl Into<Option<Usage>>,
-    ) -> ItemId {
+        report: impl Into<ReplyReport>,
+    ) -> Committed {
+        let ReplyReport { usage, stop } = report.into();
         self.responding = false;
+        let figures = usage.and_then(|usage| self.figures_after(plan, usage));
         self.record(Event::Sent {
             counted: plan.counted(),
             volatile_tokens: plan.usage.volatile_tokens,
@@ -198,15 +206,24 @@ impl Conversation {
             archives: plan.archives,
             tokenizer: plan.tokenizer.clone(),
             anchor: Box::new(plan.anchor()),
-            usage: usage.into(),
+            usage,
         });
-        self.push(reply)
+        let id = self.push(reply);
+        let mut events: Vec<ContextEvent> = stop.and_then(StopReason::event).into_iter().collect();
+        events.extend(figures.into_iter().flat_map(|figures| self.observe(figures)));
+        Committed { id, events }
     }
 
-    /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are marked (rule
-    /// T3).
+    /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are marked, documents
+    /// among them (rules T2, T3).
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
         let (mut counted_down, mut asked) = (Vec::new(), Vec::new());
+        let documents = plan.included.iter().filter(|item| item.section.is_document_namespace());
+        let renewed = documents.filter(|item| item.ttl != Some(Ttl::NoneRemaining));
+        let renewed = renewed.filter(|item| self.asked_documents.contains(&item.id));
+        let documents_renewed = renewed.map(|item| item.id.clone()).collect();
+        let documents_asked =
+            plan.asked_documents.iter().filter(|id| !self.asked_documents.contains(*id)).cloned().collect();
         for item in plan.included.iter().filter(|item| !item.section.is_document_namespace()) {
             let Some(lifetime) = self.lifetimes.get(&item.id) else {
                 continue;
@@ -219,7 +236,7 @@ impl Conversation {
                 counted_down.push((item.id.clone(), left));
             }
         }
-        self.record(Event::TurnCompleted { counted_down, asked });
+        self.record(Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed });
     }
 
     /// Goes on from before this message, and before the call that it answers: it and everything after it are archived, and
@@ -340,6 +357,11 @@ impl Conversation {
         &self.pins
     }
 
+    /// Whether a document got its one more turn (rule T2).
+    pub(crate) fn is_asked_document(&self, id: &ItemId) -> bool {
+        self.asked_documents.contains(id)
+    }
+
     pub(crate) fn lifetime(&self, id: &ItemId) -> Option<Lifetime> {
         self.lifetimes.get(id).copied()
     }
@@ -358,6 +380,13 @@ impl Conversation {
         others: impl Iterator<Item = (&'a ItemId, &'static str)>,
     ) -> Result<(), Error> {
         self.ids.check(&self.messages, others)
+    }
+}
+
+/// Two conversations are equal where the same happened to them in the same order.
+impl PartialEq for Conversation {
+    fn eq(&self, other: &Self) -> bool {
+        self.messages == other.messages && self.events == other.events
     }
 }
 
@@ -433,7 +462,7 @@ mod tests {
         let mut log = Conversation::from([Message::user("How are you?")]);
         let plan = manager.build_plan(&crate::PlanRequest::new(&log)).unwrap();
         let usage = Usage::openai(11, 0, 3);
-        assert_eq!(log.push_reply(&plan, Message::assistant("Well."), usage), "m1");
+        assert_eq!(log.push_reply(&plan, Message::assistant("Well."), usage).id, "m1");
         let sent = log.entries().find_map(|entry| match entry {
             Entry::Event(Event::Sent { counted, anchor, usage, .. }) => Some((*counted, &**anchor, *usage)),
             _ => None,

@@ -1,7 +1,11 @@
 //! Status of a conversation: usage level, billed tokens, and whether a reply or playback is in progress.
 
 use super::{Conversation, Event};
-use crate::usage::{ContextEvent, ContextUsage, Level, Usage};
+use crate::{
+    plan::{ContextPlan, anchor::Target},
+    tokens::{Certainty, TokenCount},
+    usage::{ContextEvent, ContextUsage, Level, ReportedUsage, Usage},
+};
 
 impl Conversation {
     /// Takes note of the figures of the window (`ContextWindowManager::usage`) and says what a user interface is to be told:
@@ -15,6 +19,25 @@ impl Conversation {
             events.push(ContextEvent::LevelCrossed { from, to });
         }
         events
+    }
+
+    /// The figures of the window right after a reply, from what its provider reported, as `ContextWindowManager::usage` gives
+    /// them; none where the report is not believed (rule N6).
+    pub(super) fn figures_after(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextUsage> {
+        let target = Target::new(&plan.model, &plan.provider).with_wire_format(plan.wire_format);
+        let before = self.reports(&target, &plan.tokenizer, 1).pop();
+        let report = ReportedUsage::new(plan.counted(), usage);
+        // A report on a prompt from before a compaction says nothing of what is left.
+        if plan.archives != self.archive_events {
+            return None;
+        }
+        if !report.is_believed(before, plan.limits.context_len) {
+            return None;
+        }
+        let size = usage.context_size().saturating_sub(plan.usage.volatile_tokens);
+        let tokens =
+            TokenCount { n: size.saturating_add(plan.usage.dropped_tokens), certainty: Certainty::Estimate };
+        Some(plan.usage.with_conversation_tokens(tokens, &plan.limits, plan.usage_options))
     }
 
     /// The level of use of the last event.

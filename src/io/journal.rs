@@ -356,7 +356,10 @@ fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
                 return Err(Error::new(Repr::Journal { place: format!("{name}:1"), detail }));
             }
             (_, Record::Message(message)) => drop(read.log.push(message)),
-            (_, Record::Event(event)) => read.log.record((*event).into()),
+            (_, Record::Event(event)) => read.log.apply(*event).map_err(|error| {
+                let detail = format!("{error}; the file was changed, or written by a later version");
+                Error::new(Repr::Journal { place: format!("{name}:{}", at + 1), detail })
+            })?,
             (_, Record::Sent(same, event)) => {
                 let before = read.prompt.as_deref().unwrap_or_default();
                 let Some(before) = before.get(..same) else {

@@ -1,10 +1,12 @@
 //! Files: the log on disk, session files of many forms, what a retriever answered.
 
 mod record;
+mod events;
 pub(crate) mod journal;
 pub(crate) mod session;
 pub(crate) mod retrieval;
 
+pub use events::LogEvent;
 pub use journal::{Journal, TruncatedTail, save_whole};
 pub use retrieval::FieldMap;
 pub use session::{Session, SessionFile};

@@ -29,7 +29,7 @@ pub(super) enum Record {
 }
 
 /// An [`Event`] as it is on disk. Some names are those of earlier versions.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StoredEvent {
     SystemText {
@@ -64,6 +64,10 @@ pub(super) enum StoredEvent {
     TurnCompleted {
         fallen: Vec<(ItemId, Ttl)>,
         asked: Vec<ItemId>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        documents_asked: Vec<ItemId>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        documents_renewed: Vec<ItemId>,
     },
     Compacted(Box<StoredCompaction>),
     Rewound {
@@ -74,8 +78,26 @@ pub(super) enum StoredEvent {
     },
 }
 
+impl StoredEvent {
+    /// Its name on disk.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::SystemText { .. } => "system_text",
+            Self::Pinned(_) => "pinned",
+            Self::MessagePinned { .. } => "message_pinned",
+            Self::Unpinned(_) => "unpinned",
+            Self::TtlSet { .. } => "ttl_set",
+            Self::Sent { .. } => "sent",
+            Self::TurnCompleted { .. } => "turn_completed",
+            Self::Compacted(_) => "compacted",
+            Self::Rewound { .. } => "rewound",
+            Self::LevelCrossed { .. } => "level_crossed",
+        }
+    }
+}
+
 /// An [`Anchor`] as it is on disk.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct StoredAnchor {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +117,7 @@ pub(super) struct StoredAnchor {
 }
 
 /// A [`Target`] as it is on disk.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct StoredTarget {
     model: String,
     provider: String,
@@ -104,7 +126,7 @@ struct StoredTarget {
 }
 
 /// A [`Usage`] as it is on disk.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct StoredUsage {
     input: u64,
@@ -114,7 +136,7 @@ pub(super) struct StoredUsage {
 }
 
 /// A [`Compaction`] as it is on disk.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredCompaction {
     number: u32,
     kind: CompactionKind,
@@ -140,7 +162,7 @@ pub(super) struct StoredCompaction {
 }
 
 /// A [`MessageRange`] as it is on disk.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct StoredRange {
     id: ItemId,
     last_id: ItemId,
@@ -174,8 +196,8 @@ impl From<Event> for StoredEvent {
                 anchor: Box::new((*anchor).into()),
                 usage: usage.map(Into::into),
             },
-            Event::TurnCompleted { counted_down, asked } => {
-                Self::TurnCompleted { fallen: counted_down, asked }
+            Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed } => {
+                Self::TurnCompleted { fallen: counted_down, asked, documents_asked, documents_renewed }
             }
             Event::Compacted(record) => Self::Compacted(Box::new((*record).into())),
             Event::Rewound { before } => Self::Rewound { before },
@@ -211,8 +233,8 @@ impl From<StoredEvent> for Event {
                 anchor: Box::new((*anchor).into()),
                 usage: usage.map(Into::into),
             },
-            StoredEvent::TurnCompleted { fallen, asked } => {
-                Self::TurnCompleted { counted_down: fallen, asked }
+            StoredEvent::TurnCompleted { fallen, asked, documents_asked, documents_renewed } => {
+                Self::TurnCompleted { counted_down: fallen, asked, documents_asked, documents_renewed }
             }
             StoredEvent::Compacted(record) => Self::Compacted(Box::new((*record).into())),
             StoredEvent::Rewound { before } => Self::Rewound { before },

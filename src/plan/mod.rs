@@ -14,6 +14,7 @@ pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, Po
 pub use retrieval_budget::RetrievalBudget;
 
 use crate::{
+    config::UsageOptions,
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Message, Prompt, Role, WireFormat},
     provider::model::{Limits, LimitsSource, RequestLimits},
@@ -97,6 +98,10 @@ pub struct ContextPlan {
     pub(crate) before: Option<LastPrompt>,
     /// Items of the conversation that the plan asks about (rule T2).
     pub(crate) asked: BTreeSet<ItemId>,
+    /// Documents that the plan asks about (rule T2).
+    pub(crate) asked_documents: BTreeSet<ItemId>,
+    /// How the figures of the window are measured.
+    pub(crate) usage_options: UsageOptions,
     /// How often the conversation had been compacted or rewound.
     pub(crate) archives: usize,
 }

@@ -39,10 +39,10 @@ impl<'a> Expiry<'a> {
         lifetime.map_or(Eligibility::Eligible, |lifetime| self.eligibility([(id.clone(), lifetime)]))
     }
 
-    /// A document, whose TTL is the caller's.
+    /// A document, whose TTL is the caller's; the conversation knows whether it was asked about.
     pub(crate) fn document(&self, id: &ItemId, ttl: Option<Ttl>) -> Eligibility {
         ttl.map_or(Eligibility::Eligible, |left| {
-            let asked = false;
+            let asked = self.log.is_asked_document(id);
             self.eligibility([(id.clone(), Lifetime { left, asked })])
         })
     }

@@ -36,6 +36,17 @@ pub struct ContextUsage {
 }
 
 impl ContextUsage {
+    /// The same with other figures of the full conversation, which a provider reported.
+    pub(crate) fn with_conversation_tokens(
+        self,
+        conversation_tokens: TokenCount,
+        limits: &Limits,
+        options: UsageOptions,
+    ) -> Self {
+        let Self { limit, percent, level, .. } = Self::new(conversation_tokens, true, limits, options);
+        Self { conversation_tokens, reported: true, limit, percent, level, ..self }
+    }
+
     pub(crate) fn new(
         conversation_tokens: TokenCount,
         reported: bool,
@@ -108,6 +119,8 @@ pub enum ContextEvent {
     },
     /// The reply ended because it reached its largest length.
     MaxTokens,
+    /// The reply ended because the window was full.
+    WindowFull,
     /// An item's TTL is used up: pin it again or drop it (rule T2).
     TtlAsk {
         /// Which one.

@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 mod context;
 mod calibration;
 mod refusal;
+mod reply;
 
 pub(crate) use calibration::Calibrator;
 pub use calibration::{ReportedUsage, TokenCalibration};
 pub use context::{ContextEvent, ContextStats, ContextUsage};
 pub use refusal::{StopReason, is_context_overflow};
+pub use reply::{Committed, ReplyReport};
 
 /// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).
 ///

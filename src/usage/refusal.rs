@@ -23,10 +23,14 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// The event for a user interface: a reply that reached its largest length (rule U4).
+    /// The event for a user interface: a reply that reached its largest length, or filled the window (rule U4).
     #[must_use]
     pub fn event(self) -> Option<ContextEvent> {
-        (self == Self::MaxTokens).then_some(ContextEvent::MaxTokens)
+        match self {
+            Self::MaxTokens => Some(ContextEvent::MaxTokens),
+            Self::ContextFull => Some(ContextEvent::WindowFull),
+            _ => None,
+        }
     }
 
     /// From a provider's word: `finish_reason`, `stop_reason`, `finishReason`, `incomplete_details.reason`.

@@ -10,7 +10,7 @@ use context_window::{
     compaction::CompactionRequest,
     config::CompactionStrategy,
     conversation::{ActiveEntry, ArchivedBy, Entry, Event, HistoryRow},
-    io::Journal,
+    io::{Journal, LogEvent},
     usage::ContextEvent,
     *,
 };
@@ -45,6 +45,8 @@ struct World {
     steps: u64,
     compactions: u64,
     job: Option<CompactionRequest>,
+    /// What an application's own store holds: every entry as JSON, appended as it came.
+    stored: Vec<String>,
 }
 
 const WORDS: [&str; 8] =
@@ -92,6 +94,7 @@ impl World {
             steps: 0,
             compactions: 0,
             job,
+            stored: Vec::new(),
         }
     }
 
@@ -110,8 +113,30 @@ impl World {
         PlanRequest::new(log).with_tools(&self.tools).with_limits(self.limits)
     }
 
+    /// What is new goes into the store; now and then the conversation is made of it again.
+    fn store(&mut self) {
+        // A crash took what was not confirmed.
+        self.stored.truncate(self.log.event_count());
+        let new = self.log.events_from(self.stored.len()).map(|event| serde_json::to_string(&event).unwrap());
+        self.stored.extend(new);
+        if !self.steps.is_multiple_of(40) {
+            return;
+        }
+        let events = self.stored.iter().map(|json| serde_json::from_str::<LogEvent>(json).unwrap());
+        let again = Conversation::from_events(events).unwrap();
+        assert_eq!(again, self.log);
+        assert_eq!(again.events().collect::<Vec<_>>(), self.log.events().collect::<Vec<_>>());
+        let all = |log: &Conversation| {
+            let plan = self.manager.build_plan(&self.request(log)).unwrap();
+            let display = format!("{:?}", log.display().collect::<Vec<_>>());
+            (report::json(&plan), display, log.level(), log.billed())
+        };
+        assert_eq!(all(&again), all(&self.log));
+    }
+
     fn step(&mut self) {
         self.steps += 1;
+        self.store();
         match self.dice.roll(30) {
             0..=5 => {
                 let text = self.text();

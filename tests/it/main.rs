@@ -34,6 +34,7 @@ mod docs;
 mod driver;
 #[cfg(feature = "openai")]
 mod endurance;
+mod events;
 mod explain;
 #[cfg(feature = "openai")]
 mod fixtures;

@@ -27,6 +27,8 @@ pub(crate) struct Draft {
     pub(super) notices: Vec<Notice>,
     /// Items of the conversation that the notices ask about.
     pub(super) asked: BTreeSet<ItemId>,
+    /// Documents that are asked about.
+    pub(super) asked_documents: BTreeSet<ItemId>,
     /// Results that are sent as stubs.
     pub(super) cleared: Vec<ItemId>,
     /// Results that are sent without their middle.
@@ -78,6 +80,7 @@ pub(crate) fn draft(
             overhead: Vec::new(),
             notices: Vec::new(),
             asked: BTreeSet::new(),
+            asked_documents: BTreeSet::new(),
             cleared: Vec::new(),
             clipped: Vec::new(),
             made_up: Vec::new(),
@@ -373,7 +376,8 @@ impl Writer<'_, '_> {
             let fenced = self.meter.fenced(item);
             let tokens = self.costs.whole(candidate)?;
             if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
-                self.draft.notices.extend(ids.into_iter().map(ask_about));
+                self.draft.asked_documents.extend(ids.iter().cloned());
+                self.draft.notices.extend(ids.into_iter().map(ask_about_document));
             }
             pieces += tokens;
             text.push_str(&fenced);
@@ -446,9 +450,13 @@ impl Draft {
 }
 
 fn ask_about(id: ItemId) -> Notice {
-    Notice {
-        code: NoticeCode::TtlQuestion,
-        text: "expired, kept for one more turn: pin it again to keep it".into(),
-        ids: vec![id],
-    }
+    question(id, "expired, kept for one more turn: pin it again to keep it")
+}
+
+fn ask_about_document(id: ItemId) -> Notice {
+    question(id, "expired, kept for one more turn: give it a new TTL to keep it")
+}
+
+fn question(id: ItemId, text: &str) -> Notice {
+    Notice { code: NoticeCode::TtlQuestion, text: text.into(), ids: vec![id] }
 }

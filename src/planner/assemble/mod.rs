@@ -148,6 +148,8 @@ pub(crate) fn plan(
         anchored,
         prompt: draft.prompt,
         asked: draft.asked,
+        asked_documents: draft.asked_documents,
+        usage_options: context.usage,
         before,
         archives: candidates.log().archive_events(),
     })

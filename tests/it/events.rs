@@ -1,0 +1,206 @@
+//! A conversation as data: out of it, into a store, and back; and what a client makes of a server's compaction. The law over
+//! long random lives is in `endurance`.
+
+use crate::support::generate;
+use context_window::{
+    io::LogEvent,
+    usage::{ContextEvent, Level, StopReason},
+    *,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn manager() -> ContextWindowManager {
+    ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), Config::default()).unwrap()
+}
+
+/// One entry of every kind.
+fn everything() -> Conversation {
+    let mut log = Conversation::new();
+    log.push_system("rules", "Answer from the documents.");
+    log.push(Message::user("Who paid? ".repeat(400)).with_id("question"));
+    log.push(Message::assistant("Ida. ".repeat(400)));
+    log.push(Message::user("And when?"));
+    log.pin(PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::turns(2)));
+    log.pin(PinnedItem::new("gone", "No longer."));
+    log.unpin("gone");
+    log.pin_message("question", Priority::High).unwrap();
+    log.set_ttl("question", Ttl::turns(3)).unwrap();
+    let plan =
+        manager().build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(2_000))).unwrap();
+    log.push_reply(&plan, Message::assistant("In May."), Usage::openai(plan.counted(), 10, 4));
+    log.complete_turn(&plan);
+    let mut usage = manager().usage(&log).unwrap();
+    usage.level = Level::Approaching;
+    log.observe(usage);
+    let manager = manager();
+    let job = manager.compactor().now(&log).unwrap().unwrap();
+    manager.compactor().apply(&mut log, &job, "Ida paid.").unwrap();
+    log.push(Message::user("Thanks."));
+    log.rewind_before("m4").unwrap();
+    log
+}
+
+fn through_json(log: &Conversation) -> Vec<LogEvent> {
+    log.events().map(|event| serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn every_kind_of_entry_goes_out_and_comes_back() {
+    let log = everything();
+    let again = Conversation::from_events(through_json(&log)).unwrap();
+    assert_eq!(again, log);
+    let kinds: std::collections::BTreeSet<&str> =
+        log.events().map(|event| event.kind()).collect::<Vec<_>>().into_iter().collect();
+    let all = [
+        "compacted",
+        "level_crossed",
+        "message",
+        "message_pinned",
+        "pinned",
+        "rewound",
+        "sent",
+        "system_text",
+        "ttl_set",
+        "turn_completed",
+        "unpinned",
+    ];
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), all);
+    // The page names each kind, and the JSON is what it shows.
+    let page = std::fs::read_to_string("docs/reference/events.md").unwrap();
+    for event in log.events() {
+        assert!(page.contains(&format!("| `{}` |", event.kind())), "{}", event.kind());
+        let json = serde_json::to_value(&event).unwrap();
+        assert_eq!(json["version"], 1);
+        let entry = if event.kind() == "message" { &json["entry"] } else { &json["entry"]["event"] };
+        assert!(entry.is_object() && !entry[event.kind()].is_null(), "{json}");
+    }
+}
+
+proptest! {
+    #![proptest_config(generate::cases(500, 20_000))]
+
+    /// A store that is written entry by entry holds the same conversation as one that is written at once, at any split.
+    #[test]
+    fn entries_go_on_where_a_store_ends(session in generate::session(), split in 0usize..40) {
+        let log = session.log();
+        let split = split.min(log.event_count());
+        let all = through_json(&log);
+        prop_assert_eq!(all.len(), log.event_count());
+        let rest: Vec<LogEvent> = log.events_from(split).collect();
+        prop_assert_eq!(&rest[..], &all[split..]);
+        let mut again = Conversation::from_events(all[..split].iter().cloned()).unwrap();
+        for event in rest {
+            again.apply_event(event).unwrap();
+        }
+        prop_assert_eq!(&again, &log);
+        let manager = session.manager();
+        let plan = |log: &Conversation| report::json(&manager.build_plan(&session.request(log)).unwrap());
+        prop_assert_eq!(plan(&again), plan(&log));
+    }
+}
+
+/// A server compacts; its client, which holds the same messages, takes the record over and plans alike.
+#[test]
+fn a_client_applies_the_compaction_of_a_server() {
+    let mut server = Conversation::new();
+    for turn in 0..60 {
+        server.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(40))));
+        server.push(Message::assistant(format!("Answer {turn}: {}", "so. ".repeat(40))));
+    }
+    let mut client = server.clone();
+    let limits = RequestLimits::new().with_context_len(5_000);
+    let record = manager().compactor().without_model(&mut server, &[], limits).unwrap().unwrap();
+    let sent = serde_json::to_string(&LogEvent::from(record)).unwrap();
+    let event: LogEvent = serde_json::from_str(&sent).unwrap();
+    client.apply_event(event.clone()).unwrap();
+    assert_eq!(client, server);
+    let plan = |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).unwrap().fingerprint();
+    assert_eq!(plan(&client), plan(&server));
+    // Twice is once too often, and another conversation has no such messages.
+    assert_eq!(client.apply_event(event.clone()).unwrap_err().kind(), ErrorKind::Stale);
+    let error = Conversation::from([Message::user("Hello")]).apply_event(event).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+/// What a store gives back may be anything: an error that says where, nothing appended, no panic.
+#[test]
+fn hostile_entries_are_errors() {
+    let of = |entry: Value| json!({ "version": 1, "entry": entry });
+    let cases = [
+        (of(json!({ "event": { "message_pinned": { "id": "m7", "priority": "high" } } })), "m7"),
+        (of(json!({ "event": { "ttl_set": { "id": "m7", "ttl": "unlimited", "asked": false } } })), "m7"),
+        (of(json!({ "event": { "rewound": { "before": "m7" } } })), "m7"),
+        (json!({ "version": 2, "entry": { "event": { "unpinned": "a" } } }), "version 2"),
+        (
+            of(
+                json!({ "event": { "compacted": { "number": 1, "kind": "summary", "first_active": "m9", "messages_archived": 1,
+                "tokens_before": 1, "tokens_after": 0, "summary": "s" } } }),
+            ),
+            "m9",
+        ),
+        (
+            of(
+                json!({ "event": { "compacted": { "number": 0, "kind": "fresh", "messages_archived": 1, "tokens_before": 1,
+                "tokens_after": 0 } } }),
+            ),
+            "nothing was archived",
+        ),
+        (
+            of(json!({ "event": { "compacted": { "number": 3, "kind": "summary", "head": "m0", "from": "m1",
+                "messages_archived": 1, "tokens_before": 1, "tokens_after": 0, "summary": "s" } } })),
+            "compaction #3",
+        ),
+    ];
+    for (json, said) in cases {
+        let event: LogEvent = serde_json::from_value(json.clone()).unwrap();
+        let mut log = Conversation::from([Message::user("a"), Message::assistant("b")]);
+        let before = log.clone();
+        let error = log.apply_event(event.clone()).unwrap_err().to_string();
+        assert!(error.contains(said), "{json}: {error}");
+        assert_eq!(log, before);
+        let message = Conversation::from([Message::user("a")]).events().next().unwrap();
+        let error = Conversation::from_events([message, event]).unwrap_err().to_string();
+        assert!(error.starts_with("entry 1: "), "{error}");
+    }
+    for text in [
+        "{}",
+        "{\"version\":1}",
+        "{\"version\":1,\"entry\":{\"robbed\":1}}",
+        "[]",
+        "{\"version\":1,\"entry\":{},\"x\":1}",
+    ] {
+        assert!(serde_json::from_str::<LogEvent>(text).is_err(), "{text}");
+    }
+}
+
+/// What is told when a reply is committed, without asking.
+#[test]
+fn a_reply_says_why_it_ended_and_how_full_the_window_is() {
+    let manager = manager();
+    let mut log = Conversation::from([Message::user("Tell me a long story. ".repeat(30))]);
+    let limits = RequestLimits::new().with_context_len(1_000).with_max_completion(100).with_safety_buffer(0);
+    let plan = |log: &Conversation| manager.build_plan(&PlanRequest::new(log).with_limits(limits)).unwrap();
+    let first = plan(&log);
+    let committed = log.push_reply(&first, Message::assistant("Once"), StopReason::named("length"));
+    assert_eq!((committed.id.as_str(), committed.events), ("m1", vec![ContextEvent::MaxTokens]));
+    log.push(Message::user("Go on."));
+    let second = plan(&log);
+    let usage = Usage::openai(second.counted(), 0, 900 - second.counted());
+    let committed =
+        log.push_reply(&second, Message::assistant("there was"), (usage, StopReason::ContextFull));
+    let figures = manager.usage(PlanRequest::new(&log).with_limits(limits)).unwrap();
+    assert_eq!(committed.events[0], ContextEvent::WindowFull);
+    let ContextEvent::Usage(told) = &committed.events[1] else { panic!("{:?}", committed.events) };
+    assert_eq!(
+        (told.conversation_tokens, told.percent, told.level),
+        (figures.conversation_tokens, figures.percent, figures.level)
+    );
+    let crossed = ContextEvent::LevelCrossed { from: Level::Normal, to: Level::AtLimit };
+    assert_eq!(committed.events[2], crossed);
+    // One event a crossing: the log remembers it.
+    assert_eq!(log.observe(figures).len(), 1);
+    // A report that is not believed tells nothing.
+    let third = plan(&log);
+    assert_eq!(log.push_reply(&third, Message::assistant("."), Usage::openai(0, 0, 0)).events, []);
+}
