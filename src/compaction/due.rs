@@ -191,7 +191,7 @@ pub(super) fn fires(
 fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initiator) -> Option<BlockedBy> {
     let active = log.active_messages();
     [
-        (!options.enabled, BlockedBy::Disabled),
+        (initiator == Initiator::Automatic && !options.enabled, BlockedBy::Disabled),
         (log.is_played_back(), BlockedBy::Playback),
         (log.is_responding(), BlockedBy::Responding),
         (active == 0, BlockedBy::Empty),

@@ -21,11 +21,11 @@ mod instruction;
 mod tools;
 mod turn_costs;
 mod retention;
+mod slide;
 mod material;
 mod request;
 #[cfg(feature = "genai")]
 mod driver;
-mod slide;
 
 pub use crate::conversation::{Compaction, CompactionKind, MessageRange};
 #[cfg(feature = "genai")]
@@ -133,9 +133,7 @@ impl Compactor<'_> {
         kept: Option<RetentionBoundary>,
         initiator: Initiator,
     ) -> Result<Option<CompactionRequest>, Error> {
-        if !matches!(self.state_of(request, initiator)?, CompactionState::Due(_)) {
-            return Ok(None);
-        }
+        let CompactionState::Due(why) = self.state_of(request, initiator)? else { return Ok(None) };
         let bare = bare(request);
         let kept = match kept {
             Some(kept) => kept,
@@ -152,7 +150,7 @@ impl Compactor<'_> {
         if !kept.archives_anything(request.log) {
             return Ok(None);
         }
-        CompactionRequest::new(self.manager, &bare, kept).map(Some)
+        CompactionRequest::new(self.manager, &bare, kept, why).map(Some)
     }
 
     /// Takes a summary back, edited if the user wishes, and compacts: what it replaces is archived, and stays in the log.
@@ -184,7 +182,7 @@ impl Compactor<'_> {
     /// conversation was compacted or rewound meanwhile, `Busy` while a reply is received or the log played back.
     /// Nothing changes then.
     pub fn fall_back(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
-        let applied = match self.manager.config().compaction.strategy {
+        let applied = match job.strategy() {
             CompactionStrategy::Summary | CompactionStrategy::Digest => {
                 let digest = job.digest()?;
                 match self.archive_by(log, job, CompactionKind::Digest, Some(digest)) {
@@ -265,9 +263,17 @@ impl Compactor<'_> {
         }
         let figures = self.manager.figures(&job.request(&next))?;
         record.progress = self.trigger(&figures).is_none();
+        record.trace(job.why.text());
         log.record(Event::Compacted(Box::new(record.clone())));
         Ok(record)
     }
+}
+
+/// The longest summary to ask for in a window of so many tokens (rule C4): what the options say, and no more than an
+/// eighth of the window, so that it leaves the rest to what is kept.
+fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
+    const LEAST: u64 = 50;
+    options.summary.max_tokens.min((window / 8).max(LEAST))
 }
 
 /// The options of rule C2 for the model of a manager.

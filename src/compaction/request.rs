@@ -1,16 +1,18 @@
 //! The job that is handed out (rules C3, C8): what to send to a model for a summary, and which messages that replaces.
 
 use super::{
-    digest, instruction,
+    Trigger, digest, instruction,
     material::{Kind, Material, Piece},
     retention::RetentionBoundary,
+    slide,
 };
 use crate::{
-    config::RequestForm,
-    conversation::{CompactionKind, Conversation},
+    config::{CompactionStrategy, RequestForm},
+    conversation::{CompactionKind, Conversation, MessageRange},
     error::{Error, Repr},
     item::{ItemId, PinnedItem, Ttl},
     message::{Message, Prompt, Role, Tool},
+    plan::BudgetSource,
     planner::{manager::ContextWindowManager, request::PlanRequest},
     provider::{model::RequestLimits, wording},
     tokens::TokenCount,
@@ -33,8 +35,14 @@ pub struct CompactionRequest {
     /// What the request may take.
     window: u64,
     material: Material,
-    /// How many messages the summary is to replace.
-    archives: u64,
+    /// What made it due.
+    pub(super) why: Trigger,
+    /// What the options try first.
+    strategy: CompactionStrategy,
+    /// The longest summary that the conversation's own window has tokens for.
+    longest: u64,
+    /// The messages that it is to archive.
+    archives: Vec<ItemId>,
     head: Option<ItemId>,
     from: Option<ItemId>,
     first: Option<ItemId>,
@@ -54,9 +62,16 @@ impl CompactionRequest {
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,
         kept: RetentionBoundary,
+        why: Trigger,
     ) -> Result<Self, Error> {
         let log = request.log;
         let id = |position: Option<u32>| position.map(|position| log.message_id(position));
+        let options = super::options(manager);
+        let context = manager.context(request)?;
+        let window = match context.budget_source {
+            BudgetSource::Request => context.limits.capacity().min(context.prompt_budget),
+            _ => context.limits.capacity(),
+        };
         let job = Self {
             manager: manager.clone(),
             prompt: Prompt::default(),
@@ -64,9 +79,10 @@ impl CompactionRequest {
             form: manager.config().compaction.summary.form,
             tries: 0,
             window: u64::MAX,
-            archives: log
-                .record_of(CompactionKind::Summary, kept.head, kept.from, kept.first)
-                .messages_archived,
+            why,
+            strategy: options.strategy,
+            longest: super::longest_summary(&options, window),
+            archives: archived_ids(log, kept),
             material: Material::of(manager, request, kept)?,
             head: id(kept.head),
             from: id(kept.from),
@@ -80,7 +96,17 @@ impl CompactionRequest {
             timestamp: None,
         };
         let window = job.window_of(manager)?;
-        job.made_for(manager, window)
+        let mut job = job.made_for(manager, window)?;
+        // What another strategy than a summary would archive is found from the thresholds alone (rule C7).
+        match job.strategy {
+            CompactionStrategy::SlidingWindow => {
+                let kept = slide::boundary(manager, request)?;
+                job.archives = kept.map_or_else(Vec::new, |kept| archived_ids(log, kept));
+            }
+            CompactionStrategy::Fresh => job.archives = archived_ids(log, job.kept_by_starting_fresh(log)),
+            CompactionStrategy::Summary | CompactionStrategy::Digest => {}
+        }
+        Ok(job)
     }
 
     /// This job for another model that is to make the summary. The request is rendered in that model's wire format and fits its
@@ -158,7 +184,29 @@ impl CompactionRequest {
     /// The longest answer to ask for, in tokens.
     #[must_use]
     pub fn max_tokens(&self) -> u64 {
-        self.manager.config().compaction.summary.max_tokens
+        self.longest_by(&self.manager)
+    }
+
+    fn longest_by(&self, manager: &ContextWindowManager) -> u64 {
+        manager.config().compaction.summary.max_tokens.min(self.longest)
+    }
+
+    /// What made it due: a trigger, or somebody who asked.
+    #[must_use]
+    pub fn trigger(&self) -> Trigger {
+        self.why
+    }
+
+    /// What is tried first by the options of its model: only `summary` calls a model.
+    #[must_use]
+    pub fn strategy(&self) -> CompactionStrategy {
+        self.strategy
+    }
+
+    /// The messages that it is to archive, in order, by its strategy. What comes meanwhile may move the end.
+    #[must_use]
+    pub fn archived_ids(&self) -> &[ItemId] {
+        &self.archives
     }
 
     /// The name of the model that it is made for.
@@ -167,10 +215,10 @@ impl CompactionRequest {
         self.manager.model_name()
     }
 
-    /// How many messages its summary is to replace.
+    /// How many messages it is to archive.
     #[must_use]
     pub fn messages_archived(&self) -> u64 {
-        self.archives
+        self.archives.len() as u64
     }
 
     /// The event for a user interface (rule C10).
@@ -258,7 +306,7 @@ impl CompactionRequest {
     /// What a request to this summariser may take.
     fn window_of(&self, manager: &ContextWindowManager) -> Result<u64, Error> {
         let log = Conversation::new();
-        let answer = manager.config().compaction.summary.max_tokens;
+        let answer = self.longest_by(manager);
         // A budget of the request's own is for its prompts; what has to be read for a summary may be more.
         let limits = RequestLimits { prompt_budget: None, ..self.limits };
         let limits = limits.with_max_completion(answer.min(limits.max_completion.unwrap_or(u64::MAX)));
@@ -327,8 +375,18 @@ impl CompactionRequest {
 
     fn instruction(&self) -> String {
         let options = &self.manager.config().compaction.summary;
-        instruction::text(&options.instruction, options.max_tokens)
+        instruction::text(&options.instruction, self.max_tokens())
     }
+}
+
+/// The ids of what a boundary archives, in order.
+fn archived_ids(log: &Conversation, kept: RetentionBoundary) -> Vec<ItemId> {
+    let runs = log.record_of(CompactionKind::Summary, kept.head, kept.from, kept.first).archived;
+    let run = |run: MessageRange| {
+        let first = log.position_of(&run.id).unwrap_or_default();
+        (first..).take(usize::try_from(run.count).unwrap_or(usize::MAX)).map(|at| log.message_id(at))
+    };
+    runs.into_iter().flat_map(run).collect()
 }
 
 /// Tokens for the fence around a transcript and the context of its message, at first.

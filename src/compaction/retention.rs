@@ -37,8 +37,8 @@ impl Room {
             u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(u64::MAX)
         };
         let target = |of: Option<u64>| of.map_or(u64::MAX, |of| share(of, options.target));
-        let beside =
-            turn_costs.fixed.saturating_add(turn_costs.pinned).saturating_add(options.summary.max_tokens);
+        let summary = super::longest_summary(options, capacity);
+        let beside = turn_costs.fixed.saturating_add(turn_costs.pinned).saturating_add(summary);
         let under_target = share(capacity, options.target).min(target(options.tokens)).saturating_sub(beside);
         let retain = &options.retain;
         let tokens =
@@ -128,6 +128,11 @@ impl RetentionBoundary {
             if !fits {
                 break;
             }
+        }
+        // A question without the answer that it got would be answered again.
+        let answered = live.exchanges.iter().all(|part| !part.open);
+        if first.is_none() && answered {
+            return Self { head: None, from: None, first: None };
         }
         Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(turn_costs.log)
     }

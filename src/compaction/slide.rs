@@ -11,7 +11,8 @@ use crate::{
 };
 
 /// Where the window begins once enough is dropped: turns, the oldest first, then exchanges of the oldest kept turn, until no
-/// trigger fires or nothing more can go. The first message that is kept is a user message; none where nothing can go.
+/// trigger fires or nothing more can go. The first message that is kept is a user message, where there is one; none where
+/// nothing can go.
 pub(super) fn boundary(
     manager: &ContextWindowManager,
     request: &PlanRequest<'_>,
@@ -59,7 +60,7 @@ fn inside(
     fires: &impl Fn(u64, u64, u64) -> bool,
     (mut tokens, mut messages, turns): (u64, u64, u64),
 ) -> Option<RetentionBoundary> {
-    let head = turn.head.as_ref()?.at;
+    let head = turn.head.as_ref().map(|head| head.at);
     let mut kept = None;
     for pair in turn.exchanges.windows(2) {
         if !fires(tokens, messages, turns) {
@@ -70,7 +71,7 @@ fn inside(
         messages = messages.saturating_sub(dropped.messages);
         last = last.max(dropped.last);
         if last < next.at {
-            kept = Some(RetentionBoundary { head: Some(head), from: None, first: Some(next.at) });
+            kept = Some(RetentionBoundary { head, from: None, first: Some(next.at) });
         }
     }
     kept

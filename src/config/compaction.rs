@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CompactionOptions {
-    /// Whether anything is compacted at all (default: true).
+    /// Whether anything is compacted automatically (default: true); what is asked for is compacted anyway.
     pub enabled: bool,
     /// What is tried first.
     pub strategy: CompactionStrategy,
@@ -38,8 +38,8 @@ pub struct CompactionOptions {
     pub summary: SummaryOptions,
     /// Summaries made without a model.
     pub digest: DigestOptions,
-    /// Other triggers for single models, by name.
-    pub models: BTreeMap<String, TriggerOptions>,
+    /// Other triggers, strategy and retention for single models, by name.
+    pub models: BTreeMap<String, CompactionOverrides>,
 }
 
 impl Default for CompactionOptions {
@@ -106,7 +106,8 @@ impl Default for RetainOptions {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct SummaryOptions {
-    /// The longest summary that is asked for, in tokens (default: 2,000).
+    /// The longest summary that is asked for, in tokens (default: 2,000); never more than an eighth of what the input may
+    /// take (rule C4).
     pub max_tokens: u64,
     /// What the request holds.
     pub form: RequestForm,
@@ -148,28 +149,55 @@ impl Default for DigestOptions {
     }
 }
 
-/// A table `[compaction.models."NAME"]`: triggers of one model in place of the others'.
+/// A table `[compaction.models."NAME"]`: options of one model in place of the others'.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
-pub struct TriggerOptions {
+pub struct CompactionOverrides {
+    /// What is tried first.
+    pub strategy: Option<CompactionStrategy>,
     /// Trigger: size of the full conversation, in per cent of the capacity; 0 is unset.
     pub percent: Option<u16>,
     /// Trigger: size of the full conversation, in tokens.
     pub tokens: Option<u64>,
     /// Tokens of the capacity that are left.
     pub remaining: Option<u64>,
+    /// What is kept as it is.
+    pub retain: RetainOverrides,
+}
+
+/// A table `[compaction.models."NAME".retain]`: each in place of the one in `[compaction.retain]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RetainOverrides {
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Messages.
+    pub messages: Option<u64>,
+    /// Per cent of the capacity.
+    pub capacity: Option<u16>,
+    /// Per cent of the active messages.
+    pub active: Option<u16>,
 }
 
 impl CompactionOptions {
-    /// The options for a model: its own triggers over the others.
+    /// The options for a model: its own over the others.
     #[must_use]
     pub(crate) fn of_model(&self, name: &str) -> Self {
         let own = self.models.get(name).copied().unwrap_or_default();
+        let retain = RetainOptions {
+            tokens: own.retain.tokens.or(self.retain.tokens),
+            messages: own.retain.messages.or(self.retain.messages),
+            capacity: own.retain.capacity.unwrap_or(self.retain.capacity),
+            active: own.retain.active.or(self.retain.active),
+        };
         Self {
+            strategy: own.strategy.unwrap_or(self.strategy),
             percent: own.percent.unwrap_or(self.percent),
             tokens: own.tokens.or(self.tokens),
             remaining: own.remaining.or(self.remaining),
+            retain,
             ..self.clone()
         }
     }

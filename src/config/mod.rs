@@ -10,8 +10,8 @@ mod validate;
 mod load;
 
 pub use compaction::{
-    CompactionOptions, CompactionStrategy, DigestOptions, RequestForm, RetainOptions, SummaryOptions,
-    TriggerOptions,
+    CompactionOptions, CompactionOverrides, CompactionStrategy, DigestOptions, RequestForm, RetainOptions,
+    RetainOverrides, SummaryOptions,
 };
 pub use load::{ConfigLayers, LoadedConfig};
 use validate::Fault;
@@ -310,12 +310,13 @@ impl Default for ConversationOptions {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolResults {
-    /// As they are (default).
-    #[default]
+    /// As they are.
     Keep,
     /// Old ones as stubs, once the sticky window no longer fits.
     Clear,
-    /// As they are, but those of the open exchange keep only head and tail where the minimum would not fit otherwise.
+    /// As they are, but those of the open exchange keep only head and tail where the minimum would not fit otherwise
+    /// (default): a prompt that holds part of a result is sent, one that is too long is refused.
+    #[default]
     Clip,
 }
 

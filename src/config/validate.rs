@@ -1,8 +1,8 @@
 //! What types cannot say: sums, ranges, and which number has to stay below which.
 
 use super::{
-    CompactionOptions, Config, ConversationOptions, DefaultModel, RagOptions, Sections, TokenOptions,
-    UsageOptions,
+    CompactionOptions, CompactionOverrides, Config, ConversationOptions, DefaultModel, RagOptions, Sections,
+    TokenOptions, UsageOptions,
 };
 use crate::item::Section;
 
@@ -132,6 +132,10 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
             "empty",
             "task, chat, or an instruction of your own",
         );
+    }
+    let shares = |model: &CompactionOverrides| [model.retain.capacity, model.retain.active];
+    if let Some(share) = options.models.values().flat_map(shares).flatten().find(|share| *share > 100) {
+        return fault(&["compaction.models"], share, "per cent, 0 to 100");
     }
     let mut overrides = options.models.values().filter_map(|model| model.percent);
     if let Some(wrong) =

@@ -78,10 +78,11 @@ impl Conversation {
         &self.archive_index
     }
 
-    /// Whether no message followed the newest compaction.
+    /// Whether no message followed the newest compaction, or the newest undo of one.
     pub(crate) fn ends_in_a_record(&self) -> bool {
         let newest = self.archived_at.map(|at| &self.events[at]);
-        matches!(newest, Some((before, Event::Compacted(_))) if *before == self.len())
+        let is_one = |event: &Event| matches!(event, Event::Compacted(_) | Event::CompactionUndone { .. });
+        matches!(newest, Some((before, event)) if *before == self.len() && is_one(event))
     }
 
     /// Messages that were in the log before the newest compaction that no rewind undid.

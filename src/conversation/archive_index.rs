@@ -80,6 +80,12 @@ impl ArchiveIndex {
         self.fold();
     }
 
+    /// Takes a compaction back: what it archived is sent again, unless something else archived it too.
+    pub(super) fn undo(&mut self, number: u32) {
+        self.records.retain(|record| record.number != number);
+        self.fold();
+    }
+
     /// The ranges, from the records: what is gone already stays with what archived it first.
     fn fold(&mut self) {
         self.gone.clear();

@@ -99,6 +99,22 @@ impl Compaction {
         ContextEvent::Compacted { number: self.number, messages: self.messages_archived, freed: self.freed() }
     }
 
+    /// One event of `tracing`, target `tokens`: numbers and names, never a text. `why` is the option of the trigger, or who
+    /// asked.
+    pub(crate) fn trace(&self, why: &str) {
+        tracing::info!(
+            target: "tokens",
+            number = self.number,
+            kind = self.kind.name(),
+            why,
+            messages_archived = self.messages_archived,
+            tokens_before = self.tokens_before,
+            tokens_after = self.tokens_after,
+            progress = self.progress,
+            "compaction",
+        );
+    }
+
     /// The id of its summary in a plan.
     pub(crate) fn summary_id(number: u32) -> ItemId {
         format!("summary:{number}").into()

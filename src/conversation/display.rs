@@ -20,6 +20,8 @@ pub enum HistoryRow<'a> {
     Compaction(&'a Compaction),
     /// The conversation went on from before this message.
     Rewound(&'a ItemId),
+    /// The compaction of this number was taken back.
+    CompactionUndone(u32),
 }
 
 /// One part of what is still sent of a conversation.
@@ -53,6 +55,7 @@ impl Conversation {
             }
             Entry::Event(Event::Compacted(record)) => Some(HistoryRow::Compaction(record)),
             Entry::Event(Event::Rewound { before }) => Some(HistoryRow::Rewound(before)),
+            Entry::Event(Event::CompactionUndone { number }) => Some(HistoryRow::CompactionUndone(*number)),
             Entry::Event(_) => None,
         })
     }

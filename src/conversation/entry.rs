@@ -84,6 +84,11 @@ pub enum Event {
     },
     /// Messages were archived.
     Compacted(Box<Compaction>),
+    /// The newest compaction was taken back: what it archived is sent again.
+    CompactionUndone {
+        /// Its number.
+        number: u32,
+    },
     /// The conversation was rewound to before this message; the messages from there on are archived.
     Rewound {
         /// The first message that was taken away.
@@ -217,6 +222,10 @@ impl Conversation {
                     self.reshape_by_a_compaction();
                 }
             }
+            Event::CompactionUndone { number } => {
+                self.archive_index.undo(*number);
+                self.reshape();
+            }
             Event::Rewound { before: id } => {
                 if let Some(position) = self.position_of(id) {
                     self.archive_index.rewind(position, before);
@@ -225,7 +234,7 @@ impl Conversation {
             }
             Event::LevelCrossed { level } => self.level = *level,
         }
-        if matches!(event, Event::Compacted(_) | Event::Rewound { .. }) {
+        if matches!(event, Event::Compacted(_) | Event::Rewound { .. } | Event::CompactionUndone { .. }) {
             self.archived_at = Some(self.events.len());
             self.archive_events += 1;
         }

@@ -159,6 +159,28 @@ impl Conversation {
         was_pinned
     }
 
+    /// The pinned notes, in the order in which they were pinned, each as it was pinned: what is left of its TTL is
+    /// [`Conversation::ttl`].
+    pub fn notes(&self) -> impl Iterator<Item = &PinnedItem> {
+        self.notes.iter().map(|note| &note.item)
+    }
+
+    /// The pinned messages in log order, with their priorities among pins.
+    pub fn pins(&self) -> impl Iterator<Item = (ItemId, Priority)> {
+        self.pins.iter().map(|(position, priority)| (self.message_id(*position), *priority))
+    }
+
+    /// What is left of the TTL of a note or message: turns, nothing, or unlimited; none where it has no TTL.
+    #[must_use]
+    pub fn ttl(&self, id: &str) -> Option<Ttl> {
+        self.lifetime(&ItemId::from(id)).map(|lifetime| lifetime.left)
+    }
+
+    /// Every id with a TTL, in the order of the ids, with what is left of it.
+    pub fn ttls(&self) -> impl Iterator<Item = (&ItemId, Ttl)> {
+        self.lifetimes.iter().map(|(id, lifetime)| (id, lifetime.left))
+    }
+
     /// Whether this is the id of a pinned note, or of a pinned message.
     #[must_use]
     pub fn is_pinned(&self, id: &str) -> bool {
@@ -266,7 +288,17 @@ impl Conversation {
     /// messages stay. What that frees is not counted.
     pub fn start_fresh(&mut self) {
         let record = self.record_of(CompactionKind::Fresh, None, None, None);
+        record.trace("start_fresh");
         self.record(Event::Compacted(Box::new(record)));
+    }
+
+    /// Takes the newest compaction back, and gives its number; none where nothing is compacted. The messages that it archived
+    /// are sent again, what came since is kept, and the log keeps the record. Nothing is compacted automatically again before
+    /// the next message.
+    pub fn undo_compaction(&mut self) -> Option<u32> {
+        let number = self.archive_index.newest()?.number;
+        self.record(Event::CompactionUndone { number });
+        Some(number)
     }
 
     /// The messages, oldest first.
@@ -345,7 +377,7 @@ impl Conversation {
         &self.system
     }
 
-    pub(crate) fn notes(&self) -> &[Note] {
+    pub(crate) fn note_entries(&self) -> &[Note] {
         &self.notes
     }
 
@@ -353,7 +385,7 @@ impl Conversation {
         self.ids.is_note(id)
     }
 
-    pub(crate) fn pins(&self) -> &BTreeMap<u32, Priority> {
+    pub(crate) fn pin_priorities(&self) -> &BTreeMap<u32, Priority> {
         &self.pins
     }
 
@@ -452,7 +484,7 @@ mod tests {
         log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(0)));
         log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(2)));
         assert_eq!(log.lifetime(&"n".into()).unwrap().left, Ttl::turns(2));
-        assert_eq!(log.notes().len(), 1);
+        assert_eq!(log.note_entries().len(), 1);
     }
 
     #[cfg(feature = "openai")]

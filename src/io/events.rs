@@ -145,6 +145,10 @@ impl Conversation {
         match event {
             Event::MessagePinned { id, .. } | Event::Rewound { before: id } => known(id),
             Event::TtlSet { id, .. } if !self.has_note(id) => known(id),
+            Event::CompactionUndone { number } => match self.archive_index().newest() {
+                Some(newest) if newest.number == *number => Ok(()),
+                _ => Err(Error::new(Repr::StaleSummary)),
+            },
             Event::Compacted(record) => {
                 for id in [&record.head, &record.from, &record.first_active].into_iter().flatten() {
                     known(id)?;

@@ -70,6 +70,9 @@ pub(super) enum StoredEvent {
         documents_renewed: Vec<ItemId>,
     },
     Compacted(Box<StoredCompaction>),
+    CompactionUndone {
+        number: u32,
+    },
     Rewound {
         before: ItemId,
     },
@@ -90,6 +93,7 @@ impl StoredEvent {
             Self::Sent { .. } => "sent",
             Self::TurnCompleted { .. } => "turn_completed",
             Self::Compacted(_) => "compacted",
+            Self::CompactionUndone { .. } => "compaction_undone",
             Self::Rewound { .. } => "rewound",
             Self::LevelCrossed { .. } => "level_crossed",
         }
@@ -200,6 +204,7 @@ impl From<Event> for StoredEvent {
                 Self::TurnCompleted { fallen: counted_down, asked, documents_asked, documents_renewed }
             }
             Event::Compacted(record) => Self::Compacted(Box::new((*record).into())),
+            Event::CompactionUndone { number } => Self::CompactionUndone { number },
             Event::Rewound { before } => Self::Rewound { before },
             Event::LevelCrossed { level } => Self::LevelCrossed { level },
         }
@@ -237,6 +242,7 @@ impl From<StoredEvent> for Event {
                 Self::TurnCompleted { counted_down: fallen, asked, documents_asked, documents_renewed }
             }
             StoredEvent::Compacted(record) => Self::Compacted(Box::new((*record).into())),
+            StoredEvent::CompactionUndone { number } => Self::CompactionUndone { number },
             StoredEvent::Rewound { before } => Self::Rewound { before },
             StoredEvent::LevelCrossed { level } => Self::LevelCrossed { level },
         }

@@ -54,7 +54,7 @@ impl<'a> Expiry<'a> {
         for position in members {
             match self.log.message_lifetime(*position) {
                 Some(lifetime) => votes.push((self.log.message_id(*position), lifetime)),
-                None if self.log.pins().contains_key(position) => return Eligibility::Eligible,
+                None if self.log.pin_priorities().contains_key(position) => return Eligibility::Eligible,
                 None => {}
             }
         }

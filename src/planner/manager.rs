@@ -94,7 +94,7 @@ impl ContextWindowManager {
     /// counter fails. A minimum that does not fit is no error but a plan with an overflow (S6).
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let plan = self.plan(request)?;
-        telemetry::record(&plan);
+        telemetry::record(&plan, request);
         Ok(plan)
     }
 

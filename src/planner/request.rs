@@ -34,6 +34,8 @@ pub struct PlanRequest<'a> {
     pub(crate) previous: Option<Anchor>,
     pub(crate) calibration: Option<TokenCalibration>,
     pub(crate) counts_excluded: bool,
+    pub(crate) conversation_id: Option<String>,
+    pub(crate) prompt_id: Option<String>,
 }
 
 impl<'a> PlanRequest<'a> {
@@ -50,6 +52,8 @@ impl<'a> PlanRequest<'a> {
             previous: None,
             calibration: None,
             counts_excluded: false,
+            conversation_id: None,
+            prompt_id: None,
         }
     }
 
@@ -104,6 +108,15 @@ impl<'a> PlanRequest<'a> {
     #[must_use]
     pub fn with_excluded_counts(mut self) -> Self {
         self.counts_excluded = true;
+        self
+    }
+
+    /// The application's ids of the conversation and of this prompt, for the event of `tracing` that each plan is. They change
+    /// no plan.
+    #[must_use]
+    pub fn with_trace_ids(mut self, conversation: impl Into<String>, prompt: impl Into<String>) -> Self {
+        self.conversation_id = Some(conversation.into());
+        self.prompt_id = Some(prompt.into());
         self
     }
 

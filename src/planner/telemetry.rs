@@ -1,8 +1,9 @@
-//! One event a plan, target `tokens`: numbers and names, never a text of the prompt.
+//! One event a plan, target `tokens`: limits, tokens and counts by section, ids that the application gave, never a text of
+//! the prompt.
 
-use crate::{item::Section, plan::ContextPlan};
+use crate::{item::Section, plan::ContextPlan, planner::request::PlanRequest};
 
-pub(crate) fn record(plan: &ContextPlan) {
+pub(crate) fn record(plan: &ContextPlan, request: &PlanRequest<'_>) {
     let [system_pinned, conversation, rag] = Section::ALL.map(|section| plan.section(section));
     let excluded = |name: &str| -> u64 {
         let of = plan.excluded.iter().filter(|row| row.reason.name() == name);
@@ -12,6 +13,12 @@ pub(crate) fn record(plan: &ContextPlan) {
         target: "tokens",
         model = plan.model,
         tokenizer = plan.tokenizer,
+        conversation = request.conversation_id.as_deref(),
+        prompt = request.prompt_id.as_deref(),
+        context_len = plan.limits.context_len,
+        max_input = plan.limits.max_input,
+        max_completion = plan.limits.max_completion,
+        safety_buffer = plan.limits.safety_buffer,
         prompt_budget = plan.prompt_budget,
         estimated_tokens_total = plan.total.n,
         certainty = plan.total.certainty.name(),
@@ -23,6 +30,12 @@ pub(crate) fn record(plan: &ContextPlan) {
         rag_used = rag.used,
         rag_limit = rag.budget,
         included = plan.included.len(),
+        system_pinned_included = system_pinned.included,
+        system_pinned_excluded = system_pinned.excluded,
+        conversation_included = conversation.included,
+        conversation_excluded = conversation.excluded,
+        rag_included = rag.included,
+        rag_excluded = rag.excluded,
         excluded_budget = excluded("budget"),
         excluded_ttl_expired = excluded("ttl_expired"),
         excluded_duplicate = excluded("duplicate"),
@@ -31,7 +44,6 @@ pub(crate) fn record(plan: &ContextPlan) {
         conversation_tokens = plan.usage.conversation_tokens.n,
         compactions = plan.usage.compactions,
         notices = plan.notices.len(),
-        rag_items = plan.included.iter().filter(|row| row.section == Section::Rag).count(),
         "plan",
     );
 }

@@ -3,7 +3,8 @@
 pub use crate::text::plain::grouped;
 use crate::{
     analysis::explain::Explanation,
-    conversation::{Compaction, CompactionKind},
+    conversation::{Compaction, CompactionKind, Conversation},
+    message::Message,
     plan::{ContextPlan, Remedy},
     provider::model::Limits,
     tokens::TokenCount,
@@ -16,6 +17,7 @@ mod row;
 mod explanation;
 mod words;
 mod snapshot;
+mod history;
 #[cfg(feature = "html")]
 mod html;
 mod text;
@@ -104,6 +106,20 @@ pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
             format!("shorten {} by {} tokens", row::short(id.as_str()), grouped(*by))
         }
     }
+}
+
+/// A conversation as Markdown: every message in full, archived ones too, with a marker for each compaction and rewind. Texts
+/// are quotations, so that none can pass for a heading or a marker.
+#[must_use]
+pub fn history(log: &Conversation) -> String {
+    history::markdown(log)
+}
+
+/// What a message says, line by line: its text, its parts, then a line for each call (`→ name arguments`). At least one line,
+/// which may be empty.
+#[must_use]
+pub fn message_lines(message: &Message) -> Vec<String> {
+    history::message_lines(message)
 }
 
 /// A number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.

@@ -3,13 +3,14 @@
 mod due;
 mod retention;
 mod records;
+mod strategy;
 mod summary;
 mod usage;
 
 use context_window::{
     analysis::{Cause, Diff, Evidence},
     compaction::{BlockedBy, CompactionOutcome, CompactionState, Compactor, ContextCall, Trigger},
-    config::{CompactionOptions, CompactionStrategy, RequestForm, TriggerOptions, TtlPolicy},
+    config::{CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, TtlPolicy},
     conversation::{ActiveEntry, CompactionKind, HistoryRow},
     io::Session,
     usage::{ContextEvent, Level, StopReason},

@@ -5,7 +5,7 @@ mod server;
 
 use context_window::{
     compaction::{CompactionRequest, Summariser},
-    config::RequestForm,
+    config::{CompactionStrategy, RequestForm},
     conversation::{ActiveEntry, Compaction, CompactionKind, HistoryRow},
     *,
 };
@@ -484,6 +484,36 @@ async fn a_summary_that_is_too_long_is_refused() {
         let mut world = World::new(wire, vec![wire.answer(&"far too long ".repeat(9_000))]);
         let record = world.compact(&world.summariser()).await.unwrap();
         assert_eq!(record.kind, CompactionKind::Digest);
+    }
+}
+
+/// Only the strategy `summary` asks a model: with any other one nothing is sent.
+#[tokio::test]
+async fn no_model_is_called_by_another_strategy() {
+    for (strategy, kind) in [
+        (CompactionStrategy::Digest, CompactionKind::Digest),
+        (CompactionStrategy::SlidingWindow, CompactionKind::SlidingWindow),
+        (CompactionStrategy::Fresh, CompactionKind::Fresh),
+    ] {
+        let wire = Wire::OpenAi;
+        let mut world = World::new(wire, vec![wire.answer(SUMMARY)]);
+        let mut config = Config::default();
+        config.compaction.messages = Some(50);
+        config.compaction.strategy = strategy;
+        world.manager =
+            ContextWindowManager::configured(Registry::built_in().unwrap().model("gpt-4o"), config).unwrap();
+        let request = PlanRequest::new(&world.log).with_limits(limits());
+        world.job = world.manager.compactor().due(request).unwrap().unwrap();
+        let record = world.compact(&world.summariser()).await.unwrap();
+        assert_eq!(record.kind, kind);
+        assert_eq!(world.server.requests().len(), 0, "{strategy:?}");
+        // Unless it is cancelled, likewise.
+        let mut log = conversation(24);
+        let job =
+            world.manager.compactor().due(PlanRequest::new(&log).with_limits(limits())).unwrap().unwrap();
+        let never = std::future::pending();
+        let record = world.summariser().compact_unless(&world.manager, &mut log, &job, never).await.unwrap();
+        assert_eq!((record.kind, world.server.requests().len()), (kind, 0));
     }
 }
 

@@ -151,11 +151,11 @@ impl World {
             17..=20 => self.compact(),
             21 => self.ask_for_a_job(),
             22 => self.rewind(),
-            23 => {
-                if self.dice.roll(4) == 0 {
-                    self.log.start_fresh();
-                }
-            }
+            23 => match self.dice.roll(4) {
+                0 => self.log.start_fresh(),
+                1 => self.undo(),
+                _ => {}
+            },
             24 => self.pin(),
             25..=26 => self.save(),
             27 => self.load(),
@@ -166,6 +166,21 @@ impl World {
             }
         }
         self.hold();
+    }
+
+    /// Everything that the newest compaction archived is active again, and what came since stays.
+    fn undo(&mut self) {
+        let newest = self.log.compactions().map(|record| record.number).max();
+        let active = self.log.active().count();
+        let undone = self.log.undo_compaction();
+        assert!(
+            undone <= newest
+                && undone.is_some()
+                    >= self.log.display().any(|row| {
+                        matches!(row, HistoryRow::Message { archived: Some(ArchivedBy::Compaction(_)), .. })
+                    })
+        );
+        assert!(undone.is_none() || self.log.active().count() + 1 >= active);
     }
 
     /// Calls, and results for some of them; now and then an orphan.
@@ -426,9 +441,12 @@ impl World {
             }
         }
         assert_eq!(shown.len(), self.said.len());
-        let events = log
-            .entries()
-            .filter(|entry| matches!(entry, Entry::Event(Event::Compacted(_) | Event::Rewound { .. })));
+        let events = log.entries().filter(|entry| {
+            matches!(
+                entry,
+                Entry::Event(Event::Compacted(_) | Event::Rewound { .. } | Event::CompactionUndone { .. })
+            )
+        });
         assert_eq!(markers, events.count(), "a marker for each");
         // What is active is a fold.
         let expected = folded(log);

@@ -82,11 +82,12 @@ impl<'a> ComparisonInputs<'a> {
             Input::Pins | Input::Priorities if one_log => false,
             Input::Pins => {
                 let ((then, _), (now, _)) = mixtures();
-                now.pins().keys().ne(then.pins().keys())
+                now.pin_priorities().keys().ne(then.pin_priorities().keys())
             }
             Input::Priorities => {
                 let ((then, _), (now, _)) = mixtures();
-                now.pins() != then.pins() || now.note_priorities() != then.note_priorities()
+                now.pin_priorities() != then.pin_priorities()
+                    || now.note_priorities() != then.note_priorities()
             }
             Input::Lifetimes => {
                 let ((then, before), (now, after)) = mixtures();

@@ -137,7 +137,9 @@ impl<'p> Sweep<'p> {
                 self.required_by_provider.get(nth as usize).cloned().into_iter().collect()
             }
             Key::Document(at) => vec![candidates.request().rag[at].id.clone()],
-            Key::Item(CandidateId::Note(at)) => vec![candidates.log().notes()[at as usize].item.id.clone()],
+            Key::Item(CandidateId::Note(at)) => {
+                vec![candidates.log().note_entries()[at as usize].item.id.clone()]
+            }
             Key::Item(id) => {
                 let members = candidates.members(id).into_iter();
                 members.map(|position| candidates.log().message_id(position)).collect()

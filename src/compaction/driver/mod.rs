@@ -2,6 +2,7 @@
 
 use super::{CompactionRequest, summary_text};
 use crate::{
+    config::CompactionStrategy,
     conversation::{Compaction, CompactionKind, Conversation},
     error::{Error, ErrorKind, Repr},
     planner::manager::ContextWindowManager,
@@ -158,7 +159,8 @@ impl Summariser {
         }
     }
 
-    /// Has a job done: asks the model and applies its summary ([`super::Compactor::apply`]). Where the model
+    /// Has a job done by the strategy of its options: with `summary` it asks the model and applies its summary
+    /// ([`super::Compactor::apply`]), with any other one nothing is asked ([`super::Compactor::fall_back`]). Where the model
     /// fails, or what it says is refused as a summary, the job is done without one
     /// ([`super::Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
     ///
@@ -175,6 +177,9 @@ impl Summariser {
         job: &CompactionRequest,
     ) -> Result<Compaction, Error> {
         job.check(log)?;
+        if job.strategy() != CompactionStrategy::Summary {
+            return manager.compactor().fall_back(log, job);
+        }
         let answer = self.summarise(job).await;
         self.settle(manager, log, job, answer)
     }
@@ -194,6 +199,9 @@ impl Summariser {
         cancel: impl Future<Output = ()>,
     ) -> Result<Compaction, Error> {
         job.check(log)?;
+        if job.strategy() != CompactionStrategy::Summary {
+            return manager.compactor().fall_back(log, job);
+        }
         let answer = tokio::select! {
             biased;
             () = cancel => None,

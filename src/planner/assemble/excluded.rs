@@ -41,7 +41,7 @@ pub(super) fn rows(
         });
         let mut documents = documents.map(|(rank, _)| candidates.document(rank));
         // Rows of notes come in the order of the notes.
-        let mut notes = candidates.log().notes().iter();
+        let mut notes = candidates.log().note_entries().iter();
         for row in &mut rows {
             let document = if row.section == Section::Rag { documents.next() } else { None };
             let is_note = row.source == Some(Source::Pinned);
@@ -101,7 +101,7 @@ fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
 }
 
 fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
-    let notes = candidates.log().notes().iter().zip(0..);
+    let notes = candidates.log().note_entries().iter().zip(0..);
     let out = notes.filter_map(|(note, at)| {
         let candidate = CandidateId::Note(at);
         let reason = candidates
@@ -278,7 +278,7 @@ impl Runs<'_, '_> {
             kind: if range.start < log.turns().leading() { ItemKind::SystemText } else { ItemKind::Message },
             source: same(range, looked_at, |at| source_of(self.candidates.role_of(at))),
             section,
-            priority: same(range, looked_at, |at| log.pins().get(&at).copied().unwrap_or_default()),
+            priority: same(range, looked_at, |at| log.pin_priorities().get(&at).copied().unwrap_or_default()),
             ttl: same(range, looked_at, |at| log.message_lifetime(at).map(|lifetime| lifetime.left))
                 .flatten(),
             tokens: if self.is_weighed_alone(range, chosen) {

@@ -140,9 +140,9 @@ struct Writer<'a, 'b> {
 impl Writer<'_, '_> {
     /// System texts, focus hint, then notes in their order, notes with a limited TTL last.
     fn preamble(&mut self) -> Result<(), Error> {
-        let notes = 0..self.candidates.log().notes().len() as u32;
+        let notes = 0..self.candidates.log().note_entries().len() as u32;
         let (fleeting, lasting): (Vec<u32>, Vec<u32>) = notes.partition(|at| {
-            let id = &self.candidates.log().notes()[*at as usize].item.id;
+            let id = &self.candidates.log().note_entries()[*at as usize].item.id;
             matches!(self.candidates.ttl_of(id), Some(Ttl::Limited(_) | Ttl::NoneRemaining))
         });
         let system = self.candidates.index().required_system.iter().copied();
@@ -208,7 +208,7 @@ impl Writer<'_, '_> {
                 self.push(candidate, id.clone(), ItemKind::State, Source::State, Priority::Normal, message)
             }
             CandidateId::Note(at) => {
-                let note = &candidates.log().notes()[at as usize];
+                let note = &candidates.log().note_entries()[at as usize];
                 self.ask(candidate)?;
                 let item = &note.item;
                 self.push(
@@ -246,7 +246,7 @@ impl Writer<'_, '_> {
         let log = self.candidates.log();
         let source = source_of(log.message(position).role());
         let message = self.candidates.said(position);
-        let priority = log.pins().get(&position).copied().unwrap_or_default();
+        let priority = log.pin_priorities().get(&position).copied().unwrap_or_default();
         self.push(candidate, log.message_id(position), ItemKind::Message, source, priority, &message)
     }
 
@@ -273,7 +273,7 @@ impl Writer<'_, '_> {
         let open = self.candidates.open == Some(at);
         self.draft.notices.extend(repair::notices(log, exchange, open));
         for piece in repair::sound(log, exchange) {
-            let priority = piece.position.and_then(|position| log.pins().get(&position));
+            let priority = piece.position.and_then(|position| log.pin_priorities().get(&position));
             let priority = priority.copied().unwrap_or_default();
             let (kind, source) = match piece.position {
                 Some(_) => (ItemKind::Message, source_of(piece.message.role())),

@@ -38,7 +38,7 @@ pub(super) fn of(
     let block =
         sent.overhead.iter().filter(|line| line.what == Overhead::RagBlock).map(|line| line.tokens).sum();
     let volatile_tokens = volatile_tokens.saturating_add_signed(block);
-    let mut notes = candidates.log().notes().iter();
+    let mut notes = candidates.log().note_entries().iter();
     let dropped_tokens = sent.excluded.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
     let dropped_tokens = ratio.tokens(dropped_tokens);
     let fixed_tokens = fixed_tokens(candidates, sent);

@@ -113,9 +113,11 @@ impl<'a> Costs<'a> {
                 Some((_, focus)) => meter.message(focus, TurnPosition::Preamble, limit),
                 None => Ok(Weight::Exactly(0)),
             },
-            CandidateId::Note(at) => {
-                meter.message(&candidates.log.notes()[at as usize].message, TurnPosition::Preamble, limit)
-            }
+            CandidateId::Note(at) => meter.message(
+                &candidates.log.note_entries()[at as usize].message,
+                TurnPosition::Preamble,
+                limit,
+            ),
             CandidateId::Summary(at) => meter.message(candidates.summary(at).2, TurnPosition::Past, limit),
             CandidateId::Document(rank) => meter.document(candidates.document(rank), limit),
             CandidateId::UserMessage(_) => self.sum(id, &[], limit),

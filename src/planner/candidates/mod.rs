@@ -247,14 +247,16 @@ impl<'a> Candidates<'a> {
     }
 
     fn is_pinned(&self, members: &[u32]) -> bool {
-        let pins = self.log.pins();
+        let pins = self.log.pin_priorities();
         !pins.is_empty() && members.iter().any(|position| pins.contains_key(position))
     }
 
     /// What becomes of a message or exchange that the walk examines, before it is weighed.
     pub(crate) fn eligibility(&self, id: CandidateId) -> Result<Eligibility, Error> {
         let (at, members) = match id {
-            CandidateId::Note(at) => return Ok(self.expiry.note(&self.log.notes()[at as usize].item.id)),
+            CandidateId::Note(at) => {
+                return Ok(self.expiry.note(&self.log.note_entries()[at as usize].item.id));
+            }
             CandidateId::Document(rank) => {
                 let item = self.document(rank);
                 return Ok(self.expiry.document(&item.id, item.ttl));

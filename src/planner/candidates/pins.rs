@@ -25,7 +25,7 @@ pub(crate) struct Pin {
 impl Candidates<'_> {
     /// Notes and pinned exchanges in the order of rule S2: priority, then newest first.
     pub(super) fn order_pins(&mut self) -> Result<(), Error> {
-        for (at, note) in self.log.notes().iter().enumerate() {
+        for (at, note) in self.log.note_entries().iter().enumerate() {
             let id = CandidateId::Note(at as u32);
             if note.message.is_empty() {
                 self.index.ineligible_pins.insert(id, Self::empty_message());
@@ -43,7 +43,7 @@ impl Candidates<'_> {
             }
         }
         let mut pinned: BTreeMap<CandidateId, Priority> = BTreeMap::new();
-        for (position, priority) in self.log.pins() {
+        for (position, priority) in self.log.pin_priorities() {
             let Some(id) = self.candidate_of(*position) else { continue };
             if !self.index.required_conversation.contains(&id) {
                 let held = pinned.entry(id).or_insert(*priority);
@@ -91,14 +91,14 @@ impl Candidates<'_> {
             let lifetime = self.log.message_lifetime(position);
             lifetime.is_some_and(|lifetime| lifetime.left == Ttl::Unlimited)
         };
-        let pinned = |position: &u32| self.log.pins().contains_key(position);
+        let pinned = |position: &u32| self.log.pin_priorities().contains_key(position);
         members.iter().copied().filter(pinned).filter(move |position| unlimited(*position))
     }
 
     /// The note or message whose pin alone makes a candidate undroppable: without it the candidate may be dropped.
     pub(crate) fn held_by_one_pin(&self, id: CandidateId) -> Option<ItemId> {
         if let CandidateId::Note(at) = id {
-            return Some(self.log.notes()[at as usize].item.id.clone());
+            return Some(self.log.note_entries()[at as usize].item.id.clone());
         }
         let members = self.members(id);
         let mut pins = self.undroppable(&members);

@@ -168,7 +168,7 @@ impl<'a> Sources<'a> {
         for item in &request.rag {
             documents.entry(&item.id).and_modify(|text| *text = None).or_insert(Some(&*item.text));
         }
-        let notes = request.log.notes().iter().map(|note| (&note.item.id, &*note.item.text)).collect();
+        let notes = request.log.note_entries().iter().map(|note| (&note.item.id, &*note.item.text)).collect();
         Self { request, documents, notes }
     }
 

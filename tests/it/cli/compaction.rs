@@ -48,7 +48,8 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     assert!(fails(&["compact", talk, "--from", "m99"]).contains("id `m99` is not in the conversation"));
     let turned = fails(&["compact", talk, "--from", "m20", "--to", "m15"]);
     assert!(turned.contains("message `m20`: is after the end of the range"), "{turned}");
-    let no_room = out(&["compact", "examples/overflow.json"]);
+    let small = ["--context-len", "200", "--max-completion", "60"];
+    let no_room = out(&[&["compact", "examples/overflow.json"], &small[..]].concat());
     assert!(
         no_room.contains("request     none: it does not fit the context window of gpt-4o-mini"),
         "{no_room}"

@@ -34,7 +34,7 @@ fn triggers_are_ored_and_count_their_boundary() {
     assert_eq!(both, Due(Trigger::Messages));
     // One model has triggers of its own.
     let own = due(&log, &|options| {
-        let mut of_model = TriggerOptions::default();
+        let mut of_model = CompactionOverrides::default();
         of_model.tokens = Some(3_000);
         options.models.insert("test".into(), of_model);
     });
@@ -62,7 +62,7 @@ fn what_stands_in_the_way() {
     assert_eq!(state(&manager, &log), (Due(Trigger::Messages), true));
     assert_eq!(
         state(&options(&|options| options.enabled = false), &log),
-        (Waiting(BlockedBy::Disabled), false)
+        (Waiting(BlockedBy::Disabled), true)
     );
     // Asked for, it does not matter how little there is.
     assert_eq!(state(&manager, &talk(8, 50)), (Waiting(BlockedBy::TooShort), true));

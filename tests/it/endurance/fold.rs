@@ -26,8 +26,17 @@ pub fn folded(log: &Conversation) -> Vec<Part> {
     let mut before: Vec<Vec<Part>> = Vec::new();
     let mut leading = true;
     let mut leads: BTreeSet<usize> = BTreeSet::new();
+    // A compaction that was taken back never was.
+    let undone: BTreeSet<u32> = log
+        .entries()
+        .filter_map(|entry| match entry {
+            Entry::Event(Event::CompactionUndone { number }) => Some(*number),
+            _ => None,
+        })
+        .collect();
     for entry in log.entries() {
         match entry {
+            Entry::Event(Event::Compacted(record)) if undone.contains(&record.number) => {}
             Entry::Message(message) => {
                 let at = before.len();
                 before.push(active.clone());

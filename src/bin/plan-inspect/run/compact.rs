@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
 fn waiting(state: CompactionState) -> Option<&'static str> {
     match state {
         // Who asks for it is not kept waiting by that.
-        CompactionState::Waiting(BlockedBy::TooShort) => None,
+        CompactionState::Waiting(BlockedBy::TooShort | BlockedBy::Disabled) => None,
         CompactionState::Waiting(blocked_by) => Some(blocked_by.text()),
         _ => None,
     }

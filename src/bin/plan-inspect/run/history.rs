@@ -14,14 +14,14 @@ use context_window::{
     report,
 };
 use serde_json::{Value, json};
-use std::{fmt::Write as _, process::ExitCode};
+use std::process::ExitCode;
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) fn run(args: &History, screen: &Screen) -> Result<ExitCode> {
     let session = input::sessions(&args.session)?.session(args.id.as_deref())?;
     print(&match args.format {
         HistoryFormat::Text => text(&session.log, args.expand, screen),
-        HistoryFormat::Markdown => markdown(&session.log)?,
+        HistoryFormat::Markdown => report::history(&session.log),
         HistoryFormat::Json => json(&session.log)?,
     })?;
     say_ignored(&session);
@@ -67,6 +67,9 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
                 let said = format!("Rewound to before {}", report::brief(id.as_str()));
                 text.push_str(&paint("1;36", &rule(&said, width)));
             }
+            HistoryRow::CompactionUndone(number) => {
+                text.push_str(&paint("1;36", &rule(&format!("Compaction #{number} undone"), width)));
+            }
             _ => {}
         }
     }
@@ -77,35 +80,6 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
 fn rule(said: &str, width: usize) -> String {
     let rest = width.saturating_sub(said.width() + 5);
     report::cut(&format!("── {said} {}", "─".repeat(rest)), width)
-}
-
-fn markdown(log: &Conversation) -> Result<String> {
-    let mut text = String::new();
-    for row in log.display() {
-        match row {
-            HistoryRow::Message { id, message, archived } => {
-                let away = if archived.is_some() { ", archived" } else { "" };
-                writeln!(text, "### {} ({}{away})\n", message.role().name(), report::printable(id.as_str()))?;
-                for line in lines(message, true) {
-                    // A message's text must not look like a heading or a marker of this page.
-                    writeln!(text, "> {}", shown(&line))?;
-                }
-                text.push('\n');
-            }
-            HistoryRow::Compaction(record) => {
-                writeln!(text, "---\n\n**{}**\n", report::compaction(record))?;
-                for line in record.summary.iter().flat_map(|summary| summary.lines()) {
-                    writeln!(text, "> {}", shown(line))?;
-                }
-                text.push_str("\n---\n\n");
-            }
-            HistoryRow::Rewound(id) => {
-                writeln!(text, "---\n\n**Rewound to before {}**\n\n---\n", report::printable(id.as_str()))?;
-            }
-            _ => {}
-        }
-    }
-    Ok(text)
 }
 
 fn json(log: &Conversation) -> Result<String> {
@@ -132,6 +106,9 @@ fn json(log: &Conversation) -> Result<String> {
                 "compaction": record,
             })),
             HistoryRow::Rewound(id) => Some(json!({"kind": "rewind", "id": id, "archived": false})),
+            HistoryRow::CompactionUndone(number) => {
+                Some(json!({"kind": "undo", "id": format!("summary:{number}"), "archived": false}))
+            }
             _ => None,
         })
         .collect();

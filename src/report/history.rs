@@ -1,0 +1,57 @@
+//! A conversation as Markdown: everything that was said, with a marker wherever messages were archived.
+
+use super::{compaction, printable};
+use crate::{
+    conversation::{Conversation, HistoryRow},
+    message::{Message, Part, ToolCall},
+};
+
+/// See [`super::history`].
+pub(super) fn markdown(log: &Conversation) -> String {
+    let mut text = String::new();
+    for row in log.display() {
+        match row {
+            HistoryRow::Message { id, message, archived } => {
+                let away = if archived.is_some() { ", archived" } else { "" };
+                text += &format!("### {} ({}{away})\n\n", message.role().name(), printable(id.as_str()));
+                // A message's text must not look like a heading or a marker of this page.
+                text.extend(message_lines(message).iter().map(|line| quoted(line)));
+                text.push('\n');
+            }
+            HistoryRow::Compaction(record) => {
+                text += &format!("---\n\n**{}**\n\n", compaction(record));
+                text.extend(record.summary.iter().flat_map(|summary| summary.lines()).map(quoted));
+                text.push_str("\n---\n\n");
+            }
+            HistoryRow::Rewound(id) => {
+                text += &marker(&format!("Rewound to before {}", printable(id.as_str())))
+            }
+            HistoryRow::CompactionUndone(number) => text += &marker(&format!("Compaction #{number} undone")),
+        }
+    }
+    text
+}
+
+fn quoted(line: &str) -> String {
+    format!("> {}\n", printable(&line.replace('\t', "    ")))
+}
+
+fn marker(said: &str) -> String {
+    format!("---\n\n**{said}**\n\n---\n\n")
+}
+
+/// See [`super::message_lines`].
+pub(super) fn message_lines(message: &Message) -> Vec<String> {
+    let mut lines: Vec<String> = message.text().lines().map(str::to_owned).collect();
+    for part in message.parts() {
+        match part {
+            Part::Text(text) => lines.extend(text.lines().map(str::to_owned)),
+            Part::Image { .. } => lines.push("[image]".into()),
+            Part::Opaque { .. } => lines.push("[part]".into()),
+        }
+    }
+    lines.extend(
+        message.tool_calls().iter().map(|ToolCall { name, arguments, .. }| format!("→ {name} {arguments}")),
+    );
+    if lines.is_empty() { vec![String::new()] } else { lines }
+}

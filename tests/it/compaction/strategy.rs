@@ -1,0 +1,298 @@
+//! A compaction does what is configured: strategy, retention, the cap of a summary, an undo, and what is told of it.
+
+use super::*;
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+    sync::{Arc, Mutex},
+};
+
+const STRATEGIES: [(CompactionStrategy, CompactionKind); 4] = [
+    (CompactionStrategy::Summary, CompactionKind::Summary),
+    (CompactionStrategy::Digest, CompactionKind::Digest),
+    (CompactionStrategy::SlidingWindow, CompactionKind::SlidingWindow),
+    (CompactionStrategy::Fresh, CompactionKind::Fresh),
+];
+
+/// The messages that a compaction archived, by the marks of the display.
+fn archived(log: &Conversation) -> Vec<ItemId> {
+    log.display()
+        .filter_map(|row| match row {
+            HistoryRow::Message { id, archived: Some(_), .. } => Some(id),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The job says beforehand what each strategy archives, and that is what it archives.
+#[test]
+fn a_job_lists_what_it_would_archive() {
+    for (strategy, kind) in STRATEGIES {
+        let manager = bytes(config(|config| {
+            config.compaction.strategy = strategy;
+            config.compaction.messages = Some(21);
+            config.compaction.summary.max_tokens = 60;
+            config.compaction.digest.max_tokens = 60;
+        }));
+        let mut log = talk(40, 100);
+        let job =
+            manager.compactor().due(PlanRequest::new(&log).with_limits(limits(5_000))).unwrap().unwrap();
+        assert_eq!((job.strategy(), job.trigger()), (strategy, Trigger::Messages));
+        let record = match strategy {
+            CompactionStrategy::Summary => manager.compactor().apply(&mut log, &job, "They talked."),
+            _ => manager.compactor().fall_back(&mut log, &job),
+        };
+        assert_eq!(record.unwrap().kind, kind);
+        assert!(!job.archived_ids().is_empty(), "{strategy:?}");
+        assert_eq!(job.archived_ids(), archived(&log), "{strategy:?}");
+        assert_eq!(job.messages_archived(), archived(&log).len() as u64);
+    }
+}
+
+/// One model has a strategy and a retention of its own.
+#[test]
+fn a_model_has_its_own_strategy_and_retention() {
+    let compacted = |change: &dyn Fn(&mut CompactionOverrides)| {
+        let mut own = CompactionOverrides::default();
+        change(&mut own);
+        let manager = bytes(config(|config| {
+            config.compaction.strategy = CompactionStrategy::Digest;
+            config.compaction.messages = Some(21);
+            config.compaction.digest.max_tokens = 60;
+            config.compaction.models.insert("test".into(), own);
+        }));
+        let mut log = talk(40, 100);
+        let limits = limits(9_000);
+        let record = manager.compactor().without_model(&mut log, &[], limits).unwrap().unwrap();
+        (record.kind, 40 - record.messages_archived)
+    };
+    let plain = compacted(&|_| {});
+    assert_eq!(plain.0, CompactionKind::Digest);
+    assert_eq!(
+        compacted(&|own| own.strategy = Some(CompactionStrategy::SlidingWindow)).0,
+        CompactionKind::SlidingWindow
+    );
+    assert_eq!(compacted(&|own| own.retain.messages = Some(4)), (CompactionKind::Digest, 4));
+    assert_eq!(compacted(&|own| own.retain.tokens = Some(600)), (CompactionKind::Digest, 6));
+    assert_ne!(plain.1, 4);
+    let wrong = "[compaction.models.x.retain]\ncapacity = 101\n";
+    assert!(Config::from_toml(wrong, "mine").unwrap_err().to_string().contains("per cent, 0 to 100"));
+}
+
+/// In a window of 4,096 a summary of 2,000 tokens left nothing to be kept: the question stayed and its answer went.
+#[test]
+fn the_cap_of_a_summary_scales_with_the_window() {
+    for window in [1_500, 2_048, 4_096, 8_192, 32_000] {
+        let manager = bytes(Config::default());
+        let limits = RequestLimits::new().with_context_len(window);
+        let size = (window / 40) as usize;
+        let mut log = talk(60, size);
+        let job = manager.compactor().due(PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
+        let capacity = window - window / 4;
+        assert_eq!(job.max_tokens(), 2_000.min(capacity / 8), "{window}");
+        manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+        let kept = ids(&log);
+        assert!(
+            kept.len() >= 3 && kept.len() % 2 == 1,
+            "a summary, and questions with their answers: {kept:?}"
+        );
+    }
+}
+
+/// An answered question does not stay without its answer: the model would answer it again.
+#[test]
+fn an_answered_question_goes_with_its_answer() {
+    let manager = bytes(config(|config| config.compaction.summary.max_tokens = 60));
+    let limits = limits(1_100);
+    let mut log = talk(10, 60);
+    log.push(said(10, 200));
+    log.push(said(11, 900));
+    let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
+    assert_eq!((job.head(), job.first_active()), (None, None));
+    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    assert_eq!(ids(&log), ["#1"]);
+    // One that is not answered stays.
+    let mut log = talk(10, 60);
+    log.push(said(10, 900));
+    let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
+    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    assert_eq!(ids(&log), ["#1", "m10"]);
+}
+
+/// `enabled = false` switches the triggers off, and nobody's request.
+#[test]
+fn what_is_asked_for_is_compacted_although_automatic_compaction_is_off() {
+    let manager = bytes(config(|config| {
+        config.compaction.enabled = false;
+        config.compaction.messages = Some(4);
+        config.compaction.summary.max_tokens = 60;
+    }));
+    let mut log = talk(20, 60);
+    assert_eq!(manager.compactor().state(&log).unwrap(), CompactionState::Waiting(BlockedBy::Disabled));
+    assert!(manager.compactor().due(&log).unwrap().is_none());
+    let job = manager.compactor().now(&log).unwrap().unwrap();
+    assert_eq!(job.trigger(), Trigger::Asked);
+    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+}
+
+/// An agent that nobody asked anything: its oldest steps are dropped, calls with their results.
+#[test]
+fn a_conversation_without_a_user_message_slides() {
+    let mut options = Config::preset("dropping").unwrap();
+    options.compaction.messages = Some(21);
+    let manager = bytes(options);
+    let mut log = Conversation::new();
+    for step in 0..20 {
+        log.push(call(&format!("c{step}")));
+        log.push(Message::tool(format!("c{step}"), "o".repeat(100)));
+    }
+    log.push(Message::assistant("done"));
+    let record = manager.compactor().without_model(&mut log, &[], limits(9_000)).unwrap().unwrap();
+    assert_eq!(
+        (record.kind, record.messages_archived, record.progress),
+        (CompactionKind::SlidingWindow, 22, true)
+    );
+    assert_eq!(ids(&log), range(22, 41));
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(plan.window_start.unwrap(), "m22");
+}
+
+/// What the newest compaction archived is sent again, and what came since stays; numbers go on.
+#[test]
+fn an_undo_keeps_what_came_since() {
+    let manager = bytes(config(|config| {
+        config.compaction.summary.max_tokens = 60;
+        config.compaction.retain.messages = Some(2);
+    }));
+    let mut log = talk(12, 60);
+    assert_eq!(log.undo_compaction(), None);
+    let untouched = log.clone();
+    for _ in 0..2 {
+        let job = manager.compactor().now(&log).unwrap().unwrap();
+        manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+        log.extend([said(12, 60), said(13, 60)]);
+    }
+    assert_eq!(ids(&log), ["#2", "m12", "m13", "m14", "m15"]);
+    assert_eq!(log.undo_compaction(), Some(2));
+    assert_eq!(ids(&log)[0], "#1");
+    assert_eq!(ids(&log)[1..], range(10, 16));
+    assert!(manager.compactor().now(&log).unwrap().is_none(), "not before the next message");
+    assert_eq!(log.undo_compaction(), Some(1));
+    assert_eq!(ids(&log), range(0, 16));
+    assert_eq!(log.undo_compaction(), None);
+    let plan = |log: &Conversation| manager.build_plan(&PlanRequest::new(log)).unwrap().fingerprint();
+    let mut never = untouched;
+    never.extend([said(12, 60), said(13, 60), said(12, 60), said(13, 60)]);
+    let rows = |log: &Conversation| -> Vec<String> {
+        manager
+            .build_plan(&PlanRequest::new(log))
+            .unwrap()
+            .included
+            .iter()
+            .map(|row| row.id.to_string())
+            .collect()
+    };
+    assert_eq!(rows(&log), rows(&never), "as if nothing had been compacted");
+    let again = Conversation::from_events(log.events()).unwrap();
+    assert_eq!((&again, plan(&again)), (&log, plan(&log)));
+    log.push(said(16, 60));
+    log.push(said(17, 60));
+    let job = manager.compactor().now(&log).unwrap().unwrap();
+    assert_eq!(manager.compactor().apply(&mut log, &job, "Again.").unwrap().number, 3);
+    let page = report::history(&log);
+    assert!(page.contains("**Compaction #2 undone**") && page.contains("**Compaction #1 undone**"), "{page}");
+}
+
+/// A writer that a subscriber of `tracing` and the test share.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One event of `tracing` a compaction: what, how many, tokens before and after, why; and limits, counts and ids with a plan.
+#[test]
+fn a_compaction_and_a_plan_are_told_once() {
+    let shared = Shared::default();
+    let writer = shared.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(move || writer.clone())
+        .without_time()
+        .with_ansi(false)
+        .finish();
+    tracing::subscriber::with_default(subscriber, || {
+        let manager = bytes(config(|config| {
+            config.compaction.messages = Some(21);
+            config.compaction.digest.max_tokens = 60;
+        }));
+        let mut log = talk(40, 100);
+        manager.compactor().without_model(&mut log, &[], limits(5_000)).unwrap().unwrap();
+        manager
+            .build_plan(
+                &PlanRequest::new(&log).with_limits(limits(5_000)).with_trace_ids("talk-7", "prompt-9"),
+            )
+            .unwrap();
+        log.start_fresh();
+    });
+    let text = String::from_utf8(shared.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    let has = |line: &str, fields: &[&str]| fields.iter().all(|field| line.contains(field));
+    assert!(
+        has(
+            lines[0],
+            &[
+                "compaction",
+                "number=1",
+                "kind=\"digest\"",
+                "why=\"compaction.messages\"",
+                "messages_archived=",
+                "tokens_before=4000",
+                "tokens_after="
+            ]
+        ),
+        "{text}"
+    );
+    assert!(
+        has(
+            lines[1],
+            &[
+                "conversation=\"talk-7\"",
+                "prompt=\"prompt-9\"",
+                "context_len=5000",
+                "max_completion=100",
+                "conversation_included=",
+                "rag_excluded=0"
+            ]
+        ),
+        "{text}"
+    );
+    assert!(has(lines[2], &["kind=\"fresh\"", "why=\"start_fresh\""]), "{text}");
+    assert!(!text.contains("xxxx"), "no text of a message");
+}
+
+/// Pins, notes and lifetimes can be listed.
+#[test]
+fn pins_notes_and_lifetimes_are_listed() {
+    let mut log = talk(6, 20);
+    log.pin(PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::turns(2)));
+    log.pin(PinnedItem::new("style", "Rhyme."));
+    log.pin_message("m2", Priority::High).unwrap();
+    log.set_ttl("m4", Ttl::turns(1)).unwrap();
+    assert_eq!(log.notes().map(|note| note.id().as_str()).collect::<Vec<_>>(), ["tone", "style"]);
+    assert_eq!(log.pins().collect::<Vec<_>>(), [("m2".into(), Priority::High)]);
+    let left: BTreeSet<String> = log.ttls().map(|(id, ttl)| format!("{id} {ttl:?}")).collect();
+    assert_eq!(left.len(), 2);
+    assert_eq!((log.ttl("tone"), log.ttl("style")), (Some(Ttl::turns(2)), None));
+    let manager = bytes(Config::default());
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    log.complete_turn(&plan);
+    assert_eq!((log.ttl("tone"), log.ttl("m4")), (Some(Ttl::turns(1)), Some(Ttl::NoneRemaining)));
+}
