@@ -92,7 +92,7 @@ fn schema_and_loader_refuse_the_same_options() {
         for value in kinds {
             let text = format!("{key} = {value}\n");
             // Serde takes a list for a table whose every key may be missing.
-            if (key == "rag" || key.ends_with(".retain")) && value == "[]" {
+            if (key == "rag" || key.ends_with(".retain")) && value.starts_with('[') {
                 continue;
             }
             match (schema.takes(&as_json(&text)), loads(&text)) {
