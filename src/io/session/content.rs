@@ -101,6 +101,7 @@ impl Content {
 }
 
 fn text_of(part: &RawValue) -> Option<String> {
-    let whole = serde_json::from_str::<TextPart>(part.get()).ok().filter(|part| part.r#type.ends_with("text"));
+    let whole =
+        serde_json::from_str::<TextPart>(part.get()).ok().filter(|part| part.r#type.ends_with("text"));
     whole.map(|part| part.text).or_else(|| serde_json::from_str(part.get()).ok())
 }

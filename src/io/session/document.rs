@@ -49,7 +49,8 @@ pub(super) fn split(name: &str, text: &str) -> Result<(Vec<Document>, Option<Unf
                 let fault = Error::input(place, format!("not JSON: {}", plain::without_place(&error)));
                 let end = documents.found.last().map_or(0, |last| last.end);
                 let tail = text[end..].trim_start();
-                let line = documents.line + line_breaks(&text.as_bytes()[documents.counted..text.len() - tail.len()]);
+                let line = documents.line
+                    + line_breaks(&text.as_bytes()[documents.counted..text.len() - tail.len()]);
                 if !error.is_eof() || tail.contains('\n') {
                     return Err(fault);
                 }

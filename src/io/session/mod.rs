@@ -224,7 +224,8 @@ impl SessionFile {
             });
         }
         if bytes.starts_with(&GZIP) {
-            let detail = "is packed with gzip; expected JSON: unpack it first (plan-inspect unpacks by itself)";
+            let detail =
+                "is packed with gzip; expected JSON: unpack it first (plan-inspect unpacks by itself)";
             return Err(Error::input(name, detail));
         }
         let text = String::from_utf8(bytes).map_err(|error| {

@@ -4,12 +4,7 @@ use super::{
     Session, bounded, compacted, keys::Keys, logged::Logged, misspelt, place::Place, reader::Reader,
     reader::named, tools::tools, wire,
 };
-use crate::{
-    error::Error,
-    item::RagItem,
-    message::WireFormat,
-    text::plain,
-};
+use crate::{error::Error, item::RagItem, message::WireFormat, text::plain};
 
 /// The id of a session, when its text is an object that has one.
 pub(super) fn id(text: &str) -> Option<String> {
@@ -64,7 +59,7 @@ const OTHER_NAMES: [(&str, &str); 15] = [
 /// The key that may have been meant by one that is not read.
 pub(super) fn meant(key: &str) -> Option<&'static str> {
     let other = OTHER_NAMES.iter().find(|(name, _)| *name == key).map(|(_, meant)| *meant);
-    other.or_else(|| plain::nearest(key, KEYS))
+    other.or_else(|| plain::nearest(key, KEYS)).filter(|meant| *meant != key)
 }
 
 /// Reads one session; `line` is where its text starts in the file.
@@ -166,4 +161,3 @@ fn document(passage: wire::Passage) -> RagItem {
     item.ttl = passage.ttl;
     item
 }
-

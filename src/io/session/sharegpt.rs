@@ -43,7 +43,10 @@ pub(super) fn messages(
         let text = turn.value.ok_or_else(expected)?;
         read.turn(at, &turn.from, text);
     }
-    let note = read.unread.note("turn is not read, its speaker is not known", "turns are not read, their speakers are not known");
+    let note = read.unread.note(
+        "turn is not read, its speaker is not known",
+        "turns are not read, their speakers are not known",
+    );
     Ok((read.messages, note.into_iter().collect()))
 }
 

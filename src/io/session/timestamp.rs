@@ -66,7 +66,8 @@ fn utc(seconds: u64, nanoseconds: u32) -> String {
 fn date(mut days: u64) -> (u64, usize, u64) {
     // The calendar repeats every 400 years.
     const DAYS_OF_400_YEARS: u64 = 146_097;
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970 + 400 * (days / DAYS_OF_400_YEARS);
     days %= DAYS_OF_400_YEARS;
     while days >= 365 + u64::from(is_leap(year)) {

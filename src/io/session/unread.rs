@@ -22,7 +22,8 @@ impl Unread {
         // The most frequent first, and by name among equals.
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let more = kinds.iter().skip(MOST).map(|(_, count)| count).sum::<u64>();
-        let shown = kinds.iter().take(MOST).map(|(kind, count)| format!("{} {}", grouped(*count), short(kind)));
+        let shown =
+            kinds.iter().take(MOST).map(|(kind, count)| format!("{} {}", grouped(*count), short(kind)));
         let more = (more > 0).then(|| format!("{} of other types", grouped(more)));
         let list: Vec<String> = shown.chain(more).collect();
         (all > 0).then(|| format!("{} {what}: {}", grouped(all), list.join(", ")))

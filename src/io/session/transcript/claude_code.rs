@@ -102,10 +102,16 @@ impl Figures {
 
 /// What the log gets, in order.
 enum Step<'a> {
-    Message { place: Place<'a>, message: wire::Message, usage: Option<Usage> },
+    Message {
+        place: Place<'a>,
+        message: wire::Message,
+        usage: Option<Usage>,
+    },
     Compaction(Known),
     /// The user went back to before this message.
-    Rewind { to: usize },
+    Rewind {
+        to: usize,
+    },
 }
 
 /// Reads the events of one thread.
@@ -137,8 +143,16 @@ pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
         }
     }
     for (count, one, many) in [
-        (thread.repeated, "event has a uuid that stands before: it is read once", "events have uuids that stand before: they are read once"),
-        (thread.results, "`toolUseResult` is not read: the result beside it says what the model was given", "`toolUseResult` are not read: the results beside them say what the model was given"),
+        (
+            thread.repeated,
+            "event has a uuid that stands before: it is read once",
+            "events have uuids that stand before: they are read once",
+        ),
+        (
+            thread.results,
+            "`toolUseResult` is not read: the result beside it says what the model was given",
+            "`toolUseResult` are not read: the results beside them say what the model was given",
+        ),
     ] {
         if count > 0 {
             reader.ignored.push(format!("{} {}", plain::grouped(count), if count == 1 { one } else { many }));
@@ -184,7 +198,8 @@ impl<'a> Thread<'a> {
             }
             ("attachment", _) => self.attachment(place, event.attachment),
             (kind, subtype) => {
-                self.unread.count(&subtype.map_or_else(|| kind.to_owned(), |subtype| format!("{kind}/{subtype}")));
+                self.unread
+                    .count(&subtype.map_or_else(|| kind.to_owned(), |subtype| format!("{kind}/{subtype}")));
                 None
             }
         };
@@ -298,7 +313,8 @@ impl<'a> Thread<'a> {
 
     /// What the user said while the agent was at work is a message; other attachments are noted.
     fn attachment(&mut self, place: Place<'a>, attachment: Option<Attachment>) -> Option<usize> {
-        let (kind, prompt) = attachment.map_or((None, None), |attachment| (attachment.kind, attachment.prompt));
+        let (kind, prompt) =
+            attachment.map_or((None, None), |attachment| (attachment.kind, attachment.prompt));
         match prompt {
             Some(content) if kind.as_deref() == Some("queued_command") => {
                 self.end_of_boundary();

@@ -255,9 +255,12 @@ impl Rollout {
         }
         self.log.end();
         let instructs = |message: &&Message| matches!(message.role(), Role::System | Role::Developer);
-        let leading: Vec<Message> = self.log.messages[..before].iter().take_while(instructs).cloned().collect();
+        let leading: Vec<Message> =
+            self.log.messages[..before].iter().take_while(instructs).cloned().collect();
         let stays = |message: &Message| {
-            leading.iter().any(|leads| leads.role() == message.role() && leads.as_parts() == message.as_parts())
+            leading
+                .iter()
+                .any(|leads| leads.role() == message.role() && leads.as_parts() == message.as_parts())
         };
         let is_summary = |message: &Message| summary.as_ref().is_some_and(|summary| says(message, summary));
         let again = self.log.messages.split_off(before);

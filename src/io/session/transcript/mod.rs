@@ -1,8 +1,6 @@
 //! Transcripts that coding agents write: JSON lines, each an event. They are known by what they hold, never by their names.
 
-use super::{
-    Session, bounded, document::Document, place::Place, reader::Reader, unread::Unread, wire,
-};
+use super::{Session, bounded, document::Document, place::Place, reader::Reader, unread::Unread, wire};
 use crate::{
     error::Error,
     message::{Part, WireFormat},
@@ -87,6 +85,8 @@ fn whole(
     }
     let mut ignored = reader.ignored;
     ignored.extend(unread.note("event is not read", "events are not read"));
-    ignored.extend(carried.note("block is kept as the JSON it came as", "blocks are kept as the JSON they came as"));
+    ignored.extend(
+        carried.note("block is kept as the JSON it came as", "blocks are kept as the JSON they came as"),
+    );
     Ok(Session { model, wire_format: Some(wire_format), ignored, ..Session::of(reader.log) })
 }
