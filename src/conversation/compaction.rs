@@ -87,10 +87,10 @@ impl CompactionKind {
 }
 
 impl Compaction {
-    /// The tokens that it freed: before minus after.
+    /// The tokens that it freed: before minus after; 0 where either was not counted.
     #[must_use]
     pub fn freed(&self) -> u64 {
-        self.tokens_before.saturating_sub(self.tokens_after)
+        if self.tokens_after == 0 { 0 } else { self.tokens_before.saturating_sub(self.tokens_after) }
     }
 
     /// The event for a user interface (rule C10).

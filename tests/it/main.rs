@@ -56,6 +56,7 @@ mod prefix;
 mod providers;
 #[cfg(feature = "openai")]
 mod real_compactions;
+mod reading;
 #[cfg(feature = "openai")]
 mod replay;
 mod scale;
@@ -65,6 +66,8 @@ mod sticky;
 mod surface;
 #[cfg(feature = "inspect")]
 mod terminal;
+#[cfg(feature = "openai")]
+mod transcripts;
 mod validators;
 #[cfg(all(feature = "widgets", feature = "openai"))]
 mod widgets;

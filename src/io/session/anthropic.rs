@@ -1,6 +1,6 @@
 //! Content blocks of Anthropic Messages, which may be in any session's messages.
 
-use super::wire::{Content, Name};
+use super::{content::Content, wire::Name};
 use crate::{
     error::Error,
     message::{Message, Part, Reasoning, Role, ToolCall, WireFormat},

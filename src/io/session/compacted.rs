@@ -1,11 +1,12 @@
 //! Compactions in session files: a content block of type `context_compaction` (rule C1), read and written.
 
-use super::wire;
+use super::{content::Content, timestamp::Timestamp, wire};
 use crate::{
     conversation::{Compaction, CompactionKind, Conversation},
     item::ItemId,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// The block's type: it is known by that, never by its text.
 const TYPE: &str = "context_compaction";
@@ -32,7 +33,7 @@ pub(super) struct Block {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context_size_after: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    timestamp: Option<String>,
+    timestamp: Option<Timestamp>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]
@@ -40,16 +41,51 @@ fn is_summary(kind: &CompactionKind) -> bool {
     *kind == CompactionKind::Summary
 }
 
-/// The compaction that a message represents, if it is one; what is wrong with it, where that cannot be read.
-pub(super) fn block(message: &wire::Message) -> Option<Result<Block, String>> {
-    let wire::Content::Parts(parts) = &message.content else { return None };
+/// The compactions that a message holds, taken out of it, each with what is wrong with it where it cannot be read. What
+/// else stands in the message is still there.
+pub(super) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, String>> {
+    let Content::Parts(parts) = &mut message.content else { return Vec::new() };
     let is_one = |raw: &str| {
         raw.contains(TYPE)
             && serde_json::from_str::<wire::PartType>(raw)
                 .is_ok_and(|part| part.kind.as_deref() == Some(TYPE))
     };
-    let raw = parts.iter().map(|part| part.get()).find(|raw| is_one(raw))?;
-    Some(serde_json::from_str(raw).map_err(|error| crate::text::plain::without_place(&error)))
+    let taken = parts.extract_if(.., |part| is_one(part.get()));
+    let block = |raw: Box<RawValue>| {
+        serde_json::from_str(raw.get()).map_err(|error| crate::text::plain::without_place(&error))
+    };
+    taken.map(block).collect()
+}
+
+/// What a transcript knows of a compaction.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Nothing takes the place of the messages where there is no summary.
+    pub(super) summary: Option<String>,
+    pub(super) first_active: Option<ItemId>,
+    pub(super) tokens_before: Option<u64>,
+    pub(super) tokens_after: Option<u64>,
+    pub(super) timestamp: Option<Timestamp>,
+}
+
+impl From<Known> for Block {
+    fn from(known: Known) -> Self {
+        let summary = known.summary.filter(|summary| !summary.trim().is_empty());
+        Self {
+            kind_of_part: TYPE.into(),
+            compaction_number: None,
+            kind: if summary.is_some() { CompactionKind::Summary } else { CompactionKind::Fresh },
+            head: None,
+            from: None,
+            first_active: known.first_active,
+            summary,
+            state: Vec::new(),
+            messages_archived: None,
+            context_size_before: known.tokens_before,
+            context_size_after: known.tokens_after,
+            timestamp: known.timestamp,
+        }
+    }
 }
 
 impl Block {
@@ -83,7 +119,7 @@ impl Block {
             summary: self.summary,
             state: self.state.into_iter().map(|state| (state.id, state.text)).collect(),
             progress: true,
-            timestamp: self.timestamp,
+            timestamp: self.timestamp.map(Timestamp::into_text),
             ..made
         };
         if !log.would_archive(&record) {
@@ -112,7 +148,7 @@ impl Block {
             messages_archived: Some(record.messages_archived),
             context_size_before: Some(record.tokens_before),
             context_size_after: Some(record.tokens_after),
-            timestamp: record.timestamp.clone(),
+            timestamp: record.timestamp.clone().map(Timestamp::from),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The `contents` of Gemini, as messages. Calls without ids get them, and results are theirs in order.
 
-use super::wire::{Declaration, Keys, Name};
+use super::{
+    keys::Keys,
+    wire::{Declaration, Name},
+};
 use crate::{
     message::{Message, Part, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::render::kind_of,

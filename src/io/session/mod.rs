@@ -1,5 +1,5 @@
-//! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, JSON lines of either, or a log
-//! on disk.
+//! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, JSON lines of either, a
+//! transcript of a coding agent, or a log on disk.
 
 use crate::{
     conversation::{Compaction, Conversation},
@@ -15,20 +15,32 @@ use crate::{
         size::{self, Tally},
     },
 };
-use serde_json::value::RawValue;
+use document::{Document, line_breaks, split};
+use place::Place;
 use std::io::{ErrorKind, Read};
 
 mod bounded;
 mod place;
 mod surrogates;
+mod timestamp;
+mod unread;
+mod keys;
+mod content;
 mod wire;
+mod document;
+mod misspelt;
 mod anthropic;
 mod compacted;
 mod gemini;
 mod responses;
+mod sharegpt;
 mod logged;
 mod tools;
+mod reader;
 mod read;
+mod transcript;
+
+use transcript::{Thread, Transcript};
 
 /// One session: a conversation, and what its next prompt brings with it.
 ///
@@ -109,8 +121,9 @@ impl Session {
         self.unread.iter().filter_map(meant).collect()
     }
 
-    /// What of the session is not used, and why: compactions that are incomplete or name what is not there leave the
-    /// messages as they are.
+    /// What of the session is not used, and why, as sentences: compactions that are incomplete or name what is not there (the
+    /// messages stay as they are), keys of messages that are probably misspelt, events of a transcript that are no part of
+    /// the conversation.
     #[must_use]
     pub fn ignored(&self) -> &[String] {
         &self.ignored
@@ -149,17 +162,8 @@ pub struct SessionFile {
     documents: Vec<Document>,
     /// The conversation of a log on disk.
     log: Option<Session>,
-}
-
-/// The position of one session in the file.
-#[derive(Debug)]
-struct Document {
-    start: usize,
-    end: usize,
-    /// The line it starts on, from 1.
-    line: usize,
-    /// Which one on that line, from 1.
-    nth: usize,
+    /// The sessions of a transcript: each takes several of the documents.
+    transcript: Option<Transcript>,
 }
 
 impl SessionFile {
@@ -209,36 +213,50 @@ impl SessionFile {
                 return Err(Error::input(name, size::too_many("this log", size::VALUES_OF_A_LOG)));
             }
             let (log, torn) = Journal::read(name, &bytes)?;
-            let ignored = torn
-                .map(|torn| format!("line {} is unfinished ({} bytes) and not used", torn.line, torn.bytes));
+            let ignored = torn.map(|torn| unfinished(torn.line, torn.bytes));
             let log = Session { ignored: ignored.into_iter().collect(), ..Session::of(log) };
             return Ok(Self {
                 name: name.into(),
                 text: String::new(),
                 documents: Vec::new(),
                 log: Some(log),
+                transcript: None,
             });
+        }
+        if bytes.starts_with(&GZIP) {
+            let detail =
+                "is packed with gzip; expected JSON: unpack it first (plan-inspect unpacks by itself)";
+            return Err(Error::input(name, detail));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let line = 1 + line_breaks(&error.as_bytes()[..at]);
             Error::input(format!("{name}:{line}"), format!("byte {at} is not UTF-8; expected JSON in UTF-8"))
         })?;
-        let documents = split(name, &text)?;
+        let (documents, end) = split(name, &text)?;
+        let mut transcript = Transcript::of(&text, &documents);
+        match (&mut transcript, end) {
+            (_, None) => {}
+            (Some(transcript), Some(end)) => transcript.unfinished = Some((end.line, end.bytes)),
+            (None, Some(end)) => return Err(end.fault),
+        }
         if documents.is_empty() {
             return Err(Error::input(
                 name,
                 "is empty; expected a session (a JSON object or an array of messages)",
             ));
         }
-        Ok(Self { name: name.into(), text, documents, log: None })
+        if transcript.is_some() && tally.values() > size::VALUES_OF_A_LOG {
+            return Err(Error::input(name, size::too_many("this transcript", size::VALUES_OF_A_LOG)));
+        }
+        Ok(Self { name: name.into(), text, documents, log: None, transcript })
     }
 
     /// How many sessions there are; never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a file without a session is an error")]
     pub fn len(&self) -> usize {
-        self.documents.len() + usize::from(self.log.is_some())
+        self.places().count()
     }
 
     /// The session with this id, or the only one. A session without an id goes by its line number.
@@ -248,46 +266,44 @@ impl SessionFile {
     /// `ErrorKind::Input` when there are several and no id is given, when none has the id, and when the session cannot
     /// be read.
     pub fn session(&self, id: Option<&str>) -> Result<Session, Error> {
-        match (&self.log, self.document(id)?) {
-            (Some(log), _) => Ok(log.clone()),
-            (None, Some(document)) => self.read(document),
-            (None, None) => Err(Error::input(&self.name, "is empty; expected a session")),
-        }
+        self.read(self.place(id)?)
     }
 
-    /// The position of a session in the file; none for a log.
-    fn document(&self, id: Option<&str>) -> Result<Option<&Document>, Error> {
-        if self.log.is_some() {
-            return Ok(None);
-        }
-        let Some(wanted) = id else {
-            return match &self.documents[..] {
-                [only] => Ok(Some(only)),
-                several => Err(Error::input(
-                    &self.name,
-                    format!("holds {} sessions; choose one by its id: {}", several.len(), self.some_ids()),
-                )),
-            };
-        };
-        let found = self.documents.iter().find(|document| self.id_of(document) == wanted);
-        match found {
-            Some(document) => Ok(Some(document)),
-            None => Err(Error::input(
-                &self.name,
-                format!("has no session `{wanted}`; its ids are: {}", self.some_ids()),
-            )),
+    /// Where each session is in the file.
+    fn places(&self) -> impl Iterator<Item = SessionPlace<'_>> {
+        let log = self.log.iter().map(SessionPlace::Log);
+        let threads = self.transcript.iter().flat_map(|transcript| {
+            transcript.threads.iter().map(move |thread| SessionPlace::Thread(transcript, thread))
+        });
+        let documents = self.documents.iter().filter(|_| self.transcript.is_none());
+        log.chain(threads).chain(documents.map(SessionPlace::Document))
+    }
+
+    /// Where a session is in the file.
+    fn place(&self, id: Option<&str>) -> Result<SessionPlace<'_>, Error> {
+        let fault = |detail: String| Err(Error::input(&self.name, detail));
+        let mut places = self.places();
+        match (id, places.next(), places.next()) {
+            (_, Some(log @ SessionPlace::Log(_)), _) | (None, Some(log), None) => Ok(log),
+            (None, _, _) => {
+                fault(format!("holds {} sessions; choose one by its id: {}", self.len(), self.some_ids()))
+            }
+            (Some(wanted), _, _) => match self.places().find(|place| self.id_of(*place) == wanted) {
+                Some(place) => Ok(place),
+                None => fault(format!("has no session `{wanted}`; its ids are: {}", self.some_ids())),
+            },
         }
     }
 
     /// The text of the file with one more compaction in one session, as an entry after its messages. Everything else
     /// stays as it is, byte for byte, and a session on one line stays on one. None where its messages are no list of
-    /// chat messages (a log, or a logged request of another wire format): [`Journal::create`] writes any conversation.
+    /// chat messages (a log, a transcript, or a logged request of another wire format): [`Journal::create`] writes any conversation.
     ///
     /// # Errors
     ///
     /// As [`SessionFile::session`].
     pub fn with_compaction(&self, id: Option<&str>, record: &Compaction) -> Result<Option<String>, Error> {
-        let Some(document) = self.document(id)? else { return Ok(None) };
+        let SessionPlace::Document(document) = self.place(id)? else { return Ok(None) };
         let text = &self.text[document.start..document.end];
         let range = if text.starts_with('[') {
             0..text.len()
@@ -307,13 +323,18 @@ impl SessionFile {
 
     /// Every session in turn.
     pub fn sessions(&self) -> impl Iterator<Item = Result<Session, Error>> {
-        let log = self.log.iter().map(|log| Ok(log.clone()));
-        log.chain(self.documents.iter().map(|document| self.read(document)))
+        self.places().map(|place| self.read(place))
     }
 
-    fn read(&self, document: &Document) -> Result<Session, Error> {
-        let (text, lone) = surrogates::mended(&self.text[document.start..document.end]);
-        let mut session = read::session(&text, &self.name, document.line)?;
+    fn read(&self, place: SessionPlace<'_>) -> Result<Session, Error> {
+        let (mut session, lone) = match place {
+            SessionPlace::Log(log) => (log.clone(), 0),
+            SessionPlace::Document(document) => {
+                let (text, lone) = surrogates::mended(self.text_of(document));
+                (read::session(&text, &self.name, document.line)?, lone)
+            }
+            SessionPlace::Thread(transcript, thread) => self.thread(transcript, thread)?,
+        };
         if lone > 0 {
             let halves =
                 if lone == 1 { "half a character".into() } else { format!("{lone} halves of characters") };
@@ -324,28 +345,68 @@ impl SessionFile {
         Ok(session)
     }
 
-    /// The ids of the sessions, in the order of the file; one without an id goes by its line number.
-    pub fn ids(&self) -> impl Iterator<Item = String> {
-        self.documents.iter().map(|document| self.id_of(document))
+    /// A session of a transcript, and the halves of characters in it.
+    fn thread(&self, transcript: &Transcript, thread: &Thread) -> Result<(Session, usize), Error> {
+        let documents = thread.events.iter().map(|at| &self.documents[*at]);
+        let texts: Vec<_> =
+            documents.map(|document| (document.line, surrogates::mended(self.text_of(document)))).collect();
+        let place = |line| Place { name: &self.name, line };
+        let events: Vec<_> = texts.iter().map(|(line, (text, _))| (place(*line), &**text)).collect();
+        let lone = texts.iter().map(|(_, (_, lone))| lone).sum();
+        let mut session = transcript.session(thread, &events)?;
+        let end = transcript.unfinished.map(|(line, bytes)| unfinished(line, bytes as u64));
+        session.ignored.extend(end);
+        Ok((session, lone))
     }
 
-    fn id_of(&self, document: &Document) -> String {
-        let (text, _) = surrogates::mended(&self.text[document.start..document.end]);
-        read::id(&text).unwrap_or_else(|| match document.nth {
-            1 => document.line.to_string(),
-            nth => format!("{}.{nth}", document.line),
-        })
+    fn text_of(&self, document: &Document) -> &str {
+        &self.text[document.start..document.end]
+    }
+
+    /// The ids of the sessions, in the order of the file; one without an id goes by its line number.
+    pub fn ids(&self) -> impl Iterator<Item = String> {
+        self.places().filter(|place| !matches!(place, SessionPlace::Log(_))).map(|place| self.id_of(place))
+    }
+
+    fn id_of(&self, place: SessionPlace<'_>) -> String {
+        match place {
+            SessionPlace::Log(_) => String::new(),
+            SessionPlace::Document(document) => {
+                let (text, _) = surrogates::mended(self.text_of(document));
+                read::id(&text).unwrap_or_else(|| document.place())
+            }
+            SessionPlace::Thread(_, thread) => {
+                let first = thread.events.first().map(|at| self.documents[*at].place());
+                thread.id.clone().or(first).unwrap_or_default()
+            }
+        }
     }
 
     fn some_ids(&self) -> String {
         const SHOWN: usize = 5;
-        let shown: Vec<String> =
-            self.documents.iter().take(SHOWN).map(|document| self.id_of(document)).collect();
-        let more = self.documents.len().saturating_sub(SHOWN);
+        let shown: Vec<String> = self.ids().take(SHOWN).collect();
+        let more = self.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         shown.join(", ") + &more
     }
 }
+
+/// Where a session is in its file.
+#[derive(Clone, Copy)]
+enum SessionPlace<'a> {
+    Log(&'a Session),
+    Document(&'a Document),
+    /// Several documents.
+    Thread(&'a Transcript, &'a Thread),
+}
+
+/// The end of a file that a crash left.
+fn unfinished(line: usize, bytes: u64) -> String {
+    format!("line {line} is unfinished ({bytes} bytes) and not used")
+}
+
+/// What a file packed with gzip begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// So many bytes are read at once.
 const CHUNK: usize = 64 << 10;
@@ -355,34 +416,4 @@ fn go_on(tally: &mut Tally, bytes: &[u8], name: &str) -> Result<(), Error> {
     tally.go_on(bytes, size::VALUES).map_err(|excess| {
         Error::input(format!("{name}:{}", excess.line), size::too_many("the session", size::VALUES))
     })
-}
-
-/// Finds the JSON values of a text, which stand one after another.
-fn split(name: &str, text: &str) -> Result<Vec<Document>, Error> {
-    let mut documents = Vec::new();
-    // A byte order mark is no JSON, and some editors write one.
-    let json = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let marks = text.len() - json.len();
-    let mut stream = serde_json::Deserializer::from_str(json).into_iter::<&RawValue>();
-    let (mut counted, mut line) = (0, 1);
-    while let Some(value) = stream.next() {
-        let value = value.map_err(|error| {
-            Error::input(
-                format!("{name}:{}:{}", error.line(), error.column()),
-                format!("not JSON: {}", plain::without_place(&error)),
-            )
-        })?;
-        let end = marks + stream.byte_offset();
-        let start = end - value.get().len();
-        line += line_breaks(&text.as_bytes()[counted..start]);
-        counted = start;
-        let before = documents.last().filter(|before: &&Document| before.line == line);
-        let nth = before.map_or(1, |before| before.nth + 1);
-        documents.push(Document { start, end, line, nth });
-    }
-    Ok(documents)
-}
-
-fn line_breaks(bytes: &[u8]) -> usize {
-    bytes.split(|byte| *byte == b'\n').count() - 1
 }

@@ -23,6 +23,16 @@ impl Place<'_> {
         })
     }
 
+    /// Reads what stands under a key of a text that was read before.
+    pub(super) fn parse_part<T: DeserializeOwned>(self, key: &str, text: &str) -> Result<T, Error> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+            let path = error.path().to_string();
+            let key = if path == "." { key.to_owned() } else { format!("{key}.{path}") };
+            self.fault(&key, &plain::without_place(error.inner()))
+        })
+    }
+
     pub(super) fn fault(self, key: &str, detail: &str) -> Error {
         Error::input(format!("{}:{}", self.name, self.line), format!("{key}: {detail}"))
     }

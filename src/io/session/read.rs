@@ -1,15 +1,10 @@
 //! Wire shapes → a [`Session`].
 
-use super::{Session, anthropic, bounded, compacted, logged::Logged, place::Place, tools::tools, wire};
-use crate::{
-    conversation::{Conversation, Event},
-    error::Error,
-    item::{ItemId, PinnedItem, RagItem},
-    message::{Message, Part, Role, ToolCall, WireFormat},
-    text::plain,
+use super::{
+    Session, bounded, compacted, keys::Keys, logged::Logged, misspelt, place::Place, reader::Reader,
+    reader::named, tools::tools, wire,
 };
-use serde_json::value::RawValue;
-use std::collections::{BTreeMap, VecDeque};
+use crate::{error::Error, item::RagItem, message::WireFormat, text::plain};
 
 /// The id of a session, when its text is an object that has one.
 pub(super) fn id(text: &str) -> Option<String> {
@@ -18,7 +13,7 @@ pub(super) fn id(text: &str) -> Option<String> {
 }
 
 /// The keys of a session that are read.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "id",
     "model",
     "limits",
@@ -34,6 +29,7 @@ const KEYS: [&str; 20] = [
     "system_instruction",
     "input",
     "instructions",
+    "conversations",
     "rag",
     "passages",
     "query",
@@ -63,7 +59,7 @@ const OTHER_NAMES: [(&str, &str); 15] = [
 /// The key that may have been meant by one that is not read.
 pub(super) fn meant(key: &str) -> Option<&'static str> {
     let other = OTHER_NAMES.iter().find(|(name, _)| *name == key).map(|(_, meant)| *meant);
-    other.or_else(|| plain::nearest(key, KEYS))
+    other.or_else(|| plain::nearest(key, KEYS)).filter(|meant| *meant != key)
 }
 
 /// Reads one session; `line` is where its text starts in the file.
@@ -81,42 +77,29 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
             return Err(Error::input(format!("{name}:{line}"), detail));
         }
     };
-    let keys: wire::Keys = serde_json::from_str(text).unwrap_or_default();
-    let unread: Vec<String> = keys.0.into_iter().filter(|key| !KEYS.contains(&key.as_str())).collect();
-    let mut reader = Reader {
-        place,
-        log: Conversation::new(),
-        legacy: BTreeMap::new(),
-        unnamed: Vec::new(),
-        of_anthropic: false,
-        read: 0,
-        compactions: 0,
-        ignored: Vec::new(),
-    };
+    let keys: Keys = serde_json::from_str(text).unwrap_or_default();
+    let mut unread: Vec<String> = keys.0.into_iter().filter(|key| !KEYS.contains(&key.as_str())).collect();
+    let mut reader = Reader::new(place);
     let logged = match session.messages {
         Some(_) => None,
         None => Logged::read(place, &session)?,
     };
+    if session.conversations.is_some() && logged.as_ref().is_none_or(|logged| !logged.is_sharegpt) {
+        unread.push("conversations".into());
+    }
     let texts = logged.as_ref().map(|logged| logged.instructions.clone()).unwrap_or_default();
     reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
-    let mut messages = session.messages.unwrap_or_default().into_iter().peekable();
-    while let Some(message) = messages.next() {
-        match compacted::block(&message) {
-            Some(block) => reader.compaction(block, messages.peek()),
-            None => {
-                reader.message(reader.read, message)?;
-                reader.read += 1;
-            }
-        }
-    }
-    let mut wire_format = logged.as_ref().map(|logged| logged.wire_format);
-    for message in logged.into_iter().flat_map(|logged| logged.messages) {
-        reader.log.push(message);
+    messages(&mut reader, session.messages.unwrap_or_default())?;
+    let mut wire_format = logged.as_ref().and_then(|logged| logged.wire_format);
+    if let Some(logged) = logged {
+        reader.ignored.extend(logged.ignored);
+        logged.messages.into_iter().for_each(|message| drop(reader.log.push(message)));
     }
     reader.log.check_ids(std::iter::empty())?;
     reader.query(session.query);
-    let of_anthropic = reader.of_anthropic
-        || session.tools.iter().flatten().any(|tool| tool.get().contains("\"input_schema\""));
+    let declared = session.tools.map(|tools| tools.0).unwrap_or_default();
+    let of_anthropic =
+        reader.of_anthropic || declared.iter().any(|tool| tool.get().contains("\"input_schema\""));
     wire_format = wire_format.or(of_anthropic.then_some(WireFormat::Anthropic));
     let (log, ignored) = (reader.log, reader.ignored);
     let passages = session.rag.into_iter().chain(session.passages).flatten();
@@ -131,7 +114,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
         return Err(Error::input(format!("{name}:{line}"), detail.to_owned() + &near.unwrap_or_default()));
     }
-    let tools = tools(&session.tools.unwrap_or_default(), session.functions.unwrap_or_default())
+    let tools = tools(&declared, session.functions.unwrap_or_default())
         .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;
     bounded::check(log.messages(), &tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
     Ok(Session {
@@ -150,272 +133,26 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     })
 }
 
-struct Reader<'a> {
-    place: Place<'a>,
-    log: Conversation,
-    /// Legacy function calls without a result yet: by the function's name the ids made up for its calls.
-    legacy: BTreeMap<String, Vec<String>>,
-    /// Ids made up for calls that came without one, those of one message together, the newest message last.
-    unnamed: Vec<VecDeque<String>>,
-    /// A message held what only Anthropic has.
-    of_anthropic: bool,
-    /// Messages that were read: compactions among them are none.
-    read: usize,
-    compactions: usize,
-    /// What could not be used, and why.
-    ignored: Vec<String>,
-}
-
-impl Reader<'_> {
-    /// System texts and pinned notes, which come before the messages.
-    fn head(
-        &mut self,
-        system: Option<wire::System>,
-        instructions: Vec<String>,
-        notes: Vec<wire::Note>,
-    ) -> Result<(), Error> {
-        let mut texts = match system {
-            None => Vec::new(),
-            Some(wire::System::One(text)) => vec![wire::Text { id: None, text }],
-            Some(wire::System::Many(texts)) => texts,
-        };
-        texts.extend(instructions.into_iter().map(|text| wire::Text { id: None, text }));
-        for (id, text) in named(texts, "s") {
-            self.log.push_system(id, text);
+/// The messages of a session, and the compactions among them.
+fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(), Error> {
+    let mut misspelt = misspelt::Keys::default();
+    let mut messages = messages.into_iter().enumerate().peekable();
+    while let Some((at, mut message)) = messages.next() {
+        misspelt.look_at(at, &message);
+        let compactions = compacted::taken_from(&mut message);
+        // What stands beside a compaction is a message right after it, so that none of it is archived unsent.
+        let is_message = compactions.is_empty() || message.holds_anything();
+        let next = if is_message { Some(&message) } else { messages.peek().map(|(_, next)| next) };
+        reader.content = (format!("messages[{at}].content"), compactions.is_empty());
+        for compaction in compactions {
+            reader.compaction(compaction, next);
         }
-        for note in notes {
-            let id = ItemId::from(note.id.into_text());
-            if self.log.has_note(&id) {
-                // As in a conversation, a note that is pinned again takes the place of the first (rule O5).
-                self.ignored.push(format!(
-                    "note `{}` is pinned twice: the last one counts",
-                    plain::short(id.as_str())
-                ));
-            }
-            let mut item = PinnedItem::new(&id, note.text).with_priority(note.priority.unwrap_or_default());
-            item.ttl = note.ttl;
-            self.log.pin(item);
-            if let (Some(ttl), Some(true)) = (note.ttl, note.ttl_asked) {
-                self.log.restore_ttl(id, ttl, true)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A compaction, which is an entry of the log and no message. One that is incomplete leaves the messages as they are.
-    fn compaction(&mut self, block: Result<compacted::Block, String>, next: Option<&wire::Message>) {
-        self.compactions += 1;
-        let next = next.map(|next| match &next.id {
-            Some(name) => ItemId::from(name.to_string()),
-            None => ItemId::from(format!("m{}", self.read)),
-        });
-        match block.and_then(|block| block.record(&self.log, next.as_ref())) {
-            Ok(record) => self.log.record(Event::Compacted(Box::new(record))),
-            Err(why) => self.ignored.push(format!("compaction {} is not used: {why}", self.compactions)),
+        if is_message {
+            reader.message(message)?;
         }
     }
-
-    fn message(&mut self, position: usize, wire: wire::Message) -> Result<(), Error> {
-        let (pinned, ttl) = (wire.pinned.unwrap_or_default(), wire.ttl);
-        let (priority, asked) = (wire.priority.unwrap_or_default(), wire.ttl_asked.unwrap_or_default());
-        for message in self.neutral(position, wire)? {
-            let id = self.log.push(message);
-            self.log.check_ids(std::iter::empty())?;
-            if pinned {
-                self.log.pin_message(&id, priority)?;
-            }
-            if let Some(ttl) = ttl {
-                self.log.restore_ttl(id, ttl, asked)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A message of the wire as messages of the log: more than one where results stand in what the user says.
-    fn neutral(&mut self, position: usize, wire: wire::Message) -> Result<Vec<Message>, Error> {
-        let role = match wire.role {
-            wire::Role::System => Role::System,
-            wire::Role::Developer => Role::Developer,
-            wire::Role::User => Role::User,
-            wire::Role::Assistant => Role::Assistant,
-            wire::Role::Tool | wire::Role::Function => Role::Tool,
-        };
-        let (text, pieces) = match wire.content {
-            wire::Content::Null => (String::new(), None),
-            wire::Content::Text(text) => (text, None),
-            wire::Content::Parts(parts) => (String::new(), Some(self.pieces(position, &parts)?)),
-        };
-        let own = |piece: &anthropic::Piece| !matches!(piece, anthropic::Piece::Part(_));
-        self.of_anthropic |= pieces.iter().flatten().any(own);
-        let answers = match wire.role {
-            wire::Role::Tool => wire.tool_call_id.map(wire::Name::into_text).or_else(|| self.unnamed_call()),
-            wire::Role::Function => Some(self.legacy_call(wire.name.as_deref())),
-            _ => None,
-        };
-        let (mut results, mut message) = match (answers, pieces) {
-            (Some(id), None) => (Vec::new(), Message::tool(id, text)),
-            (Some(id), Some(pieces)) => {
-                let mut parts = Vec::new();
-                for piece in pieces {
-                    parts.extend(self.parts_of(position, piece)?);
-                }
-                (Vec::new(), Message::tool(id, text).with_parts(parts))
-            }
-            (None, None) => (Vec::new(), Message::new(role, text)),
-            (None, Some(pieces)) => {
-                let nested = |content| self.nested(position, content);
-                let mut all = anthropic::apart(role, pieces, &nested)?;
-                let last = all.pop().unwrap_or_else(|| Message::new(role, ""));
-                (all, last)
-            }
-        };
-        // Positions are those of the file: results that stood in a message bear its number and one of their own.
-        let shifted = !results.is_empty() || self.log.messages().len() != position;
-        let id = wire.id.map(wire::Id::into_text).or_else(|| shifted.then(|| format!("m{position}")));
-        for (nth, result) in results.iter_mut().enumerate() {
-            *result = result.clone().with_id(format!("m{position}.{nth}"));
-        }
-        if let Some(id) = id {
-            message = message.with_id(id);
-        }
-        if let Some(audio) = wire.audio {
-            let part = Part::Opaque {
-                wire_format: WireFormat::OpenAiChat,
-                json: format!("{{\"type\":\"audio\",\"audio\":{}}}", audio.get()),
-            };
-            message = message.with_parts([part]);
-        }
-        if let Some(name) = wire.name.filter(|_| wire.role != wire::Role::Function) {
-            message = message.with_name(name);
-        }
-        if let Some(reasoning) = wire.reasoning_content {
-            message = message.with_reasoning(reasoning);
-        }
-        let calls = self.calls(position, wire.tool_calls.unwrap_or_default(), wire.function_call);
-        // Some logs say each call twice, as a block and beside the content.
-        let said: Vec<ToolCall> = message.tool_calls().to_vec();
-        let beside = calls.into_iter().filter(|call| !said.iter().any(|other| other.id == call.id));
-        let calls: Vec<ToolCall> = said.iter().cloned().chain(beside).collect();
-        results.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
-        Ok(results)
-    }
-
-    fn pieces(&self, position: usize, parts: &[Box<RawValue>]) -> Result<Vec<anthropic::Piece>, Error> {
-        let key = |at| format!("messages[{}].content[{at}]", position + self.compactions);
-        let piece =
-            |(at, raw): (usize, &RawValue)| piece(raw).map_err(|detail| self.place.fault(&key(at), &detail));
-        parts.iter().map(|raw| &**raw).enumerate().map(piece).collect()
-    }
-
-    /// What a piece of a result's content says: another result in it is its content.
-    fn parts_of(&self, position: usize, piece: anthropic::Piece) -> Result<Vec<Part>, Error> {
-        Ok(match piece {
-            anthropic::Piece::Part(part) => vec![part],
-            anthropic::Piece::Result { content, .. } => self.nested(position, content)?.as_parts(),
-            anthropic::Piece::Call(call) => vec![Part::Text(call.arguments)],
-            anthropic::Piece::Reasoning(reasoning) => vec![Part::Text(reasoning.text)],
-        })
-    }
-
-    /// What a result holds.
-    fn nested(&self, position: usize, content: wire::Content) -> Result<Message, Error> {
-        Ok(match content {
-            wire::Content::Null => Message::user(""),
-            wire::Content::Text(text) => Message::user(text),
-            wire::Content::Parts(parts) => {
-                let mut all = Vec::new();
-                for piece in self.pieces(position, &parts)? {
-                    all.extend(self.parts_of(position, piece)?);
-                }
-                Message::user("").with_parts(all)
-            }
-        })
-    }
-
-    fn calls(
-        &mut self,
-        position: usize,
-        calls: Vec<wire::Call>,
-        legacy: Option<wire::CalledFunction>,
-    ) -> Vec<ToolCall> {
-        let call = |id: String, function: wire::CalledFunction| {
-            ToolCall::new(id, function.name, wire::arguments(function.arguments.as_deref()))
-        };
-        let mut all = Vec::with_capacity(calls.len());
-        let mut unnamed = VecDeque::new();
-        for (at, wire) in calls.into_iter().enumerate() {
-            let id = wire.id.map_or_else(
-                || {
-                    let id = format!("call_{position}_{at}");
-                    unnamed.push_back(id.clone());
-                    id
-                },
-                wire::Name::into_text,
-            );
-            all.push(call(id, wire.function));
-        }
-        if !unnamed.is_empty() {
-            self.unnamed.push(unnamed);
-        }
-        if let Some(function) = legacy {
-            let id = format!("call_{position}");
-            self.legacy.entry(function.name.clone()).or_default().push(id.clone());
-            all.push(call(id, function));
-        }
-        all
-    }
-
-    /// The first call without an id of the nearest message that has one open: results come in the order of the calls.
-    fn unnamed_call(&mut self) -> Option<String> {
-        let id = self.unnamed.last_mut()?.pop_front();
-        self.unnamed.pop_if(|calls| calls.is_empty());
-        id
-    }
-
-    /// The id of the nearest legacy call of this function that has no result yet; a made-up one where there is none.
-    fn legacy_call(&mut self, function: Option<&str>) -> String {
-        let function = function.unwrap_or_default();
-        let open = self.legacy.get_mut(function).and_then(Vec::pop);
-        open.unwrap_or_else(|| format!("call_of_{function}"))
-    }
-
-    /// The query is the live question where no user message has anything in it.
-    fn query(&mut self, query: Option<String>) {
-        let asked = |message: &Message| message.role() == Role::User && !message.is_empty();
-        if let Some(query) = query.filter(|query| !query.trim().is_empty())
-            && !self.log.messages().iter().any(asked)
-        {
-            self.log.push(Message::user(query).with_id("query"));
-        }
-    }
-}
-
-fn piece(raw: &RawValue) -> Result<anthropic::Piece, String> {
-    let json = raw.get();
-    if let Ok(text) = serde_json::from_str::<String>(json) {
-        return Ok(anthropic::Piece::Part(Part::Text(text)));
-    }
-    let kind: wire::PartType =
-        serde_json::from_str(json).map_err(|_| "expected a part: a text or an object".to_owned())?;
-    if let Some(piece) = anthropic::piece(json, kind.kind.as_deref()) {
-        return Ok(piece);
-    }
-    let part = match kind.kind.as_deref() {
-        Some("text" | "image_url") => {
-            let known = serde_json::from_str(json).map_err(|error| plain::without_place(&error))?;
-            match known {
-                wire::Part::Text { text } => Part::Text(text),
-                wire::Part::ImageUrl { image_url: wire::ImageUrl::Bare(url) } => {
-                    Part::Image { url, detail: None }
-                }
-                wire::Part::ImageUrl { image_url: wire::ImageUrl::Full { url, detail } } => {
-                    Part::Image { url, detail }
-                }
-            }
-        }
-        _ => Part::Opaque { wire_format: WireFormat::OpenAiChat, json: json.into() },
-    };
-    Ok(anthropic::Piece::Part(part))
+    reader.ignored.extend(misspelt.notes());
+    Ok(())
 }
 
 fn document(passage: wire::Passage) -> RagItem {
@@ -423,12 +160,4 @@ fn document(passage: wire::Passage) -> RagItem {
     item.origin = passage.source.map(Into::into);
     item.ttl = passage.ttl;
     item
-}
-
-/// Texts with their ids, or the given letter and a number.
-fn named(texts: Vec<wire::Text>, letter: &str) -> Vec<(ItemId, String)> {
-    let id = |at: usize, id: Option<wire::Id>| {
-        id.map_or_else(|| format!("{letter}{at}"), wire::Id::into_text).into()
-    };
-    texts.into_iter().enumerate().map(|(at, text)| (id(at, text.id), text.text)).collect()
 }

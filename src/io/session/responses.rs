@@ -1,6 +1,9 @@
 //! The `input` of `OpenAI` Responses, as messages: calls and reasoning belong to what the assistant says.
 
-use super::wire::{Content, Name, arguments};
+use super::{
+    content::Content,
+    wire::{Name, arguments},
+};
 use crate::{
     message::{Message, Part, Reasoning, Role, ToolCall, WireFormat},
     text::plain,
@@ -86,22 +89,16 @@ pub(super) fn messages(input: &RawValue) -> Result<Vec<Message>, (Option<usize>,
     };
     let mut log = Log::default();
     for (at, raw) in items.iter().enumerate() {
-        let fault = |error: serde_json::Error| (Some(at), plain::without_place(&error));
-        let kind: Kind = serde_json::from_str(raw.get()).map_err(fault)?;
-        if kind.r#type.as_deref().is_none_or(|kind| READ.contains(&kind)) {
-            let item: Item = serde_json::from_str(raw.get()).map_err(fault)?;
-            log.item(item).map_err(|detail| (Some(at), detail))?;
-        } else {
-            log.carry(raw.get());
-        }
+        log.raw(raw.get()).map_err(|detail| (Some(at), detail))?;
     }
     log.end();
     Ok(log.messages)
 }
 
+/// Items on their way to messages, one after another.
 #[derive(Default)]
-struct Log {
-    messages: Vec<Message>,
+pub(super) struct Log {
+    pub(super) messages: Vec<Message>,
     /// What the assistant is saying: reasoning, then content, then calls.
     open: Option<Open>,
 }
@@ -114,6 +111,43 @@ struct Open {
 }
 
 impl Log {
+    /// The next item, as it came; an error says what was expected.
+    pub(super) fn raw(&mut self, json: &str) -> Result<(), String> {
+        let fault = |error: serde_json::Error| plain::without_place(&error);
+        let kind: Kind = serde_json::from_str(json).map_err(fault)?;
+        if kind.r#type.as_deref().is_some_and(|kind| !READ.contains(&kind)) {
+            self.carry(json);
+            return Ok(());
+        }
+        self.item(serde_json::from_str(json).map_err(fault)?)
+    }
+
+    /// A call of a tool that has no name of its own in the item.
+    pub(super) fn call(&mut self, call: ToolCall) {
+        self.open.get_or_insert_default().calls.push(call);
+    }
+
+    /// What came back for a call.
+    pub(super) fn result(&mut self, id: String, text: String) {
+        self.end();
+        self.messages.push(Message::tool(id, text));
+    }
+
+    /// More of the last thought: what the model thought, where that is said beside its summary.
+    pub(super) fn think(&mut self, text: &str) {
+        let last = self.open.as_mut().and_then(|open| open.reasonings.last_mut());
+        if let Some(last) = last.filter(|last| !text.is_empty() && !last.text.contains(text)) {
+            let apart = if last.text.is_empty() { "" } else { "\n\n" };
+            last.text = format!("{}{apart}{text}", last.text);
+        }
+    }
+
+    /// The number of the assistant message that is being said, or of the last one that was.
+    pub(super) fn reply(&self) -> Option<usize> {
+        let last = || self.messages.iter().rposition(|message| message.role() == Role::Assistant);
+        if self.open.is_some() { Some(self.messages.len()) } else { last() }
+    }
+
     fn item(&mut self, item: Item) -> Result<(), String> {
         match (item.r#type.as_deref(), item.role.map(Speaker::role)) {
             (Some("message") | None, Some(Role::Assistant)) => {
@@ -170,7 +204,8 @@ impl Log {
         self.messages.push(Message::assistant("").with_parts([part]));
     }
 
-    fn end(&mut self) {
+    /// What the assistant was saying is a message.
+    pub(super) fn end(&mut self) {
         let Some(Open { reasonings, said, calls }) = self.open.take() else { return };
         let said = said.unwrap_or_else(|| Message::assistant(""));
         let message = reasonings.into_iter().fold(said, Message::with_reasoning);

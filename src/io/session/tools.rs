@@ -1,6 +1,6 @@
 //! Tool definitions of any provider, as tools.
 
-use super::{gemini, wire};
+use super::{gemini, keys::Keys, wire};
 use crate::{
     message::{Tool, WireFormat},
     text::plain::{self, compact_json},
@@ -42,7 +42,7 @@ fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, WireFormat)> {
     let wire_format = match tool.kind.as_deref() {
         // Gemini names such a tool by its key.
         None if tool.name.is_none() => {
-            let keys: wire::Keys = serde_json::from_str(raw.get()).ok()?;
+            let keys: Keys = serde_json::from_str(raw.get()).ok()?;
             return Some((keys.0.into_iter().next()?, WireFormat::Gemini));
         }
         None | Some("function") => return None,

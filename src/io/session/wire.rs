@@ -1,5 +1,6 @@
 //! The shapes of a session file. Unknown fields are ignored; what is known has to have its type.
 
+use super::{content::Content, keys::Watched};
 use crate::{
     item::{ItemId, Priority, Ttl},
     plan::anchor::Anchor,
@@ -7,7 +8,7 @@ use crate::{
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::value::RawValue;
 use std::fmt;
@@ -34,7 +35,7 @@ pub(super) struct Session {
     pub(super) limits: Option<RequestLimits>,
     pub(super) system: Option<System>,
     pub(super) focus: Option<String>,
-    pub(super) tools: Option<Vec<Box<RawValue>>>,
+    pub(super) tools: Option<Tools>,
     /// The older spelling of `tools`.
     pub(super) functions: Option<Vec<Function>>,
     pub(super) state: Option<Vec<Text>>,
@@ -48,6 +49,8 @@ pub(super) struct Session {
     /// logs carry keys of these names for things of their own.
     pub(super) input: Option<Box<RawValue>>,
     pub(super) instructions: Option<Box<RawValue>>,
+    /// The messages of `ShareGPT`, read where there are none of the others.
+    pub(super) conversations: Option<Box<RawValue>>,
     pub(super) rag: Option<Vec<Passage>>,
     /// Another spelling of `rag`.
     pub(super) passages: Option<Vec<Passage>>,
@@ -145,6 +148,38 @@ pub(super) struct Passage {
     pub(super) ttl: Option<Ttl>,
 }
 
+/// Tool definitions: a list, or a text that holds one, as `ShareGPT` files have it.
+pub(super) struct Tools(pub(super) Vec<Box<RawValue>>);
+
+impl<'de> Deserialize<'de> for Tools {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ToolsVisitor)
+    }
+}
+
+struct ToolsVisitor;
+
+impl<'de> Visitor<'de> for ToolsVisitor {
+    type Value = Tools;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of tools, or a text that holds one in JSON")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Tools, E> {
+        let tools = serde_json::from_str(text);
+        tools.map(Tools).map_err(|_| E::invalid_type(serde::de::Unexpected::Str(text), &self))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tools, A::Error> {
+        let mut tools = Vec::new();
+        while let Some(tool) = list.next_element()? {
+            tools.push(tool);
+        }
+        Ok(Tools(tools))
+    }
+}
+
 /// A tool in its wrapper, or bare as older logs have it.
 #[derive(Deserialize)]
 #[serde(expecting = "a tool: an object")]
@@ -181,8 +216,9 @@ pub(super) struct Function {
     pub(super) parameters: Option<Box<RawValue>>,
 }
 
+/// A message. What is derived reads the fields; who reads a message also learns which keys were none of them.
 #[derive(Deserialize)]
-#[serde(expecting = "a message: an object with a role")]
+#[serde(remote = "Self", expecting = "a message: an object with a role")]
 pub(super) struct Message {
     pub(super) role: Role,
     pub(super) id: Option<Id>,
@@ -199,7 +235,87 @@ pub(super) struct Message {
     pub(super) priority: Option<Priority>,
     pub(super) ttl: Option<Ttl>,
     pub(super) ttl_asked: Option<bool>,
+    /// Its keys that are not read.
+    #[serde(skip)]
+    pub(super) unread: Vec<String>,
 }
+
+impl Message {
+    /// A message that only says something.
+    pub(super) fn new(role: Role, content: Content) -> Self {
+        Self {
+            role,
+            id: None,
+            content,
+            name: None,
+            tool_calls: None,
+            tool_call_id: None,
+            function_call: None,
+            reasoning_content: None,
+            audio: None,
+            pinned: None,
+            priority: None,
+            ttl: None,
+            ttl_asked: None,
+            unread: Vec::new(),
+        }
+    }
+
+    /// Whether it holds anything: something said, called, answered or thought.
+    pub(super) fn holds_anything(&self) -> bool {
+        let says = match &self.content {
+            Content::Null => false,
+            Content::Text(text) => !text.is_empty(),
+            Content::Parts(parts) => !parts.is_empty(),
+        };
+        says || self.tool_call_id.is_some()
+            || self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty())
+            || self.function_call.is_some()
+            || self.reasoning_content.is_some()
+            || self.audio.is_some()
+    }
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MessageVisitor)
+    }
+}
+
+struct MessageVisitor;
+
+impl<'de> Visitor<'de> for MessageVisitor {
+    type Value = Message;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message: an object with a role")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Message, A::Error> {
+        let mut unread = Vec::new();
+        let watched = Watched::new(map, &MESSAGE_KEYS, &mut unread);
+        let mut message = Message::deserialize(MapAccessDeserializer::new(watched))?;
+        message.unread = unread;
+        Ok(message)
+    }
+}
+
+/// The keys of a message that are read.
+pub(super) const MESSAGE_KEYS: [&str; 13] = [
+    "role",
+    "id",
+    "content",
+    "name",
+    "tool_calls",
+    "tool_call_id",
+    "function_call",
+    "reasoning_content",
+    "audio",
+    "pinned",
+    "priority",
+    "ttl",
+    "ttl_asked",
+];
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -211,51 +327,6 @@ pub(super) enum Role {
     Tool,
     /// The result of a legacy function call.
     Function,
-}
-
-/// What a message says: nothing, a text, or a list of parts as they came.
-#[derive(Default)]
-pub(super) enum Content {
-    #[default]
-    Null,
-    Text(String),
-    Parts(Vec<Box<RawValue>>),
-}
-
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
-    }
-}
-
-struct ContentVisitor;
-
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, null or a list of parts")
-    }
-
-    fn visit_unit<E>(self) -> Result<Content, E> {
-        Ok(Content::Null)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
-        Ok(Content::Text(text.into()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Content, E> {
-        Ok(Content::Text(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content, A::Error> {
-        let mut parts = Vec::new();
-        while let Some(part) = list.next_element()? {
-            parts.push(part);
-        }
-        Ok(Content::Parts(parts))
-    }
 }
 
 #[derive(Deserialize)]
@@ -302,34 +373,6 @@ pub(super) struct PartType {
 #[derive(Deserialize)]
 pub(super) struct OnlyId {
     pub(super) id: Option<Id>,
-}
-
-/// The keys of a session, whatever they hold.
-#[derive(Default)]
-pub(super) struct Keys(pub(super) Vec<String>);
-
-impl<'de> Deserialize<'de> for Keys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(KeysVisitor)
-    }
-}
-
-struct KeysVisitor;
-
-impl<'de> Visitor<'de> for KeysVisitor {
-    type Value = Keys;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
-        let mut keys = Vec::new();
-        while let Some((key, _)) = map.next_entry::<String, IgnoredAny>()? {
-            keys.push(key);
-        }
-        Ok(Keys(keys))
-    }
 }
 
 /// Arguments as the text they are: unwrapped where they are a JSON text, as they came where they are JSON itself.

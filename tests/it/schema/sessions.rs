@@ -43,7 +43,7 @@ fn every_real_session_is_as_its_schema_says() {
 }
 
 /// Sessions with everything in them, one for each form of messages.
-fn full_sessions() -> [Value; 3] {
+fn full_sessions() -> [Value; 4] {
     let rest = json!({
         "id": "one", "model": "gpt-4o", "focus": "kettles",
         "limits": {"context_len": 9000, "max_input": 8000, "max_completion": 500, "safety_buffer": 9, "prompt_budget": 7000},
@@ -109,6 +109,12 @@ fn full_sessions() -> [Value; 3] {
             {"type": "custom_tool_call_output", "call_id": "d", "output": [{"type": "input_text", "text": "done"}]},
             {"type": "web_search_call", "id": "w", "status": "completed"},
             {"role": "assistant", "content": "bye"}
+        ]})),
+        and(json!({"tools": "[{\"name\": \"f\"}]", "conversations": [
+            {"from": "human", "value": "hi"},
+            {"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": {}}"},
+            {"from": "observation", "value": "done"},
+            {"from": "gpt", "value": "bye"}
         ]})),
     ]
 }

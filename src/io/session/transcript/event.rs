@@ -1,0 +1,189 @@
+//! What every event of a transcript bears: enough to know who wrote it, and to which thread it belongs.
+
+use super::Writer;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use std::fmt;
+
+/// Keys of which one at least is in whatever is read as a session by itself.
+const OF_SESSIONS: [&str; 9] =
+    ["messages", "contents", "input", "instructions", "system", "rag", "passages", "query", "conversations"];
+
+/// The outside of an event. Whatever has another type than it should have counts as missing: its reader says so.
+#[derive(Default)]
+pub(super) struct Envelope {
+    kind: String,
+    pub(super) uuid: Option<String>,
+    pub(super) parent: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) agent: Option<String>,
+    pub(super) is_sidechain: bool,
+    has_message: bool,
+    has_payload: bool,
+    /// The id of the session that the payload of a `session_meta` has.
+    pub(super) payload_id: Option<String>,
+    of_session: bool,
+}
+
+impl Envelope {
+    /// The envelope of a value; none where that is read as a session by itself.
+    pub(super) fn read(json: &str) -> Option<Self> {
+        match json.as_bytes().first() {
+            Some(b'{') => serde_json::from_str(json).ok().filter(|event: &Self| !event.of_session),
+            Some(b'[') => None,
+            _ => Some(Self::default()),
+        }
+    }
+
+    /// Who wrote it, where only one agent writes such an event.
+    pub(super) fn writer(&self) -> Option<Writer> {
+        let is_named = self.uuid.is_some() || self.session.is_some();
+        match &*self.kind {
+            _ if self.says() && is_named => Some(Writer::ClaudeCode),
+            "session_meta" | "response_item" if self.has_payload => Some(Writer::Codex),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a message of Claude Code.
+    pub(super) fn says(&self) -> bool {
+        self.has_message && matches!(&*self.kind, "user" | "assistant")
+    }
+
+    pub(super) fn is_session_meta(&self) -> bool {
+        self.kind == "session_meta"
+    }
+
+    fn take<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "type" => self.kind = map.next_value::<Glance>()?.text.unwrap_or_default(),
+            "uuid" => self.uuid = map.next_value::<Glance>()?.text,
+            "parentUuid" => self.parent = map.next_value::<Glance>()?.text,
+            "sessionId" => self.session = map.next_value::<Glance>()?.text,
+            "agentId" => self.agent = map.next_value::<Glance>()?.text,
+            "isSidechain" => self.is_sidechain = map.next_value::<Glance>()?.is_true,
+            "message" => self.has_message = map.next_value::<Glance>()?.is_object,
+            "payload" => {
+                let payload = map.next_value::<Glance>()?;
+                (self.has_payload, self.payload_id) = (payload.is_object, payload.id);
+            }
+            key => {
+                self.of_session |= OF_SESSIONS.contains(&key);
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Envelope {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EnvelopeVisitor)
+    }
+}
+
+struct EnvelopeVisitor;
+
+impl<'de> Visitor<'de> for EnvelopeVisitor {
+    type Value = Envelope;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event: an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope, A::Error> {
+        let mut event = Envelope::default();
+        while let Some(key) = map.next_key::<String>()? {
+            event.take(&key, &mut map)?;
+        }
+        Ok(event)
+    }
+}
+
+/// What can be seen of a value from outside.
+#[derive(Default)]
+struct Glance {
+    text: Option<String>,
+    is_true: bool,
+    is_object: bool,
+    /// Of an object, its `id`.
+    id: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Glance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(GlanceVisitor)
+    }
+}
+
+struct GlanceVisitor;
+
+impl<'de> Visitor<'de> for GlanceVisitor {
+    type Value = Glance;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_unit<E>(self) -> Result<Glance, E> {
+        Ok(Glance::default())
+    }
+
+    fn visit_bool<E>(self, is_true: bool) -> Result<Glance, E> {
+        Ok(Glance { is_true, ..Glance::default() })
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Glance, E> {
+        Ok(Glance::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Glance, E> {
+        Ok(Glance::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Glance, E> {
+        Ok(Glance::default())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Glance, E> {
+        Ok(Glance { text: Some(text.to_owned()), ..Glance::default() })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Glance, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Glance::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Glance, A::Error> {
+        let mut id = None;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "id" {
+                id = map.next_value::<OnlyText>()?.0;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Glance { is_object: true, id, ..Glance::default() })
+    }
+}
+
+/// A text, or none where it is anything else.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TextOr {
+    Text(String),
+    Other(IgnoredAny),
+}
+
+struct OnlyText(Option<String>);
+
+impl<'de> Deserialize<'de> for OnlyText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match TextOr::deserialize(deserializer)? {
+            TextOr::Text(text) => Some(text),
+            TextOr::Other(_) => None,
+        }))
+    }
+}
