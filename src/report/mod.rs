@@ -10,6 +10,7 @@ use crate::{
 };
 
 mod columns;
+mod message;
 mod json;
 mod page;
 mod row;
@@ -24,6 +25,7 @@ pub use columns::{cut, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 #[cfg(feature = "html")]
 pub use html::Html;
+pub use message::{call_line, message_lines, shown};
 pub use row::{RowText, row, section, source, ttl};
 pub use text::Text;
 pub use words::{conflict, largest, sentence, tenths};

@@ -28,18 +28,40 @@
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line};
 
 mod theme;
+mod cursor;
+mod texts;
+mod filter;
 mod bar;
 mod gauge;
 mod marker;
-mod preview;
 mod status;
+mod preview;
+mod items;
+mod detail;
+mod answer;
+mod notices;
+mod what_if;
+mod tries;
+mod slider;
+mod banner;
 
+pub use answer::NoticeAction;
+pub use banner::{Banner, BannerAction, BannerState};
 pub use bar::UsageBar;
+pub use cursor::Move;
+pub use detail::{DetailState, ItemDetail, ItemExplanation};
+pub use filter::{Filter, FilterError};
 pub use gauge::SectionGauge;
+pub use items::{ItemList, ItemListState, Shown, SortBy};
 pub use marker::CompactionMarker;
+pub use notices::{NoticeList, NoticeListState};
 pub use preview::{ContextPreview, PreviewState, Sign};
+pub use slider::{BudgetSlider, WhatIfEffect};
 pub use status::StatusLine;
+pub use texts::ItemTexts;
 pub use theme::Theme;
+pub use tries::{Attempt, WhatIfState};
+pub use what_if::WhatIf;
 
 /// So many of `columns` as `part` is of `whole`; some where there is anything, and never more than all.
 fn columns_of(part: u64, whole: u64, columns: u16) -> u16 {
