@@ -160,6 +160,21 @@ impl<'a> ItemDetail<'a> {
         }
         lines
     }
+
+    /// Scrolls as drawing in this area would: so that there is no blank after the last line, and from the top where the item
+    /// is another one.
+    pub fn scroll_into(&self, area: Rect, state: &mut DetailState) {
+        self.scroll(self.lines(area.width).len(), area, state);
+    }
+
+    fn scroll(&self, lines: usize, area: Rect, state: &mut DetailState) {
+        let shown = Some((self.row.id().clone(), self.row.is_document()));
+        if state.of != shown {
+            (state.of, state.offset) = (shown, 0);
+        }
+        (state.height, state.lines) = (area.height.into(), lines);
+        state.offset = in_sight(state.offset, state.offset, state.offset, state.height, lines);
+    }
 }
 
 impl StatefulWidget for ItemDetail<'_> {
@@ -167,14 +182,8 @@ impl StatefulWidget for ItemDetail<'_> {
 
     fn render(self, area: Rect, buffer: &mut Buffer, state: &mut DetailState) {
         let lines = self.lines(area.width);
-        let shown = Some((self.row.id().clone(), self.row.is_document()));
-        if state.of != shown {
-            (state.of, state.offset) = (shown, 0);
-        }
-        (state.height, state.lines) = (area.height.into(), lines.len());
-        let first = in_sight(state.offset, state.offset, state.offset, state.height, state.lines);
-        state.offset = first;
-        super::draw_lines(area, buffer, lines.get(first..).unwrap_or_default());
+        self.scroll(lines.len(), area, state);
+        super::draw_lines(area, buffer, lines.get(state.offset..).unwrap_or_default());
     }
 }
 

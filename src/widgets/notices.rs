@@ -219,12 +219,14 @@ impl<'a> NoticeList<'a> {
         }
         lines
     }
-}
 
-impl StatefulWidget for NoticeList<'_> {
-    type State = NoticeListState;
+    /// Scrolls as drawing in this area would: so that the selected entry is in sight.
+    pub fn scroll_into(&self, area: Rect, state: &mut NoticeListState) {
+        self.scroll(area, state);
+    }
 
-    fn render(self, area: Rect, buffer: &mut Buffer, state: &mut NoticeListState) {
+    /// All lines, and the state that shows the selected entry.
+    fn scroll(&self, area: Rect, state: &mut NoticeListState) -> Vec<Line<'static>> {
         let entries = entries(self.plan);
         state.selected = state.selected.min(entries.len().saturating_sub(1));
         state.height = area.height.into();
@@ -238,6 +240,15 @@ impl StatefulWidget for NoticeList<'_> {
             lines.extend(more);
         }
         state.offset = in_sight(state.offset, from, to, state.height, lines.len());
+        lines
+    }
+}
+
+impl StatefulWidget for NoticeList<'_> {
+    type State = NoticeListState;
+
+    fn render(self, area: Rect, buffer: &mut Buffer, state: &mut NoticeListState) {
+        let lines = self.scroll(area, state);
         super::draw_lines(area, buffer, lines.get(state.offset..).unwrap_or_default());
     }
 }

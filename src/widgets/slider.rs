@@ -1,45 +1,16 @@
 //! The budget to try: a slider, and what the changes bring.
 
-use super::{Theme, WhatIfState};
-use crate::{item::ItemId, plan::ContextPlan, report};
+use super::{Theme, WhatIfEffect, WhatIfState};
+use crate::report;
 use ratatui_core::{
     buffer::Buffer,
     layout::Rect,
     text::{Line, Span},
     widgets::Widget,
 };
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::fmt::Write as _;
 
 const LABEL: &str = "what-if ";
-
-/// What a plan under changes has that the one without them has not.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WhatIfEffect {
-    /// Items that came in, in the order of their ids.
-    pub came: Vec<ItemId>,
-    /// Items that dropped out, in the order of their ids.
-    pub went: Vec<ItemId>,
-    /// Tokens of the prompt without the changes that the one with them begins with, and how many it had; none where it is not
-    /// known.
-    pub kept: Option<(u64, u64)>,
-}
-
-impl WhatIfEffect {
-    /// From the plan without changes to the one with them.
-    #[must_use]
-    pub fn between(base: &ContextPlan, plan: &ContextPlan) -> Self {
-        let ids = |plan: &ContextPlan| -> BTreeSet<ItemId> {
-            plan.included.iter().map(|item| item.id.clone()).collect()
-        };
-        let (before, after) = (ids(base), ids(plan));
-        Self {
-            came: after.difference(&before).cloned().collect(),
-            went: before.difference(&after).cloned().collect(),
-            kept: plan.prefix(&base.anchor()).map(|prefix| (prefix.tokens, prefix.of)),
-        }
-    }
-}
 
 /// `what-if ├──────●─│─────────┤ 320 (session 400)  +1 -2, cached prefix 68 %`: the budget that is tried (`●`), the session's
 /// own (`│`), up to twice that as far as the model goes; and what came in and dropped out.
@@ -47,7 +18,7 @@ impl WhatIfEffect {
 /// One row; what has no room is left out.
 ///
 /// ```
-/// use context_window::{*, widgets::{BudgetSlider, WhatIfEffect, WhatIfState}};
+/// use context_window::{*, widgets::{BudgetSlider, WhatIfState}};
 /// use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 ///
 /// # let mut model = Model::custom("small");
@@ -55,10 +26,9 @@ impl WhatIfEffect {
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(400));
-/// let base = manager.build_plan(&request)?;
-/// let mut state = WhatIfState::of(&base);
+/// let mut state = WhatIfState::of(&manager.build_plan(&request)?);
 /// state.smaller();
-/// let effect = WhatIfEffect::between(&base, &state.changes().plan(&manager, &request)?);
+/// let (_plan, effect) = state.plan(&manager, &request)?;
 ///
 /// let area = Rect::new(0, 0, 80, 1);
 /// let mut screen = Buffer::empty(area);

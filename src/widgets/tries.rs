@@ -1,10 +1,12 @@
 //! A what-if while a user builds it: steps of the budget, changes of items, undo.
 
-use super::{ItemTexts, NoticeAction, WhatIf};
+use super::{ItemTexts, NoticeAction, WhatIf, WhatIfEffect};
 use crate::{
     conversation::Conversation,
+    error::Error,
     item::Source,
     plan::{ContextPlan, Decision, reason::ExcludedReason},
+    planner::{manager::ContextWindowManager, request::PlanRequest},
     report,
 };
 use std::fmt;
@@ -84,6 +86,27 @@ impl WhatIfState {
     pub fn set_base(&mut self, base: &ContextPlan) {
         self.own = base.prompt_budget;
         self.largest = base.limits.largest_budget().max(self.own);
+    }
+
+    /// Plans a request without the changes and with them: the latter plan, and what the changes bring. To be called when the
+    /// changes are others, and when the conversation is.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn plan(
+        &mut self,
+        manager: &ContextWindowManager,
+        request: &PlanRequest<'_>,
+    ) -> Result<(ContextPlan, WhatIfEffect), Error> {
+        let base = manager.build_plan(request)?;
+        self.set_base(&base);
+        if self.changes.is_empty() {
+            return Ok((base, WhatIfEffect::default()));
+        }
+        let plan = self.changes.plan(manager, request)?;
+        let effect = WhatIfEffect::between(&base, &plan);
+        Ok((plan, effect))
     }
 
     /// What is tried.
@@ -175,6 +198,12 @@ impl WhatIfState {
         is_there
     }
 
+    /// How many changes can be taken back.
+    #[must_use]
+    pub fn undos(&self) -> usize {
+        self.undo.len()
+    }
+
     /// Pins or unpins an item; of a run its newest message. The same again takes it back.
     pub fn toggle_pin(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let id = row.id().clone();
@@ -191,7 +220,9 @@ impl WhatIfState {
             return refused(format!("{id} is not a message or note: it cannot be pinned"));
         }
         let said = match (pinned, row) {
-            (true, _) if !is_message => format!("unpinned {id}: an unpinned note is removed; u undoes"),
+            (true, _) if !is_message => {
+                format!("unpinned {id}: an unpinned note is removed until that is undone")
+            }
             (false, Decision::Excluded(row)) if row.count > 1 => {
                 format!("pinned {id} (newest of {}-{id})", report::brief(row.id.as_str()))
             }

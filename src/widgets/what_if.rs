@@ -4,9 +4,10 @@ use crate::{
     conversation::Conversation,
     error::Error,
     item::{ItemId, Priority, RagItem, Ttl},
-    plan::ContextPlan,
+    plan::{ContextPlan, Decision},
     planner::{manager::ContextWindowManager, request::PlanRequest},
     provider::model::RequestLimits,
+    report,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -181,5 +182,23 @@ impl WhatIf {
         request: &PlanRequest<'_>,
     ) -> Result<ContextPlan, Error> {
         self.ask(request, |request| manager.build_plan(request))
+    }
+
+    /// Why a row of that plan is in or out, and which budgets would change that, as text for an
+    /// [`ItemExplanation`](super::ItemExplanation). It plans several times: a screen of a long session asks on another thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`Explainer::explain`](crate::analysis::Explainer::explain).
+    pub fn explain(
+        &self,
+        manager: &ContextWindowManager,
+        request: &PlanRequest<'_>,
+        row: Decision<'_>,
+    ) -> Result<String, Error> {
+        self.ask(request, |request| {
+            let explanation = manager.explainer(request).explain(&row.qualified_id())?;
+            Ok(report::explanation(&explanation).to_string())
+        })
     }
 }
