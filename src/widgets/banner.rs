@@ -1,6 +1,6 @@
 //! A warning that the conversation outgrows its window, and the two ways out.
 
-use super::Theme;
+use super::{Theme, detail::folded};
 use crate::{
     report,
     usage::{ContextUsage, Level},
@@ -71,7 +71,7 @@ impl BannerState {
 
 /// `! approaching the limit: full conversation 362 of 456 (79 %)  [compact now]  start fresh`, from the level `Approaching` on.
 ///
-/// One row, two where one has no room for both; nothing below that level. [`Banner::height`] says how many.
+/// One row, more where one has no room for all of it; nothing below that level. [`Banner::height`] says how many.
 ///
 /// ```
 /// use context_window::{*, widgets::{Banner, BannerAction, BannerState}};
@@ -150,7 +150,9 @@ impl<'a> Banner<'a> {
         if whole.width() <= usize::from(columns) {
             return vec![whole];
         }
-        vec![Line::from(said), Line::from(actions)]
+        let style = said.style;
+        let said = folded(&said.content, columns.into()).into_iter().map(|line| Line::styled(line, style));
+        said.chain([Line::from(actions)]).collect()
     }
 }
 

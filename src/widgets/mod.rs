@@ -1,7 +1,12 @@
-//! Widgets for applications on ratatui: what fills the window, what a plan holds, where a conversation was compacted.
+//! Widgets for applications on ratatui: what fills the window, what a plan holds and why, other budgets and pins to try,
+//! questions to the user, where a conversation was compacted.
 //!
-//! Each needs a [`crate::ContextPlan`], a [`crate::usage::ContextUsage`] or a record of the log, and nothing else. They draw in
-//! 16 colours, or in none ([`Theme::plain`]); no colour says what signs and words do not say too.
+//! Each needs a [`crate::ContextPlan`], a [`crate::usage::ContextUsage`] or a record of the log; [`ItemTexts`] adds texts of what is
+//! out. They draw in 16 colours, or in none ([`Theme::plain`]); no colour says what signs and words do not say too.
+//!
+//! What a user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`], [`WhatIfState`],
+//! [`NoticeListState`], [`BannerState`]. No widget knows a key, and none changes a conversation: the application calls the
+//! state when a key is pressed, and does what the state names ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
 //!
 //! ```
 //! use context_window::{*, widgets::{ContextPreview, PreviewState, StatusLine}};

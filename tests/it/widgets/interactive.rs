@@ -62,7 +62,7 @@ fn page(width: u16, theme: Theme) -> Buffer {
     what_if.smaller();
     what_if.toggle_pin(plan.find("m3").unwrap(), &texts);
     let (_, effect) = what_if.plan(&manager, &request(&log, &documents)).unwrap();
-    drawn(width, 44, |area, buffer| {
+    drawn(width, 45, |area, buffer| {
         let row_at = |y, height| Rect { y, height, ..area };
         let mut list = ItemListState::new();
         let mut line = FilterLineState::default();
@@ -82,9 +82,9 @@ fn page(width: u16, theme: Theme) -> Buffer {
         notices.go(Move::Last);
         notices.next_action();
         NoticeList::new(&plan).with_theme(theme).render(row_at(34, 5), buffer, &mut notices);
-        for (usage, y) in levels().iter().zip([39, 40, 42]) {
+        for (usage, y) in levels().iter().zip([39, 39, 42]) {
             let mut state = BannerState::default();
-            Banner::new(usage).with_theme(theme).render(row_at(y, 2), buffer, &mut state);
+            Banner::new(usage).with_theme(theme).render(row_at(y, 3), buffer, &mut state);
         }
     })
 }
@@ -515,7 +515,7 @@ fn a_banner_is_there_when_it_has_something_to_say() {
             let (banner, mut state) = (Banner::new(usage), BannerState::default());
             let height = banner.height(width, &state);
             assert_eq!(height > 0, level > Level::Normal);
-            let view = drawn(width, 4, |area, buffer| banner.render(area, buffer, &mut state));
+            let view = drawn(width, 60, |area, buffer| banner.render(area, buffer, &mut state));
             assert!(text(&view).lines().skip(height.into()).all(str::is_empty));
             assert_eq!(state.action(usage), (level > Level::Normal).then_some(BannerAction::CompactNow));
             state.next_action();
