@@ -324,6 +324,12 @@ impl<'a> Decision<'a> {
     pub fn is_document(self) -> bool {
         self.section().is_document_namespace()
     }
+
+    /// Its id with its namespace, `rag:ID` or `item:ID`, as [`ContextPlan::find`] and explanations take it.
+    #[must_use]
+    pub fn qualified_id(self) -> String {
+        format!("{}:{}", if self.is_document() { "rag" } else { "item" }, self.id())
+    }
 }
 
 impl ContextPlan {

@@ -1,10 +1,7 @@
 //! A conversation as Markdown: everything that was said, with a marker wherever messages were archived.
 
-use super::{compaction, printable};
-use crate::{
-    conversation::{Conversation, HistoryRow},
-    message::{Message, Part, ToolCall},
-};
+use super::{compaction, message_lines, printable, shown};
+use crate::conversation::{Conversation, HistoryRow};
 
 /// See [`super::history`].
 pub(super) fn markdown(log: &Conversation) -> String {
@@ -33,25 +30,9 @@ pub(super) fn markdown(log: &Conversation) -> String {
 }
 
 fn quoted(line: &str) -> String {
-    format!("> {}\n", printable(&line.replace('\t', "    ")))
+    format!("> {}\n", shown(line))
 }
 
 fn marker(said: &str) -> String {
     format!("---\n\n**{said}**\n\n---\n\n")
-}
-
-/// See [`super::message_lines`].
-pub(super) fn message_lines(message: &Message) -> Vec<String> {
-    let mut lines: Vec<String> = message.text().lines().map(str::to_owned).collect();
-    for part in message.parts() {
-        match part {
-            Part::Text(text) => lines.extend(text.lines().map(str::to_owned)),
-            Part::Image { .. } => lines.push("[image]".into()),
-            Part::Opaque { .. } => lines.push("[part]".into()),
-        }
-    }
-    lines.extend(
-        message.tool_calls().iter().map(|ToolCall { name, arguments, .. }| format!("→ {name} {arguments}")),
-    );
-    if lines.is_empty() { vec![String::new()] } else { lines }
 }

@@ -4,13 +4,13 @@ pub use crate::text::plain::grouped;
 use crate::{
     analysis::explain::Explanation,
     conversation::{Compaction, CompactionKind, Conversation},
-    message::Message,
     plan::{ContextPlan, Remedy},
     provider::model::Limits,
     tokens::TokenCount,
 };
 
 mod columns;
+mod message;
 mod json;
 mod page;
 mod row;
@@ -26,6 +26,7 @@ pub use columns::{cut, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 #[cfg(feature = "html")]
 pub use html::Html;
+pub use message::{call_line, message_lines, shown};
 pub use row::{RowText, row, section, source, ttl};
 pub use text::Text;
 pub use words::{conflict, largest, sentence, tenths};
@@ -113,13 +114,6 @@ pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
 #[must_use]
 pub fn history(log: &Conversation) -> String {
     history::markdown(log)
-}
-
-/// What a message says, line by line: its text, its parts, then a line for each call (`→ name arguments`). At least one line,
-/// which may be empty.
-#[must_use]
-pub fn message_lines(message: &Message) -> Vec<String> {
-    history::message_lines(message)
 }
 
 /// A number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.

@@ -2,9 +2,14 @@
 
 use super::{Level, Usage};
 use crate::{
-    config::UsageOptions, item::ItemId, provider::model::Limits, text::plain::per_cent, tokens::TokenCount,
+    config::UsageOptions,
+    item::ItemId,
+    provider::model::Limits,
+    text::plain::{grouped, per_cent},
+    tokens::TokenCount,
 };
 use serde::Serialize;
+use std::fmt;
 
 /// How full the window is, in two figures: the full conversation (system texts, tools, pins and every active message, without
 /// documents and state), and what one plan sends.
@@ -25,6 +30,9 @@ pub struct ContextUsage {
     pub prompt_tokens: u64,
     /// Tokens that the plan may send: the prompt budget.
     pub budget: u64,
+    /// The model's context length in tokens, prompt and reply together; 0 where it is unknown. `model_context_len` in the
+    /// plan's JSON.
+    pub context_len: u64,
     /// The part of `prompt_tokens` that is for this prompt only: documents and state.
     pub volatile_tokens: u64,
     /// Estimate of the active messages that the plan dropped, in tokens.
@@ -62,11 +70,23 @@ impl ContextUsage {
             level: Level::of(conversation_tokens.n, limits, &options),
             prompt_tokens: 0,
             budget: 0,
+            context_len: limits.context_len,
             volatile_tokens: 0,
             dropped_tokens: 0,
             fixed_tokens: 0,
             compactions: 0,
         }
+    }
+}
+
+/// Tokens sent, of the prompt budget, of the context length: `312 / 400 of 128,000`. What is unknown is left out.
+impl fmt::Display for ContextUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} / {}", grouped(self.prompt_tokens), grouped(self.budget))?;
+        if self.context_len > 0 {
+            write!(f, " of {}", grouped(self.context_len))?;
+        }
+        Ok(())
     }
 }
 

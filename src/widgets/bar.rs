@@ -50,8 +50,8 @@ impl<'a> UsageBar<'a> {
 impl Widget for UsageBar<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         const LONG_LABELS: u16 = 60;
-        let ContextUsage { prompt_tokens, budget, conversation_tokens, limit, percent, level, .. } =
-            *self.usage;
+        let usage = *self.usage;
+        let ContextUsage { prompt_tokens, budget, conversation_tokens, limit, percent, level, .. } = usage;
         if area.is_empty() {
             return;
         }
@@ -65,8 +65,13 @@ impl Widget for UsageBar<'_> {
             0 => report::tokens(conversation_tokens),
             _ => format!("{} / {} {percent} %{sign}", report::tokens(conversation_tokens), grouped(limit)),
         };
-        let sent =
-            format!("{} / {} {} %", grouped(prompt_tokens), grouped(budget), per_cent(prompt_tokens, budget));
+        // Where there is little room the bar is worth more than the context length.
+        let sent = if area.width < LONG_LABELS {
+            format!("{} / {}", grouped(prompt_tokens), grouped(budget))
+        } else {
+            usage.to_string()
+        };
+        let sent = format!("{sent} {} %", per_cent(prompt_tokens, budget));
         // Both bars are drawn to one scale.
         let width = all.len().max(sent.len());
         let style = self.theme.level(level);

@@ -1,7 +1,12 @@
-//! Widgets for applications on ratatui: what fills the window, what a plan holds, where a conversation was compacted.
+//! Widgets for applications on ratatui: what fills the window, what a plan holds and why, other budgets and pins to try,
+//! questions to the user, where a conversation was compacted.
 //!
-//! Each needs a [`crate::ContextPlan`], a [`crate::usage::ContextUsage`] or a record of the log, and nothing else. They draw in
-//! 16 colours, or in none ([`Theme::plain`]); no colour says what signs and words do not say too.
+//! Each needs a [`crate::ContextPlan`], a [`crate::usage::ContextUsage`] or a record of the log; [`ItemTexts`] adds texts of what is
+//! out. They draw in 16 colours, or in none ([`Theme::plain`]); no colour says what signs and words do not say too.
+//!
+//! What a user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`], [`WhatIfState`],
+//! [`NoticeListState`], [`BannerState`]. No widget knows a key, and none changes a conversation: the application calls the
+//! state when a key is pressed, and does what the state names ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
 //!
 //! ```
 //! use context_window::{*, widgets::{ContextPreview, PreviewState, StatusLine}};
@@ -28,18 +33,44 @@
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line};
 
 mod theme;
+mod cursor;
+mod texts;
+mod filter;
 mod bar;
 mod gauge;
 mod marker;
-mod preview;
 mod status;
+mod preview;
+mod items;
+mod filter_line;
+mod detail;
+mod answer;
+mod notices;
+mod what_if;
+mod effect;
+mod tries;
+mod slider;
+mod banner;
 
+pub use answer::NoticeAction;
+pub use banner::{Banner, BannerAction, BannerState};
 pub use bar::UsageBar;
+pub use cursor::Move;
+pub use detail::{DetailState, ItemDetail, ItemExplanation};
+pub use effect::WhatIfEffect;
+pub use filter::{Filter, FilterError};
+pub use filter_line::{FilterLine, FilterLineState};
 pub use gauge::SectionGauge;
+pub use items::{ItemList, ItemListState, Shown, SortBy};
 pub use marker::CompactionMarker;
+pub use notices::{NoticeList, NoticeListState};
 pub use preview::{ContextPreview, PreviewState, Sign};
+pub use slider::BudgetSlider;
 pub use status::StatusLine;
+pub use texts::ItemTexts;
 pub use theme::Theme;
+pub use tries::{Attempt, WhatIfState};
+pub use what_if::WhatIf;
 
 /// So many of `columns` as `part` is of `whole`; some where there is anything, and never more than all.
 fn columns_of(part: u64, whole: u64, columns: u16) -> u16 {

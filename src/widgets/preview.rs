@@ -1,6 +1,6 @@
 //! What a plan holds and what it leaves out, as a list to move in.
 
-use super::Theme;
+use super::{ItemTexts, Theme};
 use crate::{
     item::Source,
     plan::{ContextPlan, Decision, reason::IncludedReason},
@@ -35,6 +35,7 @@ use unicode_width::UnicodeWidthStr;
 pub struct ContextPreview<'a> {
     plan: &'a ContextPlan,
     rows: Option<&'a [u32]>,
+    texts: Option<&'a ItemTexts<'a>>,
     theme: Theme,
 }
 
@@ -91,13 +92,20 @@ impl<'a> ContextPreview<'a> {
     /// The rows of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
-        Self { plan, rows: None, theme: Theme::default() }
+        Self { plan, rows: None, texts: None, theme: Theme::default() }
     }
 
     /// Only these rows, in this order, by their numbers ([`ContextPlan::row_at`]): what a filter left, or another order.
     #[must_use]
     pub fn with_rows(mut self, rows: &'a [u32]) -> Self {
         self.rows = Some(rows);
+        self
+    }
+
+    /// Shows the beginning of what each row says, where there is room for it. Texts of what is in are in the plan.
+    #[must_use]
+    pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
+        self.texts = Some(texts);
         self
     }
 
@@ -137,11 +145,16 @@ const LEAST_WHY: usize = 22;
 const TOKENS: usize = 11;
 const SECTION: usize = 15;
 
-/// The columns of ids and of sections.
+/// The columns of what is said of a row beside its text, and the fewest of a text.
+const WHY_BESIDE: usize = 28;
+const LEAST_TEXT: usize = 16;
+
+/// The columns of ids and of sections; and where texts are shown too, those of what is said of a row.
 #[derive(Clone, Copy)]
 struct Widths {
     ids: usize,
     section: usize,
+    why: Option<usize>,
 }
 
 impl Widths {
@@ -151,7 +164,20 @@ impl Widths {
         let section = if rest >= WHY + 12 + SECTION { SECTION } else { 0 };
         let usual = rest.saturating_sub(section + WHY).clamp(8.min(rest), 24);
         let most = rest.saturating_sub(section + LEAST_WHY).min(40);
-        Self { ids: usual.max(longest.min(most)), section }
+        Self { ids: usual.max(longest.min(most)), section, why: None }
+    }
+
+    /// With a column for texts: a text says more of a row than its section does.
+    fn with_texts(columns: usize, longest: usize) -> Self {
+        const FULL: usize = 120;
+        let rest = columns.saturating_sub(2 + TOKENS + 2);
+        let section = if columns >= FULL { SECTION } else { 0 };
+        let ids = longest.clamp(8, 24).min((rest / 4).max(8));
+        let why = if columns >= FULL { WHY + 6 } else { WHY_BESIDE };
+        match rest.checked_sub(ids + section + why + 2) {
+            Some(text) if text >= LEAST_TEXT => Self { ids, section, why: Some(why) },
+            _ => Self::of(columns, longest),
+        }
     }
 }
 
@@ -166,16 +192,25 @@ impl ContextPreview<'_> {
             len => format!(" {}/{}", grouped(state.selected.min(len - 1) as u64 + 1), grouped(len as u64)),
         };
         let room = columns.saturating_sub(place.len());
-        fitted(&(text + "why"), room) + &place
+        text += &widths.why.map_or_else(|| "why".to_owned(), |why| fitted("why", why) + "  text");
+        fitted(&text, room) + &place
     }
 
-    fn line(row: Decision<'_>, words: &RowText, columns: usize, widths: Widths) -> String {
+    fn line(&self, row: Decision<'_>, words: &RowText, columns: usize, widths: Widths) -> String {
         let (sign, id) = (Sign::of(row).symbol(), fitted_id(&words.id, widths.ids));
         let mut text = format!("{sign} {id}{:>TOKENS$}  ", words.tokens);
         if widths.section > 0 {
             text += &fitted(report::section(row.section()), widths.section);
         }
-        fitted(&(text + &words.why), columns)
+        match (widths.why, self.texts) {
+            (Some(why), Some(texts)) => {
+                text += &fitted(&words.why, why);
+                text += "  ";
+                text += &texts.first_line(row).unwrap_or_default();
+            }
+            _ => text += &words.why,
+        }
+        fitted(&text, columns)
     }
 
     fn style(&self, row: Decision<'_>) -> Style {
@@ -202,13 +237,17 @@ impl StatefulWidget for ContextPreview<'_> {
         let rows = places.filter_map(|place| Some((place, self.row(place)?)));
         let rows: Vec<_> = rows.map(|(place, row)| (place, row, report::row(self.plan, row))).collect();
         let longest = rows.iter().map(|(.., words)| words.id.width()).max();
-        let widths = Widths::of(columns, longest.unwrap_or_default());
+        let longest = longest.unwrap_or_default();
+        let widths = match self.texts {
+            Some(_) => Widths::with_texts(columns, longest),
+            None => Widths::of(columns, longest),
+        };
         let heading = self.heading(columns, widths, *state);
         buffer.set_stringn(area.x, area.y, heading, columns, self.theme.heading);
         for ((place, row, words), y) in rows.into_iter().zip(area.top() + 1..area.bottom()) {
             let style = self.style(row);
             let style = if place == state.selected { style.patch(self.theme.selected) } else { style };
-            buffer.set_stringn(area.x, y, Self::line(row, &words, columns, widths), columns, style);
+            buffer.set_stringn(area.x, y, self.line(row, &words, columns, widths), columns, style);
         }
     }
 }

@@ -13,7 +13,8 @@ use ratatui_core::{
     widgets::Widget,
 };
 
-/// `ctx tokens: 61,204 / 112,000 (54 %)`: what the last plan sends, of what it may send. Where the conversation as a whole
+/// `ctx tokens: 61,204 / 112,000 of 128,000 (54 % of budget)`: what the last plan sends, of what it may send, of the model's
+/// context length. Where the conversation as a whole
 /// comes near its limit, that follows as a figure of its own (rule U2), in the level's style.
 ///
 /// One row; what has no room is left out.
@@ -30,7 +31,7 @@ use ratatui_core::{
 /// # let mut buffer = Buffer::empty(area);
 /// StatusLine::new(&plan.usage).render(area, &mut buffer);
 /// # let line: String = (0..60).map(|x| buffer[(x, 0)].symbol()).collect();
-/// assert!(line.starts_with("ctx tokens: ") && line.contains(" / 40 ("));
+/// assert!(line.starts_with("ctx tokens: ") && line.contains(" / 40 of "));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -56,13 +57,27 @@ impl<'a> StatusLine<'a> {
     /// The line, to be put somewhere else.
     #[must_use]
     pub fn line(&self) -> Line<'static> {
-        let ContextUsage { prompt_tokens, budget, conversation_tokens, limit, percent, level, .. } =
-            *self.usage;
-        let sent = format!("ctx tokens: {} / {}", grouped(prompt_tokens), grouped(budget));
+        let ContextUsage {
+            prompt_tokens,
+            budget,
+            context_len,
+            conversation_tokens,
+            limit,
+            percent,
+            level,
+            ..
+        } = *self.usage;
         let over = prompt_tokens > budget && budget > 0;
-        let sent = if budget > 0 { format!("{sent} ({} %)", per_cent(prompt_tokens, budget)) } else { sent };
         let style = if over { self.theme.alarm } else { self.theme.level(level) };
+        let sent = format!("ctx tokens: {} / {}", grouped(prompt_tokens), grouped(budget));
         let mut spans = vec![Span::styled(sent, style)];
+        if context_len > 0 {
+            spans.push(Span::styled(format!(" of {}", grouped(context_len)), style));
+        }
+        if budget > 0 {
+            let percent = per_cent(prompt_tokens, budget);
+            spans.push(Span::styled(format!(" ({percent} % of budget)"), style));
+        }
         if over {
             spans.push(Span::styled("  over budget", style));
         }

@@ -1,17 +1,17 @@
 //! Questions that take time, answered on threads of their own: no key waits for a plan.
 
-use super::{Event, subject::Subject, what_if::WhatIf};
+use super::{Event, subject::Subject};
 use crate::{args::Tui, prompt::Figures};
 use anyhow::Result;
 use context_window::{
-    ContextPlan, ContextWindowManager, ItemId, PlanRequest,
+    ContextPlan, ContextWindowManager, PlanRequest,
     analysis::{Diff, Step},
     io::Session,
     plan::Anchor,
     report,
+    widgets::{WhatIf, WhatIfEffect},
 };
 use std::{
-    collections::BTreeSet,
     fs,
     path::Path,
     sync::{
@@ -69,10 +69,7 @@ pub(crate) struct Planned {
     pub(crate) base: Arc<ContextPlan>,
     /// The first characters of the plan's fingerprint.
     pub(crate) fingerprint: String,
-    pub(crate) came: Vec<ItemId>,
-    pub(crate) went: Vec<ItemId>,
-    /// How many tokens of the plan without what is tried are repeated, of how many.
-    pub(crate) kept: Option<(u64, u64)>,
+    pub(crate) effect: WhatIfEffect,
 }
 
 /// One prompt of the timeline.
@@ -125,39 +122,22 @@ fn asked<T>(
     ask: impl FnOnce(&ContextWindowManager, &PlanRequest<'_>) -> Result<T>,
 ) -> Result<T> {
     let prepared = &subject.prepared;
-    let mut limits = prepared.limits();
-    limits.prompt_budget = what_if.budget.or(limits.prompt_budget);
-    if *at == At::Now && what_if.is_empty() {
-        return ask(&prepared.manager, &prepared.request());
-    }
-    let mut session = match at {
-        At::Now => prepared.session.clone(),
-        At::Past(past) => {
-            let mut session = as_of(&prepared.session, past.messages);
-            session.previous = Some(match &past.before {
-                // With its prompt, so that the plan can say what it repeats of it.
-                Some((messages, anchor)) => {
-                    let mut before = as_of(&prepared.session, *messages);
-                    before.previous = Some(anchor.clone());
-                    let request = before.request().with_limits(prepared.limits());
-                    prepared.manager.build_plan(&request)?.anchor()
-                }
-                None => Anchor::default(),
-            });
-            session
-        }
+    let At::Past(past) = at else {
+        return what_if.ask(&prepared.request(), |request| ask(&prepared.manager, request));
     };
-    // Another budget is tried as if the last prompt had been made under it too, which is what explanations do (rule S5).
-    if let (Some(budget), Some(anchor)) = (what_if.budget, session.previous.as_ref().or(session.log.anchor()))
-    {
-        let mut anchor = anchor.clone();
-        if let Some(limits) = &mut anchor.limits {
-            limits.prompt_budget = Some(budget);
+    let mut session = as_of(&prepared.session, past.messages);
+    session.previous = Some(match &past.before {
+        // With its prompt, so that the plan can say what it repeats of it.
+        Some((messages, anchor)) => {
+            let mut before = as_of(&prepared.session, *messages);
+            before.previous = Some(anchor.clone());
+            let request = before.request().with_limits(prepared.limits());
+            prepared.manager.build_plan(&request)?.anchor()
         }
-        session.previous = Some(anchor);
-    }
-    what_if.apply(&mut session.log);
-    ask(&prepared.manager, &session.request().with_limits(limits))
+        None => Anchor::default(),
+    });
+    let request = session.request().with_limits(prepared.limits());
+    what_if.ask(&request, |request| ask(&prepared.manager, request))
 }
 
 /// The session as it was: what belongs to its last prompt only is not there.
@@ -175,17 +155,9 @@ fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
     let base = build(&WhatIf::default())?;
     let plan = if what_if.is_empty() { base.clone() } else { build(what_if)? };
     let fingerprint = plan.fingerprint().chars().take(8).collect();
-    let (mut came, mut went, mut kept) = (Vec::new(), Vec::new(), None);
-    if !what_if.is_empty() {
-        let ids = |plan: &ContextPlan| -> BTreeSet<ItemId> {
-            plan.included.iter().map(|item| item.id.clone()).collect()
-        };
-        let (before, after) = (ids(&base), ids(&plan));
-        came = after.difference(&before).cloned().collect();
-        went = before.difference(&after).cloned().collect();
-        kept = plan.prefix(&base.anchor()).map(|prefix| (prefix.tokens, prefix.of));
-    }
-    Ok(Planned { plan, base, fingerprint, came, went, kept })
+    let effect =
+        if what_if.is_empty() { WhatIfEffect::default() } else { WhatIfEffect::between(&base, &plan) };
+    Ok(Planned { plan, base, fingerprint, effect })
 }
 
 fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -> Result<Diff> {

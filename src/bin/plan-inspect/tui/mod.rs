@@ -7,7 +7,6 @@ mod keys;
 mod layout;
 mod search;
 mod subject;
-mod filter;
 mod what_if;
 mod ask;
 mod state;

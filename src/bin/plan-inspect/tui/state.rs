@@ -2,20 +2,19 @@
 
 use super::{
     ask::{At, Mark, Past, Planned, Question},
-    filter::{self, Filter},
     search::Search,
     subject::Subject,
-    what_if::{Saved, WhatIf},
+    what_if::Saved,
 };
 use context_window::{
     ContextPlan,
     analysis::Diff,
     plan::{Anchor, Decision},
     report,
-    widgets::{PreviewState, Theme},
+    widgets::{DetailState, ItemListState, NoticeListState, Theme, WhatIfState},
 };
 use ratatui::layout::Rect;
-use std::{collections::BTreeSet, mem, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 use tui_input::Input;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,52 +53,6 @@ pub(crate) enum Popup {
     Detail,
     /// Notices, and what would help where the minimum does not fit.
     Notices,
-}
-
-/// Which rows are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Show {
-    All,
-    In,
-    Out,
-}
-
-/// What rows are ordered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Column {
-    /// The prompt's order, and the order in which things were left out.
-    Order,
-    Tokens,
-    Id,
-    Section,
-    Reason,
-}
-
-impl Column {
-    pub(crate) const ALL: [Self; 5] = [Self::Order, Self::Tokens, Self::Id, Self::Section, Self::Reason];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Order => "order",
-            Self::Tokens => "tokens",
-            Self::Id => "id",
-            Self::Section => "section",
-            Self::Reason => "reason",
-        }
-    }
-}
-
-/// The rows of the plan that are shown.
-#[derive(Debug)]
-pub(crate) struct List {
-    pub(crate) rows: Vec<u32>,
-    pub(crate) place: PreviewState,
-    pub(crate) filter: Filter,
-    /// The filter as it was typed.
-    pub(crate) typed: String,
-    pub(crate) show: Show,
-    pub(crate) column: Column,
-    pub(crate) reversed: bool,
 }
 
 /// A list with a selected row that is not the plan's.
@@ -169,15 +122,14 @@ pub(crate) struct App {
     pub(crate) input: Option<Input>,
     pub(crate) at: At,
     pub(crate) planned: Loadable<Planned>,
-    pub(crate) what_if: WhatIf,
-    pub(crate) undo: Vec<WhatIf>,
+    pub(crate) what_if: WhatIfState,
     /// The number of the prompt to go to as soon as the prompts are known.
     pub(crate) goes_to: Option<usize>,
-    /// One budget step, in per mille of the session's own.
-    pub(crate) step: u64,
-    pub(crate) list: List,
+    pub(crate) list: ItemListState,
     pub(crate) section: usize,
-    /// How far the detail is scrolled.
+    pub(crate) detail: DetailState,
+    pub(crate) notices: NoticeListState,
+    /// How far the help, or a message of the log, is scrolled.
     pub(crate) scrolled: u16,
     /// The row that is explained, and its explanation.
     pub(crate) explained: (String, Loadable<String>),
@@ -218,20 +170,12 @@ impl App {
             input: None,
             at: At::Now,
             planned: Loadable::Nothing,
-            what_if: WhatIf::default(),
-            undo: Vec::new(),
+            what_if: WhatIfState::default(),
             goes_to: None,
-            step: 10,
-            list: List {
-                rows: Vec::new(),
-                place: PreviewState::default(),
-                filter: Filter::default(),
-                typed: String::new(),
-                show: Show::All,
-                column: Column::Order,
-                reversed: false,
-            },
+            list: ItemListState::new(),
             section: 0,
+            detail: DetailState::default(),
+            notices: NoticeListState::default(),
             scrolled: 0,
             explained: (String::new(), Loadable::Nothing),
             diff: Loadable::Nothing,
@@ -260,7 +204,7 @@ impl App {
             self.note = format!("these what-if changes were made for {}", report::brief(&saved.session));
         }
         self.goes_to = Some(saved.prompt).filter(|prompt| *prompt != self.subject.prompts);
-        self.undo.push(mem::replace(&mut self.what_if, saved.what_if()));
+        self.what_if.set(saved.what_if());
     }
 
     /// The first questions.
@@ -276,7 +220,7 @@ impl App {
         if !matches!(self.planned, Loadable::Answered(_)) {
             self.planned = Loadable::Asked;
         }
-        Question::Plan { ticket: self.ticket, at: self.at.clone(), what_if: self.what_if.clone() }
+        Question::Plan { ticket: self.ticket, at: self.at.clone(), what_if: self.what_if.changes().clone() }
     }
 
     pub(crate) fn plan(&self) -> Option<&ContextPlan> {
@@ -294,7 +238,7 @@ impl App {
     pub(crate) fn comparisons(&self) -> Vec<Comparison> {
         let before = self.place_of_prompt().is_some_and(|place| place > 0);
         let all = [
-            (Comparison::Untried, !self.what_if.is_empty()),
+            (Comparison::Untried, !self.what_if.changes().is_empty()),
             (Comparison::Other, self.subject.against.is_some()),
             (Comparison::Before, before),
         ];
@@ -309,8 +253,7 @@ impl App {
 
     /// The selected row of the plan.
     pub(crate) fn row(&self) -> Option<Decision<'_>> {
-        let at = *self.list.rows.get(self.list.place.selected)?;
-        self.plan()?.row_at(at as usize)
+        self.list.row(self.plan()?)
     }
 
     /// Its id, that of the last message for a run, and whether it is a document.
@@ -318,46 +261,16 @@ impl App {
         self.row().map(|row| (row.id().as_str(), row.is_document()))
     }
 
-    /// The rows that filter and choice leave, in order; the selected one stays selected where it is still there.
-    pub(crate) fn list_anew(&mut self, selected: Option<&(String, bool)>) {
-        let Some(plan) = self.plan() else { return };
-        let included = plan.included.len();
-        let list = &self.list;
-        let shown = |at: usize| match list.show {
-            Show::All => true,
-            Show::In => at < included,
-            Show::Out => at >= included,
-        };
-        let matches =
-            |at: usize| plan.row_at(at).is_some_and(|row| list.filter.matches(&self.subject, plan, row));
-        let numbers = (0..plan.row_count()).filter(|at| shown(*at) && matches(*at));
-        let mut rows: Vec<u32> = numbers.filter_map(|at| u32::try_from(at).ok()).collect();
-        let row = |at: &u32| plan.row_at(*at as usize);
-        match list.column {
-            Column::Order => {}
-            Column::Tokens => {
-                rows.sort_by_cached_key(|at| std::cmp::Reverse(row(at).map(|row| row.tokens().n)));
-            }
-            Column::Id => rows.sort_by_cached_key(|at| row(at).map(|row| row.id().clone())),
-            Column::Section => rows.sort_by_cached_key(|at| row(at).map(|row| row.section().name())),
-            Column::Reason => rows.sort_by_cached_key(|at| row(at).map(filter::reason)),
-        }
-        if list.reversed {
-            rows.reverse();
-        }
-        let is_it = |at: &u32| {
-            let row = row(at).map(|row| (row.id().as_str(), row.is_document()));
-            row.zip(selected).is_some_and(|(row, (id, document))| row == (id, *document))
-        };
-        // What is one of several now is in the row of them.
-        let holds = |at: &u32| {
-            let message = selected.filter(|(_, document)| !document);
-            message.is_some_and(|(id, _)| row(at).is_some_and(|row| self.subject.stands_for(row, id)))
-        };
-        let place = rows.iter().position(is_it).or_else(|| rows.iter().position(holds));
-        self.list.rows = rows;
-        if let Some(place) = place {
-            self.list.place.selected = place;
+    /// Finds the rows of the list again, after another choice or in another plan.
+    pub(crate) fn list_anew(&mut self) {
+        let (Loadable::Answered(planned), subject) = (&self.planned, &self.subject) else { return };
+        self.list.refresh(&planned.plan, &subject.item_texts());
+    }
+
+    /// Keeps in mind which item is selected, before the list changes.
+    pub(crate) fn remember_item(&mut self) {
+        if let Loadable::Answered(planned) = &self.planned {
+            self.list.remember(&planned.plan);
         }
     }
 

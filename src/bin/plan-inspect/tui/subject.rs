@@ -1,17 +1,12 @@
 //! What the screen is about: a session, what it is planned with, and what it is compared with.
 
-use crate::{
-    args::Tui,
-    input,
-    message_text::{call, lines},
-    prepared::Prepared,
-};
+use crate::{args::Tui, input, message_text::call, prepared::Prepared};
 use anyhow::{Result, bail};
 use context_window::{
-    Conversation, ItemId, ItemKind, Message, Part, config::LoadedConfig, conversation::HistoryRow,
-    io::Session, plan::Decision,
+    Conversation, ItemId, Message, Part, config::LoadedConfig, conversation::HistoryRow, io::Session,
+    widgets::ItemTexts,
 };
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
 #[derive(Debug)]
 pub(crate) struct Subject {
@@ -28,8 +23,6 @@ pub(crate) struct Subject {
     pub(crate) prompts: usize,
     /// Columns of the ids in the log view.
     pub(crate) longest_id: usize,
-    /// The positions of the messages with given ids.
-    named: BTreeMap<ItemId, usize>,
 }
 
 /// One row of the log view.
@@ -70,35 +63,21 @@ impl Subject {
         let longest_id = ids.max().unwrap_or(2);
         let prompts = prepared.manager.explainer(&prepared.request()).replay().prompts();
         let path = path.display().to_string();
-        let messages = prepared.session.log.messages().iter().enumerate();
-        let named = messages.filter_map(|(at, message)| Some((message.id()?.clone(), at))).collect();
-        Ok(Self { name, path, prepared, config, against, rows, prompts, longest_id, named })
+        Ok(Self { name, path, prepared, config, against, rows, prompts, longest_id })
     }
 
     pub(crate) fn session(&self) -> &Session {
         &self.prepared.session
     }
 
-    /// What an item says, as far as the session knows it.
-    pub(crate) fn text(&self, id: &str, kind: &ItemKind) -> Option<String> {
+    /// What items say, as far as the session knows it.
+    pub(crate) fn item_texts(&self) -> ItemTexts<'_> {
         let session = self.session();
-        match kind {
-            ItemKind::Document => {
-                let item = session.rag.iter().find(|item| item.id().as_str() == id);
-                item.map(|item| item.text().to_owned())
-            }
-            ItemKind::Summary { compaction } => {
-                session.log.compaction(*compaction).and_then(|record| record.summary.clone())
-            }
-            ItemKind::State => {
-                session.state.iter().find(|(name, _)| name.as_str() == id).map(|(_, text)| text.clone())
-            }
-            ItemKind::FocusHint => session.focus.clone(),
-            ItemKind::Note => head_text(&session.log, id),
-            _ => self
-                .message(id)
-                .map(|message| lines(message, true).join("\n"))
-                .or_else(|| head_text(&session.log, id)),
+        let texts =
+            ItemTexts::new().with_log(&session.log).with_documents(&session.rag).with_state(&session.state);
+        match &session.focus {
+            Some(focus) => texts.with_focus(focus),
+            None => texts,
         }
     }
 
@@ -139,38 +118,8 @@ impl Subject {
     }
 
     pub(crate) fn message(&self, id: &str) -> Option<&Message> {
-        self.position(id).and_then(|at| self.session().log.messages().get(at))
+        self.item_texts().message(id)
     }
-
-    /// The position in the log of the message with this id.
-    pub(crate) fn position(&self, id: &str) -> Option<usize> {
-        let messages = self.session().log.messages();
-        let place: Option<usize> = id.strip_prefix('m').and_then(|digits| digits.parse().ok());
-        let has_no_name = |at: &usize| messages.get(*at).is_some_and(|message| message.id().is_none());
-        place.filter(has_no_name).or_else(|| self.named.get(&ItemId::from(id)).copied())
-    }
-
-    /// Whether this row of a plan represents the message with this id, alone or in a run.
-    pub(crate) fn stands_for(&self, row: Decision<'_>, id: &str) -> bool {
-        if row.is_document() || row.id().as_str() == id {
-            return !row.is_document();
-        }
-        let Decision::Excluded(run) = row else { return false };
-        let ends = [&run.id, row.id()].map(|end| self.position(end.as_str()));
-        let ([Some(first), Some(last)], Some(at)) = (ends, self.position(id)) else { return false };
-        (first..=last).contains(&at)
-    }
-}
-
-/// The text of a system text or a pinned note, from the log's events.
-fn head_text(log: &Conversation, wanted: &str) -> Option<String> {
-    use context_window::conversation::{Entry, Event};
-    let texts = log.entries().filter_map(|entry| match entry {
-        Entry::Event(Event::SystemText { id, text }) if id.as_str() == wanted => Some(text.clone()),
-        Entry::Event(Event::Pinned(note)) if note.id().as_str() == wanted => Some(note.text().to_owned()),
-        _ => None,
-    });
-    texts.last()
 }
 
 fn rows(log: &Conversation) -> Vec<LogRow> {

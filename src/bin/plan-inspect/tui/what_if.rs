@@ -1,47 +1,11 @@
-//! What-ifs: another budget, pins, lifetimes. The session itself does not change.
+//! What-ifs as a file: another budget, pins, lifetimes.
 
 use super::subject::Subject;
 use crate::input;
 use anyhow::{Result, anyhow, ensure};
-use context_window::{Conversation, Priority, Ttl, report};
+use context_window::{ItemId, report, widgets::WhatIf};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
-
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct WhatIf {
-    /// The prompt budget, where it is another one.
-    pub(crate) budget: Option<u64>,
-    /// Items whose pin is turned round: whether each is pinned now.
-    pub(crate) pins: BTreeMap<String, bool>,
-    /// Items whose TTL is turned round: whether each has expired now.
-    pub(crate) expired: BTreeMap<String, bool>,
-}
-
-impl WhatIf {
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    pub(crate) fn apply(&self, log: &mut Conversation) {
-        for (id, pinned) in &self.pins {
-            if *pinned {
-                // An id that is no message's was refused before it came here.
-                let _ = log.pin_message(id.as_str(), Priority::High);
-            } else {
-                log.unpin(id.as_str());
-            }
-        }
-        for (id, expired) in &self.expired {
-            let ttl = if *expired { Ttl::NoneRemaining } else { Ttl::turns(1) };
-            let _ = log.set_ttl(id.as_str(), ttl);
-        }
-    }
-
-    /// How many things differ.
-    pub(crate) fn count(&self) -> usize {
-        usize::from(self.budget.is_some()) + self.pins.len() + self.expired.len()
-    }
-}
 
 /// A what-if as it is written to a file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,8 +18,8 @@ pub(crate) struct Saved {
     pub(crate) prompt: usize,
     /// Null where it is the session's own.
     pub(crate) prompt_budget: Option<u64>,
-    pub(crate) pinned: BTreeMap<String, bool>,
-    pub(crate) expired: BTreeMap<String, bool>,
+    pub(crate) pinned: BTreeMap<ItemId, bool>,
+    pub(crate) expired: BTreeMap<ItemId, bool>,
 }
 
 impl Saved {
@@ -71,12 +35,16 @@ impl Saved {
         let is_pinned = |id: &str| subject.session().log.is_pinned(id);
         let name = &subject.name;
         for (id, pinned) in &saved.pinned {
-            let (is_there, id) = (is_message(id) || !pinned && is_pinned(id), report::printable(id));
+            let (is_there, id) = (
+                is_message(id.as_str()) || !pinned && is_pinned(id.as_str()),
+                report::printable(id.as_str()),
+            );
             let what = if *pinned { "message" } else { "message or note" };
             ensure!(is_there, "{at}: pinned.{id}: {name} has no {what} with that id");
         }
         for id in saved.expired.keys() {
-            let (is_there, id) = (is_message(id) || is_pinned(id), report::printable(id));
+            let (is_there, id) =
+                (is_message(id.as_str()) || is_pinned(id.as_str()), report::printable(id.as_str()));
             ensure!(is_there, "{at}: expired.{id}: {name} has no message or note with that id");
         }
         ensure!(saved.prompt_budget != Some(0), "{at}: prompt_budget: expected tokens from 1 up, or null");
@@ -91,6 +59,8 @@ impl Saved {
     }
 
     pub(crate) fn what_if(self) -> WhatIf {
-        WhatIf { budget: self.prompt_budget, pins: self.pinned, expired: self.expired }
+        let what_if = WhatIf::new().with_budget(self.prompt_budget);
+        let what_if = self.pinned.into_iter().fold(what_if, |tried, (id, pinned)| tried.with_pin(id, pinned));
+        self.expired.into_iter().fold(what_if, |tried, (id, expired)| tried.with_expired(id, expired))
     }
 }

@@ -140,7 +140,7 @@ fn keys_at_random_break_nothing() {
             it.happens(&event);
             it.buffer().unwrap();
             let app = &it.app;
-            assert!(app.list.place.selected < app.list.rows.len().max(1), "round {round}, {event:?}");
+            assert!(app.list.selected() < app.list.rows().len().max(1), "round {round}, {event:?}");
             assert!(app.log.selected < app.subject.rows.len().max(1), "round {round}, {event:?}");
             assert!(
                 matches!(app.planned, Loadable::Answered(_) | Loadable::Failed(_)),
@@ -153,10 +153,10 @@ fn keys_at_random_break_nothing() {
         let plan = subject(arguments).prepared;
         let own = plan.manager.build_plan(&plan.request()).unwrap();
         it.happens(&Event::Resize(120, 40));
-        for _ in 0..it.app.undo.len() {
+        for _ in 0..it.app.what_if.undos() {
             it.press("<Esc><Esc><Esc>u").unwrap();
         }
-        assert!(it.app.what_if.is_empty(), "{arguments}: {:?}", it.app.what_if);
+        assert!(it.app.what_if.changes().is_empty(), "{arguments}: {:?}", it.app.what_if);
         for _ in 0..it.app.marks.len() {
             it.press("<Esc>]").unwrap();
         }

@@ -14,31 +14,31 @@ use super::{
 fn every_key_does_what_the_help_says() {
     let mut it = screen(CHAT, (120, 40), "");
     let press = |it: &mut Script, keys: &str| it.press(keys).unwrap();
-    let total = it.app.list.rows.len();
+    let total = it.app.list.rows().len();
     assert_eq!(total, 15);
 
     press(&mut it, "G");
-    assert_eq!(it.app.list.place.selected, total - 1);
+    assert_eq!(it.app.list.selected(), total - 1);
     press(&mut it, "gj<Down><Up>kl");
-    assert_eq!((it.app.list.place.selected, it.app.pane), (0, Pane::Detail));
+    assert_eq!((it.app.list.selected(), it.app.pane), (0, Pane::Detail));
     press(&mut it, "h<Tab><Tab>");
     assert_eq!(it.app.pane, Pane::Sections);
     press(&mut it, "jj<Enter>");
-    assert_eq!((it.app.pane, it.app.list.rows.len()), (Pane::Items, 5));
+    assert_eq!((it.app.pane, it.app.list.rows().len()), (Pane::Items, 5));
     press(&mut it, "<Esc>");
-    assert_eq!(it.app.list.rows.len(), total);
+    assert_eq!(it.app.list.rows().len(), total);
 
     press(&mut it, "i");
-    assert_eq!(it.app.list.rows.len(), 13);
+    assert_eq!(it.app.list.rows().len(), 13);
     press(&mut it, "x");
-    assert_eq!(it.app.list.rows.len(), 2);
+    assert_eq!(it.app.list.rows().len(), 2);
     press(&mut it, "a/care<Enter>");
-    assert_eq!((it.app.list.rows.len(), it.app.row_id()), (1, Some(("care", true))));
+    assert_eq!((it.app.list.rows().len(), it.app.row_id()), (1, Some(("care", true))));
     assert!(matches!(&it.app.explained.1, Loadable::Answered(said) if said.contains("enters at")));
     press(&mut it, "/<C-u>wrong:x tokens:5<Enter>");
     assert!(it.app.note.contains("is not a filter key"), "{}", it.app.note);
     press(&mut it, "<Esc><Esc>");
-    assert_eq!(it.app.list.rows.len(), total);
+    assert_eq!(it.app.list.rows().len(), total);
 
     press(&mut it, "sg");
     assert_eq!(it.app.row_id().map(|row| row.0), Some("postage"), "the largest first");
@@ -47,22 +47,28 @@ fn every_key_does_what_the_help_says() {
     assert_eq!(it.app.row_id().map(|row| row.0), Some("s0"));
 
     press(&mut it, "+>");
-    assert_eq!(it.app.what_if.budget, Some(440));
+    assert_eq!(it.app.what_if.changes().budget(), Some(440));
     press(&mut it, ">>-.");
-    assert_eq!(it.app.what_if.budget, Some(524));
-    assert!(it.app.known().unwrap().came.iter().any(|id| id.as_str() == "care"), "57 more bring it in");
+    assert_eq!(it.app.what_if.changes().budget(), Some(524));
+    assert!(
+        it.app.known().unwrap().effect.came.iter().any(|id| id.as_str() == "care"),
+        "57 more bring it in"
+    );
     press(&mut it, "u");
-    assert_eq!(it.app.what_if.budget, None, "sliding is undone in one");
+    assert_eq!(it.app.what_if.changes().budget(), None, "sliding is undone in one");
     press(&mut it, "<lt>,=");
-    assert_eq!(it.app.what_if.budget, None);
+    assert_eq!(it.app.what_if.changes().budget(), None);
 
     press(&mut it, "g/id:m0<Enter>p");
-    assert_eq!(it.app.what_if.pins.get("m0"), Some(&true));
-    assert_eq!(super::super::filter::reason(it.app.row().unwrap()), "pinned");
+    assert_eq!(it.app.what_if.changes().pins().get("m0"), Some(&true));
+    assert_eq!(
+        context_window::report::row(it.app.plan().unwrap(), it.app.row().unwrap()).why,
+        "pinned: user message, priority high"
+    );
     press(&mut it, "p");
-    assert!(it.app.what_if.is_empty());
+    assert!(it.app.what_if.changes().is_empty());
     press(&mut it, "t");
-    assert!(it.app.known().unwrap().went.iter().any(|id| id.as_str() == "m0"), "it has expired");
+    assert!(it.app.known().unwrap().effect.went.iter().any(|id| id.as_str() == "m0"), "it has expired");
     press(&mut it, "wu<Esc>");
     assert!(
         matches!(&it.effects[0], Effect::Write(json) if json.contains("\"m0\": true") && json.contains("support-chat.json")),
@@ -186,15 +192,15 @@ fn the_same_key_takes_it_back() {
             let mut it = screen(arguments, (120, 40), keys);
             let (id, document) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)).unwrap();
             it.press(key).unwrap();
-            if it.app.what_if.is_empty() || it.app.subject.message(&id).is_none() {
+            if it.app.what_if.changes().is_empty() || it.app.subject.message(&id).is_none() {
                 continue;
             }
             assert!(
-                !document && it.app.subject.stands_for(it.app.row().unwrap(), &id),
+                !document && it.app.subject.item_texts().represents(it.app.row().unwrap(), &id),
                 "{arguments} {keys}{key}"
             );
             it.press(key).unwrap();
-            assert!(it.app.what_if.is_empty(), "{arguments} {keys}{key}: {:?}", it.app.what_if);
+            assert!(it.app.what_if.changes().is_empty(), "{arguments} {keys}{key}: {:?}", it.app.what_if);
             tried += 1;
         }
     }
@@ -207,7 +213,7 @@ fn a_message_inside_of_a_row_is_found() {
     let mut it = screen("examples/long-talk.json --budget 120", (120, 40), "x");
     let runs = |it: &Script| -> Vec<String> {
         let plan = it.app.plan().unwrap();
-        let rows = it.app.list.rows.iter().filter_map(|at| plan.row_at(*at as usize));
+        let rows = it.app.list.rows().iter().filter_map(|at| plan.row_at(*at as usize));
         rows.map(|row| context_window::report::row(plan, row).id).collect()
     };
     let run = runs(&it).into_iter().find(|id| id.contains("..")).unwrap();
@@ -240,13 +246,13 @@ fn a_named_message_inside_of_a_row_is_found() {
     let path = std::env::temp_dir().join(format!("context-window-{}-named.json", std::process::id()));
     std::fs::write(&path, serde_json::json!({"model": "gpt-4o", "messages": messages}).to_string()).unwrap();
     let mut it = screen(&format!("{} --budget 150", path.display()), (120, 40), "x");
-    assert_eq!(it.app.list.rows.len(), 1, "{}", it.text().unwrap());
+    assert_eq!(it.app.list.rows().len(), 1, "{}", it.text().unwrap());
     for (name, found) in
         [("Turn-c", 1), ("Turn-d", 1), ("Turn-i", 0), ("Turn", 1), ("turn-c", 0), ("Turn-x", 0)]
     {
         for key in ["id:", ""] {
             it.press(&format!("/<C-u>{key}{name}<Enter>")).unwrap();
-            assert_eq!(it.app.list.rows.len(), found, "{key}{name}");
+            assert_eq!(it.app.list.rows().len(), found, "{key}{name}");
         }
     }
     std::fs::remove_file(&path).unwrap();

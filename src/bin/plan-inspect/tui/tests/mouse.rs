@@ -33,7 +33,7 @@ fn the_mouse_chooses_scrolls_and_slides() {
     assert_eq!(it.app.row_id().map(|row| row.0), Some("faults"));
     let (x, y) = find(&it, "●");
     it.happens(&mouse(click, x + 7, y));
-    let more = it.app.what_if.budget.unwrap();
+    let more = it.app.what_if.changes().budget().unwrap();
     assert!((560..700).contains(&more), "{more}");
     let (x, _) = find(&it, "4 Config");
     it.happens(&mouse(click, x, 0));

@@ -27,11 +27,15 @@ fn what_was_written_is_tried_again() {
         };
         std::fs::write(&path, text).unwrap();
         let mut again = screen(&format!("{arguments} --what-if {}", path.display()), (120, 40), "");
-        assert_eq!((&again.app.what_if, &again.app.at), (&it.app.what_if, &it.app.at), "{arguments} {keys}");
+        assert_eq!(
+            (again.app.what_if.changes(), &again.app.at),
+            (it.app.what_if.changes(), &it.app.at),
+            "{arguments} {keys}"
+        );
         let fingerprint = |it: &Script| it.app.plan().unwrap().fingerprint();
         assert_eq!(fingerprint(&again), fingerprint(&it), "{arguments} {keys}");
         again.press("u").unwrap();
-        assert!(again.app.what_if.is_empty());
+        assert!(again.app.what_if.changes().is_empty());
         assert_eq!(fingerprint(&again), again.app.known().unwrap().base.fingerprint());
     }
     std::fs::remove_file(&path).unwrap();
@@ -69,7 +73,7 @@ fn every_comparison_is_reached() {
     };
     let mut came_and_went: Vec<String> = Vec::new();
     let planned = it.app.known().unwrap();
-    came_and_went.extend(planned.came.iter().chain(&planned.went).map(ToString::to_string));
+    came_and_went.extend(planned.effect.came.iter().chain(&planned.effect.went).map(ToString::to_string));
     assert!(!came_and_went.is_empty() && came_and_went.iter().all(|id| changes(&it).contains(id)));
     it.press("d").unwrap();
     assert!(changes(&it).iter().any(|id| id == "m6"), "the other session has no such question");
@@ -127,7 +131,7 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
     for arguments in [CHAT, TALK_SMALL, OVER, "examples/agent-parallel-tools.json --budget 200"] {
         let mut it = screen(arguments, (120, 40), "x");
         for _ in 0..it.app.marks.len() {
-            for place in 0..it.app.list.rows.len() {
+            for place in 0..it.app.list.rows().len() {
                 it.press(&format!("g{}", "j".repeat(place))).unwrap();
                 let Loadable::Answered(said) = &it.app.explained.1 else {
                     panic!("{arguments}: not explained")
@@ -140,8 +144,7 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
                 let budget: u64 = budget.replace(',', "").parse().unwrap();
                 let (id, document) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)).unwrap();
                 for (budget, enters) in [(budget, true), (budget - 1, false)] {
-                    let what_if =
-                        super::super::what_if::WhatIf { budget: Some(budget), ..Default::default() };
+                    let what_if = context_window::widgets::WhatIf::new().with_budget(Some(budget));
                     let question =
                         super::super::ask::Question::Plan { ticket: 0, at: it.app.at.clone(), what_if };
                     let answer = super::super::ask::answer(&it.app.subject, &question);

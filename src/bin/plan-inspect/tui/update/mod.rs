@@ -8,14 +8,18 @@ mod mouse;
 
 use super::{
     ask::{Answer, At, Question},
-    filter::Filter,
     keys::{self, Action},
     layout::{Places, inside},
     search::Search,
-    state::{App, Column, Cursor, Effect, Follow, Loadable, Pane, Popup, Show, View},
+    state::{App, Effect, Follow, Loadable, Pane, Popup, View},
     subject::{LogRow, Subject},
 };
-use context_window::{Section, config::LoadedConfig, report};
+use context_window::{
+    Section,
+    config::LoadedConfig,
+    report,
+    widgets::{DetailState, ItemListState, NoticeListState, Shown, WhatIfState},
+};
 use moves::{page, scrolls, sideways, step, turn_pane};
 use prompts::{compare, comparison, to_compaction, to_number, to_prompt};
 use ratatui::{
@@ -24,7 +28,7 @@ use ratatui::{
 };
 use search::{choose, hit, list_anew, search};
 use std::{mem, sync::Arc};
-use tries::{expire, pin, save, slide, try_out, undo};
+use tries::{save, slide, try_action, try_out, try_with_item, undo};
 use tui_input::{Input, InputRequest};
 
 /// Something was typed, clicked or resized.
@@ -52,12 +56,15 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
     let mut questions = Vec::new();
     match answer {
         Answer::Planned { ticket, answer } if ticket == app.ticket => {
-            let selected = app.row_id().map(|(id, document)| (id.to_owned(), document));
+            app.remember_item();
             match answer {
-                Ok(planned) => app.planned = Loadable::Answered(planned),
+                Ok(planned) => {
+                    app.what_if.set_base(&planned.base);
+                    app.planned = Loadable::Answered(planned);
+                }
                 Err(error) => app.planned = Loadable::Failed(error),
             }
-            app.list_anew(selected.as_ref());
+            app.list_anew();
             app.explained = (String::new(), Loadable::Nothing);
             if app.view == View::Diff {
                 questions.extend(comparison(app));
@@ -124,10 +131,7 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
 fn settle(app: &mut App) {
     let places = Places::of(app.size);
     let height = |area: Rect, used: u16| usize::from(inside(area).height.saturating_sub(used));
-    let len = app.list.rows.len();
-    let mut cursor = Cursor { selected: app.list.place.selected, offset: app.list.place.offset };
-    cursor.settle(len, height(places.items, 1));
-    (app.list.place.selected, app.list.place.offset) = (cursor.selected, cursor.offset);
+    app.list.scroll_into(inside(places.items).height);
     let body = height(places.body, 0);
     app.log.settle(app.subject.rows.len(), body);
     app.config.settle(LoadedConfig::keys().count(), body.saturating_sub(1));
@@ -142,14 +146,19 @@ fn settle(app: &mut App) {
 
 /// What is asked about the selected row, where that is not known.
 fn explanation(app: &mut App) -> Option<Question> {
-    let (id, document) = app.row_id()?;
-    let name = format!("{}:{id}", if document { "rag" } else { "item" });
+    let name = app.row()?.qualified_id();
     if app.explained.0 == name && !matches!(app.explained.1, Loadable::Nothing) {
         return None;
     }
     app.scrolled = 0;
+    app.detail = DetailState::default();
     app.explained = (name.clone(), Loadable::Asked);
-    Some(Question::Explain { ticket: app.ticket, at: app.at.clone(), what_if: app.what_if.clone(), id: name })
+    Some(Question::Explain {
+        ticket: app.ticket,
+        at: app.at.clone(),
+        what_if: app.what_if.changes().clone(),
+        id: name,
+    })
 }
 
 fn key_pressed(app: &mut App, key: KeyEvent) -> Vec<Question> {
@@ -210,7 +219,7 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
             app.popup = Some(Popup::Help);
         }
         Action::Notices => {
-            app.scrolled = 0;
+            app.notices = NoticeListState::default();
             app.popup = Some(Popup::Notices);
         }
         Action::Back => back(app),
@@ -233,34 +242,27 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
                 app.view = View::Plan;
             }
             app.sought_from = app.log.selected;
-            let text = if app.view == View::Log { app.sought.text() } else { &app.list.typed };
+            let text = if app.view == View::Log { app.sought.text() } else { app.list.filter() };
             let text = text.to_owned();
             app.input = Some(Input::new(text));
         }
         Action::NextHit | Action::PreviousHit => hit(app, action == Action::NextHit),
-        Action::ShowAll => choose(app, Show::All),
-        Action::ShowIn => choose(app, Show::In),
-        Action::ShowOut => choose(app, Show::Out),
-        Action::Sort => {
-            let at = Column::ALL.iter().position(|column| *column == app.list.column).unwrap_or_default();
-            app.list.column = Column::ALL[(at + 1) % Column::ALL.len()];
-            list_anew(app);
-        }
-        Action::Reverse => {
-            app.list.reversed = !app.list.reversed;
-            list_anew(app);
-        }
+        Action::ShowAll => choose(app, Shown::All),
+        Action::ShowIn => choose(app, Shown::In),
+        Action::ShowOut => choose(app, Shown::Out),
+        Action::Sort => list_anew(app, ItemListState::sort_next),
+        Action::Reverse => list_anew(app, ItemListState::reverse),
         Action::PreviousPrompt => return to_prompt(app, |place, _| place.checked_sub(1)),
         Action::NextPrompt => return to_prompt(app, |place, marks| (place + 1 < marks).then_some(place + 1)),
         Action::PreviousCompaction => return to_compaction(app, false),
         Action::NextCompaction => return to_compaction(app, true),
         Action::BudgetDown => return slide(app, false),
         Action::BudgetUp => return slide(app, true),
-        Action::LargerSteps => app.step = (app.step * 10).min(100),
-        Action::SmallerSteps => app.step = (app.step / 10).max(1),
-        Action::ResetBudget => return try_out(app, |what_if| what_if.budget = None),
-        Action::Pin => return pin(app),
-        Action::Expire => return expire(app),
+        Action::LargerSteps => app.what_if.larger_steps(),
+        Action::SmallerSteps => app.what_if.smaller_steps(),
+        Action::ResetBudget => return try_out(app, WhatIfState::reset_budget),
+        Action::Pin => return try_with_item(app, WhatIfState::toggle_pin),
+        Action::Expire => return try_with_item(app, WhatIfState::toggle_expired),
         Action::Undo => return undo(app),
         Action::Diff => {
             compare(app);
@@ -285,12 +287,10 @@ fn back(app: &mut App) {
     }
     if app.view == View::Log && !app.sought.is_empty() {
         app.sought = Search::default();
-    } else if !app.list.typed.is_empty() {
-        app.list.typed.clear();
-        app.list.filter = Filter::default();
-        list_anew(app);
-    } else if app.list.show != Show::All {
-        choose(app, Show::All);
+    } else if !app.list.filter().is_empty() {
+        search::filter(app, "");
+    } else if app.list.shown() != Shown::All {
+        choose(app, Shown::All);
     } else {
         app.view = View::Plan;
         app.pane = Pane::Items;
@@ -309,8 +309,13 @@ fn show(app: &mut App, view: View) -> Vec<Question> {
 }
 
 fn open(app: &mut App) -> Vec<Question> {
-    if app.popup.take().is_some() {
-        return Vec::new();
+    match app.popup.take() {
+        Some(Popup::Notices) => {
+            let action = app.plan().and_then(|plan| app.notices.action(plan));
+            return action.map(|action| try_action(app, &action)).unwrap_or_default();
+        }
+        Some(_) => return Vec::new(),
+        None => {}
     }
     match app.view {
         View::Plan if app.pane == Pane::Sections => {
@@ -338,10 +343,12 @@ fn open(app: &mut App) -> Vec<Question> {
         View::Diff => {
             let Loadable::Answered(diff) = &app.diff else { return Vec::new() };
             let Some(change) = diff.changes.get(app.differences.selected) else { return Vec::new() };
-            let name = (change.id.as_str().to_owned(), change.document);
-            (app.view, app.pane, app.list.show) = (View::Plan, Pane::Items, Show::All);
-            (app.list.typed, app.list.filter) = (String::new(), Filter::default());
-            app.list_anew(Some(&name));
+            let (id, document) = (change.id.clone(), change.document);
+            (app.view, app.pane) = (View::Plan, Pane::Items);
+            search::filter(app, "");
+            app.list.show(Shown::All);
+            app.list.select_id(id, document);
+            app.list_anew();
         }
         _ => {}
     }

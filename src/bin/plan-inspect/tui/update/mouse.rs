@@ -2,9 +2,9 @@
 
 use super::super::{
     ask::Question,
-    layout::{Places, SMALLEST},
+    layout::{Places, SMALLEST, inside},
     state::{App, Pane, View},
-    view::{self, slider},
+    view,
 };
 use super::{moves::step, prompts::to_prompt, show, tries::try_out};
 use ratatui::{
@@ -44,13 +44,13 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
         return tab.map(|view| show(app, view)).unwrap_or_default();
     }
     if places.what_if.contains(at) {
-        let Some(budget) = slider::budget_at(app, places.what_if, at.x) else { return Vec::new() };
-        return try_out(app, |what_if| what_if.budget = Some(budget));
+        let Some(budget) = view::budget_at(app, places.what_if, at.x) else { return Vec::new() };
+        return try_out(app, |what_if| what_if.set_budget(budget));
     }
     let row = |area: Rect, used: u16| usize::from(at.y.saturating_sub(area.y + 1 + used));
     match app.view {
-        View::Plan if places.items.contains(at) && at.y > places.items.y + 1 => {
-            app.list.place.selected = app.list.place.offset + row(places.items, 1);
+        View::Plan if places.items.contains(at) => {
+            app.list.select_line(at.y.saturating_sub(inside(places.items).y));
         }
         View::Plan if places.sections.contains(at) => app.section = row(places.sections, 0),
         View::Plan if places.strip.contains(at) => {

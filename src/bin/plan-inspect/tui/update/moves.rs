@@ -3,9 +3,11 @@
 use super::super::{
     keys::Action,
     layout::{Places, inside},
-    state::{App, Pane, View},
+    state::{App, Pane, Popup, View},
     view,
 };
+use context_window::widgets::Move;
+use std::mem;
 
 pub(super) fn turn_pane(app: &mut App, forward: bool) {
     let panes = [Pane::Sections, Pane::Items, Pane::Detail];
@@ -25,14 +27,30 @@ pub(super) fn page(app: &App) -> isize {
 /// Moves the selection of the focused pane by a number of rows.
 pub(super) fn step(app: &mut App, by: isize) {
     let moved = |at: usize| if by == isize::MIN { 0 } else { at.saturating_add_signed(by) };
-    if app.popup.is_some() || app.view == View::Plan && app.pane == Pane::Detail {
+    let in_list = if by == isize::MIN { Move::First } else { Move::By(by) };
+    if app.popup == Some(Popup::Notices) {
+        app.notices.go(in_list);
+        let mut state = mem::take(&mut app.notices);
+        view::scroll_notices(app, &mut state);
+        app.notices = state;
+        return;
+    }
+    let of_item = app.popup == Some(Popup::Detail) || app.popup.is_none() && app.pane == Pane::Detail;
+    if of_item && app.view == View::Plan {
+        let mut state = mem::take(&mut app.detail);
+        view::scroll_detail(app, &mut state);
+        state.go(in_list);
+        app.detail = state;
+        return;
+    }
+    if app.popup.is_some() {
         let by = i16::try_from(by).unwrap_or(if by < 0 { i16::MIN } else { i16::MAX });
         app.scrolled = app.scrolled.saturating_add_signed(by).min(view::last_line(app));
         return;
     }
     match app.view {
         View::Plan if app.pane == Pane::Sections => app.section = moved(app.section),
-        View::Plan => app.list.place.selected = moved(app.list.place.selected),
+        View::Plan => app.list.go(in_list),
         View::Timeline => app.prompt.selected = moved(app.prompt.selected),
         View::Diff => app.differences.selected = moved(app.differences.selected),
         View::Config => app.config.selected = moved(app.config.selected),
@@ -41,6 +59,14 @@ pub(super) fn step(app: &mut App, by: isize) {
 }
 
 pub(super) fn sideways(app: &mut App, right: bool) {
+    if app.popup == Some(Popup::Notices) {
+        if right {
+            app.notices.next_action()
+        } else {
+            app.notices.previous_action()
+        }
+        return;
+    }
     match app.view {
         View::Plan => turn_pane(app, right),
         View::Timeline => step(app, if right { 1 } else { -1 }),

@@ -4,8 +4,8 @@ use super::super::{
     ask::Question,
     state::{App, Comparison, Loadable, View},
     subject::LogRow,
-    what_if::WhatIf,
 };
+use context_window::widgets::WhatIf;
 
 /// Goes to another prompt: `which` maps the current index and the number of prompts to the new index.
 pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Option<usize>) -> Vec<Question> {
@@ -84,7 +84,7 @@ pub(super) fn comparison(app: &mut App) -> Option<Question> {
         }
     };
     app.diff = Loadable::Asked;
-    Some(Question::Compare { ticket: app.ticket, from, to: (app.at.clone(), app.what_if.clone()) })
+    Some(Question::Compare { ticket: app.ticket, from, to: (app.at.clone(), app.what_if.changes().clone()) })
 }
 
 /// The nearest comparison; where the differences are shown already, the next one.

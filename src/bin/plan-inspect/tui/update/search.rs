@@ -1,11 +1,11 @@
 //! Which rows are shown, and texts that are looked for.
 
 use super::super::{
-    filter::Filter,
     search::Search,
-    state::{App, Show, View},
+    state::{App, View},
 };
 use super::moves::step;
+use context_window::widgets::{ItemListState, Shown};
 
 /// Filters the plan's rows, or looks for a text in the log.
 pub(super) fn search(app: &mut App, text: &str) {
@@ -19,15 +19,18 @@ pub(super) fn search(app: &mut App, text: &str) {
         }
         return;
     }
-    match Filter::read(text) {
-        Ok(filter) => {
-            let selected = app.row_id().map(|(id, document)| (id.to_owned(), document));
-            app.list.filter = filter;
-            text.clone_into(&mut app.list.typed);
+    filter(app, text);
+}
+
+/// Filters the plan's rows.
+pub(super) fn filter(app: &mut App, text: &str) {
+    app.remember_item();
+    match app.list.set_filter(text) {
+        Ok(()) => {
             app.note.clear();
-            app.list_anew(selected.as_ref());
+            app.list_anew();
         }
-        Err(error) => app.note = error,
+        Err(error) => app.note = error.to_string(),
     }
 }
 
@@ -56,13 +59,14 @@ pub(super) fn hit(app: &mut App, forward: bool) {
     }
 }
 
-pub(super) fn list_anew(app: &mut App) {
-    let selected = app.row_id().map(|(id, document)| (id.to_owned(), document));
-    app.list_anew(selected.as_ref());
+/// Chooses other rows, or another order; the selected item stays selected where it is still there.
+pub(super) fn list_anew(app: &mut App, choose: impl FnOnce(&mut ItemListState)) {
+    app.remember_item();
+    choose(&mut app.list);
+    app.list_anew();
 }
 
-pub(super) fn choose(app: &mut App, show: Show) {
+pub(super) fn choose(app: &mut App, shown: Shown) {
     app.view = View::Plan;
-    app.list.show = show;
-    list_anew(app);
+    list_anew(app, |list| list.show(shown));
 }

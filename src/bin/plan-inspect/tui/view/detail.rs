@@ -1,4 +1,4 @@
-//! One item: what it is, why it is in or out, what would change that, and what it says.
+//! One item of the plan, or one message of the log.
 
 use super::{
     super::{
@@ -8,43 +8,61 @@ use super::{
     },
     pane,
 };
-use context_window::{Section, Source, Ttl, plan::Decision, report};
+use context_window::{
+    report,
+    widgets::{DetailState, ItemDetail, ItemExplanation, ItemTexts},
+};
 use ratatui::{
     Frame,
     layout::Rect,
-    style::Style,
     text::{Line, Text},
     widgets::{Clear, Paragraph, Wrap},
 };
 
-/// The most of a text that is shown, in characters.
+/// The most of a message that is shown, in characters.
 const SHOWN: usize = 20_000;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
-    let focused = app.pane == Pane::Detail;
-    let block = pane(app, &title(app), focused);
-    let text = Paragraph::new(text(app)).wrap(Wrap { trim: false }).scroll((app.scrolled, 0));
-    frame.render_widget(text.block(block), area);
+    frame.render_widget(pane(app, &title(app), app.pane == Pane::Detail), area);
+    let texts = app.subject.item_texts();
+    if let Some(detail) = detail(app, &texts) {
+        frame.render_stateful_widget(detail, inside(area), &mut app.detail.clone());
+    }
 }
 
 pub(super) fn popup(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(Clear, area);
     let block = pane(app, &format!("{} · Esc closes", title(app)), true);
-    let text = Paragraph::new(text(app)).wrap(Wrap { trim: false }).scroll((app.scrolled, 0));
-    frame.render_widget(text.block(block), area);
+    let texts = app.subject.item_texts();
+    if app.view == View::Log {
+        let text = Paragraph::new(message(app)).wrap(Wrap { trim: false }).scroll((app.scrolled, 0));
+        frame.render_widget(text.block(block), area);
+        return;
+    }
+    frame.render_widget(block, area);
+    if let Some(detail) = detail(app, &texts) {
+        frame.render_stateful_widget(detail, inside(area), &mut app.detail.clone());
+    }
 }
 
-/// How far the detail can be scrolled.
+/// Finds out how far the detail of the item can be scrolled.
+pub(crate) fn scroll_detail(app: &App, state: &mut DetailState) {
+    let places = Places::of(app.size);
+    let area = if app.popup.is_some() { Places::popup(app.size) } else { places.detail };
+    let texts = app.subject.item_texts();
+    if let Some(detail) = detail(app, &texts) {
+        detail.scroll_into(inside(area), state);
+    }
+}
+
+/// How far the help or a message can be scrolled.
 pub(crate) fn last_line(app: &App) -> u16 {
     if app.popup == Some(Popup::Help) {
         return super::help::last_line(Places::help(app.size));
     }
-    let text = if app.popup == Some(Popup::Notices) { super::notices::text(app) } else { text(app) };
-    let places = Places::of(app.size);
-    let area = if app.popup.is_some() { Places::popup(app.size) } else { places.detail };
-    let inner = inside(area);
+    let inner = inside(Places::popup(app.size));
     let width = usize::from(inner.width).max(1);
-    let rows = text.lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum::<usize>();
+    let rows = message(app).lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum::<usize>();
     u16::try_from(rows.saturating_sub(usize::from(inner.height))).unwrap_or(u16::MAX)
 }
 
@@ -55,87 +73,35 @@ fn title(app: &App) -> String {
             _ => "Detail".into(),
         };
     }
-    app.row_id().map_or_else(|| "Detail".into(), |(id, _)| format!("Detail {}", report::brief(id)))
+    let item = app.plan().and_then(|plan| Some(ItemDetail::new(plan, app.row()?).title()));
+    item.unwrap_or_else(|| "Detail".into())
 }
 
-fn text(app: &App) -> Text<'static> {
-    let mut lines: Vec<Line<'static>> = Vec::new();
-    if app.view == View::Log {
-        if let Some(LogRow::Message { position, .. }) = app.subject.rows.get(app.log.selected) {
-            let message = &app.subject.session().log.messages()[*position];
-            lines.push(Line::styled(message.role().name(), app.theme.heading));
-            lines.extend(body(&crate::message_text::lines(message, true).join("\n")));
-        }
-        return Text::from(lines);
-    }
-    let (Some(plan), Some(row)) = (app.plan(), app.row()) else { return Text::default() };
-    let words = report::row(plan, row);
-    let (place, style) = match row {
-        Decision::Included(_) => ("in", app.theme.good),
-        Decision::Excluded(_) => ("out", app.theme.warning),
+/// The selected item, and what is known of it by now.
+fn detail<'a>(app: &'a App, texts: &'a ItemTexts<'a>) -> Option<ItemDetail<'a>> {
+    let explanation = match &app.explained.1 {
+        Loadable::Answered(explanation) => ItemExplanation::Text(explanation),
+        Loadable::Failed(error) => ItemExplanation::Failed(error),
+        Loadable::Asked => ItemExplanation::Pending,
+        Loadable::Nothing => ItemExplanation::None,
     };
-    lines.push(Line::styled(format!("{place}: {}, {} tokens", words.why, words.tokens), style));
-    lines.push(Line::styled(what_it_is(row), app.theme.faint));
-    match &app.explained.1 {
-        // Its first line says once more what is above.
-        Loadable::Answered(explanation) => {
-            lines.extend(explanation.lines().skip(1).map(|line| Line::raw(line.to_owned())));
-        }
-        Loadable::Failed(error) => lines.push(Line::styled(error.clone(), app.theme.alarm)),
-        Loadable::Asked => lines.push(Line::styled("  explaining ...", app.theme.faint)),
-        Loadable::Nothing => {}
-    }
-    if let Some((id, document)) = app.row_id() {
-        if document && let Some(item) = app.subject.session().rag.iter().find(|item| item.id().as_str() == id)
-        {
-            lines.push(Line::styled(format!("  score {}", item.score()), app.theme.faint));
-        }
-        lines.push(Line::raw(""));
-        match app.subject.text(id, row.kind()) {
-            Some(text) => lines.extend(body(&text)),
-            None => lines.push(Line::styled("no text in the session", app.theme.faint)),
-        }
-    }
-    Text::from(lines)
+    let detail = ItemDetail::new(app.plan()?, app.row()?).with_texts(texts);
+    Some(detail.with_explanation(explanation).with_theme(app.theme))
 }
 
-/// Whether the source says no more than the section does.
-fn same(section: Section, source: Source) -> bool {
-    section.name() == source.name()
-}
-
-fn what_it_is(row: Decision<'_>) -> String {
-    let ttl = |ttl: Option<Ttl>| ttl.map(|ttl| format!(" · {}", report::ttl(ttl))).unwrap_or_default();
-    match row {
-        Decision::Included(item) => {
-            let role = item.role.map(|role| format!(" · role {}", role.name())).unwrap_or_default();
-            let (section, priority) = (report::section(item.section), item.priority.name());
-            let source = if same(item.section, item.source) {
-                String::new()
-            } else {
-                format!(" · {}", report::source(item.source))
-            };
-            format!("{section}{source}{role} · priority {priority}{}", ttl(item.ttl))
-        }
-        Decision::Excluded(item) => {
-            let section = report::section(item.section);
-            let source = item.source.filter(|source| !same(item.section, *source));
-            let source = source.map(|source| format!(" · {}", report::source(source))).unwrap_or_default();
-            format!("{section}{source}{}", ttl(item.ttl))
-        }
-    }
-}
-
-/// A text of the session, line by line, without anything that a terminal would act on.
-fn body(text: &str) -> Vec<Line<'static>> {
-    let shown = text.char_indices().nth(SHOWN).map_or(text, |(at, _)| &text[..at]);
-    let mut lines: Vec<Line<'static>> = Vec::new();
-    for line in shown.lines() {
-        lines.push(Line::raw(crate::message_text::shown(line)));
-    }
+/// The selected message of the log, line by line, without anything that a terminal would act on.
+fn message(app: &App) -> Text<'static> {
+    let Some(LogRow::Message { position, .. }) = app.subject.rows.get(app.log.selected) else {
+        return Text::default();
+    };
+    let message = &app.subject.session().log.messages()[*position];
+    let text = report::message_lines(message).join("\n");
+    let shown = text.char_indices().nth(SHOWN).map_or(&*text, |(at, _)| &text[..at]);
+    let mut lines = vec![Line::styled(message.role().name(), app.theme.heading)];
+    lines.extend(shown.lines().map(|line| Line::raw(report::shown(line))));
     if shown.len() < text.len() {
         let rest = report::grouped((text.len() - shown.len()) as u64);
-        lines.push(Line::styled(format!("... {rest} more bytes"), Style::new()));
+        lines.push(Line::raw(format!("... {rest} more bytes")));
     }
-    lines
+    Text::from(lines)
 }

@@ -83,7 +83,7 @@ fn columns(diff: &Diff, room: usize) -> [usize; 5] {
 }
 
 fn title(app: &App) -> String {
-    let this = if app.what_if.is_empty() { "" } else { " with what-if changes" };
+    let this = if app.what_if.changes().is_empty() { "" } else { " with what-if changes" };
     let what = match app.comparison() {
         Some(Comparison::Untried) => "what-if vs. current".to_owned(),
         Some(Comparison::Other) => format!("this session{this} vs. --against"),

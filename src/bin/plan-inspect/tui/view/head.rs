@@ -162,8 +162,10 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         parts.push(Span::raw(format!("full conversation {pressure} / {limit} ({percent})")));
     }
     let repeated = plan.repeated().map(|prefix| (prefix.tokens, prefix.of));
-    let mark =
-        app.place_of_prompt().and_then(|place| app.marks.get(place)).filter(|_| app.what_if.is_empty());
+    let mark = app
+        .place_of_prompt()
+        .and_then(|place| app.marks.get(place))
+        .filter(|_| app.what_if.changes().is_empty());
     // The current session has no previous prompt; its replay has, and may come to another plan.
     let same =
         mark.filter(|mark| mark.figures.tokens == plan.total.n).and_then(|mark| mark.figures.repeats());

@@ -7,7 +7,6 @@ mod help;
 mod log;
 mod notices;
 mod detail;
-pub(super) mod slider;
 mod timeline;
 mod plan;
 
@@ -15,9 +14,11 @@ use super::{
     layout::{Places, SMALLEST},
     state::{App, Popup, View},
 };
-pub(super) use detail::last_line;
+use context_window::widgets::BudgetSlider;
+pub(super) use detail::{last_line, scroll_detail};
 pub(super) use head::tab_at;
 pub(super) use log::row_at as log_row_at;
+pub(super) use notices::scroll_notices;
 use ratatui::{
     Frame,
     layout::Rect,
@@ -46,7 +47,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
         View::Config => config::draw(frame, app, places.body),
         View::Log => log::draw(frame, app, places.body),
     }
-    slider::draw(frame, app, places.what_if);
+    what_if(frame, app, places.what_if);
     head::foot(frame, app, places.keys);
     match app.popup {
         Some(Popup::Help) => help::draw(frame, app, Places::help(area)),
@@ -54,6 +55,19 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
         Some(Popup::Detail) => detail::popup(frame, app, Places::popup(area)),
         None => {}
     }
+}
+
+/// The budget to try, and what the changes bring.
+fn what_if(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    if let Some(planned) = app.known() {
+        let slider = BudgetSlider::new(&app.what_if).with_effect(&planned.effect);
+        frame.render_widget(slider.with_theme(app.theme), area);
+    }
+}
+
+/// The budget that a column of the slider stands for.
+pub(super) fn budget_at(app: &App, area: Rect, x: u16) -> Option<u64> {
+    app.known().and_then(|_| BudgetSlider::new(&app.what_if).budget_at(area, x))
 }
 
 /// A frame round a pane; the one with the focus says so in its title, not by colour alone.

@@ -1,39 +1,33 @@
 //! What the reader of a plan should know, and what would make an overflowing one fit.
 
-use super::{super::state::App, pane};
-use context_window::report;
-use ratatui::{
-    Frame,
-    layout::Rect,
-    text::{Line, Text},
-    widgets::{Clear, Paragraph, Wrap},
+use super::{
+    super::{
+        layout::{Places, inside},
+        state::App,
+    },
+    pane,
 };
+use context_window::widgets::{NoticeList, NoticeListState};
+use ratatui::{Frame, layout::Rect, widgets::Clear};
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(Clear, area);
-    let text = Paragraph::new(text(app)).wrap(Wrap { trim: false }).scroll((app.scrolled, 0));
-    frame.render_widget(text.block(pane(app, "Notices · Esc closes", true)), area);
+    let Some(plan) = app.plan() else {
+        frame.render_widget(pane(app, "Notices · Esc closes", true), area);
+        return;
+    };
+    let title = match app.notices.action(plan) {
+        Some(_) => "Notices · h l choose, Enter tries, Esc closes",
+        None => "Notices · Esc closes",
+    };
+    frame.render_widget(pane(app, title, true), area);
+    let list = NoticeList::new(plan).with_theme(app.theme);
+    frame.render_stateful_widget(list, inside(area), &mut app.notices.clone());
 }
 
-pub(super) fn text(app: &App) -> Text<'static> {
-    let Some(plan) = app.plan() else { return Text::default() };
-    let mut lines: Vec<Line<'static>> = Vec::new();
-    if let Some(overflow) = &plan.overflow {
-        let over = format!("over budget by {} tokens", report::grouped(overflow.tokens));
-        lines.push(Line::styled(over, app.theme.alarm));
-        lines.push(Line::raw(format!("required items: {}", report::largest(plan))));
-        lines.push(Line::raw(format!("these alone exceed the budget: {}", report::conflict(overflow))));
-        lines.push(Line::styled("any one of these makes it fit:", app.theme.heading));
-        for remedy in &overflow.remedies {
-            lines.push(Line::raw(format!("  {}", report::remedy(remedy, &plan.limits))));
-        }
-        lines.push(Line::raw(""));
+/// Brings the selected notice into sight.
+pub(crate) fn scroll_notices(app: &App, state: &mut NoticeListState) {
+    if let Some(plan) = app.plan() {
+        NoticeList::new(plan).scroll_into(inside(Places::popup(app.size)), state);
     }
-    for notice in &plan.notices {
-        lines.push(Line::raw(format!("{:<3} {}", notice.rule(), report::sentence(notice))));
-    }
-    if lines.is_empty() {
-        lines.push(Line::styled("no notices", app.theme.good));
-    }
-    Text::from(lines)
 }

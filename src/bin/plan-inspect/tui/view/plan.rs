@@ -3,16 +3,20 @@
 use super::{
     super::{
         layout::{Places, inside},
-        state::{App, Column, Loadable, Pane, Show},
+        state::{App, Loadable, Pane},
     },
     detail, pane, show_text, timeline,
 };
 use context_window::{
     report,
-    widgets::{ContextPreview, SectionGauge},
+    widgets::{ItemList, SectionGauge},
 };
 use ratatui::{Frame, layout::Rect, text::Line};
-use std::fmt::Write as _;
+
+/// From these columns on a row has room for the beginning of its text.
+const WITH_TEXTS: u16 = 120;
+
+const NOTHING: &str = "no matches: Esc clears the filter, a shows all items; 5 lists every message";
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, places: &Places) {
     sections(frame, app, places.sections);
@@ -58,39 +62,14 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
 fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let focused = app.pane == Pane::Items;
     let inner = inside(area);
-    let mut title = "Items".to_owned();
-    if let Some(plan) = app.plan() {
-        let out: u64 = plan.excluded.iter().map(|row| row.count).sum();
-        let held = report::grouped(plan.included.len() as u64);
-        let _ = write!(title, " · in {held} · out {}", report::grouped(out));
-    }
-    match app.list.show {
-        Show::All => {}
-        Show::In => title += " · only in",
-        Show::Out => title += " · only out",
-    }
-    if !app.list.typed.is_empty() {
-        let _ = write!(title, " · filter {}", report::brief(&app.list.typed));
-    }
-    if app.list.column != Column::Order || app.list.reversed {
-        let turned = if app.list.reversed { ", reversed" } else { "" };
-        let _ = write!(title, " · sorted by {}{turned}", app.list.column.name());
-    }
+    let title = app.plan().map_or_else(|| "Items".into(), |plan| ItemList::new(plan).title(&app.list));
     frame.render_widget(pane(app, &title, focused), area);
     match &app.planned {
         Loadable::Answered(planned) => {
-            let preview = ContextPreview::new(&planned.plan).with_rows(&app.list.rows).with_theme(app.theme);
-            let nothing = preview.is_empty();
-            frame.render_stateful_widget(preview, inner, &mut app.list.place.clone());
-            if nothing {
-                let below = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
-                show_text(
-                    frame,
-                    below,
-                    "no matches: Esc clears the filter, a shows all items; 5 lists every message",
-                    app.theme.faint,
-                );
-            }
+            let texts = app.subject.item_texts();
+            let list = ItemList::new(&planned.plan).with_theme(app.theme).with_empty(NOTHING);
+            let list = if inner.width < WITH_TEXTS { list } else { list.with_texts(&texts) };
+            frame.render_stateful_widget(list, inner, &mut app.list.clone());
         }
         Loadable::Failed(error) => show_text(frame, inner, error.clone(), app.theme.alarm),
         Loadable::Nothing | Loadable::Asked => show_text(frame, inner, "planning ...", app.theme.faint),

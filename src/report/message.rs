@@ -1,0 +1,34 @@
+//! What a message says, as lines of text.
+
+use super::printable;
+use crate::message::{Message, Part, ToolCall};
+
+/// The lines of a message: its text, its parts, its tool calls. Not made printable.
+#[must_use]
+#[doc(hidden)]
+pub fn message_lines(message: &Message) -> Vec<String> {
+    let mut lines: Vec<String> = message.text().lines().map(str::to_owned).collect();
+    for part in message.parts() {
+        match part {
+            Part::Text(text) => lines.extend(text.lines().map(str::to_owned)),
+            Part::Image { .. } => lines.push("[image]".into()),
+            _ => lines.push("[part]".into()),
+        }
+    }
+    lines.extend(message.tool_calls().iter().map(call_line));
+    lines
+}
+
+/// A tool call in a line. Not made printable.
+#[must_use]
+#[doc(hidden)]
+pub fn call_line(call: &ToolCall) -> String {
+    format!("→ {} {}", call.name, call.arguments)
+}
+
+/// A line of a text as a terminal may have it; tabs are four spaces.
+#[must_use]
+#[doc(hidden)]
+pub fn shown(line: &str) -> String {
+    printable(&line.replace('\t', "    "))
+}
