@@ -9,4 +9,4 @@ pub(crate) mod retrieval;
 pub use events::LogEvent;
 pub use journal::{Journal, TruncatedTail, save_whole};
 pub use retrieval::FieldMap;
-pub use session::{Session, SessionFile};
+pub use session::{Session, SessionFile, SessionTexts};

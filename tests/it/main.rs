@@ -62,6 +62,7 @@ mod replay;
 mod scale;
 #[cfg(feature = "openai")]
 mod schema;
+mod session_out;
 mod sticky;
 mod surface;
 #[cfg(feature = "inspect")]

@@ -34,7 +34,10 @@ impl Prepared {
 
     /// A session as it is, for a model where one is named.
     pub(crate) fn new(session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
-        let loaded = terms.options.config()?;
+        let loaded = match &session.options {
+            Some(options) => &terms.options.config_over(options)?,
+            None => terms.options.config()?,
+        };
         let model = target(terms, model, &session)?;
         // Only here it is known whether the options' tokenizer is asked for at all.
         let manager = ContextWindowManager::configured(model.clone(), loaded.config.clone());
@@ -114,8 +117,8 @@ fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model
         Some(name) => terms.models.registry()?.model(name),
         None => Model::custom("default"),
     };
-    if target.tokenizer.is_some() {
-        model.tokenizer.clone_from(&target.tokenizer);
+    if let Some(tokenizer) = target.tokenizer.as_ref().or(session.tokenizer.as_ref()) {
+        model.tokenizer = Some(tokenizer.clone());
     }
     let model = match target.wire_format {
         Some(FormatName::Openai) => model.with_wire_format(WireFormat::OpenAiChat),

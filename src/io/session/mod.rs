@@ -38,9 +38,13 @@ mod logged;
 mod tools;
 mod reader;
 mod read;
+mod redacted;
+mod written;
 mod transcript;
 
 use transcript::{Thread, Transcript};
+
+pub use written::SessionTexts;
 
 /// One session: a conversation, and what its next prompt brings with it.
 ///
@@ -78,6 +82,10 @@ pub struct Session {
     pub state: Vec<(ItemId, String)>,
     /// What the last prompt left behind (rule S5).
     pub previous: Option<Anchor>,
+    /// Options that the application had set, as the text of a file of options; with `ContextWindowManager::session_json`.
+    pub options: Option<String>,
+    /// The tokenizer that the application counted with, by its name; likewise.
+    pub tokenizer: Option<String>,
     /// Keys of the session that are not used.
     unread: Vec<String>,
     /// Compactions that could not be used.
@@ -98,6 +106,8 @@ impl Session {
             focus: None,
             state: Vec::new(),
             previous: None,
+            options: None,
+            tokenizer: None,
             unread: Vec::new(),
             ignored: Vec::new(),
         }

@@ -4,7 +4,7 @@ use super::{
     Session, bounded, compacted, keys::Keys, logged::Logged, misspelt, place::Place, reader::Reader,
     reader::named, tools::tools, wire,
 };
-use crate::{error::Error, item::RagItem, message::WireFormat, text::plain};
+use crate::{conversation::Conversation, error::Error, item::RagItem, message::WireFormat, text::plain};
 
 /// The id of a session, when its text is an object that has one.
 pub(super) fn id(text: &str) -> Option<String> {
@@ -13,7 +13,7 @@ pub(super) fn id(text: &str) -> Option<String> {
 }
 
 /// The keys of a session that are read.
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "id",
     "model",
     "limits",
@@ -34,6 +34,7 @@ const KEYS: [&str; 21] = [
     "passages",
     "query",
     "previous",
+    "context_window",
     "role",
 ];
 
@@ -101,7 +102,14 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     let of_anthropic =
         reader.of_anthropic || declared.iter().any(|tool| tool.get().contains("\"input_schema\""));
     wire_format = wire_format.or(of_anthropic.then_some(WireFormat::Anthropic));
-    let (log, ignored) = (reader.log, reader.ignored);
+    let (mut log, ignored) = (reader.log, reader.ignored);
+    let own = session.context_window.as_ref().map(|own| own.settings()).transpose();
+    let own = own.map_err(|detail| place.fault("context_window", &detail))?;
+    if let Some(own) = session.context_window.filter(|own| !own.events.is_empty()) {
+        log = Conversation::from_events(own.events)
+            .map_err(|error| place.fault("context_window.events", &error.to_string()))?;
+    }
+    let (options, tokenizer) = own.unzip();
     let passages = session.rag.into_iter().chain(session.passages).flatten();
     let rag: Vec<RagItem> = passages.map(document).collect();
     if log.messages().is_empty() && log.system().is_empty() && rag.is_empty() {
@@ -128,6 +136,8 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         focus: session.focus,
         state: named(session.state.unwrap_or_default(), "state"),
         previous: session.previous,
+        options,
+        tokenizer,
         unread,
         ignored,
     })

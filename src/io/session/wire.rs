@@ -1,5 +1,6 @@
 //! The shapes of a session file. Unknown fields are ignored; what is known has to have its type.
 
+use super::written::Own;
 use super::{content::Content, keys::Watched};
 use crate::{
     item::{ItemId, Priority, Ttl},
@@ -56,6 +57,8 @@ pub(super) struct Session {
     pub(super) passages: Option<Vec<Passage>>,
     pub(super) query: Option<String>,
     pub(super) previous: Option<Anchor>,
+    /// What only this crate writes.
+    pub(super) context_window: Option<Box<Own>>,
     /// No session has one; a message does.
     pub(super) role: Option<IgnoredAny>,
 }

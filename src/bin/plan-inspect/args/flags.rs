@@ -149,7 +149,16 @@ impl Options {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded);
         }
-        let mut layers = ConfigLayers::new();
+        let loaded = self.layered(ConfigLayers::new())?;
+        Ok(self.loaded.get_or_init(|| Box::new(loaded)))
+    }
+
+    /// The same over the options that a session file brings.
+    pub(crate) fn config_over(&self, session: &str) -> Result<LoadedConfig> {
+        self.layered(ConfigLayers::new().with_text("options of the session", session))
+    }
+
+    fn layered(&self, mut layers: ConfigLayers) -> Result<LoadedConfig> {
         if let Some(path) = self.file() {
             layers = layers.with_file(&path)?;
         }
@@ -158,8 +167,7 @@ impl Options {
         layers = layers.with_environment(env::vars_os().filter_map(text));
         layers = layers.with_pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
         layers = layers.with_pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
-        let loaded = layers.load()?;
-        Ok(self.loaded.get_or_init(|| Box::new(loaded)))
+        Ok(layers.load()?)
     }
 }
 

@@ -1,0 +1,133 @@
+//! Texts that say nothing, each of as many tokens as the one that it stands for.
+
+use crate::{
+    error::Error, io::events::LogEvent, item::RagItem, planner::manager::ContextWindowManager,
+    tokens::TokenCounter,
+};
+use serde_json::Value;
+
+/// Words of 2 to 12 bytes with the space before them, two of each length: most tokenizers have each as one token.
+const WORDS: [[&str; 2]; 11] = [
+    [" a", " I"],
+    [" of", " in"],
+    [" the", " and"],
+    [" that", " with"],
+    [" which", " there"],
+    [" people", " should"],
+    [" because", " through"],
+    [" together", " national"],
+    [" important", " different"],
+    [" government", " experience"],
+    [" development", " information"],
+];
+
+/// Where the keys of an entry's JSON hold texts.
+const TEXT_KEYS: [&str; 4] = ["text", "summary", "arguments", "thinking"];
+
+/// Replaces texts for one manager.
+pub(super) struct Redactor<'m> {
+    manager: &'m ContextWindowManager,
+}
+
+impl<'m> Redactor<'m> {
+    pub(super) fn new(manager: &'m ContextWindowManager) -> Self {
+        Self { manager }
+    }
+
+    /// A text of as many tokens. Equal texts give equal ones, and others mostly others.
+    pub(super) fn text(&self, text: &str) -> Result<String, Error> {
+        if text.trim().is_empty() {
+            return Ok(text.to_owned());
+        }
+        let counter = self.manager.counter();
+        let tokens = counter.count(text)?.n;
+        filler(text, tokens, |filler| Ok(counter.count(filler)?.n))
+    }
+
+    /// The text of a document of as many tokens, its fence included.
+    pub(super) fn document(&self, item: &RagItem) -> Result<String, Error> {
+        let count = |text: &str| -> Result<u64, Error> {
+            let item = RagItem { text: text.into(), ..item.clone() };
+            Ok(self.manager.count_document(&item)?.n)
+        };
+        if item.text.trim().is_empty() {
+            return Ok(item.text.to_string());
+        }
+        filler(&item.text, count(&item.text)?, count)
+    }
+
+    /// An entry of the log without its texts.
+    pub(super) fn event(&self, event: LogEvent) -> Result<LogEvent, Error> {
+        let unreadable =
+            |error: serde_json::Error| Error::input("entry of the conversation", error.to_string());
+        let mut json = serde_json::to_value(event).map_err(unreadable)?;
+        self.redact(&mut json)?;
+        serde_json::from_value(json).map_err(unreadable)
+    }
+
+    fn redact(&self, json: &mut Value) -> Result<(), Error> {
+        match json {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    match value {
+                        Value::String(text) if key == "arguments" => *text = self.arguments(text)?,
+                        Value::String(text) if TEXT_KEYS.contains(&key.as_str()) => {
+                            *text = self.text(text)?
+                        }
+                        // State inside a compaction: pairs of id and text.
+                        Value::Array(pairs) if key == "state" => {
+                            for pair in pairs {
+                                if let Some(Value::String(text)) = pair.get_mut(1) {
+                                    *text = self.text(text)?;
+                                }
+                            }
+                        }
+                        value => self.redact(value)?,
+                    }
+                }
+            }
+            Value::Array(values) => values.iter_mut().try_for_each(|value| self.redact(value))?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The arguments of a call stay a JSON object.
+    fn arguments(&self, text: &str) -> Result<String, Error> {
+        if text.trim().is_empty() || text.trim() == "{}" {
+            return Ok(text.to_owned());
+        }
+        let counter: &TokenCounter = self.manager.counter();
+        let object = |filler: &str| format!("{{\"x\":\"{}\"}}", filler.trim_start());
+        let tokens = counter.count(text)?.n;
+        Ok(object(&filler(text, tokens, |filler| Ok(counter.count(&object(filler))?.n))?))
+    }
+}
+
+/// A text of about as many bytes that counts `tokens`, or as near to that as words come.
+fn filler(text: &str, tokens: u64, count: impl Fn(&str) -> Result<u64, Error>) -> Result<String, Error> {
+    let words = |number: u64| words(text, number, tokens);
+    let (mut low, mut high) = (1, tokens.saturating_mul(2).saturating_add(8));
+    // Counts grow with the number of words: the fewest that reach it.
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if count(&words(middle))? < tokens { low = middle + 1 } else { high = middle }
+    }
+    Ok(words(low))
+}
+
+/// So many words, of which as many as the text has tokens come to the bytes of the text.
+fn words(text: &str, number: u64, tokens: u64) -> String {
+    let (bytes, tokens) = (text.len() as u64, tokens.max(1));
+    let (mean, longer) = (bytes / tokens, bytes % tokens);
+    let mut choice = blake3::Hasher::new().update(text.as_bytes()).finalize_xof();
+    let mut bits = [0u8; 1];
+    let mut filler = String::new();
+    for at in 0..number {
+        choice.fill(&mut bits);
+        let length = mean + u64::from(at < longer);
+        let of_length = WORDS[usize::try_from(length.clamp(2, 12)).unwrap_or(12) - 2];
+        filler.push_str(of_length[usize::from(bits[0] & 1)]);
+    }
+    filler
+}
