@@ -75,6 +75,7 @@ struct TokenInfo {
 #[derive(Deserialize)]
 #[serde(default, expecting = "an object")]
 #[derive(Default)]
+#[expect(clippy::struct_field_names, reason = "the provider's names")]
 struct Figures {
     input_tokens: u64,
     cached_input_tokens: u64,
@@ -137,6 +138,9 @@ pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
     compactions.for_each(|(_, known)| reader.compaction(Ok(known.into()), None));
     whole(reader, place, model, WireFormat::OpenAiResponses, &rollout.unread)
 }
+
+/// So many instructions at the beginning are looked at: no writer puts more there.
+const LEADING: usize = 32;
 
 /// Whether a text stands in a message.
 fn says(message: &Message, text: &str) -> bool {
@@ -255,8 +259,8 @@ impl Rollout {
         }
         self.log.end();
         let instructs = |message: &&Message| matches!(message.role(), Role::System | Role::Developer);
-        let leading: Vec<Message> =
-            self.log.messages[..before].iter().take_while(instructs).cloned().collect();
+        let leading = self.log.messages[..before].iter().take(LEADING).take_while(instructs);
+        let leading: Vec<Message> = leading.cloned().collect();
         let stays = |message: &Message| {
             leading
                 .iter()
