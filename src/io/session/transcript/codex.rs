@@ -142,6 +142,13 @@ pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
 /// So many instructions at the beginning are looked at: no writer puts more there.
 const LEADING: usize = 32;
 
+/// The texts of a message, as one.
+fn text_of(message: &Message) -> String {
+    let parts = message.as_parts().into_iter();
+    let texts = parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None });
+    texts.collect::<Vec<String>>().join("\n\n")
+}
+
 /// Whether a text stands in a message.
 fn says(message: &Message, text: &str) -> bool {
     message.as_parts().iter().any(|part| matches!(part, Part::Text(part) if part.contains(text.trim())))
@@ -268,7 +275,10 @@ impl Rollout {
         };
         let is_summary = |message: &Message| summary.as_ref().is_some_and(|summary| says(message, summary));
         let again = self.log.messages.split_off(before);
+        // What the model was given has words of the agent around the summary.
+        let whole = again.iter().find(|message| is_summary(message)).map(text_of);
         self.log.messages.extend(again.into_iter().filter(|message| !stays(message) && !is_summary(message)));
+        let summary = whole.or(summary);
         self.compactions.push((before, Known { summary, timestamp, ..Known::default() }));
         Ok(())
     }
