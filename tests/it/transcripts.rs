@@ -93,7 +93,7 @@ fn report(session: &Session) -> String {
         }
     }
     for tool in &session.tools {
-        let _ = writeln!(out, "  tool {} {}", tool.name, tool.schema);
+        let _ = writeln!(out, "  tool {} {:?} {}", tool.name, tool.description, tool.schema);
     }
     for note in session.ignored() {
         let _ = writeln!(out, "  note: {note}");

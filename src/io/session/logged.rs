@@ -37,7 +37,7 @@ impl Logged {
     /// A log may have a key `conversations` for something else.
     fn sharegpt(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
         let Some(turns) = session.conversations.as_deref().and_then(sharegpt::turns) else { return Ok(None) };
-        let read = sharegpt::messages(turns).map_err(|fault| fault_at(place, "conversations", fault))?;
+        let read = sharegpt::messages(&turns).map_err(|fault| fault_at(place, "conversations", fault))?;
         let (messages, ignored) = read;
         Ok(Some(Self { messages, is_sharegpt: true, ignored, ..Self::default() }))
     }

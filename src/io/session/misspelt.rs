@@ -16,7 +16,12 @@ pub(super) struct Keys {
     /// Looked up once: the keys of a log are the same in every message.
     meant: BTreeMap<String, Option<&'static str>>,
     met: Vec<Met>,
+    /// How often there was another one, after so many.
+    more: usize,
 }
+
+/// So many different keys are told.
+const MOST: usize = 8;
 
 /// A key in one message or more.
 struct Met {
@@ -42,6 +47,10 @@ impl Keys {
                 met.messages += 1;
                 continue;
             }
+            if self.met.len() == MOST {
+                self.more += 1;
+                continue;
+            }
             let id = message.id.as_ref().map(|id| format!(" (`{}`)", short(&id.to_string())));
             let first = format!("messages[{at}]{}", id.unwrap_or_default());
             self.met.push(Met { key: key.clone(), meant, first, messages: 1 });
@@ -50,9 +59,8 @@ impl Keys {
 
     /// One note for each of the first keys.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        const MOST: usize = 8;
-        let more = self.met.len().saturating_sub(MOST);
-        let more = (more > 0).then(|| format!("{more} more keys of messages are not read"));
+        let more = plain::grouped(self.more as u64);
+        let more = (self.more > 0).then(|| format!("{more} more keys of messages are not read"));
         let note = |met: &Met| {
             let others = match met.messages {
                 1 => String::new(),
@@ -61,7 +69,7 @@ impl Keys {
             let (key, first, meant) = (short(&met.key), &met.first, met.meant);
             format!("the key `{key}` of {first}{others} is not read; did you mean `{meant}`?")
         };
-        self.met.iter().take(MOST).map(note).chain(more)
+        self.met.iter().map(note).chain(more)
     }
 }
 

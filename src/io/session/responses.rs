@@ -101,6 +101,8 @@ pub(super) struct Log {
     pub(super) messages: Vec<Message>,
     /// What the assistant is saying: reasoning, then content, then calls.
     open: Option<Open>,
+    /// The number of the last assistant message.
+    replied: Option<usize>,
 }
 
 #[derive(Default)]
@@ -144,8 +146,8 @@ impl Log {
 
     /// The number of the assistant message that is being said, or of the last one that was.
     pub(super) fn reply(&self) -> Option<usize> {
-        let last = || self.messages.iter().rposition(|message| message.role() == Role::Assistant);
-        if self.open.is_some() { Some(self.messages.len()) } else { last() }
+        let last = self.replied.filter(|last| *last < self.messages.len());
+        self.open.as_ref().map(|_| self.messages.len()).or(last)
     }
 
     fn item(&mut self, item: Item) -> Result<(), String> {
@@ -209,6 +211,7 @@ impl Log {
         let Some(Open { reasonings, said, calls }) = self.open.take() else { return };
         let said = said.unwrap_or_else(|| Message::assistant(""));
         let message = reasonings.into_iter().fold(said, Message::with_reasoning);
+        self.replied = Some(self.messages.len());
         self.messages.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
     }
 }

@@ -31,10 +31,11 @@ pub(super) fn turns(raw: &RawValue) -> Option<Vec<Box<RawValue>>> {
     Some(turns)
 }
 
-/// The messages, and what is not read; an error names the turn and what was expected.
-pub(super) fn messages(
-    turns: Vec<Box<RawValue>>,
-) -> Result<(Vec<Message>, Vec<String>), (Option<usize>, String)> {
+/// The messages, and what is not read.
+pub(super) type Heard = (Vec<Message>, Vec<String>);
+
+/// Reads the turns; an error names the turn and what was expected.
+pub(super) fn messages(turns: &[Box<RawValue>]) -> Result<Heard, (Option<usize>, String)> {
     let mut read = Read::default();
     for (at, raw) in turns.iter().enumerate() {
         let turn: Turn =

@@ -78,6 +78,7 @@ struct Said {
 
 #[derive(Default, Deserialize)]
 #[serde(default, expecting = "an object")]
+#[expect(clippy::struct_field_names, reason = "the provider's names")]
 struct Figures {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
@@ -100,11 +101,14 @@ impl Figures {
     }
 }
 
+/// So many rewinds are read: each looks at the whole log.
+const REWINDS: u64 = 1_000;
+
 /// What the log gets, in order.
 enum Step<'a> {
     Message {
         place: Place<'a>,
-        message: wire::Message,
+        message: Box<wire::Message>,
         usage: Option<Usage>,
     },
     Compaction(Known),
@@ -124,6 +128,7 @@ pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
     thread.end_of_boundary();
     let mut reader = Reader::new(place);
     reader.unknown = WireFormat::Anthropic;
+    let mut rewinds = 0;
     for step in thread.steps {
         match step {
             Step::Message { place, message, usage } => {
@@ -132,10 +137,19 @@ pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
                 if let Some(usage) = usage {
                     reader.reported(usage);
                 }
-                reader.message(message)?;
+                reader.message(*message)?;
             }
             Step::Compaction(known) => reader.compaction(Ok(known.into()), None),
+            Step::Rewind { .. } if rewinds == REWINDS => {
+                reader.ignored.push(format!(
+                    "the user went back more than {} times: from then on nothing is archived for it",
+                    plain::grouped(REWINDS)
+                ));
+                rewinds += 1;
+            }
+            Step::Rewind { .. } if rewinds > REWINDS => {}
             Step::Rewind { to } => {
+                rewinds += 1;
                 if let Err(error) = reader.log.rewind_before(format!("m{to}")) {
                     reader.ignored.push(format!("going back to before m{to} is not read: {error}"));
                 }
@@ -234,7 +248,7 @@ impl<'a> Thread<'a> {
     }
 
     fn push(&mut self, place: Place<'a>, message: wire::Message, usage: Option<Usage>) -> usize {
-        self.steps.push(Step::Message { place, message, usage });
+        self.steps.push(Step::Message { place, message: Box::new(message), usage });
         self.messages += 1;
         self.messages
     }
@@ -267,7 +281,7 @@ impl<'a> Thread<'a> {
         if let Some(before) = before
             && self.prompts.last().is_some_and(|last| *last >= before)
         {
-            self.prompts.retain(|prompt| *prompt < before);
+            self.prompts.truncate(self.prompts.partition_point(|prompt| *prompt < before));
             self.steps.push(Step::Rewind { to: before });
         }
         self.prompts.push(self.messages);

@@ -75,6 +75,7 @@ struct TokenInfo {
 #[derive(Deserialize)]
 #[serde(default, expecting = "an object")]
 #[derive(Default)]
+#[expect(clippy::struct_field_names, reason = "the provider's names")]
 struct Figures {
     input_tokens: u64,
     cached_input_tokens: u64,
@@ -136,6 +137,16 @@ pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
     }
     compactions.for_each(|(_, known)| reader.compaction(Ok(known.into()), None));
     whole(reader, place, model, WireFormat::OpenAiResponses, &rollout.unread)
+}
+
+/// So many instructions at the beginning are looked at: no writer puts more there.
+const LEADING: usize = 32;
+
+/// The texts of a message, as one.
+fn text_of(message: &Message) -> String {
+    let parts = message.as_parts().into_iter();
+    let texts = parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None });
+    texts.collect::<Vec<String>>().join("\n\n")
 }
 
 /// Whether a text stands in a message.
@@ -255,8 +266,8 @@ impl Rollout {
         }
         self.log.end();
         let instructs = |message: &&Message| matches!(message.role(), Role::System | Role::Developer);
-        let leading: Vec<Message> =
-            self.log.messages[..before].iter().take_while(instructs).cloned().collect();
+        let leading = self.log.messages[..before].iter().take(LEADING).take_while(instructs);
+        let leading: Vec<Message> = leading.cloned().collect();
         let stays = |message: &Message| {
             leading
                 .iter()
@@ -264,7 +275,10 @@ impl Rollout {
         };
         let is_summary = |message: &Message| summary.as_ref().is_some_and(|summary| says(message, summary));
         let again = self.log.messages.split_off(before);
+        // What the model was given has words of the agent around the summary.
+        let whole = again.iter().find(|message| is_summary(message)).map(text_of);
         self.log.messages.extend(again.into_iter().filter(|message| !stays(message) && !is_summary(message)));
+        let summary = whole.or(summary);
         self.compactions.push((before, Known { summary, timestamp, ..Known::default() }));
         Ok(())
     }

@@ -11,6 +11,15 @@ use std::fmt;
 const OF_SESSIONS: [&str; 9] =
     ["messages", "contents", "input", "instructions", "system", "rag", "passages", "query", "conversations"];
 
+/// What an event is about, as its writer puts it.
+#[derive(Default, PartialEq, Eq)]
+enum Inside {
+    #[default]
+    Nothing,
+    Message,
+    Payload,
+}
+
 /// The outside of an event. Whatever has another type than it should have counts as missing: its reader says so.
 #[derive(Default)]
 pub(super) struct Envelope {
@@ -20,8 +29,7 @@ pub(super) struct Envelope {
     pub(super) session: Option<String>,
     pub(super) agent: Option<String>,
     pub(super) is_sidechain: bool,
-    has_message: bool,
-    has_payload: bool,
+    inside: Inside,
     /// The id of the session that the payload of a `session_meta` has.
     pub(super) payload_id: Option<String>,
     of_session: bool,
@@ -42,14 +50,14 @@ impl Envelope {
         let is_named = self.uuid.is_some() || self.session.is_some();
         match &*self.kind {
             _ if self.says() && is_named => Some(Writer::ClaudeCode),
-            "session_meta" | "response_item" if self.has_payload => Some(Writer::Codex),
+            "session_meta" | "response_item" if self.inside == Inside::Payload => Some(Writer::Codex),
             _ => None,
         }
     }
 
     /// Whether it is a message of Claude Code.
     pub(super) fn says(&self) -> bool {
-        self.has_message && matches!(&*self.kind, "user" | "assistant")
+        self.inside == Inside::Message && matches!(&*self.kind, "user" | "assistant")
     }
 
     pub(super) fn is_session_meta(&self) -> bool {
@@ -64,10 +72,16 @@ impl Envelope {
             "sessionId" => self.session = map.next_value::<Glance>()?.text,
             "agentId" => self.agent = map.next_value::<Glance>()?.text,
             "isSidechain" => self.is_sidechain = map.next_value::<Glance>()?.is_true,
-            "message" => self.has_message = map.next_value::<Glance>()?.is_object,
+            "message" => {
+                if map.next_value::<Glance>()?.is_object {
+                    self.inside = Inside::Message;
+                }
+            }
             "payload" => {
                 let payload = map.next_value::<Glance>()?;
-                (self.has_payload, self.payload_id) = (payload.is_object, payload.id);
+                if payload.is_object {
+                    (self.inside, self.payload_id) = (Inside::Payload, payload.id);
+                }
             }
             key => {
                 self.of_session |= OF_SESSIONS.contains(&key);

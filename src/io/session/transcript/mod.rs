@@ -3,7 +3,7 @@
 use super::{Session, bounded, document::Document, place::Place, reader::Reader, unread::Unread, wire};
 use crate::{
     error::Error,
-    message::{Part, WireFormat},
+    message::{Message, Part, WireFormat},
 };
 
 mod event;
@@ -47,7 +47,7 @@ impl Transcript {
         let writer = writer?;
         let threads = match writer {
             Writer::ClaudeCode => thread::of_claude_code(events),
-            Writer::Codex => vec![thread::of_codex(events)],
+            Writer::Codex => vec![thread::of_codex(&events)],
         };
         Some(Self { writer, threads, unfinished: None })
     }
@@ -77,7 +77,7 @@ fn whole(
         return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
     }
     let mut carried = Unread::default();
-    for part in reader.log.messages().iter().flat_map(|message| message.parts()) {
+    for part in reader.log.messages().iter().flat_map(Message::parts) {
         if let Part::Opaque { json, .. } = part {
             let kind = serde_json::from_str::<wire::PartType>(json).ok().and_then(|part| part.kind);
             carried.count(kind.as_deref().unwrap_or("no type"));

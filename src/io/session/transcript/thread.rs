@@ -13,7 +13,7 @@ pub(in crate::io::session) struct Thread {
 }
 
 /// A rollout is one session, whatever other sessions its beginning was copied from: its own name is the first.
-pub(super) fn of_codex(events: Vec<Envelope>) -> Thread {
+pub(super) fn of_codex(events: &[Envelope]) -> Thread {
     let id = events.iter().find(|event| event.is_session_meta()).and_then(|event| event.payload_id.clone());
     Thread { id, events: (0..events.len()).collect() }
 }
@@ -53,6 +53,7 @@ pub(super) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
 struct Threads {
     found: Vec<Thread>,
     is_sidechain: Vec<bool>,
+    newest_main: Option<usize>,
     by_name: BTreeMap<(bool, Option<String>), usize>,
     of_event: BTreeMap<String, usize>,
 }
@@ -63,6 +64,9 @@ impl Threads {
         *self.by_name.entry(key).or_insert_with(|| {
             self.found.push(Thread { id, events: Vec::new() });
             self.is_sidechain.push(is_sidechain);
+            if !is_sidechain {
+                self.newest_main = Some(self.found.len() - 1);
+            }
             self.found.len() - 1
         })
     }
@@ -91,8 +95,8 @@ impl Threads {
         if let Some(nth) = self.by_name.get(&key) {
             return *nth;
         }
-        let last = self.is_sidechain.iter().rposition(|is_sidechain| !is_sidechain);
-        let open = last.filter(|nth| self.found[*nth].id.is_none() || !begins || session.is_none());
+        let open =
+            self.newest_main.filter(|nth| self.found[*nth].id.is_none() || !begins || session.is_none());
         let Some(nth) = open else { return self.named(session, false) };
         let id = &mut self.found[nth].id;
         *id = id.take().or(session);
