@@ -71,11 +71,11 @@ fn page(width: u16, theme: Theme) -> Buffer {
         list.show(Shown::Out);
         ItemList::new(&plan).with_theme(theme).render(row_at(6, 4), buffer, &mut list);
         FilterLine::new().with_theme(theme).render(row_at(10, 1), buffer, &mut line);
-        ItemDetail::new(&plan, row)
-            .with_texts(&texts)
-            .with_explanation(ItemExplanation::Text(&why))
-            .with_theme(theme)
-            .render(row_at(12, 12), buffer, &mut DetailState::default());
+        ItemDetail::new(&plan, row).with_texts(&texts).with_explanation(&why).with_theme(theme).render(
+            row_at(12, 12),
+            buffer,
+            &mut DetailState::default(),
+        );
         BudgetSlider::new(&what_if).with_effect(&effect).with_theme(theme).render(row_at(25, 1), buffer);
         let mut notices = NoticeListState::with_turns(3);
         NoticeList::new(&plan).with_theme(theme).render(row_at(27, 7), buffer, &mut notices);
@@ -411,6 +411,46 @@ fn actions_do_what_they_say() {
             "m0: drop",
         ]
     );
+}
+
+/// What is chosen for one notice is not chosen for the one that takes its place.
+#[test]
+fn an_action_is_chosen_for_its_own_notice() {
+    let (mut log, documents) = desk();
+    let manager = asking("gpt-4o");
+    let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+    let mut state = NoticeListState::default();
+    let draw = |plan: &ContextPlan, state: &mut NoticeListState| {
+        drawn(80, 20, |area, buffer| NoticeList::new(plan).render(area, buffer, state));
+    };
+    state.go(Move::By(1));
+    draw(&plan, &mut state);
+    state.next_action();
+    state.next_action();
+    let action = state.action(&plan).unwrap();
+    assert_eq!(action, NoticeAction::Drop { id: "voucher".into() });
+    action.apply(&mut log).unwrap();
+    let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+    for _ in 0..2 {
+        let next = state.action(&plan).unwrap();
+        assert_eq!((next.id().as_str(), next.label().as_str()), ("m0", "re-pin"));
+        draw(&plan, &mut state);
+    }
+}
+
+/// An explanation of one row is not shown beside another one.
+#[test]
+fn an_explanation_is_of_its_own_row() {
+    let (log, documents) = desk();
+    let (manager, request) = (asking("gpt-4o"), request(&log, &documents));
+    let plan = manager.build_plan(&request).unwrap();
+    let [hours, refunds] = ["hours", "refunds"].map(|id| plan.find(id).unwrap());
+    let why = WhatIf::new().explain(&manager, &request, hours).unwrap();
+    let said = |row| {
+        let lines = ItemDetail::new(&plan, row).with_explanation(&why).lines(80);
+        lines.iter().any(|line| line.to_string().contains("prompt budget"))
+    };
+    assert_eq!((said(hours), said(refunds), why.of()), (true, false, "rag:hours"));
 }
 
 #[test]
