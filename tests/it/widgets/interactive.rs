@@ -5,7 +5,7 @@ use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
     RagItem, RequestLimits, Ttl,
     config::TtlPolicy,
-    plan::NoticeCode,
+    plan::{Decision, NoticeCode},
     report,
     usage::Level,
     widgets::{
@@ -289,6 +289,12 @@ fn the_selected_item_stays_selected() {
 const HOSTILE: [&str; 4] =
     ["\u{1b}[31mred", "a\u{202e}b\u{2066}c", "bell\u{7}\r\n\u{9b}2J", "日本👩‍👩‍👧e\u{301}\u{200f}"];
 
+fn detail_lines(plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>, error: &str) -> String {
+    let detail =
+        ItemDetail::new(plan, row).with_texts(texts).with_explanation(ItemExplanation::Failed(error));
+    detail.lines(80).iter().map(ToString::to_string).collect()
+}
+
 #[test]
 fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
     for (at, hostile) in HOSTILE.iter().enumerate() {
@@ -334,12 +340,18 @@ fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
                 NoticeList::new(&plan).render(rows(29, 10), buffer, &mut notices);
                 FilterLine::new().render(rows(39, 1), buffer, &mut line);
             });
+            // A buffer drops most of it by itself: what an application draws elsewhere is clean too.
+            let lines = detail_lines(&plan, row, &texts, hostile);
+            let first = texts.first_line(row).unwrap_or_default();
             let acts = |c: char| {
                 c.is_control()
                     || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
             };
-            for symbol in
-                view.content().iter().map(ratatui_core::buffer::Cell::symbol).chain([&*said, &*title])
+            for symbol in view
+                .content()
+                .iter()
+                .map(ratatui_core::buffer::Cell::symbol)
+                .chain([&*said, &*title, &*lines, &*first])
             {
                 assert!(!symbol.contains(acts), "{at}: {symbol:?}");
             }
