@@ -9,9 +9,9 @@ use context_window::{
     conversation::HistoryRow,
     io::Session,
     widgets::{
-        Banner, BannerState, BudgetSlider, CompactionMarker, DetailState, ItemDetail, ItemExplanation,
-        ItemList, ItemListState, ItemTexts, NoticeList, NoticeListState, SectionGauge, Shown, StatusLine,
-        UsageBar, WhatIfState,
+        Banner, BannerState, BudgetSlider, CompactionMarker, DetailState, ItemDetail, ItemList,
+        ItemListState, ItemTexts, NoticeList, NoticeListState, SectionGauge, Shown, StatusLine, UsageBar,
+        WhatIfState,
     },
 };
 use ratatui_core::{
@@ -64,7 +64,7 @@ pub(crate) fn page() -> Result<String, Error> {
     if let Some(item) = list.row(&plan) {
         let why = what_if.changes().explain(&manager, &request, item)?;
         let detail = ItemDetail::new(&plan, item).with_texts(&texts);
-        let detail = detail.with_explanation(ItemExplanation::Text(&why));
+        let detail = detail.with_explanation(&why);
         detail.render(row(21, 8), &mut page, &mut DetailState::default());
     }
     BudgetSlider::new(&what_if).with_effect(&effect).render(row(30, 1), &mut page);

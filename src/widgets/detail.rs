@@ -21,11 +21,43 @@ pub enum ItemExplanation<'a> {
     None,
     /// That it is being worked out: an explanation plans several times.
     Pending,
-    /// This one: `report::explanation(&manager.explainer(&request).explain(id)?).to_string()`. Its first line, which repeats
-    /// the row, is left out.
-    Text(&'a str),
+    /// This one: [`RowExplanation`]. Nothing is said of any other row.
+    Text {
+        /// The row that it is about: [`Decision::qualified_id`].
+        of: &'a str,
+        /// `report::explanation(&manager.explainer(&request).explain(of)?).to_string()`. Its first line, which repeats the row, is
+        /// left out.
+        text: &'a str,
+    },
     /// That there is none, and why.
     Failed(&'a str),
+}
+
+/// Why a row is in or out, as text, and which row that is ([`WhatIf::explain`](super::WhatIf::explain)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowExplanation {
+    pub(super) of: String,
+    pub(super) text: String,
+}
+
+impl RowExplanation {
+    /// The row: [`Decision::qualified_id`].
+    #[must_use]
+    pub fn of(&self) -> &str {
+        &self.of
+    }
+
+    /// The explanation, its first line naming the row. Printable.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<'a> From<&'a RowExplanation> for ItemExplanation<'a> {
+    fn from(explanation: &'a RowExplanation) -> Self {
+        Self::Text { of: &explanation.of, text: &explanation.text }
+    }
 }
 
 /// How far an [`ItemDetail`] is scrolled. Another item starts at the top.
@@ -56,7 +88,7 @@ impl DetailState {
 /// where the application has one, and the whole text where it is known.
 ///
 /// ```
-/// use context_window::{*, widgets::{DetailState, ItemDetail, ItemExplanation, ItemTexts}};
+/// use context_window::{*, widgets::{DetailState, ItemDetail, ItemTexts, WhatIf}};
 /// use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
 ///
 /// # let mut model = Model::custom("small");
@@ -66,12 +98,12 @@ impl DetailState {
 /// let request = PlanRequest::new(&log);
 /// let plan = manager.build_plan(&request)?;
 /// let row = plan.find("m0").expect("it is in");
-/// let why = report::explanation(&manager.explainer(&request).explain("m0")?).to_string();
+/// let why = WhatIf::new().explain(&manager, &request, row)?;
 ///
 /// let (area, mut state) = (Rect::new(0, 0, 60, 8), DetailState::default());
 /// let mut screen = Buffer::empty(area);
 /// let texts = ItemTexts::of(&request);
-/// let detail = ItemDetail::new(&plan, row).with_texts(&texts).with_explanation(ItemExplanation::Text(&why));
+/// let detail = ItemDetail::new(&plan, row).with_texts(&texts).with_explanation(&why);
 /// detail.render(area, &mut screen, &mut state);
 /// # let line: String = (0..60).map(|x| screen[(x, 0)].symbol()).collect();
 /// assert!(line.starts_with("in: required: live question, "));
@@ -102,8 +134,8 @@ impl<'a> ItemDetail<'a> {
 
     /// What would change its place.
     #[must_use]
-    pub fn with_explanation(mut self, explanation: ItemExplanation<'a>) -> Self {
-        self.explanation = explanation;
+    pub fn with_explanation(mut self, explanation: impl Into<ItemExplanation<'a>>) -> Self {
+        self.explanation = explanation.into();
         self
     }
 
@@ -135,12 +167,12 @@ impl<'a> ItemDetail<'a> {
         say(&format!("{place}: {}, {} tokens", words.why, words.tokens), style);
         say(&what_it_is(self.row), self.theme.faint);
         match self.explanation {
-            ItemExplanation::Text(text) => {
+            ItemExplanation::Text { of, text } if of == self.row.qualified_id() => {
                 text.lines().skip(1).for_each(|line| say(&report::shown(line), Style::new()));
             }
             ItemExplanation::Failed(error) => say(&report::printable(error), self.theme.alarm),
             ItemExplanation::Pending => say("  explaining ...", self.theme.faint),
-            ItemExplanation::None => {}
+            ItemExplanation::Text { .. } | ItemExplanation::None => {}
         }
         let none = ItemTexts::new();
         let texts = self.texts.unwrap_or(&none);

@@ -56,7 +56,7 @@ pub use answer::NoticeAction;
 pub use banner::{Banner, BannerAction, BannerState};
 pub use bar::UsageBar;
 pub use cursor::Move;
-pub use detail::{DetailState, ItemDetail, ItemExplanation};
+pub use detail::{DetailState, ItemDetail, ItemExplanation, RowExplanation};
 pub use effect::WhatIfEffect;
 pub use filter::{Filter, FilterError};
 pub use filter_line::{FilterLine, FilterLineState};

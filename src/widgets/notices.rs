@@ -2,7 +2,8 @@
 
 use super::{Move, NoticeAction, Theme, cursor::in_sight, detail::folded};
 use crate::{
-    plan::{ContextPlan, Notice},
+    item::ItemId,
+    plan::{ContextPlan, Notice, NoticeCode},
     report,
 };
 use ratatui_core::{
@@ -21,12 +22,14 @@ pub struct NoticeListState {
     offset: usize,
     height: usize,
     turns: u32,
+    /// What the selected notice was about in the last picture: an action is chosen for that one and no other.
+    of: Option<(NoticeCode, Vec<ItemId>)>,
 }
 
 /// The first notice; "keep" means one turn.
 impl Default for NoticeListState {
     fn default() -> Self {
-        Self { selected: 0, action: 0, offset: 0, height: 0, turns: 1 }
+        Self { selected: 0, action: 0, offset: 0, height: 0, turns: 1, of: None }
     }
 }
 
@@ -39,7 +42,7 @@ impl NoticeListState {
 
     /// Selects another entry of the list.
     pub fn go(&mut self, step: Move) {
-        (self.selected, self.action) = (step.from(self.selected, self.height), 0);
+        (self.selected, self.action, self.of) = (step.from(self.selected, self.height), 0, None);
     }
 
     /// Selects the next action of the notice; after the last one the first.
@@ -66,7 +69,8 @@ impl NoticeListState {
             return None;
         };
         let actions = NoticeAction::of(plan, notice, self.turns);
-        let at = self.action.checked_rem(actions.len())?;
+        let is_another = self.of.as_ref().is_some_and(|of| *of != identity(notice));
+        let at = if is_another { 0 } else { self.action.checked_rem(actions.len())? };
         actions.into_iter().nth(at)
     }
 }
@@ -117,6 +121,11 @@ enum Tone {
     Heading,
     Plain,
     Good,
+}
+
+/// What a notice is, from one plan to the next.
+fn identity(notice: &Notice) -> (NoticeCode, Vec<ItemId>) {
+    (notice.code, notice.ids.clone())
 }
 
 fn entries(plan: &ContextPlan) -> Vec<Entry<'_>> {
@@ -230,6 +239,13 @@ impl<'a> NoticeList<'a> {
         let entries = entries(self.plan);
         state.selected = state.selected.min(entries.len().saturating_sub(1));
         state.height = area.height.into();
+        if let Some(Entry::Notice(notice)) = entries.get(state.selected) {
+            let now = Some(identity(notice));
+            if state.of.is_some() && state.of != now {
+                state.action = 0;
+            }
+            state.of = now;
+        }
         let (mut lines, mut from, mut to) = (Vec::new(), 0, 0);
         for (at, entry) in entries.iter().enumerate() {
             let selected = at == state.selected;

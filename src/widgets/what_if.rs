@@ -1,5 +1,6 @@
 //! What-ifs: another budget, pins, expired items, documents left out. The conversation itself does not change.
 
+use super::RowExplanation;
 use crate::{
     conversation::Conversation,
     error::Error,
@@ -185,7 +186,7 @@ impl WhatIf {
     }
 
     /// Why a row of that plan is in or out, and which budgets would change that, as text for an
-    /// [`ItemExplanation`](super::ItemExplanation). It plans several times: a screen of a long session asks on another thread.
+    /// [`ItemDetail`](super::ItemDetail). It plans several times: a screen of a long session asks on another thread.
     ///
     /// # Errors
     ///
@@ -195,10 +196,11 @@ impl WhatIf {
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,
         row: Decision<'_>,
-    ) -> Result<String, Error> {
+    ) -> Result<RowExplanation, Error> {
         self.ask(request, |request| {
-            let explanation = manager.explainer(request).explain(&row.qualified_id())?;
-            Ok(report::explanation(&explanation).to_string())
+            let of = row.qualified_id();
+            let text = report::explanation(&manager.explainer(request).explain(&of)?).to_string();
+            Ok(RowExplanation { of, text })
         })
     }
 }

@@ -5,7 +5,7 @@ use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
     RagItem, RequestLimits, Ttl,
     config::TtlPolicy,
-    plan::NoticeCode,
+    plan::{Decision, NoticeCode},
     report,
     usage::Level,
     widgets::{
@@ -71,11 +71,11 @@ fn page(width: u16, theme: Theme) -> Buffer {
         list.show(Shown::Out);
         ItemList::new(&plan).with_theme(theme).render(row_at(6, 4), buffer, &mut list);
         FilterLine::new().with_theme(theme).render(row_at(10, 1), buffer, &mut line);
-        ItemDetail::new(&plan, row)
-            .with_texts(&texts)
-            .with_explanation(ItemExplanation::Text(&why))
-            .with_theme(theme)
-            .render(row_at(12, 12), buffer, &mut DetailState::default());
+        ItemDetail::new(&plan, row).with_texts(&texts).with_explanation(&why).with_theme(theme).render(
+            row_at(12, 12),
+            buffer,
+            &mut DetailState::default(),
+        );
         BudgetSlider::new(&what_if).with_effect(&effect).with_theme(theme).render(row_at(25, 1), buffer);
         let mut notices = NoticeListState::with_turns(3);
         NoticeList::new(&plan).with_theme(theme).render(row_at(27, 7), buffer, &mut notices);
@@ -289,6 +289,12 @@ fn the_selected_item_stays_selected() {
 const HOSTILE: [&str; 4] =
     ["\u{1b}[31mred", "a\u{202e}b\u{2066}c", "bell\u{7}\r\n\u{9b}2J", "日本👩‍👩‍👧e\u{301}\u{200f}"];
 
+fn detail_lines(plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>, error: &str) -> String {
+    let detail =
+        ItemDetail::new(plan, row).with_texts(texts).with_explanation(ItemExplanation::Failed(error));
+    detail.lines(80).iter().map(ToString::to_string).collect()
+}
+
 #[test]
 fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
     for (at, hostile) in HOSTILE.iter().enumerate() {
@@ -334,12 +340,18 @@ fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
                 NoticeList::new(&plan).render(rows(29, 10), buffer, &mut notices);
                 FilterLine::new().render(rows(39, 1), buffer, &mut line);
             });
+            // A buffer drops most of it by itself: what an application draws elsewhere is clean too.
+            let lines = detail_lines(&plan, row, &texts, hostile);
+            let first = texts.first_line(row).unwrap_or_default();
             let acts = |c: char| {
                 c.is_control()
                     || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
             };
-            for symbol in
-                view.content().iter().map(ratatui_core::buffer::Cell::symbol).chain([&*said, &*title])
+            for symbol in view
+                .content()
+                .iter()
+                .map(ratatui_core::buffer::Cell::symbol)
+                .chain([&*said, &*title, &*lines, &*first])
             {
                 assert!(!symbol.contains(acts), "{at}: {symbol:?}");
             }
@@ -411,6 +423,46 @@ fn actions_do_what_they_say() {
             "m0: drop",
         ]
     );
+}
+
+/// What is chosen for one notice is not chosen for the one that takes its place.
+#[test]
+fn an_action_is_chosen_for_its_own_notice() {
+    let (mut log, documents) = desk();
+    let manager = asking("gpt-4o");
+    let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+    let mut state = NoticeListState::default();
+    let draw = |plan: &ContextPlan, state: &mut NoticeListState| {
+        drawn(80, 20, |area, buffer| NoticeList::new(plan).render(area, buffer, state));
+    };
+    state.go(Move::By(1));
+    draw(&plan, &mut state);
+    state.next_action();
+    state.next_action();
+    let action = state.action(&plan).unwrap();
+    assert_eq!(action, NoticeAction::Drop { id: "voucher".into() });
+    action.apply(&mut log).unwrap();
+    let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+    for _ in 0..2 {
+        let next = state.action(&plan).unwrap();
+        assert_eq!((next.id().as_str(), next.label().as_str()), ("m0", "re-pin"));
+        draw(&plan, &mut state);
+    }
+}
+
+/// An explanation of one row is not shown beside another one.
+#[test]
+fn an_explanation_is_of_its_own_row() {
+    let (log, documents) = desk();
+    let (manager, request) = (asking("gpt-4o"), request(&log, &documents));
+    let plan = manager.build_plan(&request).unwrap();
+    let [hours, refunds] = ["hours", "refunds"].map(|id| plan.find(id).unwrap());
+    let why = WhatIf::new().explain(&manager, &request, hours).unwrap();
+    let said = |row| {
+        let lines = ItemDetail::new(&plan, row).with_explanation(&why).lines(80);
+        lines.iter().any(|line| line.to_string().contains("prompt budget"))
+    };
+    assert_eq!((said(hours), said(refunds), why.of()), (true, false, "rag:hours"));
 }
 
 #[test]
