@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error, io::events::LogEvent, item::RagItem, planner::manager::ContextWindowManager,
-    tokens::TokenCounter,
+    provider::wording, tokens::TokenCounter,
 };
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ const WORDS: [[&str; 2]; 11] = [
 ];
 
 /// Where the keys of an entry's JSON hold texts.
-const TEXT_KEYS: [&str; 4] = ["text", "summary", "arguments", "thinking"];
+const TEXT_KEYS: [&str; 2] = ["text", "thinking"];
 
 /// Replaces texts for one manager.
 pub(super) struct Redactor<'m> {
@@ -42,6 +42,15 @@ impl<'m> Redactor<'m> {
         let counter = self.manager.counter();
         let tokens = counter.count(text)?.n;
         filler(text, tokens, |filler| Ok(counter.count(filler)?.n))
+    }
+
+    /// A text of as many tokens where it stands: inside of what `around` puts about it.
+    pub(super) fn text_in(&self, text: &str, around: impl Fn(&str) -> String) -> Result<String, Error> {
+        if text.trim().is_empty() {
+            return Ok(text.to_owned());
+        }
+        let count = |text: &str| Ok(self.manager.counter().count(&around(text))?.n);
+        filler(text, count(text)?, count)
     }
 
     /// The text of a document of as many tokens, its fence included.
@@ -68,6 +77,14 @@ impl<'m> Redactor<'m> {
     fn redact(&self, json: &mut Value) -> Result<(), Error> {
         match json {
             Value::Object(fields) => {
+                // A summary is sent with words about it.
+                let summary = fields
+                    .get("summary")
+                    .and_then(Value::as_str)
+                    .map(|text| self.text_in(text, |text| wording::summary(text, 0, &[])));
+                if let Some(summary) = summary {
+                    fields.insert("summary".into(), Value::String(summary?));
+                }
                 for (key, value) in fields {
                     match value {
                         Value::String(text) if key == "arguments" => *text = self.arguments(text)?,
@@ -77,8 +94,9 @@ impl<'m> Redactor<'m> {
                         // State inside a compaction: pairs of id and text.
                         Value::Array(pairs) if key == "state" => {
                             for pair in pairs {
+                                let id = pair[0].as_str().unwrap_or_default().to_owned();
                                 if let Some(Value::String(text)) = pair.get_mut(1) {
-                                    *text = self.text(text)?;
+                                    *text = self.text_in(text, |text| wording::state(&id, text))?;
                                 }
                             }
                         }

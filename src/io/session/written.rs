@@ -9,7 +9,7 @@ use crate::{
     message::Tool,
     plan::anchor::Anchor,
     planner::{manager::ContextWindowManager, request::PlanRequest},
-    provider::model::RequestLimits,
+    provider::{model::RequestLimits, wording},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -80,9 +80,9 @@ impl ContextWindowManager {
     /// `ErrorKind::Count` when the counter fails; `Input` for a conversation that has no JSON.
     pub fn session_json(&self, request: &PlanRequest<'_>, texts: SessionTexts) -> Result<String, Error> {
         let redactor = (texts == SessionTexts::Redacted).then(|| Redactor::new(self));
-        let text = |text: &str| match &redactor {
-            Some(redactor) => redactor.text(text),
-            None => Ok(text.to_owned()),
+        let focus = |hint: &str| match &redactor {
+            Some(redactor) => redactor.text_in(hint, |hint| wording::focus(hint).text().to_owned()),
+            None => Ok(hint.to_owned()),
         };
         let document = |item: &RagItem| -> Result<Document, Error> {
             Ok(Document {
@@ -102,12 +102,16 @@ impl ContextWindowManager {
             None => events.collect(),
         };
         let state = |(id, said): &(ItemId, String)| -> Result<_, Error> {
-            Ok(super::wire::StateText { id: id.clone(), text: text(said)? })
+            let said = match &redactor {
+                Some(redactor) => redactor.text_in(said, |text| wording::state(id.as_str(), text))?,
+                None => said.clone(),
+            };
+            Ok(super::wire::StateText { id: id.clone(), text: said })
         };
         let written = Written {
             model: self.model_name(),
             limits: request.limits,
-            focus: request.focus.as_deref().map(text).transpose()?,
+            focus: request.focus.as_deref().map(focus).transpose()?,
             tools: request.tools.iter().map(tool).collect(),
             state: request.state.iter().map(state).collect::<Result<_, _>>()?,
             rag: request.rag.iter().map(document).collect::<Result<_, _>>()?,
