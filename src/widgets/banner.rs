@@ -138,15 +138,16 @@ impl<'a> Banner<'a> {
         );
         let action = |action: BannerAction| {
             let label = action.label();
-            match action == chosen {
-                true => Span::styled(format!("[{label}]"), self.theme.selected),
-                false => Span::styled(format!(" {label} "), self.theme.heading),
+            if action == chosen {
+                Span::styled(format!("[{label}]"), self.theme.selected)
+            } else {
+                Span::styled(format!(" {label} "), self.theme.heading)
             }
         };
         let said = Span::styled(said, self.theme.level(level));
         let [first, second] = BannerAction::ALL.map(action);
         let actions = vec![Span::raw("  "), first, Span::raw(" "), second];
-        let whole = Line::from_iter([said.clone()].into_iter().chain(actions.clone()));
+        let whole: Line<'static> = [said.clone()].into_iter().chain(actions.clone()).collect();
         if whole.width() <= usize::from(columns) {
             return vec![whole];
         }

@@ -42,8 +42,8 @@ impl FilterLineState {
 
     /// Takes the last letter away.
     pub fn erase(&mut self, list: &mut ItemListState) {
-        let last = self.text.grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
-        self.text.truncate(last);
+        let before = self.text.grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
+        self.text.truncate(before);
         self.filter(list);
     }
 

@@ -61,9 +61,9 @@ pub(super) fn step(app: &mut App, by: isize) {
 pub(super) fn sideways(app: &mut App, right: bool) {
     if app.popup == Some(Popup::Notices) {
         if right {
-            app.notices.next_action()
+            app.notices.next_action();
         } else {
-            app.notices.previous_action()
+            app.notices.previous_action();
         }
         return;
     }
