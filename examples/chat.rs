@@ -52,9 +52,10 @@ const PASSAGES: [(&str, &str); 3] = [
 fn search(question: &str, top_k: u64) -> Vec<RagItem> {
     let words: Vec<String> = question.to_lowercase().split_whitespace().map(str::to_owned).collect();
     let hit = |(id, text): &(&str, &str)| {
-        let common =
-            text.to_lowercase().split_whitespace().filter(|word| words.iter().any(|one| one == word)).count();
-        RagItem::new(*id, common as f64, *text)
+        let text_words = text.to_lowercase();
+        let is_common = |word: &&str| words.iter().any(|one| one == word);
+        let common = text_words.split_whitespace().filter(is_common).count();
+        RagItem::new(*id, u32::try_from(common).unwrap_or(u32::MAX).into(), *text)
     };
     let mut hits: Vec<RagItem> = PASSAGES.iter().map(hit).filter(|item| item.score() > 0.0).collect();
     hits.sort_by(|a, b| b.score().total_cmp(&a.score()));

@@ -10,18 +10,19 @@ pub(super) fn markdown(log: &Conversation) -> String {
         match row {
             HistoryRow::Message { id, message, archived } => {
                 let away = if archived.is_some() { ", archived" } else { "" };
-                text += &format!("### {} ({}{away})\n\n", message.role().name(), printable(id.as_str()));
+                text +=
+                    &["### ", message.role().name(), " (", &printable(id.as_str()), away, ")\n\n"].concat();
                 // A message's text must not look like a heading or a marker of this page.
                 text.extend(message_lines(message).iter().map(|line| quoted(line)));
                 text.push('\n');
             }
             HistoryRow::Compaction(record) => {
-                text += &format!("---\n\n**{}**\n\n", compaction(record));
+                text += &["---\n\n**", &compaction(record), "**\n\n"].concat();
                 text.extend(record.summary.iter().flat_map(|summary| summary.lines()).map(quoted));
                 text.push_str("\n---\n\n");
             }
             HistoryRow::Rewound(id) => {
-                text += &marker(&format!("Rewound to before {}", printable(id.as_str())))
+                text += &marker(&format!("Rewound to before {}", printable(id.as_str())));
             }
             HistoryRow::CompactionUndone(number) => text += &marker(&format!("Compaction #{number} undone")),
         }

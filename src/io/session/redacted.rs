@@ -89,7 +89,7 @@ impl<'m> Redactor<'m> {
                     match value {
                         Value::String(text) if key == "arguments" => *text = self.arguments(text)?,
                         Value::String(text) if TEXT_KEYS.contains(&key.as_str()) => {
-                            *text = self.text(text)?
+                            *text = self.text(text)?;
                         }
                         // State inside a compaction: pairs of id and text.
                         Value::Array(pairs) if key == "state" => {
