@@ -28,7 +28,8 @@ pub struct RetrievalBudget {
     /// The documents' share of the budget (`sections.rag.share`): theirs even where the conversation could use all of it.
     pub share: u64,
     /// The most that they can get: their share, and what the other sections do not use. One document of so many tokens is
-    /// in, one of a token more is not.
+    /// in, one of a token more is not; it may be less where the window of the last prompt is continued and holds pins that
+    /// find no tokens of their own (rule S5).
     pub most: u64,
     /// What is left beside everything else as it is: so much, and the prompt holds all that it would hold without
     /// documents. Beyond it older messages make room. Where the window of the last prompt is continued (rule S5) or a pin

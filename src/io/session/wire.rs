@@ -1,8 +1,8 @@
 //! The shapes of a session file. Unknown fields are ignored; what is known has to have its type.
 
-use super::written::Own;
 use super::{content::Content, keys::Watched};
 use crate::{
+    io::events::LogEvent,
     item::{ItemId, Priority, Ttl},
     plan::anchor::Anchor,
     provider::model::RequestLimits,
@@ -61,6 +61,17 @@ pub(super) struct Session {
     pub(super) context_window: Option<Box<Own>>,
     /// No session has one; a message does.
     pub(super) role: Option<IgnoredAny>,
+}
+
+/// What only this crate writes: the options, the tokenizer, and the conversation with everything that happened to it.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Own {
+    pub(super) version: u32,
+    /// Options that differ from their defaults, as the tables of a file of options.
+    pub(super) options: serde_json::Map<String, serde_json::Value>,
+    pub(super) tokenizer: String,
+    pub(super) events: Vec<LogEvent>,
 }
 
 /// Ids are texts; numbers are taken for theirs.

@@ -1,17 +1,16 @@
 //! A request as a session file, which `plan-inspect` plans as the application did.
 
-use super::redacted::Redactor;
+use super::{redacted::Redactor, wire::Own};
 use crate::{
     config::Config,
     error::Error,
-    io::events::LogEvent,
     item::{ItemId, RagItem, Ttl},
     message::Tool,
     plan::anchor::Anchor,
     planner::{manager::ContextWindowManager, request::PlanRequest},
     provider::{model::RequestLimits, wording},
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 /// The version of what stands under the key `context_window`.
@@ -43,17 +42,6 @@ struct Written<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     previous: Option<&'a Anchor>,
     context_window: Own,
-}
-
-/// What only this crate writes: the options, the tokenizer, and the conversation with everything that happened to it.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Own {
-    version: u32,
-    /// Options that differ from their defaults, as the tables of a file of options.
-    options: Map<String, Value>,
-    tokenizer: String,
-    pub(super) events: Vec<LogEvent>,
 }
 
 #[derive(Serialize)]
