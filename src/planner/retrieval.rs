@@ -23,9 +23,8 @@ impl ContextWindowManager {
         let sticky = self.sticky(&request, &context);
         let candidates = self.candidates(&request, sticky)?;
         // What they would get if they could use all of it, and what a prompt without any leaves.
-        let expecting = self.solver(&candidates).expecting_documents();
-        let crowded = expecting.solve(&context, context.prompt_budget)?;
         let solver = self.solver(&candidates);
+        let crowded = solver.solve_expecting_documents(&context, context.prompt_budget)?;
         let without = solver.solve(&context, context.prompt_budget)?;
         if crowded.is_minimal() {
             return Ok(RetrievalBudget::default());

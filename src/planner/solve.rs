@@ -37,8 +37,6 @@ pub(crate) struct Solver<'p, O = Unobserved> {
     /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried. None for
     /// one budget.
     many_budgets: Option<u64>,
-    /// Documents are yet to come, and could use whatever they get.
-    expects_documents: bool,
     scenarios: RefCell<Vec<Rc<Scenario<'p, O>>>>,
 }
 
@@ -47,6 +45,14 @@ pub(crate) struct Scenario<'p, O> {
     pub(crate) costs: Costs<'p>,
     pub(crate) demands: SectionDemands,
     observer: O,
+}
+
+/// The documents that a solution is for.
+#[derive(Clone, Copy)]
+enum Documents {
+    AsGiven,
+    /// They are yet to come, and could use whatever they get.
+    Expected,
 }
 
 /// A scenario, and the budgets it was given.
@@ -86,14 +92,8 @@ impl<'p> Solver<'p> {
             config,
             observer: Unobserved,
             many_budgets: None,
-            expects_documents: false,
             scenarios: RefCell::default(),
         }
-    }
-
-    /// As if documents were to come that could use whatever they get.
-    pub(crate) fn expecting_documents(self) -> Self {
-        Self { expects_documents: true, ..self }
     }
 
     /// For many budgets, of which none leaves more than `most` tokens; the observer hears each decision. Clipping (rule
@@ -106,7 +106,6 @@ impl<'p> Solver<'p> {
             config,
             observer,
             many_budgets: Some(most),
-            expects_documents: false,
             scenarios: RefCell::default(),
         }
     }
@@ -125,7 +124,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             // Budget: the available tokens, divided among the sections, pins first (S2, B4, B5), with results as short as
             // they have to be (S7).
             let available = self.available(context, context.prompt_budget, withheld);
-            let divided = self.divide(available)?;
+            let divided = self.divide(available, Documents::AsGiven)?;
             // Select: required, pinned, conversation, documents, then what is free once more (S2-S5, S8, S9, B6).
             let mut solution = self.select(available, divided)?;
             let (scenario, budgets) = solution.taken();
@@ -147,7 +146,17 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
     /// What is included at a prompt budget: the stages budget and select.
     pub(crate) fn solve(&self, context: &PlanContext<'_>, budget: u64) -> Result<Solution<'p, O>, Error> {
         let available = self.available(context, budget, 0);
-        self.select(available, self.divide(available)?)
+        self.select(available, self.divide(available, Documents::AsGiven)?)
+    }
+
+    /// As if documents were to come that could use whatever they get.
+    pub(crate) fn solve_expecting_documents(
+        &self,
+        context: &PlanContext<'_>,
+        budget: u64,
+    ) -> Result<Solution<'p, O>, Error> {
+        let available = Available { reserves_block: true, ..self.available(context, budget, 0) };
+        self.select(available, self.divide(available, Documents::Expected)?)
     }
 
     fn select(&self, available: Available, divided: Vec<Divided<'p, O>>) -> Result<Solution<'p, O>, Error> {
@@ -164,12 +173,16 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
     }
 
     /// The budgets, and the costs they were made with: where tool results have to be shorter, with those.
-    fn divide(&self, available: Available) -> Result<Vec<Divided<'p, O>>, Error> {
+    fn divide(&self, available: Available, documents: Documents) -> Result<Vec<Divided<'p, O>>, Error> {
         let mut results = Results::remembered(self.candidates);
         let mut divided = Vec::new();
         loop {
             let scenario = self.scenario(results, available.total())?;
-            let (demands, observer) = (&scenario.demands, &scenario.observer);
+            let (demands, observer) = (scenario.demands, &scenario.observer);
+            let demands = match documents {
+                Documents::AsGiven => demands,
+                Documents::Expected => demands.with_any_documents(),
+            };
             let budgets = if demands.overflow(&available, observer) {
                 demands.only_minimums(available, self.config)
             } else {
@@ -208,7 +221,6 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         let costs = Costs::new(self.candidates, self.meter, results).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
-        let demands = if self.expects_documents { demands.with_any_documents() } else { demands };
         let scenario = Rc::new(Scenario { costs, demands, observer: self.observer.clone() });
         if !clipped {
             self.scenarios.borrow_mut().push(Rc::clone(&scenario));
@@ -247,7 +259,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         Available {
             tokens: context.total(budget) - i128::from(withheld),
             block: self.meter.block(),
-            reserves_block: self.expects_documents || index.competing_documents().next().is_some(),
+            reserves_block: index.competing_documents().next().is_some(),
             merge: self.meter.saved_by_merging(Role::User) * merged,
             caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
         }

@@ -328,3 +328,27 @@ fn an_exact_counter_has_no_margin() {
     assert_eq!(plan.calibration, Some(TokenCalibration::per_mille(1_500)));
     assert_eq!(plan.total.n, (plan.counted() * 3).div_ceil(2));
 }
+
+/// A retrieval budget costs no more than a plan of the same request without documents: no more bytes are counted.
+#[test]
+fn a_retrieval_budget_counts_no_more_than_a_plan() {
+    for budget in [300, 2_000, 20_000] {
+        let counted = |of: &dyn Fn(&ContextWindowManager, &PlanRequest<'_>)| {
+            let (counter, asked) = recording(None);
+            let mut log = Conversation::new();
+            log.push_system("rules", "Answer from the documents. ".repeat(4));
+            for turn in 0..200 {
+                log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(20))));
+                log.push(Message::assistant(format!("Answer {turn}: {}", "because. ".repeat(20))));
+            }
+            log.push(Message::user("And now?"));
+            let manager = manager(counter, 0);
+            let before = asked.bytes.load(Relaxed);
+            of(&manager, &PlanRequest::new(&log).with_limits(RequestLimits::budget(budget)));
+            asked.bytes.load(Relaxed) - before
+        };
+        let plan = counted(&|manager, request| drop(manager.build_plan(request).unwrap()));
+        let hint = counted(&|manager, request| _ = manager.retrieval_budget(request).unwrap());
+        assert!(plan > 0 && hint <= plan, "{budget}: {hint} bytes counted, a plan counts {plan}");
+    }
+}

@@ -17,7 +17,7 @@ use crate::{
     tokens::{Certainty, Weight},
 };
 
-/// In the order of rule S2. Where the minimum alone is over the budget, the overflow says so instead.
+/// In the order of rule S2, for a plan that is not over its budget: the overflow of one that is says so instead.
 ///
 /// # Errors
 ///

@@ -118,7 +118,9 @@ pub(crate) fn plan(
     let figures = pressure::Sent { rows: &draft.rows, excluded: &excluded, overhead: &overhead, total };
     let usage = pressure::of(context, candidates, meter, &figures);
     let mut notices = about_the_target(context, meter);
-    notices.extend(dropped_pins::notices(candidates, costs, meter, budgets, chosen)?);
+    if overflow.is_none() {
+        notices.extend(dropped_pins::notices(candidates, costs, meter, budgets, chosen)?);
+    }
     notices.extend(about_the_window(candidates, chosen.window));
     notices.extend(about_the_results(candidates, costs.results(), &draft));
     notices.extend(nothing_to_clear(candidates, &excluded));
