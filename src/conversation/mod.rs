@@ -209,7 +209,7 @@ impl Conversation {
     /// provider reported. The next plan starts its window where this one did (rule S5).
     ///
     /// `report` is a [`ReplyReport`], or what can stand for one: `None`, a [`Usage`], a
-    /// [`StopReason`](crate::usage::StopReason), a pair of both. Gives the reply's id, and what a user interface is to be
+    /// [`StopReason`], a pair of both. Gives the reply's id, and what a user interface is to be
     /// told. A usage report that is believed is taken note of as [`Conversation::observe`] does.
     pub fn push_reply(
         &mut self,
