@@ -12,7 +12,6 @@ use crate::{
     error::{Error, Repr},
     item::{ItemId, PinnedItem, Ttl},
     message::{Message, Prompt, Role, Tool},
-    plan::BudgetSource,
     planner::{manager::ContextWindowManager, request::PlanRequest},
     provider::{model::RequestLimits, wording},
     tokens::TokenCount,
@@ -67,11 +66,7 @@ impl CompactionRequest {
         let log = request.log;
         let id = |position: Option<u32>| position.map(|position| log.message_id(position));
         let options = super::options(manager);
-        let context = manager.context(request)?;
-        let window = match context.budget_source {
-            BudgetSource::Request => context.limits.capacity().min(context.prompt_budget),
-            _ => context.limits.capacity(),
-        };
+        let window = manager.context(request)?.window();
         let job = Self {
             manager: manager.clone(),
             prompt: Prompt::default(),

@@ -3,7 +3,7 @@
 use crate::{
     conversation::{Conversation, ExchangeIndex, TurnIndex},
     error::Error,
-    plan::{BudgetSource, anchor::Sticky},
+    plan::anchor::Sticky,
     planner::{
         candidates::{CandidateId, Costs, Results},
         manager::ContextWindowManager,
@@ -18,7 +18,7 @@ pub(super) struct TurnCosts<'a> {
     pub(super) limits: Limits,
     /// What the prompt may take.
     pub(super) budget: u64,
-    /// The base of percentage options: the smaller of the window capacity and the request's own budget.
+    /// The base of percentage options.
     pub(super) window: u64,
     /// System texts, focus hint, notes, tools and what the wire format adds.
     pub(super) fixed: u64,
@@ -88,10 +88,7 @@ impl<'a> TurnCosts<'a> {
             log,
             limits: context.limits,
             budget: context.prompt_budget,
-            window: match context.budget_source {
-                BudgetSource::Request => context.limits.capacity().min(context.prompt_budget),
-                _ => context.limits.capacity(),
-            },
+            window: context.window(),
             fixed,
             summaries: sum(&summaries)?,
             turns: Vec::new(),

@@ -80,6 +80,19 @@ pub enum CompactionStrategy {
     Fresh,
 }
 
+impl CompactionStrategy {
+    /// Its name, as options spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Digest => "digest",
+            Self::SlidingWindow => "sliding_window",
+            Self::Fresh => "fresh",
+        }
+    }
+}
+
 /// The table `[compaction.retain]` (rule C4): the smallest of those that are set holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

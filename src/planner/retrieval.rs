@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     item::RagItem,
-    plan::RetrievalBudget,
+    plan::{RetrievalBudget, anchor::Sticky},
     planner::{manager::ContextWindowManager, request::PlanRequest},
     tokens::TokenCount,
 };
@@ -20,7 +20,8 @@ impl ContextWindowManager {
     pub fn retrieval_budget(&self, request: &PlanRequest<'_>) -> Result<RetrievalBudget, Error> {
         let request = PlanRequest { rag: Vec::new(), ..request.clone() };
         let context = self.context(&request)?;
-        let sticky = self.sticky(&request, &context);
+        // The documents of the last prompt are set aside too: what stays of them is the question.
+        let sticky = Sticky { rag: &[], ..self.sticky(&request, &context) };
         let candidates = self.candidates(&request, sticky)?;
         // What they would get if they could use all of it, and what a prompt without any leaves.
         let solver = self.solver(&candidates);

@@ -61,6 +61,14 @@ impl PlanContext<'_> {
         self.limits.largest_budget().max(self.prompt_budget)
     }
 
+    /// The base of percentage options of compaction, in tokens: the smaller of the capacity and the request's own budget.
+    pub(crate) fn window(&self) -> u64 {
+        match self.budget_source {
+            BudgetSource::Request => self.limits.capacity().min(self.prompt_budget),
+            _ => self.limits.capacity(),
+        }
+    }
+
     /// What a prompt budget leaves for the items, as they are counted here; it may be negative.
     pub(crate) fn total(&self, budget: u64) -> i128 {
         let budget = self.calibration.map_or(i128::from(budget), |calibration| calibration.within(budget));
