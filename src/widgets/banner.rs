@@ -62,10 +62,16 @@ impl BannerState {
         usage.level > self.closed
     }
 
+    /// The selected action, whether the banner is shown or not.
+    #[must_use]
+    pub fn chosen(&self) -> BannerAction {
+        BannerAction::ALL[self.action % BannerAction::ALL.len()]
+    }
+
     /// The selected action, to be done when the user confirms it; none where the banner is not shown.
     #[must_use]
     pub fn action(&self, usage: &ContextUsage) -> Option<BannerAction> {
-        self.is_shown(usage).then(|| BannerAction::ALL[self.action % BannerAction::ALL.len()])
+        self.is_shown(usage).then(|| self.chosen())
     }
 }
 

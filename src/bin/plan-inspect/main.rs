@@ -15,6 +15,7 @@ mod stderr;
 mod table;
 mod args;
 mod prepared;
+mod compaction;
 mod tui;
 mod run;
 

@@ -6,13 +6,13 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
-    ContextWindowManager, ErrorKind, Model, PlanRequest, RagItem, RequestLimits, WireFormat, io::Session,
-    plan::Anchor, provider::ChatTemplate, report,
+    ContextWindowManager, Conversation, ErrorKind, Model, PlanRequest, RagItem, RequestLimits, WireFormat,
+    io::Session, plan::Anchor, provider::ChatTemplate, report,
 };
 use std::path::Path;
 
 /// What every subcommand that plans begins with.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) model: Model,
     pub(crate) manager: ContextWindowManager,
@@ -47,6 +47,13 @@ impl Prepared {
         })?;
         let limits = terms.limits.over(session.limits);
         Ok(Self { model, manager, session, limits })
+    }
+
+    /// The same with another conversation.
+    pub(crate) fn with_log(&self, log: Conversation) -> Self {
+        let mut changed = self.clone();
+        changed.session.log = log;
+        changed
     }
 
     /// Sets the prompt budget, if one is given.

@@ -1,7 +1,7 @@
 //! Questions that take time, answered on threads of their own: no key waits for a plan.
 
 use super::{Event, subject::Subject};
-use crate::{args::Tui, prompt::Figures};
+use crate::{args::Tui, compaction::Compacted, prompt::Figures};
 use anyhow::Result;
 use context_window::{
     ContextPlan, ContextWindowManager, PlanRequest,
@@ -9,7 +9,7 @@ use context_window::{
     io::Session,
     plan::Anchor,
     report,
-    widgets::{WhatIf, WhatIfEffect},
+    widgets::{BannerAction, WhatIf, WhatIfEffect},
 };
 use std::{
     fs,
@@ -48,17 +48,41 @@ pub(crate) enum Question {
     Explain { ticket: u64, at: At, what_if: WhatIf, id: String },
     /// What differs; from the other session where there is no `from`.
     Compare { ticket: u64, from: Option<(At, WhatIf)>, to: (At, WhatIf) },
+    /// What a compaction or a fresh start would do, under this prompt budget.
+    Compact { action: BannerAction, what_if: WhatIf },
     /// Every prompt of the session, one after another.
     Replay { epoch: u64 },
 }
 
 #[derive(Debug)]
 pub(crate) enum Answer {
-    Planned { ticket: u64, answer: Result<Planned, String> },
-    Explained { ticket: u64, id: String, answer: Result<String, String> },
-    Compared { ticket: u64, answer: Result<Diff, String> },
-    Step { epoch: u64, mark: Box<Mark> },
-    Replayed { epoch: u64, failed: Option<String> },
+    Planned {
+        ticket: u64,
+        answer: Result<Planned, String>,
+    },
+    Explained {
+        ticket: u64,
+        id: String,
+        answer: Result<String, String>,
+    },
+    Compared {
+        ticket: u64,
+        answer: Result<Diff, String>,
+    },
+    /// For the subject that was asked about, and no other.
+    Offered {
+        of: Arc<Subject>,
+        action: BannerAction,
+        answer: Result<Option<Offer>, String>,
+    },
+    Step {
+        epoch: u64,
+        mark: Box<Mark>,
+    },
+    Replayed {
+        epoch: u64,
+        failed: Option<String>,
+    },
     Reloaded(Result<Arc<Subject>, String>),
 }
 
@@ -70,6 +94,16 @@ pub(crate) struct Planned {
     /// The first characters of the plan's fingerprint.
     pub(crate) fingerprint: String,
     pub(crate) effect: WhatIfEffect,
+}
+
+/// A compaction that can be applied.
+#[derive(Debug, Clone)]
+pub(crate) struct Offer {
+    pub(crate) compacted: Arc<Compacted>,
+    /// The subject after it.
+    pub(crate) after: Arc<Subject>,
+    /// What it does, line by line.
+    pub(crate) text: String,
 }
 
 /// One prompt of the timeline.
@@ -90,7 +124,7 @@ impl Mark {
 }
 
 /// Answers one question, here and now; a replay is none of them.
-pub(crate) fn answer(subject: &Subject, question: &Question) -> Option<Answer> {
+pub(crate) fn answer(subject: &Arc<Subject>, question: &Question) -> Option<Answer> {
     Some(match question {
         Question::Plan { ticket, at, what_if } => {
             Answer::Planned { ticket: *ticket, answer: planned(subject, at, what_if).map_err(said) }
@@ -105,8 +139,29 @@ pub(crate) fn answer(subject: &Subject, question: &Question) -> Option<Answer> {
             let answer = compared(subject, from.as_ref(), to);
             Answer::Compared { ticket: *ticket, answer: answer.map_err(said) }
         }
+        Question::Compact { action, what_if } => {
+            let answer = offered(subject, *action, what_if).map_err(said);
+            Answer::Offered { of: subject.clone(), action: *action, answer }
+        }
         Question::Replay { .. } => return None,
     })
+}
+
+/// A compaction as it would be now; none where there is nothing to compact.
+fn offered(subject: &Subject, action: BannerAction, what_if: &WhatIf) -> Result<Option<Offer>> {
+    let prepared = subject.prepared.clone().budget(what_if.budget());
+    let compactor = prepared.manager.compactor();
+    let state = compactor.state(prepared.request())?;
+    let compacted = match action {
+        BannerAction::StartFresh => Compacted::fresh(&prepared)?,
+        _ => match compactor.now(prepared.request())? {
+            Some(job) => Some(Compacted::by(&prepared, job, None)?),
+            None => None,
+        },
+    };
+    let Some(compacted) = compacted else { return Ok(None) };
+    let after = Arc::new(subject.with_log(compacted.log.clone()));
+    Ok(Some(Offer { text: compacted.text(state)?, after, compacted: Arc::new(compacted) }))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as map_err hands it")]
@@ -242,11 +297,12 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
 fn newest(
     asked: impl Iterator<Item = (Arc<Subject>, Question)>,
 ) -> impl Iterator<Item = (Arc<Subject>, Question)> {
-    let mut kinds = [None, None, None];
+    let mut kinds = [None, None, None, None];
     for (subject, question) in asked {
         let kind = match question {
             Question::Plan { .. } => 0,
             Question::Compare { .. } => 2,
+            Question::Compact { .. } => 3,
             _ => 1,
         };
         kinds[kind] = Some((subject, question));

@@ -42,6 +42,7 @@ pub(crate) enum Action {
     Expire,
     Undo,
     Notices,
+    Compact,
     Diff,
     Copy,
     Save,
@@ -76,7 +77,7 @@ use KeyCode::{BackTab, Char, Down, End, Enter, Esc, F, Home, Left, PageDown, Pag
 /// Every key, in the order of the help.
 pub(crate) const BINDINGS: &[Binding] = &[
     plain(&[Char('q')], "q", "quit (Ctrl-C from anywhere)", Action::Quit),
-    plain(&[Esc], "Esc", "close popup, then clear the filter", Action::Back),
+    plain(&[Esc], "Esc", "close popup, clear filter, close banner", Action::Back),
     plain(&[Char('?'), F(1)], "? F1", "this help", Action::Help),
     plain(&[Char('1')], "1-5", "view: plan, timeline, diff, config, log", Action::View(0)),
     plain(&[Tab], "Tab S-Tab", "next and previous pane", Action::NextPane),
@@ -96,11 +97,12 @@ pub(crate) const BINDINGS: &[Binding] = &[
     plain(&[Char('=')], "=", "what-if: reset the budget", Action::ResetBudget),
     plain(&[Char('p')], "p", "what-if: pin or unpin the item", Action::Pin),
     plain(&[Char('t')], "t", "what-if: toggle expired", Action::Expire),
-    plain(&[Char('u')], "u", "what-if: undo the last change", Action::Undo),
+    plain(&[Char('u')], "u", "what-if: undo the last change or compaction", Action::Undo),
     plain(&[Char('d')], "d", "diff (again: next comparison)", Action::Diff),
     plain(&[Char('!')], "!", "notices, and fixes for a prompt over budget", Action::Notices),
+    plain(&[Char('c')], "c", "compact or start fresh: preview, apply, save", Action::Compact),
     plain(&[Char('y')], "y", "copy the item's id", Action::Copy),
-    plain(&[Char('w')], "w", "save the what-if changes to a file", Action::Save),
+    plain(&[Char('w')], "w", "save what-if changes or compacted session", Action::Save),
     plain(&[Char(' ')], "Space", "pause or resume following (--follow)", Action::Pause),
     control(&[Char('z')], "Ctrl-z", "suspend (`fg` resumes)", Action::Suspend),
 ];

@@ -14,6 +14,8 @@ pub(crate) struct Places {
     pub(crate) title: Rect,
     pub(crate) fill: Rect,
     pub(crate) facts: Rect,
+    /// Where the conversation outgrows its window.
+    pub(crate) banner: Rect,
     pub(crate) sections: Rect,
     pub(crate) strip: Rect,
     pub(crate) items: Rect,
@@ -25,11 +27,12 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub(crate) fn of(area: Rect) -> Self {
-        let rows = [1, 1, 1].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
+    /// With so many lines for the banner.
+    pub(crate) fn of(area: Rect, banner: u16) -> Self {
+        let rows = [1, 1, 1, banner].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
         let rows = rows.chain([1, 1].map(Constraint::Length));
-        let [title, fill, facts, body, what_if, keys] = Layout::vertical(rows).areas(area);
-        let places = Self { title, fill, facts, body, what_if, keys, ..Self::default() };
+        let [title, fill, facts, banner, body, what_if, keys] = Layout::vertical(rows).areas(area);
+        let places = Self { title, fill, facts, banner, body, what_if, keys, ..Self::default() };
         if area.width < WIDE {
             let [sections, items] =
                 Layout::vertical([Constraint::Length(5), Constraint::Fill(1)]).areas(body);

@@ -101,11 +101,15 @@ fn serve(
                 Event::Input(event) => questions.extend(update::input(app, &event)),
                 Event::Answer(answer) => questions.extend(update::answer(app, answer)),
             }
+            let mut said = Vec::new();
             for order in app.effects.drain(..) {
                 match screen.carry_out(&order)? {
-                    Some(said) => app.note = said,
+                    Some(done) => said.push(done),
                     None => return Ok(None),
                 }
+            }
+            if !said.is_empty() {
+                app.note = said.join("; ");
             }
             match queue.try_recv() {
                 Ok(next) => happening = next,

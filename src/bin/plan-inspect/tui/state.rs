@@ -1,17 +1,19 @@
 //! Everything that a picture is drawn from.
 
 use super::{
-    ask::{At, Mark, Past, Planned, Question},
+    ask::{At, Mark, Offer, Past, Planned, Question},
+    layout::Places,
     search::Search,
     subject::Subject,
     what_if::Saved,
 };
+use crate::{args, compaction::Compacted};
 use context_window::{
     ContextPlan,
     analysis::Diff,
     plan::{Anchor, Decision},
     report,
-    widgets::{DetailState, ItemListState, NoticeListState, Theme, WhatIfState},
+    widgets::{Banner, BannerState, DetailState, ItemListState, NoticeListState, Theme, WhatIfState},
 };
 use ratatui::layout::Rect;
 use std::{collections::BTreeSet, sync::Arc};
@@ -53,6 +55,8 @@ pub(crate) enum Popup {
     Detail,
     /// Notices, and what would help where the minimum does not fit.
     Notices,
+    /// A compaction or a fresh start before it is applied.
+    Compaction,
 }
 
 /// A list with a selected row that is not the plan's.
@@ -107,7 +111,39 @@ pub(crate) enum Effect {
     Quit,
     Suspend,
     Copy(String),
+    /// What is tried, as a new file.
     Write(String),
+    /// The session with the compaction in it, as a new file.
+    WriteSession(NewSession),
+}
+
+/// A compacted session that has not been written.
+#[derive(Debug, Clone)]
+pub(crate) struct NewSession {
+    pub(crate) source: args::Request,
+    /// Oldest first.
+    pub(crate) compactions: Vec<Arc<Compacted>>,
+}
+
+/// Two are equal where they are the same one: what they hold is large.
+impl PartialEq for NewSession {
+    fn eq(&self, other: &Self) -> bool {
+        let both = self.compactions.iter().zip(&other.compactions);
+        self.compactions.len() == other.compactions.len()
+            && both.into_iter().all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+}
+
+impl Eq for NewSession {}
+
+/// A compaction that was applied on the screen.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    pub(crate) compacted: Arc<Compacted>,
+    /// The subject before it.
+    pub(crate) before: Arc<Subject>,
+    /// How many what-if changes there were by then: later ones are undone first.
+    pub(crate) changes: usize,
 }
 
 #[derive(Debug)]
@@ -129,7 +165,13 @@ pub(crate) struct App {
     pub(crate) section: usize,
     pub(crate) detail: DetailState,
     pub(crate) notices: NoticeListState,
-    /// How far the help, or a message of the log, is scrolled.
+    /// What is chosen where the conversation is to become smaller.
+    pub(crate) banner: BannerState,
+    /// What that would do; nothing inside where there is nothing to compact.
+    pub(crate) offered: Loadable<Option<Offer>>,
+    /// The compactions that were applied on the screen, oldest first.
+    pub(crate) applied: Vec<Applied>,
+    /// How far the help, a compaction or a message of the log is scrolled.
     pub(crate) scrolled: u16,
     /// The row that is explained, and its explanation.
     pub(crate) explained: (String, Loadable<String>),
@@ -176,6 +218,9 @@ impl App {
             section: 0,
             detail: DetailState::default(),
             notices: NoticeListState::default(),
+            banner: BannerState::default(),
+            offered: Loadable::Nothing,
+            applied: Vec::new(),
             scrolled: 0,
             explained: (String::new(), Loadable::Nothing),
             diff: Loadable::Nothing,
@@ -232,6 +277,18 @@ impl App {
             Loadable::Answered(planned) => Some(planned),
             _ => None,
         }
+    }
+
+    /// The banner of the plan on the screen, and the lines that it takes.
+    pub(crate) fn banner(&self) -> Option<(Banner<'_>, u16)> {
+        let banner = Banner::new(&self.plan()?.usage).with_theme(self.theme);
+        let height = banner.height(self.size.width, &self.banner);
+        (height > 0).then_some((banner, height))
+    }
+
+    /// Where everything is on the screen.
+    pub(crate) fn places(&self) -> Places {
+        Places::of(self.size, self.banner().map_or(0, |(_, height)| height))
     }
 
     /// What there is to compare with, the nearest first.

@@ -1,6 +1,11 @@
 //! What the screen is about: a session, what it is planned with, and what it is compared with.
 
-use crate::{args::Tui, input, message_text::call, prepared::Prepared};
+use crate::{
+    args::{self, Tui},
+    input,
+    message_text::call,
+    prepared::Prepared,
+};
 use anyhow::{Result, bail};
 use context_window::{
     Conversation, ItemId, Message, Part, config::LoadedConfig, conversation::HistoryRow, io::Session,
@@ -8,12 +13,12 @@ use context_window::{
 };
 use std::borrow::Cow;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Subject {
     /// The session's id, or its file.
     pub(crate) name: String,
-    /// The file, as it was given.
-    pub(crate) path: String,
+    /// Where it was read from.
+    pub(crate) source: args::Request,
     pub(crate) prepared: Prepared,
     pub(crate) config: LoadedConfig,
     pub(crate) against: Option<Prepared>,
@@ -55,15 +60,28 @@ impl Subject {
         };
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = prepared.session.id.clone().or(file).unwrap_or_else(|| "session".into());
-        let rows = rows(&prepared.session.log);
-        let ids = rows.iter().filter_map(|row| match row {
+        let source = args.request.clone();
+        let subject =
+            Self { name, source, prepared, config, against, rows: Vec::new(), prompts: 0, longest_id: 0 };
+        Ok(subject.indexed())
+    }
+
+    /// This one with another conversation.
+    pub(crate) fn with_log(&self, log: Conversation) -> Self {
+        let prepared = self.prepared.with_log(log);
+        Self { prepared, ..self.clone() }.indexed()
+    }
+
+    /// With what is known of its conversation.
+    fn indexed(mut self) -> Self {
+        self.rows = rows(&self.prepared.session.log);
+        let ids = self.rows.iter().filter_map(|row| match row {
             LogRow::Message { id, .. } => Some(id.as_str().chars().take(16).count()),
             _ => None,
         });
-        let longest_id = ids.max().unwrap_or(2);
-        let prompts = prepared.manager.explainer(&prepared.request()).replay().prompts();
-        let path = path.display().to_string();
-        Ok(Self { name, path, prepared, config, against, rows, prompts, longest_id })
+        self.longest_id = ids.max().unwrap_or(2);
+        self.prompts = self.prepared.manager.explainer(&self.prepared.request()).replay().prompts();
+        self
     }
 
     pub(crate) fn session(&self) -> &Session {

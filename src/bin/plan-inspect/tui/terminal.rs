@@ -2,10 +2,14 @@
 
 use super::{
     Event,
-    state::{App, Effect},
+    state::{App, Effect, NewSession},
     view,
 };
-use anyhow::{Context, Result};
+use crate::{
+    compaction::{self, Compacted},
+    output,
+};
+use anyhow::{Context, Result, bail};
 use context_window::report;
 use ratatui::{
     DefaultTerminal, Terminal,
@@ -18,9 +22,9 @@ use ratatui::{
     layout::Rect,
 };
 use std::{
-    fs::OpenOptions,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     panic,
+    path::Path,
     sync::mpsc::Sender,
     thread,
 };
@@ -77,10 +81,10 @@ impl Screen {
                 format!("copied {}", report::brief(text))
             }
             // What cannot be written is no reason to lose the screen.
-            Effect::Write(text) => match write_new(text) {
-                Ok(name) => format!("saved to {name}"),
-                Err(error) => format!("not saved: {error}"),
-            },
+            Effect::Write(text) => saved(write_new(Path::new(""), "what-if", ".json", |path| {
+                output::create(path, text.as_bytes())
+            })),
+            Effect::WriteSession(new) => saved(write_session(Path::new(""), new)),
         }))
     }
 
@@ -106,17 +110,40 @@ impl Screen {
     }
 }
 
+fn saved(name: Result<String>) -> String {
+    match name {
+        Ok(name) => format!("saved to {name}"),
+        Err(error) => format!("not saved: {error:#}"),
+    }
+}
+
+/// Writes a compacted session as a new file of a folder; the session itself is not changed.
+pub(super) fn write_session(folder: &Path, new: &NewSession) -> Result<String> {
+    let source = &new.source;
+    let compactions: Vec<&Compacted> = new.compactions.iter().map(|one| &**one).collect();
+    let name = source.session.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.filter(|name| name != "-").unwrap_or_else(|| "session.jsonl".into());
+    let (stem, extension) = name.split_at(name.find('.').filter(|at| *at > 0).unwrap_or(name.len()));
+    write_new(folder, &format!("{stem}-compacted"), extension, |path| {
+        compaction::write(path, source, &compactions)
+    })
+}
+
 /// Writes a new file and says what it is called; one that is there is never overwritten.
-fn write_new(text: &str) -> io::Result<String> {
+fn write_new(
+    folder: &Path,
+    stem: &str,
+    extension: &str,
+    write: impl Fn(&Path) -> Result<()>,
+) -> Result<String> {
     for number in 1..1000 {
-        let name = if number == 1 { "what-if.json".to_owned() } else { format!("what-if-{number}.json") };
-        match OpenOptions::new().write(true).create_new(true).open(&name) {
-            Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| name),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+        let number = if number == 1 { String::new() } else { format!("-{number}") };
+        let path = folder.join(format!("{stem}{number}{extension}"));
+        if !path.exists() {
+            return write(&path).map(|()| path.display().to_string());
         }
     }
-    Err(io::Error::other("too many files called what-if"))
+    bail!("too many files called {stem}")
 }
 
 /// Listens to keys, mouse and signals on threads of their own.

@@ -1,6 +1,7 @@
 //! What screens of real plans look like; and in files of their own what keys and the mouse do.
 
 mod chance;
+mod compaction;
 mod keys;
 mod mouse;
 mod prompts;
@@ -41,6 +42,8 @@ fn screen(arguments: &str, size: (u16, u16), keys: &str) -> Script {
 const CHAT: &str = "examples/support-chat.json --budget 400";
 const TALK: &str = "examples/long-talk.json";
 const TALK_SMALL: &str = "examples/long-talk.json --budget 200";
+/// A conversation that fills most of its window.
+const FULL: &str = "examples/long-talk.json --context-len 520 --max-completion 64";
 const OVER: &str = "examples/overflow.json";
 
 #[test]
@@ -65,6 +68,9 @@ fn every_screen_looks_as_it_did() {
         ("config", "examples/support-chat.json --preset agent", "4"),
         ("log", TALK, "5{<Enter>"),
         ("log_found", TALK, "5/rye<Enter>nn"),
+        ("compaction", FULL, "c"),
+        ("compacted", FULL, "c<Enter>"),
+        ("start_fresh", FULL, "cl"),
         ("help", CHAT, "?"),
     ];
     for (name, arguments, keys) in screens {

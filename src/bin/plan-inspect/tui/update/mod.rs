@@ -1,5 +1,6 @@
 //! What happens → another state, and what has to be asked because of it.
 
+mod compaction;
 mod moves;
 mod prompts;
 mod search;
@@ -9,7 +10,7 @@ mod mouse;
 use super::{
     ask::{Answer, At, Question},
     keys::{self, Action},
-    layout::{Places, inside},
+    layout::inside,
     search::Search,
     state::{App, Effect, Follow, Loadable, Pane, Popup, View},
     subject::{LogRow, Subject},
@@ -93,6 +94,11 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
                 questions.extend(comparison(app));
             }
         }
+        Answer::Offered { of, action, answer } => {
+            if Arc::ptr_eq(&of, &app.subject) && action == app.banner.chosen() {
+                app.offered = answer.map_or_else(Loadable::Failed, Loadable::Answered);
+            }
+        }
         Answer::Reloaded(answer) => questions.extend(reloaded(app, answer)),
         // An answer to a question that is no longer open.
         _ => {}
@@ -116,6 +122,11 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
                 app.log.selected = usize::MAX;
             }
             app.note.clear();
+            if !app.applied.is_empty() {
+                app.applied.clear();
+                app.note = "the session has grown: the applied compaction was taken back".into();
+            }
+            app.popup.take_if(|popup| *popup == Popup::Compaction);
             app.unread = false;
             app.start()
         }
@@ -129,7 +140,7 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
 
 /// Brings everything into sight that has to be.
 fn settle(app: &mut App) {
-    let places = Places::of(app.size);
+    let places = app.places();
     let height = |area: Rect, used: u16| usize::from(inside(area).height.saturating_sub(used));
     app.list.scroll_into(inside(places.items).height);
     let body = height(places.body, 0);
@@ -211,6 +222,10 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         app.popup = None;
         return Vec::new();
     }
+    // What is shown there holds for the plan on the screen: another one needs another look.
+    if app.popup == Some(Popup::Compaction) && !compaction::stays_open(action) {
+        app.popup = None;
+    }
     match action {
         Action::Quit => app.effects.push(Effect::Quit),
         Action::Suspend => app.effects.push(Effect::Suspend),
@@ -222,14 +237,15 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
             app.notices = NoticeListState::default();
             app.popup = Some(Popup::Notices);
         }
+        Action::Compact => return compaction::open(app),
         Action::Back => back(app),
         Action::View(number) => return show(app, View::ALL[usize::from(number)]),
         Action::NextPane => turn_pane(app, true),
         Action::PreviousPane => turn_pane(app, false),
         Action::Down => step(app, 1),
         Action::Up => step(app, -1),
-        Action::Left => sideways(app, false),
-        Action::Right => sideways(app, true),
+        Action::Left => return sideways(app, false),
+        Action::Right => return sideways(app, true),
         Action::PageDown => step(app, page(app)),
         Action::PageUp => step(app, -page(app)),
         Action::HalfDown => step(app, page(app) / 2),
@@ -275,6 +291,7 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
             }
             None => app.note = "nothing to copy".into(),
         },
+        Action::Save if app.popup == Some(Popup::Compaction) => compaction::save(app),
         Action::Save => save(app),
         Action::Pause => return pause(app),
     }
@@ -291,6 +308,8 @@ fn back(app: &mut App) {
         search::filter(app, "");
     } else if app.list.shown() != Shown::All {
         choose(app, Shown::All);
+    } else if app.banner().is_some() {
+        compaction::close_banner(app);
     } else {
         app.view = View::Plan;
         app.pane = Pane::Items;
@@ -310,6 +329,7 @@ fn show(app: &mut App, view: View) -> Vec<Question> {
 
 fn open(app: &mut App) -> Vec<Question> {
     match app.popup.take() {
+        Some(Popup::Compaction) => return compaction::apply(app),
         Some(Popup::Notices) => {
             let action = app.plan().and_then(|plan| app.notices.action(plan));
             return action.map(|action| try_action(app, &action)).unwrap_or_default();

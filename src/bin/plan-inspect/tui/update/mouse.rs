@@ -2,11 +2,11 @@
 
 use super::super::{
     ask::Question,
-    layout::{Places, SMALLEST, inside},
+    layout::{SMALLEST, inside},
     state::{App, Pane, View},
     view,
 };
-use super::{moves::step, prompts::to_prompt, show, tries::try_out};
+use super::{compaction, moves::step, prompts::to_prompt, show, tries::try_out};
 use ratatui::{
     crossterm::event::{MouseButton, MouseEvent, MouseEventKind},
     layout::{Position, Rect},
@@ -27,7 +27,7 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
         app.popup = None;
         return Vec::new();
     }
-    let places = Places::of(app.size);
+    let places = app.places();
     if app.view == View::Plan && app.popup.is_none() {
         let panes =
             [(places.sections, Pane::Sections), (places.items, Pane::Items), (places.detail, Pane::Detail)];
@@ -42,6 +42,9 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
     if places.title.contains(at) {
         let tab = view::tab_at(app, at.x);
         return tab.map(|view| show(app, view)).unwrap_or_default();
+    }
+    if places.banner.contains(at) {
+        return compaction::open(app);
     }
     if places.what_if.contains(at) {
         let Some(budget) = view::budget_at(app, places.what_if, at.x) else { return Vec::new() };

@@ -1,17 +1,19 @@
 //! Up and down, from pane to pane.
 
 use super::super::{
+    ask::Question,
     keys::Action,
-    layout::{Places, inside},
+    layout::inside,
     state::{App, Pane, Popup, View},
     view,
 };
+use super::compaction;
 use context_window::widgets::Move;
 use std::mem;
 
 pub(super) fn turn_pane(app: &mut App, forward: bool) {
     let panes = [Pane::Sections, Pane::Items, Pane::Detail];
-    let panes = if Places::of(app.size).is_wide() { &panes[..] } else { &panes[..2] };
+    let panes = if app.places().is_wide() { &panes[..] } else { &panes[..2] };
     let at = panes.iter().position(|pane| *pane == app.pane).unwrap_or_default();
     let next = if forward { at + 1 } else { at + panes.len() - 1 };
     app.pane = panes[next % panes.len()];
@@ -19,7 +21,7 @@ pub(super) fn turn_pane(app: &mut App, forward: bool) {
 
 /// Lines of the list in use.
 pub(super) fn page(app: &App) -> isize {
-    let places = Places::of(app.size);
+    let places = app.places();
     let area = if app.view == View::Plan { places.items } else { places.body };
     isize::try_from(inside(area).height.saturating_sub(1)).unwrap_or(1).max(1)
 }
@@ -58,20 +60,17 @@ pub(super) fn step(app: &mut App, by: isize) {
     }
 }
 
-pub(super) fn sideways(app: &mut App, right: bool) {
-    if app.popup == Some(Popup::Notices) {
-        if right {
-            app.notices.next_action();
-        } else {
-            app.notices.previous_action();
-        }
-        return;
-    }
-    match app.view {
-        View::Plan => turn_pane(app, right),
-        View::Timeline => step(app, if right { 1 } else { -1 }),
+pub(super) fn sideways(app: &mut App, right: bool) -> Vec<Question> {
+    match (app.popup, app.view) {
+        (Some(Popup::Notices), _) if right => app.notices.next_action(),
+        (Some(Popup::Notices), _) => app.notices.previous_action(),
+        // There are two to choose from: either way leads to the other.
+        (Some(Popup::Compaction), _) => return compaction::other(app),
+        (_, View::Plan) => turn_pane(app, right),
+        (_, View::Timeline) => step(app, if right { 1 } else { -1 }),
         _ => {}
     }
+    Vec::new()
 }
 
 /// Whether an action moves up or down.

@@ -5,6 +5,7 @@ use super::super::{
     state::{App, Effect},
     what_if::Saved,
 };
+use super::compaction;
 use context_window::{
     plan::Decision,
     widgets::{Attempt, ItemTexts, NoticeAction, WhatIfState},
@@ -16,6 +17,9 @@ pub(super) fn try_out(app: &mut App, change: impl FnOnce(&mut WhatIfState) -> bo
 }
 
 pub(super) fn undo(app: &mut App) -> Vec<Question> {
+    if let Some(questions) = compaction::undo(app) {
+        return questions;
+    }
     let questions = try_out(app, WhatIfState::undo);
     if questions.is_empty() {
         app.note = "nothing to undo".into();
@@ -50,16 +54,26 @@ pub(super) fn try_action(app: &mut App, action: &NoticeAction) -> Vec<Question> 
     try_out(app, |what_if| what_if.try_action(action, &subject.session().log))
 }
 
+/// Saves what is tried and what was applied, each as a file of its own.
 pub(super) fn save(app: &mut App) {
-    let tried = app.what_if.changes();
-    if tried.is_empty() {
+    let (is_tried, is_applied) = (!app.what_if.changes().is_empty(), !app.applied.is_empty());
+    if !is_tried && !is_applied {
         app.note = "no what-if changes to save".into();
-        return;
     }
+    if is_applied {
+        compaction::save(app);
+    }
+    if is_tried {
+        save_changes(app);
+    }
+}
+
+fn save_changes(app: &mut App) {
+    let tried = app.what_if.changes();
     let mark = app.place_of_prompt().and_then(|place| app.marks.get(place));
     let prompt = mark.map_or(app.subject.prompts, |mark| mark.figures.number);
     let saved = Saved {
-        file: app.subject.path.clone(),
+        file: app.subject.source.session.display().to_string(),
         session: app.subject.name.clone(),
         prompt,
         prompt_budget: tried.budget(),

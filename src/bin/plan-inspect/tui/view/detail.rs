@@ -47,7 +47,7 @@ pub(super) fn popup(frame: &mut Frame<'_>, app: &App, area: Rect) {
 
 /// Finds out how far the detail of the item can be scrolled.
 pub(crate) fn scroll_detail(app: &App, state: &mut DetailState) {
-    let places = Places::of(app.size);
+    let places = app.places();
     let area = if app.popup.is_some() { Places::popup(app.size) } else { places.detail };
     let texts = app.subject.item_texts();
     if let Some(detail) = detail(app, &texts) {
@@ -55,10 +55,13 @@ pub(crate) fn scroll_detail(app: &App, state: &mut DetailState) {
     }
 }
 
-/// How far the help or a message can be scrolled.
+/// How far the help, a compaction or a message can be scrolled.
 pub(crate) fn last_line(app: &App) -> u16 {
     if app.popup == Some(Popup::Help) {
         return super::help::last_line(Places::help(app.size));
+    }
+    if app.popup == Some(Popup::Compaction) {
+        return super::compaction::last_line(app, Places::popup(app.size));
     }
     let inner = inside(Places::popup(app.size));
     let width = usize::from(inner.width).max(1);

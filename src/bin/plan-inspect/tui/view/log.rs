@@ -1,12 +1,7 @@
 //! Everything that was said, with a marker wherever messages were archived.
 
 use super::{
-    super::{
-        ask::At,
-        layout::{Places, inside},
-        state::App,
-        subject::LogRow,
-    },
+    super::{ask::At, layout::inside, state::App, subject::LogRow},
     pane,
 };
 use context_window::{report, widgets::CompactionMarker};
@@ -76,7 +71,7 @@ fn first(app: &App, inner: Rect) -> usize {
 
 /// The row at this line of the screen.
 pub(crate) fn row_at(app: &App, y: u16) -> Option<usize> {
-    let inner = inside(Places::of(app.size).body);
+    let inner = inside(app.places().body);
     let rows = in_sight(app, inner);
     rows.iter().rev().find(|(_, top, _)| *top <= y).map(|(at, ..)| *at).filter(|_| y >= inner.top())
 }

@@ -1,5 +1,6 @@
 //! A state → a picture. Nothing here changes anything.
 
+mod compaction;
 mod config;
 mod diff;
 mod head;
@@ -38,8 +39,11 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
         frame.render_widget(Line::raw(said), Rect { height: area.height.min(1), ..area });
         return;
     }
-    let places = Places::of(area);
+    let places = app.places();
     head::draw(frame, app, &places);
+    if let Some((banner, _)) = app.banner() {
+        frame.render_stateful_widget(banner, places.banner, &mut app.banner.clone());
+    }
     match app.view {
         View::Plan => plan::draw(frame, app, &places),
         View::Timeline => timeline::draw(frame, app, places.body),
@@ -52,6 +56,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
     match app.popup {
         Some(Popup::Help) => help::draw(frame, app, Places::help(area)),
         Some(Popup::Notices) => notices::draw(frame, app, Places::popup(area)),
+        Some(Popup::Compaction) => compaction::draw(frame, app, Places::popup(area)),
         Some(Popup::Detail) => detail::popup(frame, app, Places::popup(area)),
         None => {}
     }

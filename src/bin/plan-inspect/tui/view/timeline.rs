@@ -3,7 +3,7 @@
 use super::{
     super::{
         ask::Mark,
-        layout::{Places, inside},
+        layout::inside,
         state::{App, Loadable, View},
     },
     pane, show_text,
@@ -90,7 +90,7 @@ impl Columns {
 
 /// The index of the prompt whose bar is here, of the chart in the plan view or in its own.
 pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
-    let places = Places::of(app.size);
+    let places = app.places();
     let area = inside(if app.view == View::Timeline { areas(places.body)[0] } else { places.strip });
     let columns = Columns::of(app.marks.len(), area.width.into());
     let column = usize::from(at.x.checked_sub(area.x)?).checked_div(columns.wide)?;

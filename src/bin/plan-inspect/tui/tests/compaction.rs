@@ -1,0 +1,132 @@
+//! The conversation made smaller on the screen.
+
+use super::{
+    super::{
+        ask::Answer,
+        script::Script,
+        state::{Effect, Loadable, Popup, View},
+        terminal::write_session,
+        update,
+    },
+    FULL, TALK, screen, subject,
+};
+use std::sync::Arc;
+
+fn fingerprint(it: &Script) -> String {
+    it.app.plan().unwrap().fingerprint()
+}
+
+fn sent(it: &Script) -> u64 {
+    it.app.plan().unwrap().usage.conversation_tokens.n
+}
+
+#[test]
+fn a_preview_changes_nothing_and_says_what_would() {
+    let before = fingerprint(&screen(FULL, (100, 30), ""));
+    for (keys, says) in
+        [("c", "archived    6 messages"), ("cl", "archived    11 messages"), ("cll", "digest:")]
+    {
+        let mut it = screen(FULL, (100, 30), keys);
+        let text = it.text().unwrap();
+        assert!(text.contains(says), "{keys}: {text}");
+        assert_eq!(fingerprint(&it), before);
+        it.press("<Esc>").unwrap();
+        assert_eq!((it.app.popup, fingerprint(&it)), (None, before.clone()));
+        assert!(it.app.applied.is_empty() && it.effects.is_empty());
+    }
+}
+
+/// What is applied is planned at once, and taken back step by step with what was tried before and after it.
+#[test]
+fn what_is_applied_is_undone_in_its_turn() {
+    let mut it = screen(FULL, (100, 30), "");
+    let own = fingerprint(&it);
+    it.press("+<lt>").unwrap();
+    let smaller = fingerprint(&it);
+    let full = sent(&it);
+    it.press("c<Enter>").unwrap();
+    let compacted = fingerprint(&it);
+    assert!(sent(&it) < full && compacted != smaller);
+    assert!(it.app.note.contains("on this screen only"), "{}", it.app.note);
+    it.press("cl<Enter>g/id:owner<Enter>t").unwrap();
+    let fresh = sent(&it);
+    assert!(fresh < 100, "{fresh}");
+    assert_eq!(it.app.applied.len(), 2);
+    it.press("uu").unwrap();
+    assert_eq!(fingerprint(&it), compacted, "the TTL, then the fresh start");
+    it.press("u").unwrap();
+    assert_eq!((fingerprint(&it), it.app.applied.len()), (smaller, 0));
+    it.press("u").unwrap();
+    assert_eq!(fingerprint(&it), own);
+    it.press("u").unwrap();
+    assert_eq!(it.app.note, "nothing to undo");
+}
+
+/// The file that is saved is planned as the screen shows it, and the session itself stays as it is.
+#[test]
+fn what_is_saved_is_what_was_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = std::fs::read(TALK).unwrap();
+    for (number, keys) in
+        ["cw", "c<Enter>w", "cl<Enter>w", "c<Enter>cl<Enter>w", "c<Enter>clw"].into_iter().enumerate()
+    {
+        let mut it = screen(TALK, (100, 30), keys);
+        let Some(Effect::WriteSession(new)) = it.effects.pop() else { panic!("{keys}: {:?}", it.effects) };
+        assert!(it.effects.is_empty());
+        let path = write_session(folder.path(), &new).unwrap();
+        let expected = if number == 0 {
+            "long-talk-compacted.json".into()
+        } else {
+            format!("long-talk-compacted-{}.json", number + 1)
+        };
+        assert!(path.ends_with(&expected), "{path}");
+        if keys.ends_with("clw") || keys == "cw" {
+            it.press("<Enter>").unwrap();
+        }
+        let mut saved = subject(&path).prepared;
+        saved.session.previous.clone_from(&it.app.subject.session().previous);
+        let plan = saved.manager.build_plan(&saved.request()).unwrap();
+        assert_eq!(plan.fingerprint(), fingerprint(&it), "{keys}");
+    }
+    assert_eq!(std::fs::read(TALK).unwrap(), source);
+}
+
+/// Where the file grows, what it holds is shown.
+#[test]
+fn a_session_that_grows_takes_an_applied_compaction_back() {
+    let mut it = screen(FULL, (100, 30), "");
+    let own = fingerprint(&it);
+    it.press("c<Enter>c").unwrap();
+    assert_ne!(fingerprint(&it), own);
+    let asked = update::answer(&mut it.app, Answer::Reloaded(Ok(Arc::new(subject(FULL)))));
+    assert!(it.app.note.contains("was taken back"), "{}", it.app.note);
+    assert_eq!((it.app.popup, it.app.applied.len(), asked.len()), (None, 0, 2));
+}
+
+#[test]
+fn a_short_conversation_has_nothing_to_compact() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hello.json");
+    std::fs::write(&path, r#"[{"role": "user", "content": "Hello!"}]"#).unwrap();
+    let mut it = screen(&path.display().to_string(), (100, 30), "c");
+    assert!(matches!(it.app.offered, Loadable::Answered(None)));
+    assert!(it.text().unwrap().contains("nothing to compact"));
+    it.press("<Enter>w").unwrap();
+    assert!(it.app.applied.is_empty() && it.effects.is_empty());
+    // Another key closes it, and does what it does.
+    it.press("c5").unwrap();
+    assert_eq!((it.app.popup, it.app.view), (None, View::Log));
+}
+
+#[test]
+fn the_banner_is_shown_until_it_is_closed() {
+    let mut it = screen(FULL, (100, 30), "");
+    let shown = |it: &Script| it.text().unwrap().contains("! approaching the limit");
+    assert!(shown(&it));
+    assert!(!shown(&screen(TALK, (100, 30), "")), "there is room");
+    it.press("<Esc>").unwrap();
+    assert!(!shown(&it));
+    assert_eq!(it.app.popup, None);
+    it.press("c").unwrap();
+    assert_eq!(it.app.popup, Some(Popup::Compaction), "it can be asked for all the same");
+}

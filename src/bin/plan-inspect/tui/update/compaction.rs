@@ -1,0 +1,86 @@
+//! The conversation made smaller: looked at, applied on the screen, written as a new file, taken back.
+
+use super::{
+    super::{
+        ask::{At, Question},
+        keys::Action,
+        state::{App, Applied, Effect, Loadable, NewSession, Popup},
+    },
+    moves::scrolls,
+};
+
+/// Opens the preview of what is chosen.
+pub(super) fn open(app: &mut App) -> Vec<Question> {
+    app.popup = Some(Popup::Compaction);
+    preview(app)
+}
+
+/// Whether the preview stays while this is done.
+pub(super) fn stays_open(action: Action) -> bool {
+    use Action::{Back, Compact, Left, Open, Quit, Right, Save, Suspend};
+    scrolls(action) || matches!(action, Back | Compact | Left | Open | Quit | Right | Save | Suspend)
+}
+
+/// The other choice.
+pub(super) fn other(app: &mut App) -> Vec<Question> {
+    app.banner.next_action();
+    preview(app)
+}
+
+fn preview(app: &mut App) -> Vec<Question> {
+    app.scrolled = 0;
+    app.offered = Loadable::Asked;
+    vec![Question::Compact { action: app.banner.chosen(), what_if: app.what_if.changes().clone() }]
+}
+
+/// Applies what is shown: on the screen, not in the file.
+pub(super) fn apply(app: &mut App) -> Vec<Question> {
+    let Loadable::Answered(Some(offer)) = std::mem::replace(&mut app.offered, Loadable::Nothing) else {
+        return Vec::new();
+    };
+    let changes = app.what_if.undos();
+    let before = std::mem::replace(&mut app.subject, offer.after);
+    app.applied.push(Applied { compacted: offer.compacted, before, changes });
+    app.note = "applied on this screen only: u undoes it, w saves a new file".into();
+    changed(app)
+}
+
+/// Takes the last compaction back, unless something was tried since. None where there is none.
+pub(super) fn undo(app: &mut App) -> Option<Vec<Question>> {
+    let last = app.applied.pop_if(|last| last.changes >= app.what_if.undos())?;
+    app.subject = last.before;
+    app.note = "compaction undone".into();
+    Some(changed(app))
+}
+
+/// Another conversation is on the screen.
+fn changed(app: &mut App) -> Vec<Question> {
+    app.at = At::Now;
+    app.open.clear();
+    app.log.selected = usize::MAX;
+    app.start()
+}
+
+/// Saves the session with what was applied, and what is shown in the preview, as a new file.
+pub(super) fn save(app: &mut App) {
+    let offered = match &app.offered {
+        Loadable::Answered(Some(offer)) if app.popup == Some(Popup::Compaction) => Some(&offer.compacted),
+        _ => None,
+    };
+    let applied = app.applied.iter().map(|applied| &applied.compacted);
+    let compactions: Vec<_> = applied.chain(offered).cloned().collect();
+    if compactions.is_empty() {
+        app.note = "nothing to save".into();
+        return;
+    }
+    let source = app.subject.source.clone();
+    app.effects.push(Effect::WriteSession(NewSession { source, compactions }));
+}
+
+/// Closes the banner until the conversation fills more of its window.
+pub(super) fn close_banner(app: &mut App) {
+    let usage = app.plan().map(|plan| plan.usage);
+    if let Some(usage) = usage {
+        app.banner.close(&usage);
+    }
+}
