@@ -1,11 +1,12 @@
 //! A request that its application writes down, planned by `plan-inspect` as the application planned it.
 
-use crate::support::data;
+use crate::{schema::Schema, support::data};
 use context_window::{
     io::{Session, SessionTexts},
     *,
 };
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 fn tools() -> Vec<Tool> {
     vec![
@@ -97,6 +98,7 @@ fn plan_inspect_plans_what_the_application_planned() {
         for budget in [700, 1_100, 3_000] {
             let request = request(&log, &tools, budget);
             let text = manager.session_json(&request, SessionTexts::Kept).unwrap();
+            Schema::named("session").expect(&serde_json::from_str(&text).unwrap(), "a written session");
             let plan = manager.build_plan(&request).unwrap();
             assert_eq!(inspected(&text)["fingerprint"], plan.fingerprint(), "{model} {budget}");
             // Without its texts: the same rows, with the same tokens, and not a word.
@@ -132,6 +134,14 @@ fn a_session_file_of_another_version_or_with_wrong_entries_is_an_error() {
 #[test]
 fn real_sessions_are_written_as_they_are_planned() {
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    // Five words in a row that somebody said.
+    let words = |log: &Conversation| -> BTreeSet<String> {
+        let texts: Vec<String> =
+            log.messages().iter().flat_map(context_window::report::message_lines).collect();
+        let words = texts.iter().map(|text| text.split_whitespace().collect::<Vec<_>>());
+        words.flat_map(|words| words.windows(5).map(|words| words.join(" ")).collect::<Vec<_>>()).collect()
+    };
+    let mut sentences = 0;
     for file in data::files(&["conv_taubench", "conv_miniswe", "conv_claudecode"]) {
         for id in file.ids().take(4) {
             let session = file.session(Some(&id)).unwrap();
@@ -147,9 +157,40 @@ fn real_sessions_are_written_as_they_are_planned() {
                 plan.fingerprint(),
                 "{id}"
             );
-            let redacted =
-                Session::from_json(&manager.session_json(&request, SessionTexts::Redacted).unwrap()).unwrap();
+            let json = manager.session_json(&request, SessionTexts::Redacted).unwrap();
+            let redacted = Session::from_json(&json).unwrap();
             assert_eq!(ids(&manager.build_plan(&redacted.request()).unwrap()), ids(&plan), "{id}");
+            let (original, redacted) = (words(&session.log), words(&redacted.log));
+            sentences += original.len();
+            assert!(original.is_disjoint(&redacted), "{id}: {:?}", original.intersection(&redacted).next());
         }
     }
+    assert!(sentences > 0 || data::folder().is_none(), "nothing was compared");
+}
+
+/// Images and parts of other types say nothing either, and cost what they did.
+#[test]
+fn a_redacted_session_keeps_no_image_and_no_part() {
+    let block = r#"{"type":"document","title":"The secret plan","source":{"type":"text","media_type":"text/plain","data":"Attack at dawn, from the east."},"citations":{"enabled":true}}"#;
+    let body = serde_json::json!({"model": "claude-sonnet-4-5", "messages": [
+        {"role": "user", "content": [
+            {"type": "text", "text": "What is this?"},
+            {"type": "image", "source": {"type": "url", "url": "https://example.org/private/passport.png"}},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "c2VjcmV0IHBpeGVscw=="}},
+            serde_json::from_str::<Value>(block).unwrap(),
+        ]},
+    ]});
+    let session = Session::from_json(&body.to_string()).unwrap();
+    let manager = ContextWindowManager::for_model("claude-sonnet-4-5").unwrap();
+    let json = manager.session_json(&session.request(), SessionTexts::Redacted).unwrap();
+    for secret in ["passport", "c2VjcmV0", "secret", "dawn", "What is"] {
+        assert!(!json.contains(secret), "{secret}: {json}");
+    }
+    assert!(json.contains("data:image/png;base64,") && json.contains("text/plain"), "{json}");
+    let redacted = Session::from_json(&json).unwrap();
+    let tokens = |session: &Session| {
+        let plan = manager.build_plan(&session.request()).unwrap();
+        plan.included.iter().map(|row| (row.id.clone(), row.tokens)).collect::<Vec<_>>()
+    };
+    assert_eq!(tokens(&redacted), tokens(&session));
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error, io::events::LogEvent, item::RagItem, planner::manager::ContextWindowManager,
-    provider::wording, tokens::TokenCounter,
+    provider::wording, text::size, tokens::TokenCounter,
 };
 use serde_json::Value;
 
@@ -23,6 +23,9 @@ const WORDS: [[&str; 2]; 11] = [
 
 /// Where the keys of an entry's JSON hold texts.
 const TEXT_KEYS: [&str; 2] = ["text", "thinking"];
+
+/// Keys of a part of an unknown type that decide where it is sent, and hold nothing that anybody said.
+const KEPT_KEYS: [&str; 6] = ["type", "id", "tool_use_id", "media_type", "mime_type", "mimeType"];
 
 /// Replaces texts for one manager.
 pub(super) struct Redactor<'m> {
@@ -88,6 +91,8 @@ impl<'m> Redactor<'m> {
                 for (key, value) in fields {
                     match value {
                         Value::String(text) if key == "arguments" => *text = self.arguments(text)?,
+                        Value::String(url) if key == "url" => *url = image(url),
+                        Value::String(json) if key == "json" => *json = self.opaque(json)?,
                         Value::String(text) if TEXT_KEYS.contains(&key.as_str()) => {
                             *text = self.text(text)?;
                         }
@@ -110,6 +115,64 @@ impl<'m> Redactor<'m> {
         Ok(())
     }
 
+    /// A part of an unknown type keeps its type, its ids and its keys, and takes as many tokens as before.
+    fn opaque(&self, text: &str) -> Result<String, Error> {
+        let Some(mut json) = size::tree(text) else { return self.text(text) };
+        let count =
+            |json: &Value| -> Result<u64, Error> { Ok(self.manager.counter().count(&json.to_string())?.n) };
+        let mut longest = None;
+        self.leaves(&mut json, "", &mut String::new(), &mut longest)?;
+        // The longest text makes up for what the others differ in.
+        let Some((pointer, original)) = longest else { return Ok(json.to_string()) };
+        let tokens = self.manager.counter().count(text)?.n;
+        let with = |filler: &str| {
+            let mut json = json.clone();
+            if let Some(leaf) = json.pointer_mut(&pointer) {
+                *leaf = Value::String(filler.to_owned());
+            }
+            json
+        };
+        Ok(with(&filler(&original, tokens, |filler| count(&with(filler)))?).to_string())
+    }
+
+    /// Replaces every text of a part, and finds the longest: its pointer, and what it was.
+    fn leaves(
+        &self,
+        json: &mut Value,
+        key: &str,
+        pointer: &mut String,
+        longest: &mut Option<(String, String)>,
+    ) -> Result<(), Error> {
+        let known = pointer.len();
+        match json {
+            Value::String(_) if KEPT_KEYS.contains(&key) => {}
+            Value::String(text) => {
+                let replaced = self.text(text)?;
+                let original = std::mem::replace(text, replaced);
+                if longest.as_ref().is_none_or(|(_, most)| most.len() < original.len()) {
+                    *longest = Some((pointer.clone(), original));
+                }
+            }
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    pointer.push('/');
+                    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                    self.leaves(value, key, pointer, longest)?;
+                    pointer.truncate(known);
+                }
+            }
+            Value::Array(values) => {
+                for (at, value) in values.iter_mut().enumerate() {
+                    pointer.push_str(&format!("/{at}"));
+                    self.leaves(value, "", pointer, longest)?;
+                    pointer.truncate(known);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// The arguments of a call stay a JSON object.
     fn arguments(&self, text: &str) -> Result<String, Error> {
         if text.trim().is_empty() || text.trim() == "{}" {
@@ -119,6 +182,14 @@ impl<'m> Redactor<'m> {
         let object = |filler: &str| format!("{{\"x\":\"{}\"}}", filler.trim_start());
         let tokens = counter.count(text)?.n;
         Ok(object(&filler(text, tokens, |filler| Ok(counter.count(&object(filler))?.n))?))
+    }
+}
+
+/// The address of another image, of the same kind: inline, of the same media type, or elsewhere.
+fn image(url: &str) -> String {
+    match url.split_once(',') {
+        Some((head, _)) if head.starts_with("data:") => format!("{head},AAAA"),
+        _ => "https://redacted.invalid/image".into(),
     }
 }
 

@@ -22,8 +22,8 @@ const VERSION: u32 = 1;
 pub enum SessionTexts {
     /// As they are.
     Kept,
-    /// Each replaced by one of the same number of tokens that says nothing. Names, ids, tool definitions and parts that are
-    /// no text stay.
+    /// Each replaced by one of the same number of tokens that says nothing; images by others of the same kind. Names, ids,
+    /// tool definitions and sealed reasoning, which its provider alone can read, stay.
     Redacted,
 }
 
