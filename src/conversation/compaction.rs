@@ -99,11 +99,11 @@ impl Compaction {
         ContextEvent::Compacted { number: self.number, messages: self.messages_archived, freed: self.freed() }
     }
 
-    /// One event of `tracing`, target `tokens`: numbers and names, never a text. `why` is the option of the trigger, or who
+    /// One event of `tracing`, target `context_window::tokens`: numbers and names, never a text. `why` is the option of the trigger, or who
     /// asked.
     pub(crate) fn trace(&self, why: &str) {
         tracing::info!(
-            target: "tokens",
+            target: "context_window::tokens",
             number = self.number,
             kind = self.kind.name(),
             why,

@@ -1,4 +1,4 @@
-//! One event a plan, target `tokens`: limits, tokens and counts by section, ids that the application gave, never a text of
+//! One event a plan, target `context_window::tokens`: limits, tokens and counts by section, ids that the application gave, never a text of
 //! the prompt.
 
 use crate::{item::Section, plan::ContextPlan, planner::request::PlanRequest};
@@ -10,7 +10,7 @@ pub(crate) fn record(plan: &ContextPlan, request: &PlanRequest<'_>) {
         of.map(|row| row.count).sum()
     };
     tracing::info!(
-        target: "tokens",
+        target: "context_window::tokens",
         model = plan.model,
         tokenizer = plan.tokenizer,
         conversation = request.conversation_id.as_deref(),

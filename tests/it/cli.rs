@@ -246,10 +246,10 @@ fn strict_turns_an_overflow_into_exit_code_1() {
 
 /// Telemetry: one record a plan, with numbers and without a word of the prompt.
 #[test]
-fn one_event_a_plan_with_target_tokens() {
+fn one_log_record_a_plan() {
     let mut command = inspect(&[EXAMPLE, "--budget", "400"]);
     let log = command
-        .env("RUST_LOG", "tokens=info")
+        .env("RUST_LOG", "context_window=info")
         .env("NO_COLOR", "1")
         .assert()
         .success()
@@ -259,7 +259,7 @@ fn one_event_a_plan_with_target_tokens() {
     let log = String::from_utf8(log).unwrap();
     assert_eq!(log.lines().count(), 1, "{log}");
     for field in [
-        "INFO tokens: plan",
+        "INFO context_window::tokens: plan",
         "prompt_budget=400",
         "conversation_used=",
         "rag_limit=",

@@ -228,7 +228,7 @@ impl Summariser {
         });
         match applied {
             Err(error) if error.kind().is_of_compaction() || error.kind() == ErrorKind::Budget => {
-                tracing::warn!(target: "tokens", model = self.model, %error, "compacting without a summary");
+                tracing::warn!(target: "context_window::tokens", model = self.model, %error, "compacting without a summary");
                 manager.compactor().fall_back(log, job)
             }
             applied => applied,
