@@ -1,12 +1,9 @@
 //! The conversation made smaller: looked at, applied on the screen, written as a new file, taken back.
 
-use super::{
-    super::{
-        ask::{At, Question},
-        keys::Action,
-        state::{App, Applied, Effect, Loadable, NewSession, Popup},
-    },
-    moves::scrolls,
+use super::super::{
+    ask::{At, Question},
+    keys::Action,
+    state::{App, Applied, Effect, Loadable, NewSession, Popup},
 };
 
 /// Opens the preview of what is chosen.
@@ -15,10 +12,10 @@ pub(super) fn open(app: &mut App) -> Vec<Question> {
     preview(app)
 }
 
-/// Whether the preview stays while this is done.
+/// Whether the preview stays while this is done, scrolling apart.
 pub(super) fn stays_open(action: Action) -> bool {
     use Action::{Back, Compact, Left, Open, Quit, Right, Save, Suspend};
-    scrolls(action) || matches!(action, Back | Compact | Left | Open | Quit | Right | Save | Suspend)
+    matches!(action, Back | Compact | Left | Open | Quit | Right | Save | Suspend)
 }
 
 /// The other choice.

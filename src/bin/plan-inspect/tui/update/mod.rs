@@ -223,7 +223,7 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         return Vec::new();
     }
     // What is shown there holds for the plan on the screen: another one needs another look.
-    if app.popup == Some(Popup::Compaction) && !compaction::stays_open(action) {
+    if app.popup == Some(Popup::Compaction) && !scrolls(action) && !compaction::stays_open(action) {
         app.popup = None;
     }
     match action {
