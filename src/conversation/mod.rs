@@ -20,6 +20,7 @@ mod turns;
 mod archive_index;
 mod archive;
 mod display;
+mod pins;
 
 pub use archive_index::ArchivedBy;
 pub(crate) use archive_index::{ArchiveIndex, ResolvedCompaction};
@@ -127,82 +128,6 @@ impl Conversation {
     /// Adds a system text to the head of the prompt.
     pub fn push_system(&mut self, id: impl Into<ItemId>, text: impl Into<String>) {
         self.record(Event::SystemText { id: id.into(), text: text.into() });
-    }
-
-    /// Pins a note. A note of the same id is replaced: that is how an item is kept when its TTL is used up.
-    pub fn pin(&mut self, item: PinnedItem) {
-        self.record(Event::Pinned(item));
-    }
-
-    /// Pins the exchange that this message belongs to (rule S3). A TTL that is used up is forgotten: that is how a
-    /// message is kept when a plan asks about it (rule T2). A message that a compaction archived is sent again, after the
-    /// summary.
-    ///
-    /// # Errors
-    ///
-    /// `ErrorKind::NotFound` when no message has this id.
-    pub fn pin_message(&mut self, id: impl Into<ItemId>, priority: Priority) -> Result<(), Error> {
-        let id = id.into();
-        self.position(&id)?;
-        self.record(Event::MessagePinned { id, priority });
-        Ok(())
-    }
-
-    /// Unpins a message or removes a note, whose id may be used again. Returns whether it was pinned.
-    pub fn unpin(&mut self, id: impl Into<ItemId>) -> bool {
-        let id = id.into();
-        let pinned = |position| self.pins.contains_key(&position);
-        let was_pinned = self.has_note(&id) || self.position_of(&id).is_some_and(pinned);
-        if was_pinned {
-            self.record(Event::Unpinned(id));
-        }
-        was_pinned
-    }
-
-    /// The pinned notes, in the order in which they were pinned, each as it was pinned: what is left of its TTL is
-    /// [`Conversation::ttl`].
-    pub fn notes(&self) -> impl Iterator<Item = &PinnedItem> {
-        self.notes.iter().map(|note| &note.item)
-    }
-
-    /// The pinned messages in log order, with their priorities among pins.
-    pub fn pins(&self) -> impl Iterator<Item = (ItemId, Priority)> {
-        self.pins.iter().map(|(position, priority)| (self.message_id(*position), *priority))
-    }
-
-    /// What is left of the TTL of a note or message: turns, nothing, or unlimited; none where it has no TTL.
-    #[must_use]
-    pub fn ttl(&self, id: &str) -> Option<Ttl> {
-        self.lifetime(&ItemId::from(id)).map(|lifetime| lifetime.left)
-    }
-
-    /// Every id with a TTL, in the order of the ids, with what is left of it.
-    pub fn ttls(&self) -> impl Iterator<Item = (&ItemId, Ttl)> {
-        self.lifetimes.iter().map(|(id, lifetime)| (id, lifetime.left))
-    }
-
-    /// Whether this is the id of a pinned note, or of a pinned message.
-    #[must_use]
-    pub fn is_pinned(&self, id: &str) -> bool {
-        let id = ItemId::from(id);
-        self.has_note(&id) || self.position_of(&id).is_some_and(|position| self.pins.contains_key(&position))
-    }
-
-    /// Sets how long a note or message lives.
-    ///
-    /// # Errors
-    ///
-    /// `ErrorKind::NotFound` when no note or message has this id.
-    pub fn set_ttl(&mut self, id: impl Into<ItemId>, ttl: Ttl) -> Result<(), Error> {
-        self.restore_ttl(id.into(), ttl, false)
-    }
-
-    pub(crate) fn restore_ttl(&mut self, id: ItemId, ttl: Ttl, asked: bool) -> Result<(), Error> {
-        if !self.has_note(&id) {
-            self.position(&id)?;
-        }
-        self.record(Event::TtlSet { id, ttl, asked });
-        Ok(())
     }
 
     /// Commits what was sent: the reply joins the log, and beside it what the plan counted, its anchor and what the
@@ -324,10 +249,6 @@ impl Conversation {
         u32::try_from(self.messages.len()).unwrap_or(u32::MAX)
     }
 
-    fn set_lifetime(&mut self, id: &ItemId, left: Ttl, asked: bool) {
-        self.lifetimes.insert(id.clone(), Lifetime { left, asked });
-    }
-
     pub(crate) fn position_of(&self, id: &ItemId) -> Option<u32> {
         self.ids.position(id, &self.messages)
     }
@@ -375,35 +296,6 @@ impl Conversation {
 
     pub(crate) fn system(&self) -> &[Message] {
         &self.system
-    }
-
-    pub(crate) fn note_entries(&self) -> &[Note] {
-        &self.notes
-    }
-
-    pub(crate) fn has_note(&self, id: &ItemId) -> bool {
-        self.ids.is_note(id)
-    }
-
-    pub(crate) fn pin_priorities(&self) -> &BTreeMap<u32, Priority> {
-        &self.pins
-    }
-
-    /// Whether a document got its one more turn (rule T2).
-    pub(crate) fn is_asked_document(&self, id: &ItemId) -> bool {
-        self.asked_documents.contains(id)
-    }
-
-    pub(crate) fn lifetime(&self, id: &ItemId) -> Option<Lifetime> {
-        self.lifetimes.get(id).copied()
-    }
-
-    /// The lifetime of a message, without making up its id where nothing has one.
-    pub(crate) fn message_lifetime(&self, position: u32) -> Option<Lifetime> {
-        if self.lifetimes.is_empty() {
-            return None;
-        }
-        self.lifetime(&self.message_id(position))
     }
 
     /// Fails on the first id that was used twice, and on one of `others` that is taken here (rule O5).
@@ -475,18 +367,6 @@ mod tests {
         assert_eq!(kinds, ["system", "a", "pinned", "b", "unpinned"]);
     }
 
-    #[test]
-    fn pinning_again_renews_what_was_used_up() {
-        let mut log = Conversation::from([Message::user("a")]);
-        log.set_ttl("m0", Ttl::NoneRemaining).unwrap();
-        log.pin_message("m0", Priority::Normal).unwrap();
-        assert_eq!(log.lifetime(&"m0".into()), None);
-        log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(0)));
-        log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(2)));
-        assert_eq!(log.lifetime(&"n".into()).unwrap().left, Ttl::turns(2));
-        assert_eq!(log.note_entries().len(), 1);
-    }
-
     #[cfg(feature = "openai")]
     #[test]
     fn a_reply_commits_what_was_sent() {
@@ -503,16 +383,6 @@ mod tests {
         assert_eq!(log.anchor(), Some(&plan.anchor()));
         assert_eq!(plan.anchor().window_start, Some("m0".into()));
         assert_eq!(log.messages().len(), 2);
-    }
-
-    #[test]
-    fn what_is_not_there_cannot_be_pinned_or_aged() {
-        let mut log = Conversation::from([Message::user("a").with_id("x")]);
-        for id in ["m0", "m1", "y"] {
-            assert_eq!(log.pin_message(id, Priority::High).unwrap_err().kind(), crate::ErrorKind::NotFound);
-            assert!(log.set_ttl(id, Ttl::Unlimited).is_err());
-        }
-        assert!(log.pin_message("x", Priority::High).is_ok());
     }
 
     #[test]

@@ -62,6 +62,7 @@ mod replay;
 mod scale;
 #[cfg(feature = "openai")]
 mod schema;
+mod sections;
 mod session_out;
 mod sticky;
 mod surface;

@@ -1,0 +1,147 @@
+//! Pins, notes and lifetimes of a conversation (rules S2, S3, T1 to T3).
+
+use super::{Conversation, Event, Lifetime, Note};
+use crate::{
+    error::Error,
+    item::{ItemId, PinnedItem, Priority, Ttl},
+};
+use std::collections::BTreeMap;
+
+impl Conversation {
+    /// Pins a note. A note of the same id is replaced: that is how an item is kept when its TTL is used up.
+    pub fn pin(&mut self, item: PinnedItem) {
+        self.record(Event::Pinned(item));
+    }
+
+    /// Pins the exchange that this message belongs to (rule S3). A TTL that is used up is forgotten: that is how a
+    /// message is kept when a plan asks about it (rule T2). A message that a compaction archived is sent again, after the
+    /// summary.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::NotFound` when no message has this id.
+    pub fn pin_message(&mut self, id: impl Into<ItemId>, priority: Priority) -> Result<(), Error> {
+        let id = id.into();
+        self.position(&id)?;
+        self.record(Event::MessagePinned { id, priority });
+        Ok(())
+    }
+
+    /// Unpins a message or removes a note, whose id may be used again. Returns whether it was pinned.
+    pub fn unpin(&mut self, id: impl Into<ItemId>) -> bool {
+        let id = id.into();
+        let pinned = |position| self.pins.contains_key(&position);
+        let was_pinned = self.has_note(&id) || self.position_of(&id).is_some_and(pinned);
+        if was_pinned {
+            self.record(Event::Unpinned(id));
+        }
+        was_pinned
+    }
+
+    /// The pinned notes, in the order in which they were pinned, each as it was pinned: what is left of its TTL is
+    /// [`Conversation::ttl`].
+    pub fn notes(&self) -> impl Iterator<Item = &PinnedItem> {
+        self.notes.iter().map(|note| &note.item)
+    }
+
+    /// The pinned messages in log order, with their priorities among pins.
+    pub fn pins(&self) -> impl Iterator<Item = (ItemId, Priority)> {
+        self.pins.iter().map(|(position, priority)| (self.message_id(*position), *priority))
+    }
+
+    /// What is left of the TTL of a note or message: turns, nothing, or unlimited; none where it has no TTL.
+    #[must_use]
+    pub fn ttl(&self, id: &str) -> Option<Ttl> {
+        self.lifetime(&ItemId::from(id)).map(|lifetime| lifetime.left)
+    }
+
+    /// Every id with a TTL, in the order of the ids, with what is left of it.
+    pub fn ttls(&self) -> impl Iterator<Item = (&ItemId, Ttl)> {
+        self.lifetimes.iter().map(|(id, lifetime)| (id, lifetime.left))
+    }
+
+    /// Whether this is the id of a pinned note, or of a pinned message.
+    #[must_use]
+    pub fn is_pinned(&self, id: &str) -> bool {
+        let id = ItemId::from(id);
+        self.has_note(&id) || self.position_of(&id).is_some_and(|position| self.pins.contains_key(&position))
+    }
+
+    /// Sets how long a note or message lives.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::NotFound` when no note or message has this id.
+    pub fn set_ttl(&mut self, id: impl Into<ItemId>, ttl: Ttl) -> Result<(), Error> {
+        self.restore_ttl(id.into(), ttl, false)
+    }
+
+    pub(crate) fn restore_ttl(&mut self, id: ItemId, ttl: Ttl, asked: bool) -> Result<(), Error> {
+        if !self.has_note(&id) {
+            self.position(&id)?;
+        }
+        self.record(Event::TtlSet { id, ttl, asked });
+        Ok(())
+    }
+
+    pub(super) fn set_lifetime(&mut self, id: &ItemId, left: Ttl, asked: bool) {
+        self.lifetimes.insert(id.clone(), Lifetime { left, asked });
+    }
+
+    pub(crate) fn note_entries(&self) -> &[Note] {
+        &self.notes
+    }
+
+    pub(crate) fn has_note(&self, id: &ItemId) -> bool {
+        self.ids.is_note(id)
+    }
+
+    pub(crate) fn pin_priorities(&self) -> &BTreeMap<u32, Priority> {
+        &self.pins
+    }
+
+    /// Whether a document got its one more turn (rule T2).
+    pub(crate) fn is_asked_document(&self, id: &ItemId) -> bool {
+        self.asked_documents.contains(id)
+    }
+
+    pub(crate) fn lifetime(&self, id: &ItemId) -> Option<Lifetime> {
+        self.lifetimes.get(id).copied()
+    }
+
+    /// The lifetime of a message, without making up its id where nothing has one.
+    pub(crate) fn message_lifetime(&self, position: u32) -> Option<Lifetime> {
+        if self.lifetimes.is_empty() {
+            return None;
+        }
+        self.lifetime(&self.message_id(position))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Message;
+
+    #[test]
+    fn pinning_again_renews_what_was_used_up() {
+        let mut log = Conversation::from([Message::user("a")]);
+        log.set_ttl("m0", Ttl::NoneRemaining).unwrap();
+        log.pin_message("m0", Priority::Normal).unwrap();
+        assert_eq!(log.lifetime(&"m0".into()), None);
+        log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(0)));
+        log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(2)));
+        assert_eq!(log.lifetime(&"n".into()).unwrap().left, Ttl::turns(2));
+        assert_eq!(log.note_entries().len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_pinned_or_aged() {
+        let mut log = Conversation::from([Message::user("a").with_id("x")]);
+        for id in ["m0", "m1", "y"] {
+            assert_eq!(log.pin_message(id, Priority::High).unwrap_err().kind(), crate::ErrorKind::NotFound);
+            assert!(log.set_ttl(id, Ttl::Unlimited).is_err());
+        }
+        assert!(log.pin_message("x", Priority::High).is_ok());
+    }
+}
