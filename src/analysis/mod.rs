@@ -2,13 +2,12 @@
 //! them.
 
 mod explainer;
-pub(crate) mod prefix;
 pub(crate) mod explain;
 pub(crate) mod diff;
 pub(crate) mod replay;
 
+pub use crate::plan::{PrefixCause, prefix::Prefix};
 pub use diff::{Cause, Change, Diff, Evidence, ItemState};
 pub use explain::{Explanation, Interval};
 pub use explainer::Explainer;
-pub use prefix::{Prefix, PrefixCause};
 pub use replay::{Replay, Step};

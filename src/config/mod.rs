@@ -291,6 +291,8 @@ pub struct ConversationOptions {
     pub keep_results: u64,
     /// Tokens that clearing has to free inside the window before it is done (default: 2,000).
     pub clear_at_least: u64,
+    /// What is done about the reasoning of earlier replies (rule K1).
+    pub reasoning: ReasoningPolicy,
 }
 
 impl Default for ConversationOptions {
@@ -301,8 +303,23 @@ impl Default for ConversationOptions {
             tool_results: ToolResults::default(),
             keep_results: 3,
             clear_at_least: 2_000,
+            reasoning: ReasoningPolicy::default(),
         }
     }
+}
+
+/// What is done about the reasoning of earlier replies (rule K1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReasoningPolicy {
+    /// It is sent as long as the provider takes it back, and left out where the provider would refuse it (default).
+    #[default]
+    Keep,
+    /// None is sent.
+    Drop,
+    /// All of it is sent; the request asks the provider to leave out what it would refuse.
+    Provider,
 }
 
 /// How tool results are sent (rule S7).

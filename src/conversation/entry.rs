@@ -195,6 +195,7 @@ impl Conversation {
                 // How much is repeated is asked of the last prompt only.
                 if let Some(Event::Sent { anchor, .. }) = self.sent.last().map(|at| &mut self.events[*at].1) {
                     anchor.prompt = None;
+                    anchor.lost = Vec::new();
                 }
                 self.sent.push(self.events.len());
             }

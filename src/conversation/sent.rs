@@ -84,6 +84,15 @@ impl Conversation {
         None
     }
 
+    /// The prompt that a message is the reply to, where that is known.
+    pub(crate) fn prompt_of(&self, reply: u32) -> Option<&Anchor> {
+        let at = self.sent.partition_point(|at| self.events[*at].0 < reply);
+        match &self.events[*self.sent.get(at)?] {
+            (replied_at, Event::Sent { anchor, .. }) if *replied_at == reply => Some(anchor),
+            _ => None,
+        }
+    }
+
     /// What the last prompt that was sent left behind for the next (rule S5).
     #[must_use]
     pub fn anchor(&self) -> Option<&Anchor> {

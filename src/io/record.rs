@@ -7,7 +7,10 @@ use crate::{
     conversation::{Compaction, CompactionKind, Event, MessageRange},
     item::{ItemId, PinnedItem, Priority, Ttl},
     message::{Message, WireFormat},
-    plan::anchor::{Anchor, PromptPiece, Target},
+    plan::{
+        Loss, LostThought, PrefixCause,
+        anchor::{Anchor, PromptHead, PromptPiece, Target},
+    },
     provider::model::RequestLimits,
     usage::{Level, Usage},
 };
@@ -115,9 +118,32 @@ pub(super) struct StoredAnchor {
     rag: Option<Vec<ItemId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared_before: Option<ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<StoredHead>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lost: Vec<(ItemId, StoredLoss)>,
     /// Id, hash and tokens of each item.
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<Vec<(ItemId, String, u64)>>,
+}
+
+/// A prompt in one hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct StoredHead {
+    items: u64,
+    hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thought: Option<ItemId>,
+}
+
+/// Why reasoning was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredLoss {
+    PrefixChanged { at: ItemId, cause: PrefixCause },
+    ChainBroken,
+    Unreadable { model: String },
+    Dropped,
 }
 
 /// A [`Target`] as it is on disk.
@@ -251,7 +277,7 @@ impl From<StoredEvent> for Event {
 
 impl From<Anchor> for StoredAnchor {
     fn from(anchor: Anchor) -> Self {
-        let Anchor { target, limits, live, window_start, rag, cleared_before, prompt } = anchor;
+        let Anchor { target, limits, live, window_start, rag, cleared_before, head, lost, prompt } = anchor;
         let target = target.map(|Target { model, provider, wire_format }| StoredTarget {
             model,
             provider,
@@ -259,13 +285,16 @@ impl From<Anchor> for StoredAnchor {
         });
         let piece = |PromptPiece(id, hash, tokens): &PromptPiece| (id.clone(), hash.clone(), *tokens);
         let prompt = prompt.map(|prompt| prompt.iter().map(piece).collect());
-        Self { target, limits, live, window_start, rag, cleared_before, prompt }
+        let head = head.map(|PromptHead { items, hash, thought }| StoredHead { items, hash, thought });
+        let lost = lost.into_iter().map(|LostThought { id, why }| (id, why.into())).collect();
+        Self { target, limits, live, window_start, rag, cleared_before, head, lost, prompt }
     }
 }
 
 impl From<StoredAnchor> for Anchor {
     fn from(stored: StoredAnchor) -> Self {
-        let StoredAnchor { target, limits, live, window_start, rag, cleared_before, prompt } = stored;
+        let StoredAnchor { target, limits, live, window_start, rag, cleared_before, head, lost, prompt } =
+            stored;
         let target = target.map(|StoredTarget { model, provider, wire_format }| Target {
             model,
             provider,
@@ -273,7 +302,31 @@ impl From<StoredAnchor> for Anchor {
         });
         let piece = |(id, hash, tokens)| PromptPiece(id, hash, tokens);
         let prompt = prompt.map(|prompt| prompt.into_iter().map(piece).collect());
-        Self { target, limits, live, window_start, rag, cleared_before, prompt }
+        let head = head.map(|StoredHead { items, hash, thought }| PromptHead { items, hash, thought });
+        let lost = lost.into_iter().map(|(id, why)| LostThought { id, why: why.into() }).collect();
+        Self { target, limits, live, window_start, rag, cleared_before, head, lost, prompt }
+    }
+}
+
+impl From<Loss> for StoredLoss {
+    fn from(why: Loss) -> Self {
+        match why {
+            Loss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
+            Loss::ChainBroken => Self::ChainBroken,
+            Loss::Unreadable { model } => Self::Unreadable { model },
+            Loss::Dropped => Self::Dropped,
+        }
+    }
+}
+
+impl From<StoredLoss> for Loss {
+    fn from(why: StoredLoss) -> Self {
+        match why {
+            StoredLoss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
+            StoredLoss::ChainBroken => Self::ChainBroken,
+            StoredLoss::Unreadable { model } => Self::Unreadable { model },
+            StoredLoss::Dropped => Self::Dropped,
+        }
     }
 }
 

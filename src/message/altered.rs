@@ -141,6 +141,11 @@ impl Message {
         })
     }
 
+    /// A copy without its reasoning.
+    pub(crate) fn without_reasoning(&self) -> Self {
+        self.clone().edit(|extra| extra.reasoning.clear())
+    }
+
     /// A copy whose tool calls are text parts, which `text` makes of them (rule H9).
     pub(crate) fn with_calls_as_texts(&self, text: impl Fn(usize, &ToolCall) -> String) -> Self {
         let calls = self.tool_calls().iter().enumerate();

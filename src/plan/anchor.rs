@@ -1,12 +1,13 @@
 //! What one prompt leaves behind for the next, so that the next can repeat its beginning (rules S5, S7).
 
+use super::thoughts::LostThought;
 use crate::{
     item::ItemId,
     message::WireFormat,
     provider::model::{Limits, Model, RequestLimits},
 };
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Where the last prompt's window started, which documents it held, and what it was made for.
 ///
@@ -49,15 +50,92 @@ pub struct Anchor {
     /// Tool results before this message were sent as stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared_before: Option<ItemId>,
+    /// The whole prompt in one hash: what the reasoning of its reply was made behind (rule K1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<PromptHead>,
+    /// The reasoning that it did not send, or that its provider was to leave out (rules K1 to K3).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostThought>,
     /// What was sent, in its order: the next plan compares with it to find the cached prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Arc<[PromptPiece]>>,
 }
 
 /// One item of a prompt: its id, a hash of what was sent for it, and its tokens. Tool definitions are the first one, with
-/// the id `tools`.
+/// the id `tools`. Of an item that was sent with reasoning there is a second hash, of the item without it, behind a colon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptPiece(pub ItemId, pub String, pub u64);
+
+impl PromptPiece {
+    /// Whether another item is sent byte for byte as this one was.
+    pub(crate) fn is_sent_as(&self, other: &Self) -> bool {
+        self.0 == other.0 && self.hashes().0 == other.hashes().0
+    }
+
+    /// Whether it was sent with reasoning.
+    pub(crate) fn has_reasoning(&self) -> bool {
+        self.hashes().1.is_some()
+    }
+
+    /// The hash of the item without its reasoning.
+    fn bare(&self) -> &str {
+        let (whole, bare) = self.hashes();
+        bare.unwrap_or(whole)
+    }
+
+    fn hashes(&self) -> (&str, Option<&str>) {
+        self.1.split_once(':').map_or((&self.1, None), |(whole, bare)| (whole, Some(bare)))
+    }
+}
+
+/// A prompt as reasoning is bound to it: everything that was sent, reasoning apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with items and hash")]
+#[non_exhaustive]
+pub struct PromptHead {
+    /// How many items were sent, tool definitions counted as one.
+    pub items: u64,
+    /// A hash of them (blake3, 32 hexadecimal digits).
+    pub hash: String,
+    /// The last message that was sent with its reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought: Option<ItemId>,
+}
+
+impl PromptHead {
+    /// Of a whole prompt.
+    pub(crate) fn of(prompt: &[PromptPiece]) -> Self {
+        let mut heads = PromptHeads::of(prompt);
+        heads.at(prompt.len())
+    }
+}
+
+/// The heads of a prompt at one item after another.
+pub(crate) struct PromptHeads<'p> {
+    prompt: &'p [PromptPiece],
+    items: usize,
+    hash: blake3::Hasher,
+    thought: Option<&'p ItemId>,
+}
+
+impl<'p> PromptHeads<'p> {
+    pub(crate) fn of(prompt: &'p [PromptPiece]) -> Self {
+        Self { prompt, items: 0, hash: blake3::Hasher::new(), thought: None }
+    }
+
+    /// The head of so many items; no fewer than those asked about before.
+    pub(crate) fn at(&mut self, items: usize) -> PromptHead {
+        for piece in &self.prompt[self.items.min(items)..items] {
+            for text in [piece.0.as_str(), piece.bare()] {
+                self.hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+            }
+            self.thought = Some(&piece.0).filter(|_| piece.has_reasoning()).or(self.thought);
+        }
+        self.items = items;
+        let hash = self.hash.finalize().to_hex()[..32].into();
+        PromptHead { items: items as u64, hash, thought: self.thought.cloned() }
+    }
+}
 
 /// The model, provider and wire format a plan is made for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +187,8 @@ pub(crate) struct Sticky<'a> {
     pub(crate) cleared_before: Option<&'a ItemId>,
     /// Why the window is not continued, where there was one.
     pub(crate) lost: Option<&'static str>,
+    /// Messages that are sent without their reasoning, by position (rule K1).
+    pub(crate) withheld: Option<&'a BTreeSet<u32>>,
 }
 
 impl Anchor {
@@ -142,6 +222,7 @@ impl Anchor {
             rag: rag.unwrap_or_default(),
             cleared_before,
             lost: None,
+            withheld: None,
         }
     }
 }

@@ -1,17 +1,20 @@
 //! The plan: what is in, what is out and why, and every token. It needs no request, log or tokenizer to be read, rendered
 //! or compared. [`crate::PlanRequest`] and [`crate::ContextWindowManager`], which make one, are at the root.
 
-pub(crate) mod anchor;
 pub(crate) mod reason;
 mod ledger;
 mod notice;
 mod retrieval_budget;
+mod thoughts;
+pub(crate) mod anchor;
+pub(crate) mod prefix;
 
-pub use anchor::{Anchor, PromptPiece, Target};
+pub use anchor::{Anchor, PromptHead, PromptPiece, Target};
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
 pub use retrieval_budget::RetrievalBudget;
+pub use thoughts::{Loss, LostThought, PrefixCause, Thoughts};
 
 use crate::{
     config::UsageOptions,
@@ -88,6 +91,8 @@ pub struct ContextPlan {
     pub cleared_before: Option<ItemId>,
     /// How full the window is (rule U2).
     pub usage: ContextUsage,
+    /// The reasoning of earlier replies: what is sent of it, and what is not and why (rules K1 to K4).
+    pub thoughts: Thoughts,
     pub(crate) prompt: Prompt,
     /// The live question.
     pub(crate) live: Option<ItemId>,
@@ -179,9 +184,13 @@ impl PlannedItem {
     /// A hash of what is sent for this item (blake3, 32 hexadecimal digits), computed when asked for.
     #[must_use]
     pub fn hash(&self) -> String {
-        let hash = blake3::hash(&self.body.canonical()).to_hex();
-        hash[..32].into()
+        hash_of(&self.body)
     }
+}
+
+fn hash_of(message: &Message) -> String {
+    let hash = blake3::hash(&message.canonical()).to_hex();
+    hash[..32].into()
 }
 
 /// One item that is not in the prompt, or a run of neighbouring messages that are not for the same reason.
@@ -401,6 +410,9 @@ impl ContextPlan {
         let documents = self.included.iter().filter(|item| item.source == Source::Rag);
         // What did not fit was no window: the next one is found anew.
         let fits = self.overflow.is_none();
+        let pieces = self.pieces();
+        // In other wire formats no reasoning has a seal, so nothing is bound to what stands before it.
+        let seals = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
         Anchor {
             target: Some(Target::new(&self.model, &self.provider).with_wire_format(self.wire_format)),
             limits: Some(limits),
@@ -408,7 +420,9 @@ impl ContextPlan {
             window_start: self.anchored.clone().filter(|_| fits),
             rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
             cleared_before: self.cleared_before.clone(),
-            prompt: Some(self.pieces().into()),
+            head: seals.then(|| PromptHead::of(&pieces)),
+            lost: self.thoughts.lost.clone(),
+            prompt: Some(pieces.into()),
         }
     }
 
@@ -427,7 +441,13 @@ impl ContextPlan {
             let tokens = u64::try_from(line.tokens).unwrap_or_default();
             PromptPiece(TOOLS.into(), hash.finalize().to_hex()[..32].into(), tokens)
         });
-        let rows = self.included.iter().map(|row| PromptPiece(row.id.clone(), row.hash(), row.tokens.n));
+        let rows = self.included.iter().map(|row| {
+            let hash = match row.body.reasoning() {
+                [] => row.hash(),
+                _ => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())),
+            };
+            PromptPiece(row.id.clone(), hash, row.tokens.n)
+        });
         tools.into_iter().chain(rows).collect()
     }
 

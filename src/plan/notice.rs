@@ -112,6 +112,8 @@ codes! {
     NameChanged "name_changed" "H7";
     /// Reasoning is dropped.
     ReasoningDropped "reasoning_dropped" "H7";
+    /// Reasoning is not sent, because its provider would refuse it or leave it out.
+    ReasoningWithheld "reasoning_withheld" "K1";
     /// Parameters of a tool are declared otherwise than given.
     SchemaChanged "schema_changed" "H8";
     /// Tool calls of the user and their results are sent as user text.

@@ -1,7 +1,7 @@
 //! The entry points of planning.
 
 use crate::{
-    config::Config,
+    config::{Config, ReasoningPolicy},
     error::Error,
     message::{Message, Tool},
     plan::{
@@ -9,12 +9,19 @@ use crate::{
         anchor::{Anchor, Sticky, Target},
     },
     planner::{
-        assemble::PlanContext, budget, candidates::Candidates, request::PlanRequest, solve::Solver, telemetry,
+        assemble::PlanContext,
+        budget,
+        candidates::Candidates,
+        request::PlanRequest,
+        solve::Solver,
+        telemetry,
+        thoughts::{self, Withheld},
     },
     provider::{conform::TurnPosition, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
     usage::{Calibrator, TokenCalibration},
 };
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Plans prompts for one model with one counter and one configuration.
 ///
@@ -126,6 +133,40 @@ impl ContextWindowManager {
     /// The stages of a plan: candidates, budget, select, assemble, conform, ledger. `sticky` is what to continue of the
     /// last prompt.
     pub(crate) fn plan_from(
+        &self,
+        request: &PlanRequest<'_>,
+        context: &PlanContext<'_>,
+        sticky: Sticky<'_>,
+    ) -> Result<ContextPlan, Error> {
+        let mut withheld = Withheld::at_first(request.log, self.config.conversation.reasoning); // K4
+        loop {
+            let without = Sticky { withheld: Some(&withheld.positions), ..sticky };
+            let mut plan = self.plan_without(request, context, without)?;
+            let lost = thoughts::lost(&plan, request.log, &self.model); // reasoning that would be refused: K1-K3
+            let (more, left) = match self.config.conversation.reasoning {
+                ReasoningPolicy::Provider => (BTreeMap::new(), lost),
+                _ => (lost, BTreeMap::new()),
+            };
+            if !withheld.takes(more) {
+                withheld.tell(&mut plan, request.log, left);
+                return Ok(plan);
+            }
+        }
+    }
+
+    /// The messages of a request whose reasoning is not sent, by position.
+    pub(crate) fn withheld(&self, request: &PlanRequest<'_>) -> Result<BTreeSet<u32>, Error> {
+        let checks =
+            self.model.thinking.is_some() || self.config.conversation.reasoning == ReasoningPolicy::Drop;
+        if !checks || self.config.conversation.reasoning == ReasoningPolicy::Provider {
+            return Ok(BTreeSet::new());
+        }
+        let lost = self.plan(request)?.thoughts.lost;
+        Ok(lost.iter().filter_map(|lost| request.log.position_of(&lost.id)).collect())
+    }
+
+    /// The stages, with what is withheld given.
+    fn plan_without(
         &self,
         request: &PlanRequest<'_>,
         context: &PlanContext<'_>,

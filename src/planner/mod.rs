@@ -29,5 +29,6 @@ pub(crate) mod select;
 pub(crate) mod assemble;
 pub(crate) mod solve;
 pub(crate) mod telemetry;
+pub(crate) mod thoughts;
 pub(crate) mod manager;
 mod retrieval;

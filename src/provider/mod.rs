@@ -9,6 +9,7 @@ pub(crate) mod meter;
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;
 pub use model::{
-    CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, Model, ModelEntry, Price,
-    ProviderConstraints, Registry, RequestLimits, SystemPlace, TokenizerFit,
+    BoundTo, CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, Model, ModelEntry,
+    PrefixCheck, PrefixMismatch, Price, ProviderConstraints, Registry, RequestLimits, SystemPlace,
+    ThinkingRule, TokenizerFit,
 };

@@ -1,12 +1,12 @@
 //! The plan's JSON: serialise-only types, `version` is the contract.
 
 use crate::{
-    analysis::prefix::Prefix,
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Role, WireFormat},
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
-        SectionUse,
+        SectionUse, Thoughts,
+        prefix::Prefix,
         reason::{IncludedReason, Numbers},
     },
     provider::model::LimitsSource,
@@ -57,6 +57,9 @@ struct Wire<'a> {
     window_start: Option<&'a ItemId>,
     /// What two prompts share; without the previous prompt there is nothing to say.
     prefix: Option<Prefix>,
+    /// What is kept of earlier reasoning; where nothing was ever thought there is nothing to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thoughts: Option<&'a Thoughts>,
     notices: &'a [Notice],
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +94,7 @@ impl<'a> Wire<'a> {
             overflow: plan.overflow.as_ref().map(WireOverflow::new),
             window_start: plan.window_start.as_ref(),
             prefix: plan.repeated(),
+            thoughts: Some(&plan.thoughts).filter(|thoughts| **thoughts != Thoughts::default()),
             notices: &plan.notices,
             usage: Usage::new(&plan.usage),
             fingerprint: None,

@@ -2,11 +2,11 @@
 
 use super::{columns, grouped, printable};
 use crate::{
-    analysis::prefix::{Prefix, PrefixCause},
     item::{ItemKind, Priority, Section, Source, Ttl},
     message::Role,
     plan::{
-        ContextPlan, Decision, ExcludedItem, PlannedItem,
+        ContextPlan, Decision, ExcludedItem, PlannedItem, PrefixCause,
+        prefix::Prefix,
         reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
     },
     tokens::{Certainty, TokenCount},

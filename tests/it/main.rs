@@ -69,6 +69,7 @@ mod surface;
 #[cfg(feature = "inspect")]
 mod terminal;
 #[cfg(feature = "openai")]
+mod thoughts;
 mod transcripts;
 mod validators;
 #[cfg(all(feature = "widgets", feature = "openai"))]

@@ -23,13 +23,15 @@ pub(super) struct Gathered<'r> {
 }
 
 impl<'r> Gathered<'r> {
-    /// What holds of the last prompt under the request's own limits is taken to hold under all others.
+    /// What holds of the last prompt under the request's own limits is taken to hold under all others, and so is what is
+    /// withheld of earlier reasoning (rule K1).
     pub(super) fn of(
         manager: &'r ContextWindowManager,
         request: &'r PlanRequest<'r>,
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
-        let sticky = manager.sticky(request, context);
+        let withheld = manager.withheld(request)?;
+        let sticky = Sticky { withheld: Some(&withheld), ..manager.sticky(request, context) };
         let first = manager.candidates(request, sticky)?;
         let anew =
             first.index().kept_documents.map(|_| manager.candidates(request, Sticky { rag: &[], ..sticky }));

@@ -293,7 +293,10 @@ impl Writer<'_, '_> {
     fn as_sent(&mut self, piece: &Piece) -> Message {
         let shortened = piece.position.filter(|_| piece.message.role() == Role::Tool);
         let shortened = shortened.and_then(|at| Some((at, self.results.shortens(self.candidates, at)?)));
-        let Some((position, how)) = shortened else { return piece.message.clone() };
+        let Some((position, how)) = shortened else {
+            let withheld = piece.position.is_some_and(|at| self.candidates.withholds_reasoning_of(at));
+            return if withheld { piece.message.without_reasoning() } else { piece.message.clone() };
+        };
         match how {
             Shortened::Cleared => self.draft.cleared.push(piece.id.clone()),
             Shortened::Clipped => self.draft.clipped.push(piece.id.clone()),

@@ -7,7 +7,7 @@ use crate::{
     message::WireFormat,
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode, Overhead,
-        PlannedItem, SectionUse, TOOLS,
+        PlannedItem, SectionUse, TOOLS, Thoughts,
         reason::{ExcludedReason, HeldBy},
     },
     planner::{
@@ -156,6 +156,7 @@ pub(crate) fn plan(
         cleared_before: costs.results().boundary(candidates),
         live: candidates.live_id(),
         anchored,
+        thoughts: Thoughts::default(),
         prompt: draft.prompt,
         asked: draft.asked,
         asked_documents: draft.asked_documents,

@@ -66,12 +66,20 @@ pub(crate) struct Candidates<'a> {
     live_from: TurnIndex,
     /// Results before this position were sent as stubs (rule S7).
     cleared_before: Option<u32>,
+    /// Messages that are sent without their reasoning, as they are sent (rule K1).
+    withheld: BTreeMap<u32, Message>,
     /// The exchange whose results the conversation still waits for.
     pub(crate) open: Option<ExchangeIndex>,
     /// System texts and state with nothing in them.
     pub(crate) empty_texts: Vec<(ItemId, Source)>,
     /// Leading system messages with nothing in them, by position.
     pub(crate) empty_leading: Vec<u32>,
+}
+
+/// The messages whose reasoning is withheld, without it.
+fn without_reasoning(log: &Conversation, sticky: Sticky<'_>) -> BTreeMap<u32, Message> {
+    let positions = sticky.withheld.into_iter().flatten();
+    positions.map(|position| (*position, log.message(*position).without_reasoning())).collect()
 }
 
 /// The focus hint's id.
@@ -131,6 +139,7 @@ impl<'a> Candidates<'a> {
             lost_window: sticky.lost,
             live_from: log.turns().worked_on_from(),
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
+            withheld: without_reasoning(log, sticky),
             open: log.open_exchange(),
             empty_texts: Vec::new(),
             empty_leading: Vec::new(),

@@ -9,8 +9,16 @@ impl<'a> Candidates<'a> {
     pub(crate) fn said(&self, position: u32) -> Cow<'a, Message> {
         match self.as_text_of_the_user(position) {
             Some(text) => Cow::Owned(text),
-            None => Cow::Borrowed(self.log.message(position)),
+            None => match self.withheld.get(&position) {
+                Some(without) => Cow::Owned(without.clone()),
+                None => Cow::Borrowed(self.log.message(position)),
+            },
         }
+    }
+
+    /// Whether the reasoning of a message is withheld (rule K1).
+    pub(crate) fn withholds_reasoning_of(&self, position: u32) -> bool {
+        self.withheld.contains_key(&position)
     }
 
     /// Whether a message is a call of the user, or a result of one: sent as text of the user (rule H9).

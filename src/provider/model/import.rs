@@ -308,6 +308,7 @@ fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str
         wire_format: wire_format(&provider),
         constraints: ProviderConstraints::default(),
         cache: cache(&provider, &name, price),
+        thinking: None,
         price,
         source: sources.join("; "),
         date: date.into(),

@@ -7,6 +7,7 @@ mod constraints;
 #[cfg(feature = "chat-template")]
 mod template;
 mod form;
+mod thinking;
 mod registry;
 mod import;
 
@@ -17,6 +18,7 @@ pub(crate) use constraints::Accepts;
 pub use constraints::{CallIds, KeptReasoning, ProviderConstraints, SystemPlace};
 pub(crate) use form::Form;
 pub use registry::{ModelEntry, Registry, TokenizerFit};
+pub use thinking::{BoundTo, PrefixCheck, PrefixMismatch, ThinkingRule};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire format it is priced in.
 ///
@@ -52,6 +54,8 @@ pub struct Model {
     pub constraints: ProviderConstraints,
     /// How its provider caches prompts, where that is known.
     pub cache: Option<CacheRule>,
+    /// What its provider checks of the reasoning that goes back; none where it checks nothing.
+    pub thinking: Option<ThinkingRule>,
     /// Whether the tokenizer replaces one that is not built in or not known, so that counts are estimates.
     pub estimated: bool,
     /// Whether the name was looked for and is not in the registry.
@@ -143,6 +147,7 @@ impl Model {
             wire_format: WireFormat::OpenAiChat,
             constraints: ProviderConstraints::default(),
             cache: None,
+            thinking: None,
             estimated: false,
             unknown: false,
             near: None,

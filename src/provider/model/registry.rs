@@ -1,7 +1,8 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
 use super::{
-    CacheRule, Model, Price, ProviderConstraints, WireFormat, constraints::ProviderEntry, form::Form,
+    CacheRule, Model, Price, ProviderConstraints, ThinkingRule, WireFormat, constraints::ProviderEntry,
+    form::Form,
 };
 use crate::{
     error::{Error, Repr, Snippet},
@@ -50,6 +51,9 @@ pub struct ModelEntry {
     /// How its provider caches prompts, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheRule>,
+    /// What its provider checks of the reasoning that goes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<ThinkingRule>,
     /// What it costs, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
@@ -116,12 +120,26 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BuiltInFile {
+    #[serde(default)]
+    newer: Vec<Newer>,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
 }
 
+/// What is taken to hold for models of a family that are newer than the registry.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Newer {
+    /// How their names begin.
+    begins: String,
+    /// The first version that it holds for: major and minor.
+    from: (u32, u32),
+    thinking: ThinkingRule,
+}
+
 struct BuiltIn {
+    newer: Vec<Newer>,
     registry: Registry,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
@@ -130,8 +148,8 @@ struct BuiltIn {
 static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
     let (text, origin) = (include_str!("../../../config/models.toml"), "config/models.toml");
     let file: BuiltInFile = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
-    let BuiltInFile { wire_format, provider, model } = file;
-    Ok(BuiltIn { registry: Registry::of(model, text, origin)?, wire_format, provider })
+    let BuiltInFile { newer, wire_format, provider, model } = file;
+    Ok(BuiltIn { newer, registry: Registry::of(model, text, origin)?, wire_format, provider })
 });
 
 /// What is wrong in the text of a registry file, and where.
@@ -215,10 +233,15 @@ impl Registry {
     #[must_use]
     pub fn over(mut self, other: &Self) -> Self {
         // A catalogue says nothing of what a model demands.
-        for own in self.model.iter_mut().filter(|own| own.constraints.is_none()) {
-            if let Some(known) = other.entry(&own.name).filter(|known| known.wire_format == own.wire_format) {
+        for own in &mut self.model {
+            let Some(known) = other.entry(&own.name).filter(|known| known.wire_format == own.wire_format)
+            else {
+                continue;
+            };
+            if own.constraints.is_none() {
                 own.constraints = known.constraints;
             }
+            own.thinking = own.thinking.take().or_else(|| known.thinking.clone());
         }
         let known =
             |entry: &&ModelEntry| !self.model.iter().any(|own| own.name.eq_ignore_ascii_case(&entry.name));
@@ -249,7 +272,8 @@ impl Registry {
     pub fn model(&self, name: &str) -> Model {
         let Some(entry) = self.entry(name) else {
             let near = self.nearest(name).map(str::to_owned);
-            return Model { unknown: true, estimated: true, near, ..Model::custom(name) };
+            let thinking = newer(name);
+            return Model { unknown: true, estimated: true, near, thinking, ..Model::custom(name) };
         };
         Model {
             name: name.into(),
@@ -261,6 +285,7 @@ impl Registry {
             wire_format: entry.wire_format,
             constraints: entry.constraints,
             cache: entry.cache,
+            thinking: entry.thinking.clone(),
             estimated: entry.is_estimated(),
             unknown: false,
             ..Model::custom(name)
@@ -332,6 +357,25 @@ impl ModelEntry {
         }
         self.price.and_then(super::Price::fault)
     }
+}
+
+/// What is taken to hold for a model that is not known, by its family and version.
+fn newer(name: &str) -> Option<ThinkingRule> {
+    let name = without_date(name.rsplit('/').next().unwrap_or(name)).to_ascii_lowercase();
+    let of_family = |newer: &&Newer| name.starts_with(&newer.begins) && version(&name) >= Some(newer.from);
+    BUILT_IN.as_ref().ok()?.newer.iter().find(of_family).map(|newer| newer.thinking.clone())
+}
+
+/// The first number of a name, and the one right behind it: `claude-fable-5-3` is version 5.3.
+fn version(name: &str) -> Option<(u32, u32)> {
+    let at = name.find(|c: char| c.is_ascii_digit())?;
+    let number = |text: &str| {
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        (text[..end].parse().ok(), text[end..].to_owned())
+    };
+    let (major, rest) = number(&name[at..]);
+    let minor = rest.strip_prefix(['-', '.']).and_then(|rest| number(rest).0);
+    Some((major?, minor.unwrap_or(0)))
 }
 
 /// A name without the date that a snapshot of a model bears: `gpt-4o-2024-08-06` is a `gpt-4o`.

@@ -1,13 +1,12 @@
 //! What two prompts share from their beginning: the part that a provider's cache can serve again.
 
-use crate::{
-    item::ItemId,
-    plan::{
-        ContextPlan, Decision, LastPrompt, TOOLS,
-        anchor::{Anchor, PromptPiece, Target},
-        reason::ExcludedReason,
-    },
+use super::{
+    ContextPlan, Decision, LastPrompt, TOOLS,
+    anchor::{Anchor, PromptPiece, Target},
+    reason::ExcludedReason,
+    thoughts::PrefixCause,
 };
+use crate::item::ItemId;
 use serde::Serialize;
 
 /// How much of the previous prompt a plan repeats, byte for byte, before the first item that differs.
@@ -47,46 +46,6 @@ pub struct Prefix {
     pub cause: Option<PrefixCause>,
 }
 
-/// Why a prompt does not begin as the previous one did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PrefixCause {
-    /// It was made for another model or wire format: nothing of a cache holds.
-    Target,
-    /// The item is sent with another text: it changed, was cleared or clipped, or what it is merged with did.
-    Changed,
-    /// An item was inserted before it.
-    Inserted,
-    /// The item is dropped: the budget does not hold it.
-    Budget,
-    /// Its TTL is used up.
-    Expired,
-    /// A policy or a repair leaves it out, or it is a duplicate.
-    LeftOut,
-    /// It is archived: a compaction, or a rewind.
-    Archived,
-    /// The request holds it no longer.
-    Removed,
-}
-
-impl PrefixCause {
-    /// What happened, in words.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Target => "other model or wire format",
-            Self::Changed => "text changed",
-            Self::Inserted => "new item inserted before it",
-            Self::Budget => "dropped: budget",
-            Self::Expired => "expired",
-            Self::LeftOut => "skipped by a policy or repair",
-            Self::Archived => "archived",
-            Self::Removed => "no longer in the request",
-        }
-    }
-}
-
 impl ContextPlan {
     /// What this prompt repeats of the one that `previous` is the anchor of ([`ContextPlan::anchor`]); none where that
     /// does not hold its prompt.
@@ -114,7 +73,7 @@ impl ContextPlan {
             parts_at_a_message
                 .unwrap_or_else(|| was.as_str() != TOOLS && !documents.into_iter().any(|id| id == was))
         };
-        let same = before.iter().zip(&now).take_while(|(was, is)| was.0 == is.0 && was.1 == is.1);
+        let same = before.iter().zip(&now).take_while(|(was, is)| was.is_sent_as(is));
         let items = if same_target { same.count() } else { 0 };
         let instead_of = before.get(items).map(|piece| piece.0.clone());
         let cause = instead_of.as_ref().map(|was| {
@@ -131,7 +90,7 @@ impl ContextPlan {
     }
 
     /// Why `was` is no longer at its position, ahead of everything that is there now.
-    fn cause(&self, was: &ItemId, now: &[PromptPiece], may_be_a_message: bool) -> PrefixCause {
+    pub(crate) fn cause(&self, was: &ItemId, now: &[PromptPiece], may_be_a_message: bool) -> PrefixCause {
         if now.first().is_some_and(|piece| piece.0 == *was) {
             return PrefixCause::Changed;
         }

@@ -1,0 +1,131 @@
+//! What a prompt holds of the reasoning of earlier replies (rules K1 to K4).
+
+use crate::item::ItemId;
+use serde::{Deserialize, Serialize};
+
+/// The reasoning of earlier replies in a prompt.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, WireFormat, message::Reasoning};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let manager = ContextWindowManager::for_model("claude-fable-5-2")?;
+/// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// let thought = Reasoning::sealed(WireFormat::Anthropic, "The handbook says so.", "c2VhbA==");
+/// log.push_reply(&plan, Message::assistant("5 days.").with_reasoning(thought), None);
+/// log.push(Message::user("Thanks!"));
+///
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// assert_eq!(plan.thoughts.sent, 1);
+/// // Another system text: this model would refuse what it thought under the one before.
+/// log.push_system("rules", "Be brief.");
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (0, 1));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Thoughts {
+    /// Messages that are sent with their reasoning.
+    pub sent: u64,
+    /// Messages whose reasoning the provider would refuse or leave out, in prompt order. It is not sent, unless the option
+    /// `conversation.reasoning` is `provider`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostThought>,
+}
+
+/// Reasoning that the provider would not take back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LostThought {
+    /// The message that it came with.
+    pub id: ItemId,
+    /// Why it is lost.
+    pub why: Loss,
+}
+
+/// Why reasoning is lost.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Loss {
+    /// What stands before it changed since it was made (rule K1).
+    PrefixChanged {
+        /// The first item that changed: as it was when the reasoning was made, or a new one.
+        at: ItemId,
+        /// How it changed.
+        cause: PrefixCause,
+    },
+    /// It was made when other reasoning stood before it than now (rule K2).
+    ChainBroken,
+    /// The model does not read what this one thought (rule K3).
+    Unreadable {
+        /// The model that thought.
+        model: String,
+    },
+    /// The option `conversation.reasoning` is `drop`.
+    Dropped,
+}
+
+impl std::fmt::Display for Loss {
+    /// Why, in words.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::PrefixChanged { at, cause } => {
+                write!(
+                    f,
+                    "the prompt before it changed at `{}` ({})",
+                    crate::text::plain::short(at.as_str()),
+                    cause.text()
+                )
+            }
+            Self::ChainBroken => f.write_str("it was made with other reasoning before it"),
+            Self::Unreadable { model } => {
+                write!(f, "the model does not read what {} thought", crate::text::plain::short(model))
+            }
+            Self::Dropped => f.write_str("conversation.reasoning is drop"),
+        }
+    }
+}
+
+/// Why a prompt does not begin as the previous one did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PrefixCause {
+    /// It was made for another model or wire format: nothing of a cache holds.
+    Target,
+    /// The item is sent with another text: it changed, was cleared or clipped, or what it is merged with did.
+    Changed,
+    /// An item was inserted before it.
+    Inserted,
+    /// The item is dropped: the budget does not hold it.
+    Budget,
+    /// Its TTL is used up.
+    Expired,
+    /// A policy or a repair leaves it out, or it is a duplicate.
+    LeftOut,
+    /// It is archived: a compaction, or a rewind.
+    Archived,
+    /// The request holds it no longer.
+    Removed,
+}
+
+impl PrefixCause {
+    /// What happened, in words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Target => "other model or wire format",
+            Self::Changed => "text changed",
+            Self::Inserted => "new item inserted before it",
+            Self::Budget => "dropped: budget",
+            Self::Expired => "expired",
+            Self::LeftOut => "skipped by a policy or repair",
+            Self::Archived => "archived",
+            Self::Removed => "no longer in the request",
+        }
+    }
+}

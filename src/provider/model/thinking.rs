@@ -1,0 +1,92 @@
+//! What a provider checks of the reasoning that it takes back, as data: `thinking` of a model in `config/models.toml`.
+
+use serde::{Deserialize, Serialize};
+
+/// How a model treats reasoning that goes back to it (rules K1 to K4). A model without this rule checks nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ThinkingRule {
+    /// For whom it compares what stands before a block of reasoning with what stood there when the block was made: tools,
+    /// system texts and messages, reasoning and cache marks apart.
+    pub check: PrefixCheck,
+    /// What it does where they differ.
+    pub mismatch: PrefixMismatch,
+    /// The models whose reasoning it reads beside its own. A `*` at the end of a name stands for anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
+    /// To whom a block is bound: no other account, or end user, may send it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bound_to: Vec<BoundTo>,
+}
+
+/// For whom a model checks the prefix of reasoning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PrefixCheck {
+    /// For accounts made since a date; planned for as if for all, because a plan does not know the account.
+    NewAccounts,
+    /// For everybody.
+    Always,
+}
+
+/// What a provider does with reasoning whose prefix changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PrefixMismatch {
+    /// It refuses the request.
+    Refused,
+    /// It leaves the block and all later ones out, and says so in its reply.
+    Dropped,
+}
+
+/// Whom a block of reasoning is bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BoundTo {
+    /// The account that it was made for.
+    Account,
+    /// The end user that the request named.
+    EndUser,
+}
+
+impl ThinkingRule {
+    /// Whether a model of this rule and name reads what another one thought.
+    pub(crate) fn reads(&self, own: &str, other: &str) -> bool {
+        let bare = |name: &str| name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+        let other = bare(other);
+        let is = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(begins) => other.starts_with(begins),
+            None => other == *pattern,
+        };
+        other == bare(own) || self.reads.iter().any(is)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_the_rest_of_a_name() {
+        let rule = ThinkingRule {
+            check: PrefixCheck::Always,
+            mismatch: PrefixMismatch::Refused,
+            reads: vec!["claude-opus-4*".into(), "claude-opus-5".into()],
+            bound_to: Vec::new(),
+        };
+        for (name, reads) in [
+            ("claude-fable-9", true),
+            ("anthropic/Claude-Fable-9", true),
+            ("claude-opus-4-8", true),
+            ("claude-opus-5", true),
+            ("claude-opus-5-5", false),
+            ("gpt-5", false),
+        ] {
+            assert_eq!(rule.reads("claude-fable-9", name), reads, "{name}");
+        }
+    }
+}

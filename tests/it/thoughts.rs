@@ -1,0 +1,241 @@
+//! Reasoning that its provider checks (rules K1 to K4): what is sent is what would be taken back.
+
+mod lives;
+mod prefix_check;
+
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, Priority,
+    RequestLimits, Tool, ToolCall, WireFormat,
+    compaction::CompactionRequest,
+    config::ReasoningPolicy,
+    message::Reasoning,
+    plan::{Loss, NoticeCode},
+    render,
+};
+
+/// A model that checks, counted by characters so that any build of the tests can plan for it.
+fn manager_for(model: &str, config: Config) -> ContextWindowManager {
+    let mut model = Model::named(model).unwrap();
+    model.tokenizer = Some("chars/4".into());
+    ContextWindowManager::configured(model, config).unwrap()
+}
+
+fn manager() -> ContextWindowManager {
+    manager_for("claude-fable-5-2", Config::default())
+}
+
+/// What the model thought, sealed under a name.
+fn thought(seal: &str) -> Reasoning {
+    Reasoning::sealed(WireFormat::Anthropic, "I should look.", seal)
+}
+
+/// A reply with a call that was thought about, and the call's result.
+fn step(log: &mut Conversation, plan: &ContextPlan, number: usize, result: &str) {
+    let id = format!("c{number}");
+    let reply = Message::assistant("Looking.")
+        .with_reasoning(thought(&format!("seal{number}")))
+        .with_tool_calls([ToolCall::new(&*id, "look", "{}")]);
+    log.push_reply(plan, reply, None);
+    log.push(Message::tool(&*id, result));
+}
+
+/// The seals that a prompt sends, in order.
+fn seals(plan: &ContextPlan) -> Vec<String> {
+    let body = serde_json::to_value(render::anthropic(plan)).unwrap();
+    let messages = body["messages"].as_array().unwrap().iter();
+    let blocks = messages.flat_map(|message| message["content"].as_array().cloned().unwrap_or_default());
+    blocks.filter_map(|block| Some(block.get("signature")?.as_str()?.to_owned())).collect()
+}
+
+fn causes(plan: &ContextPlan) -> Vec<(String, String)> {
+    plan.thoughts.lost.iter().map(|lost| (lost.id.to_string(), lost.why.to_string())).collect()
+}
+
+/// A question and three steps, all of it in the prompt.
+fn looked(manager: &ContextWindowManager, limits: RequestLimits) -> Conversation {
+    let mut log = Conversation::from([Message::system("Be brief."), Message::user("Where is it?")]);
+    for number in 0..3 {
+        let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
+        assert!(plan.thoughts.lost.is_empty(), "{:?}", plan.thoughts);
+        step(&mut log, &plan, number, "Not here.");
+    }
+    log
+}
+
+#[test]
+fn with_room_every_thought_goes_back() {
+    let manager = manager();
+    let mut log = looked(&manager, RequestLimits::new());
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!((seals(&plan).len(), plan.thoughts.sent), (3, 3));
+    log.push_reply(&plan, Message::assistant("In the shed.").with_reasoning(thought("seal3")), None);
+    log.push(Message::user("Thanks. And the key?"));
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(seals(&plan), ["seal0", "seal1", "seal2", "seal3"], "also those of the turn before");
+    assert!(plan.notices.iter().all(|notice| notice.code != NoticeCode::ReasoningWithheld));
+}
+
+/// The same conversation with one thing changed before the thoughts: none of them is sent, and a notice names it.
+#[test]
+fn a_changed_head_withholds_all() {
+    let manager = manager();
+    let log = looked(&manager, RequestLimits::new());
+    let lost = |log: &Conversation, tools: &[Tool]| {
+        let plan = manager.build_plan(&PlanRequest::new(log).with_tools(tools)).unwrap();
+        assert_eq!((seals(&plan).len(), plan.thoughts.sent, plan.thoughts.lost.len()), (0, 0, 3));
+        let notices = plan.notices.iter().filter(|notice| notice.code == NoticeCode::ReasoningWithheld);
+        let notices: Vec<&context_window::plan::Notice> = notices.collect();
+        assert_eq!(notices.len(), 1, "{notices:?}");
+        assert_eq!(notices[0].ids.len(), 3);
+        assert_eq!(notices[0].rule(), "K1");
+        causes(&plan)[0].1.clone()
+    };
+    let mut changed = log.clone();
+    changed.push_system("rules", "Never guess.");
+    assert_eq!(lost(&changed, &[]), "the prompt before it changed at `m0` (new item inserted before it)");
+    let mut changed = log.clone();
+    changed.pin(context_window::PinnedItem::new("tone", "Short answers."));
+    assert_eq!(lost(&changed, &[]), "the prompt before it changed at `m1` (new item inserted before it)");
+    let tools = [Tool::new("look", "Looks.", "{}")];
+    assert_eq!(lost(&log, &tools), "the prompt before it changed at `m0` (new item inserted before it)");
+}
+
+/// What was seen with the planner as it was: a cut inside of the live turn, and the thoughts behind it sent all the same.
+#[test]
+fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
+    let manager = manager();
+    let mut log = Conversation::new();
+    for at in 0..30 {
+        log.push(Message::user(format!("Question {at}: {}", "word ".repeat(30))));
+        log.push(Message::assistant(format!("Answer {at}: {}", "word ".repeat(30))));
+    }
+    log.push(Message::user("Where is it?"));
+    let limits = RequestLimits::budget(2_600);
+    let (mut cuts, mut kept) = (0, 0);
+    for number in 0..12 {
+        let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
+        let cut = plan.notices.iter().any(|notice| notice.code == NoticeCode::WindowCut);
+        cuts += usize::from(cut);
+        kept += seals(&plan).len();
+        for lost in &plan.thoughts.lost {
+            assert!(matches!(lost.why, Loss::PrefixChanged { .. } | Loss::ChainBroken), "{lost:?}");
+        }
+        if cut {
+            assert!(seals(&plan).is_empty(), "all of them were made behind what was cut");
+        }
+        step(&mut log, &plan, number, &"line ".repeat(200));
+    }
+    assert!(cuts > 0 && kept > 0, "{cuts} cuts, {kept} kept");
+}
+
+/// What was withheld when another thought was made does not come back before it (rule K2).
+#[test]
+fn a_thought_that_was_left_out_stays_out() {
+    let manager = manager();
+    let mut log = looked(&manager, RequestLimits::new());
+    log.pin(context_window::PinnedItem::new("tone", "Short answers."));
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert!(seals(&plan).is_empty());
+    step(&mut log, &plan, 3, "Not here.");
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(seals(&plan), ["seal3"], "made behind the prompt as it is now");
+    // The note goes: the first three would be valid again, the fourth is not. The newest that passes is sent with its run.
+    log.unpin("tone");
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(seals(&plan), ["seal0", "seal1", "seal2"]);
+}
+
+#[test]
+fn a_compaction_withholds_what_was_thought_before_it() {
+    let mut config = Config::default();
+    config.compaction.retain.messages = Some(4);
+    let manager = manager_for("claude-fable-5-2", config);
+    let mut log = looked(&manager, RequestLimits::new());
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    log.push_reply(&plan, Message::assistant("In the shed.").with_reasoning(thought("seal3")), None);
+    log.push(Message::user("And the key?"));
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    step(&mut log, &plan, 4, "Here.");
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    log.push_reply(&plan, Message::assistant("In the box.").with_reasoning(thought("seal5")), None);
+    log.push(Message::user("Good. And the lamp?"));
+    let job: CompactionRequest = manager.compactor().now(&log).unwrap().unwrap();
+    manager.compactor().apply(&mut log, &job, "The spade is in the shed.").unwrap();
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert!(seals(&plan).is_empty(), "{:?}", plan.thoughts);
+    assert!(causes(&plan).iter().all(|(_, why)| why.contains("changed at")), "{:?}", causes(&plan));
+    step(&mut log, &plan, 6, "Here.");
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(seals(&plan), ["seal6"], "what comes after the compaction is kept again");
+}
+
+/// A model reads what some others thought; a conversation that goes back to the first one has its thoughts again (rule K3).
+#[test]
+fn another_model_reads_what_it_can() {
+    let first = manager();
+    let log = looked(&first, RequestLimits::new());
+    for (model, sent) in [
+        ("claude-mythos-5-2", 3),
+        ("claude-fable-5-1", 0),
+        ("claude-opus-5-5", 0),
+        ("claude-fable-5-2", 3),
+        // What is newer than the registry is taken to check, and to read its own only.
+        ("claude-fable-6", 0),
+    ] {
+        let mut target = Model::named(model).unwrap().with_wire_format(WireFormat::Anthropic);
+        target.tokenizer = Some("chars/4".into());
+        let manager = ContextWindowManager::configured(target, Config::default()).unwrap();
+        let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+        assert_eq!(plan.thoughts.sent, sent, "{model}: {:?}", plan.thoughts);
+        if sent == 0 {
+            assert_eq!(causes(&plan)[0].1, "the model does not read what claude-fable-5-2 thought");
+        }
+    }
+    // A model that checks nothing takes what it always took.
+    let plan = manager_for("claude-opus-5", Config::default()).build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (3, 0));
+}
+
+#[test]
+fn the_option_says_what_is_done() {
+    let policy = |reasoning: ReasoningPolicy| {
+        let mut config = Config::default();
+        config.conversation.reasoning = reasoning;
+        manager_for("claude-fable-5-2", config)
+    };
+    let mut log = looked(&policy(ReasoningPolicy::Keep), RequestLimits::new());
+    let plan = policy(ReasoningPolicy::Drop).build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (0, 3));
+    assert!(
+        plan.notices.iter().all(|notice| notice.code != NoticeCode::ReasoningWithheld),
+        "it was asked for"
+    );
+    log.push_system("rules", "Never guess.");
+    let plan = policy(ReasoningPolicy::Provider).build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (3, 3), "sent, and the provider drops them");
+    let plan = policy(ReasoningPolicy::Keep).build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (0, 3));
+}
+
+/// A session from elsewhere: its thoughts were made behind everything before them.
+#[test]
+fn thoughts_of_unknown_birth_go_back_behind_a_whole_history() {
+    let manager = manager();
+    let call = |number: usize| ToolCall::new(format!("c{number}"), "look", "{}");
+    let mut log = Conversation::from([Message::user("Where is it?")]);
+    for number in 0..3 {
+        let reply = Message::assistant("Looking.").with_reasoning(thought(&format!("seal{number}")));
+        log.push(reply.with_tool_calls([call(number)]));
+        log.push(Message::tool(format!("c{number}"), "Not here. ".repeat(40)));
+    }
+    let plan = |log: &Conversation, budget: u64| {
+        let limits = RequestLimits::budget(budget);
+        manager.build_plan(&PlanRequest::new(log).with_limits(limits)).unwrap()
+    };
+    assert_eq!(seals(&plan(&log, 5_000)).len(), 3);
+    log.pin_message("m0", Priority::High).unwrap();
+    assert_eq!(seals(&plan(&log, 5_000)).len(), 3, "a pinned message stays where it is");
+    let cut = plan(&log, 300);
+    assert!(cut.excluded.iter().any(|row| row.id == "m1") && cut.overflow.is_none());
+    assert!(seals(&cut).is_empty(), "{:?}", cut.thoughts);
+}
