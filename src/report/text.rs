@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     item::Section,
-    plan::{ContextPlan, Decision, SectionUse},
+    plan::{ContextPlan, Decision, SectionUse, Thoughts},
     text::plain::per_cent,
     usage::Level,
 };
@@ -75,7 +75,12 @@ impl Text<'_> {
         if plan.usage.level != Level::Normal {
             self.field(f, "usage", &self.usage())?;
         }
-        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(&prefix)))
+        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(&prefix)))?;
+        let Thoughts { sent, lost } = &plan.thoughts;
+        if *sent == 0 && lost.is_empty() {
+            return Ok(());
+        }
+        self.field(f, "thought", &format!("{} sent, {} lost", grouped(*sent), grouped(lost.len() as u64)))
     }
 
     fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {

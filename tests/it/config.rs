@@ -2,8 +2,9 @@
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem,
-    RequestLimits, TokenCounter, ToolCall, Ttl,
+    RequestLimits, TokenCounter, ToolCall, Ttl, WireFormat,
     config::{ConfigLayers, LoadedConfig, Sections, ToolResults},
+    message::Reasoning,
     report,
     usage::Level,
 };
@@ -170,14 +171,34 @@ fn behaviour(config: &Config) -> String {
     });
     // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after a report.
     format!(
-        "{}{}{}{}{}{}{levels:?}",
+        "{}{}{}{}{}{}{}{levels:?}",
         with(None, None),
         with(Some(700), None),
         with(Some(1400), Some("m0")),
         with(Some(120), None),
         estimates(config),
         compactions(config),
+        thoughts(config),
     )
+}
+
+/// What becomes of a sealed thought.
+fn thoughts(config: &Config) -> String {
+    let model = Model::custom("test").with_wire_format(WireFormat::Anthropic);
+    let manager = match ContextWindowManager::new(model, TokenCounter::chars_per_4(), config.clone()) {
+        Ok(manager) => manager,
+        Err(error) => return error.to_string(),
+    };
+    let thought = Reasoning::sealed(WireFormat::Anthropic, "Hm.", "c2VhbA==");
+    let call = ToolCall::new("c", "look_up", "{}");
+    let log = Conversation::from([
+        Message::user("Where?"),
+        Message::assistant("").with_reasoning(thought).with_tool_calls([call]),
+        Message::tool("c", "Here."),
+    ]);
+    manager
+        .build_plan(&PlanRequest::new(&log))
+        .map_or_else(|error| error.to_string(), |plan| report::json(&plan))
 }
 
 /// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of it.
@@ -292,6 +313,7 @@ fn every_key_changes_something() {
         ("compaction.summary.form", "\"transcript\""),
         ("compaction.summary.instruction", "\"chat\""),
         ("compaction.digest.max_tokens", "100"),
+        ("conversation.reasoning", "\"drop\""),
     ]);
     // How much is remembered changes speed only; `counts_in_plans` holds that.
     for key in LoadedConfig::keys().filter(|key| *key != "tokens.cache_bytes") {

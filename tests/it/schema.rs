@@ -225,7 +225,8 @@ fn the_schema_of_plans_is_closed() {
         }
     }
     let may_be_left_out =
-        ["cap", "compaction", "last_id", "token_calibration", "max_input", "role"].map(String::from);
+        ["cap", "compaction", "last_id", "thoughts", "token_calibration", "max_input", "role"]
+            .map(String::from);
     assert_eq!(left_out, BTreeSet::from(may_be_left_out));
 }
 
@@ -276,7 +277,7 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
         ("plan", "/$defs/included/properties/reason", "src/plan/reason/mod.rs", "IncludedReason"),
         ("plan", "/$defs/excluded/properties/reason", "src/plan/reason/mod.rs", "ExcludedReason"),
         ("plan", "/$defs/excluded/oneOf/0/properties/held_by", "src/plan/reason/mod.rs", "HeldBy"),
-        ("plan", "/$defs/prefix/properties/cause", "src/analysis/prefix.rs", "PrefixCause"),
+        ("plan", "/$defs/prefix/properties/cause", "src/plan/thoughts.rs", "PrefixCause"),
         ("session", "/$defs/message/properties/role", "src/io/session/wire.rs", "Role"),
         ("session", "/$defs/priority", "src/item.rs", "Priority"),
         ("session", "/$defs/compaction/properties/kind", "src/conversation/compaction.rs", "CompactionKind"),

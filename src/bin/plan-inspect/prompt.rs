@@ -28,6 +28,9 @@ pub(crate) struct Figures {
     pub(crate) window_start: Option<String>,
     /// Messages that are dropped.
     pub(crate) without_room: u64,
+    /// Messages that are sent with their reasoning, and those that lost it.
+    pub(crate) thoughts_sent: u64,
+    pub(crate) thoughts_lost: u64,
 }
 
 impl Figures {
@@ -51,6 +54,8 @@ impl Figures {
             cause: prefix.and_then(|prefix| Some(prefix.cause?.text())),
             window_start: plan.window_start.as_ref().map(ToString::to_string),
             without_room: without_room.map(|row| row.count).sum(),
+            thoughts_sent: plan.thoughts.sent,
+            thoughts_lost: plan.thoughts.lost.len() as u64,
         }
     }
 
@@ -84,6 +89,10 @@ impl Figures {
         }
         if let (Some(at), Some(cause)) = (&self.differs_from, self.cause) {
             said.push(format!("cache break at {}: {cause}", report::brief(at)));
+        }
+        if self.thoughts_lost > before.map_or(0, |before| before.thoughts_lost) {
+            let thoughts = if self.thoughts_lost == 1 { "thought" } else { "thoughts" };
+            said.push(format!("{} {thoughts} lost", report::grouped(self.thoughts_lost)));
         }
         if said.is_empty() && self.without_room > 0 {
             said.push(format!("{} dropped (budget)", report::grouped(self.without_room)));

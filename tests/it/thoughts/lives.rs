@@ -1,1 +1,225 @@
-//! Lives of conversations with thoughts, judged by a provider that remembers what it was sent.
+//! Lives of conversations with thoughts, judged by a provider that remembers what it was sent: `prefix_check` was written from
+//! the providers' pages alone, apart from the planner.
+
+use super::{
+    manager_for,
+    prefix_check::{Rules, Server},
+};
+use crate::support::corpus::full;
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, Priority,
+    RagItem, RequestLimits, Tool, ToolCall, Ttl, WireFormat, config::Placement, message::Reasoning, render,
+};
+use serde_json::Value;
+
+/// Numbers that look random, the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % most
+    }
+
+    fn text(&mut self, most: u64) -> String {
+        "word ".repeat(usize::try_from(1 + self.below(most)).unwrap())
+    }
+}
+
+/// One conversation, and everything that its next prompt is planned with.
+struct Life {
+    dice: Dice,
+    format: WireFormat,
+    managers: Vec<ContextWindowManager>,
+    manager: usize,
+    log: Conversation,
+    server: Server,
+    limits: RequestLimits,
+    tools: Vec<Tool>,
+    documents: Vec<RagItem>,
+    state: Option<String>,
+    replies: u64,
+    /// Blocks that were sent, and that were lost, in all prompts.
+    sent: u64,
+    lost: u64,
+}
+
+impl Life {
+    fn new(seed: u64, format: WireFormat, budget: Option<u64>) -> Self {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut config = Config::default();
+        config.compaction.retain.messages = Some(1 + dice.below(6));
+        if dice.below(3) == 0 {
+            config.rag.placement = Placement::BeforeConversation;
+        }
+        let models = match format {
+            WireFormat::Anthropic => &["claude-fable-5-2", "claude-mythos-5-2", "claude-fable-5-1"][..],
+            _ => &["gpt-6.2-astra"][..],
+        };
+        let managers = models.iter().map(|model| manager_for(model, config.clone())).collect();
+        let rules = if format == WireFormat::Anthropic { Rules::Anthropic } else { Rules::OpenAiResponses };
+        let mut log = Conversation::new();
+        if dice.below(2) == 0 {
+            log.push_system("rules", "Be brief.");
+        }
+        for _ in 0..dice.below(6) {
+            log.push(Message::user(dice.text(40)));
+            log.push(Message::assistant(dice.text(40)));
+        }
+        log.push(Message::user("Where is it?"));
+        Self {
+            dice,
+            format,
+            managers,
+            manager: 0,
+            log,
+            server: Server::new(rules),
+            limits: budget.map_or_else(RequestLimits::new, RequestLimits::budget),
+            tools: Vec::new(),
+            documents: Vec::new(),
+            state: None,
+            replies: 0,
+            sent: 0,
+            lost: 0,
+        }
+    }
+
+    fn plan(&self) -> ContextPlan {
+        let request = PlanRequest::new(&self.log).with_limits(self.limits).with_tools(&self.tools);
+        let request = request.with_rag(self.documents.clone());
+        let request = match &self.state {
+            Some(text) => request.with_state("clock", text),
+            None => request,
+        };
+        self.managers[self.manager].build_plan(&request).unwrap()
+    }
+
+    fn body(&self, plan: &ContextPlan) -> Value {
+        match self.format {
+            WireFormat::Anthropic => serde_json::to_value(render::anthropic(plan)).unwrap(),
+            _ => serde_json::to_value(render::openai_responses(plan)).unwrap(),
+        }
+    }
+
+    /// The next prompt, which the provider takes as it is, and a reply to it.
+    fn ask(&mut self, seed: u64, calls: bool) {
+        let plan = self.plan();
+        let body = self.body(&plan);
+        let refused = self.server.check(&body);
+        assert!(
+            refused.is_empty(),
+            "seed {seed}, {:?}: {refused:?}\n{:#?}\n{body:#}",
+            self.format,
+            plan.thoughts
+        );
+        self.sent += plan.thoughts.sent;
+        self.lost += plan.thoughts.lost.len() as u64;
+        let id = format!("c{}", self.replies);
+        let mut reply = Message::assistant(if self.dice.below(2) == 0 { "Looking." } else { "Let me see." });
+        let thoughts = self.dice.below(3);
+        let mut seals = Vec::new();
+        for nth in 0..thoughts {
+            let seal = format!("seal{}x{nth}", self.replies);
+            let text = if self.dice.below(2) == 0 { "" } else { "Hm." };
+            reply = reply
+                .with_reasoning(Reasoning::sealed(self.format, text, &*seal).with_id(format!("rs_{seal}")));
+            seals.push((seal, Vec::new()));
+        }
+        self.server.made(&body, &seals);
+        self.replies += 1;
+        if calls {
+            reply = reply.with_tool_calls([ToolCall::new(&*id, "look", "{}")]);
+        }
+        self.log.push_reply(&plan, reply, None);
+        if calls {
+            let result = self.dice.text(60);
+            self.log.push(Message::tool(&*id, result));
+        } else {
+            self.log.complete_turn(&plan);
+            let question = self.dice.text(30);
+            self.log.push(Message::user(question));
+        }
+    }
+
+    /// Something that changes what the next prompt holds.
+    fn change(&mut self) {
+        match self.dice.below(11) {
+            0 => {
+                let text = self.dice.text(20);
+                let ttl = Ttl::turns(u32::try_from(1 + self.dice.below(3)).unwrap());
+                self.log.pin(PinnedItem::new(format!("n{}", self.replies), text).with_ttl(ttl));
+            }
+            1 => drop(self.log.unpin(format!("n{}", self.dice.below(self.replies + 1)))),
+            2 => {
+                let at = self.dice.below(self.log.messages().len() as u64);
+                let _ = self.log.pin_message(format!("m{at}"), Priority::Normal);
+            }
+            3 => self.log.push_system(format!("s{}", self.log.event_count()), "Never guess."),
+            4 => {
+                let manager = &self.managers[self.manager];
+                if let Some(job) = manager.compactor().now(&self.log).unwrap() {
+                    let _ = manager.compactor().fall_back(&mut self.log, &job);
+                }
+            }
+            5 => match self.tools.pop() {
+                Some(_) => {}
+                None => self.tools.push(Tool::new("look", "Looks.", "{}")),
+            },
+            6 => self.limits = RequestLimits::budget(600 + self.dice.below(1_500)),
+            7 => self.manager = usize::try_from(self.dice.below(self.managers.len() as u64)).unwrap(),
+            8 => {
+                let documents = self.dice.below(4);
+                let document = |nth| {
+                    let text = self.dice.text(40);
+                    RagItem::new(format!("d{}", self.dice.below(9) * 10 + nth), 0.5, text)
+                };
+                self.documents = (0..documents).map(document).collect();
+            }
+            9 => self.state = (self.dice.below(2) == 0).then(|| format!("It is {} o'clock.", self.replies)),
+            _ => {
+                let at = self.dice.below(self.log.messages().len() as u64);
+                if self.log.rewind_before(format!("m{at}")).is_ok() {
+                    self.log.push(Message::user("Once more: where is it?"));
+                }
+            }
+        }
+    }
+}
+
+/// Whatever happens between two prompts, no block is sent that the model would refuse.
+#[test]
+fn no_block_is_sent_that_the_model_would_refuse() {
+    let (mut sent, mut lost) = (0, 0);
+    for seed in 1..=if full() { 100_000 } else { 400 } {
+        for format in [WireFormat::Anthropic, WireFormat::OpenAiResponses] {
+            let mut life = Life::new(seed, format, Some(600 + seed % 1_500));
+            for _ in 0..6 + life.dice.below(10) {
+                for _ in 0..life.dice.below(3) {
+                    life.change();
+                }
+                let calls = life.dice.below(4) > 0;
+                life.ask(seed, calls);
+            }
+            (sent, lost) = (sent + life.sent, lost + life.lost);
+        }
+    }
+    eprintln!("{sent} thoughts sent, {lost} lost");
+    assert!(sent > lost / 10 && lost > 0, "{sent} sent, {lost} lost: one of the two is hardly tried");
+}
+
+/// With room for everything, and nothing changed before them, all are sent.
+#[test]
+fn with_room_no_block_is_lost() {
+    for seed in 1..=if full() { 20_000 } else { 150 } {
+        for format in [WireFormat::Anthropic, WireFormat::OpenAiResponses] {
+            let mut life = Life::new(seed, format, None);
+            for _ in 0..12 {
+                let calls = life.dice.below(4) > 0;
+                life.ask(seed, calls);
+            }
+            assert_eq!(life.lost, 0, "seed {seed}, {format:?}");
+        }
+    }
+}

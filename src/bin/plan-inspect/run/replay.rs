@@ -39,6 +39,9 @@ struct Sums {
     budgets: u128,
     largest: u64,
     compactions: u64,
+    /// Messages that were sent with their reasoning, prompt by prompt, and those that lost it.
+    thoughts_sent: u64,
+    thoughts_lost: u64,
 }
 
 impl Sums {
@@ -50,6 +53,8 @@ impl Sums {
             sums.tokens += u128::from(prompt.tokens);
             sums.budgets += u128::from(prompt.budget);
             sums.largest = sums.largest.max(prompt.tokens);
+            sums.thoughts_sent += prompt.thoughts_sent;
+            sums.thoughts_lost += prompt.thoughts_lost;
             if let (Some(reused), Some(before)) = (prompt.reused, prompt.before) {
                 sums.reused += u128::from(reused);
                 sums.before += u128::from(before);
@@ -69,6 +74,8 @@ impl Sums {
         self.budgets += other.budgets;
         self.largest = self.largest.max(other.largest);
         self.compactions += other.compactions;
+        self.thoughts_sent += other.thoughts_sent;
+        self.thoughts_lost += other.thoughts_lost;
         self
     }
 }
@@ -166,6 +173,8 @@ fn json(played: &[Played], whole: &Sums) -> Result<String> {
             "prefix_reuse": ratio(whole.reused, whole.before),
             "prompt_reuse": ratio(whole.reused, whole.after),
             "budget_use": ratio(whole.tokens, whole.budgets),
+            "thoughts_sent": whole.thoughts_sent,
+            "thoughts_lost": whole.thoughts_lost,
         },
     });
     text.push_str(&json::on_a_line(&totals)?);
@@ -207,6 +216,16 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
         percent(whole.reused, whole.before),
         percent(whole.reused, whole.after),
     )?;
+    let thoughts = whole.thoughts_sent + whole.thoughts_lost;
+    if thoughts > 0 {
+        writeln!(
+            text,
+            "thoughts kept {} of {} ({})",
+            report::grouped(whole.thoughts_sent),
+            report::grouped(thoughts),
+            percent(whole.thoughts_sent.into(), thoughts.into()),
+        )?;
+    }
     Ok(text)
 }
 
