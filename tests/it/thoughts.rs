@@ -196,6 +196,21 @@ fn another_model_reads_what_it_can() {
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (3, 0));
 }
 
+/// Fable 5.1 reads what Opus 5.5 thought, but not the other way round: what Opus thought, it thought without Fable's thoughts
+/// before it, and so they are not put back there (rule K2).
+#[test]
+fn thoughts_are_not_put_back_before_one_that_was_made_without_them() {
+    let fable = manager_for("claude-fable-5-1", Config::default());
+    let opus = manager_for("claude-opus-5-5", Config::default());
+    let mut log = looked(&fable, RequestLimits::new());
+    let plan = opus.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert!(seals(&plan).is_empty());
+    step(&mut log, &plan, 3, "Not here.");
+    let plan = fable.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(seals(&plan), ["seal3"]);
+    assert!(plan.thoughts.lost.iter().all(|lost| lost.why == Loss::ChainBroken), "{:?}", plan.thoughts);
+}
+
 #[test]
 fn the_option_says_what_is_done() {
     let policy = |reasoning: ReasoningPolicy| {

@@ -55,7 +55,9 @@ impl Life {
             config.rag.placement = Placement::BeforeConversation;
         }
         let models = match format {
-            WireFormat::Anthropic => &["claude-fable-5-2", "claude-mythos-5-2", "claude-fable-5-1"][..],
+            WireFormat::Anthropic => {
+                &["claude-fable-5-2", "claude-mythos-5-2", "claude-fable-5-1", "claude-opus-5-5"][..]
+            }
             _ => &["gpt-6.2-astra"][..],
         };
         let managers = models.iter().map(|model| manager_for(model, config.clone())).collect();
@@ -145,7 +147,7 @@ impl Life {
 
     /// Something that changes what the next prompt holds.
     fn change(&mut self) {
-        match self.dice.below(11) {
+        match self.dice.below(13) {
             0 => {
                 let text = self.dice.text(20);
                 let ttl = Ttl::turns(u32::try_from(1 + self.dice.below(3)).unwrap());
@@ -168,7 +170,9 @@ impl Life {
                 None => self.tools.push(Tool::new("look", "Looks.", "{}")),
             },
             6 => self.limits = RequestLimits::budget(600 + self.dice.below(1_500)),
-            7 => self.manager = usize::try_from(self.dice.below(self.managers.len() as u64)).unwrap(),
+            7 | 11 | 12 => {
+                self.manager = usize::try_from(self.dice.below(self.managers.len() as u64)).unwrap()
+            }
             8 => {
                 let documents = self.dice.below(4);
                 let document = |nth| {
