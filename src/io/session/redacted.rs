@@ -163,7 +163,8 @@ impl<'m> Redactor<'m> {
             }
             Value::Array(values) => {
                 for (at, value) in values.iter_mut().enumerate() {
-                    pointer.push_str(&format!("/{at}"));
+                    pointer.push('/');
+                    pointer.push_str(&at.to_string());
                     self.leaves(value, "", pointer, longest)?;
                     pointer.truncate(known);
                 }

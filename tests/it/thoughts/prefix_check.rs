@@ -16,12 +16,12 @@
 #![allow(dead_code)] // a test that includes this file may use only a part of it
 
 use serde_json::{Value, json};
-use std::{collections::HashMap, iter, sync::Arc};
+use std::{collections::BTreeMap, iter, sync::Arc};
 
 /// A provider that remembers, for each block of reasoning that it made, the request that it made it for.
 pub struct Server {
     anthropic: bool,
-    births: HashMap<String, Prefix>,
+    births: BTreeMap<String, Prefix>,
     jobs: Vec<(Value, Prefix)>,
 }
 

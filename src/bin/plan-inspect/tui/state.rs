@@ -114,7 +114,7 @@ pub(crate) enum Effect {
     /// What is tried, as a new file.
     Write(String),
     /// The session with the compaction in it, as a new file.
-    WriteSession(NewSession),
+    WriteSession(Box<NewSession>),
 }
 
 /// A compacted session that has not been written.

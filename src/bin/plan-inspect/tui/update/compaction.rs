@@ -71,7 +71,7 @@ pub(super) fn save(app: &mut App) {
         return;
     }
     let source = app.subject.source.clone();
-    app.effects.push(Effect::WriteSession(NewSession { source, compactions }));
+    app.effects.push(Effect::WriteSession(Box::new(NewSession { source, compactions })));
 }
 
 /// Closes the banner until the conversation fills more of its window.

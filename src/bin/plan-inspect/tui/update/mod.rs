@@ -94,10 +94,10 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
                 questions.extend(comparison(app));
             }
         }
-        Answer::Offered { of, action, answer } => {
-            if Arc::ptr_eq(&of, &app.subject) && action == app.banner.chosen() {
-                app.offered = answer.map_or_else(Loadable::Failed, Loadable::Answered);
-            }
+        Answer::Offered { of, action, answer }
+            if Arc::ptr_eq(&of, &app.subject) && action == app.banner.chosen() =>
+        {
+            app.offered = answer.map_or_else(Loadable::Failed, Loadable::Answered);
         }
         Answer::Reloaded(answer) => questions.extend(reloaded(app, answer)),
         // An answer to a question that is no longer open.
