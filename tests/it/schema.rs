@@ -18,14 +18,14 @@ use std::{
 
 const METASCHEMA: &str = "https://json-schema.org/draft/2020-12/schema";
 
-pub(crate) struct Schema {
+struct Schema {
     text: Value,
     compiled: Schemas,
     index: SchemaIndex,
 }
 
 impl Schema {
-    pub(crate) fn named(name: &str) -> Self {
+    fn named(name: &str) -> Self {
         let text = fs::read_to_string(root(&format!("schema/{name}.json"))).unwrap();
         let text: Value = serde_json::from_str(&text).unwrap();
         let (mut compiler, mut compiled) = (Compiler::new(), Schemas::new());
@@ -39,7 +39,7 @@ impl Schema {
         self.compiled.validate(value, self.index).is_ok()
     }
 
-    pub(crate) fn expect(&self, value: &Value, what: &str) {
+    fn expect(&self, value: &Value, what: &str) {
         if let Err(error) = self.compiled.validate(value, self.index) {
             panic!("{what}: {error:#}");
         }

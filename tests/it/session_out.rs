@@ -1,6 +1,6 @@
 //! A request that its application writes down, planned by `plan-inspect` as the application planned it.
 
-use crate::{schema::Schema, support::data};
+use crate::support::data;
 use context_window::{
     io::{Session, SessionTexts},
     *,
@@ -98,7 +98,6 @@ fn plan_inspect_plans_what_the_application_planned() {
         for budget in [700, 1_100, 3_000] {
             let request = request(&log, &tools, budget);
             let text = manager.session_json(&request, SessionTexts::Kept).unwrap();
-            Schema::named("session").expect(&serde_json::from_str(&text).unwrap(), "a written session");
             let plan = manager.build_plan(&request).unwrap();
             assert_eq!(inspected(&text)["fingerprint"], plan.fingerprint(), "{model} {budget}");
             // Without its texts: the same rows, with the same tokens, and not a word.

@@ -1,7 +1,10 @@
 //! Session files: real ones and whole ones, and the same refused by schema and reader.
 
 use super::{Schema, data, inside, json_files, object, root, sessions, with};
-use context_window::{Config, ContextWindowManager, Model, io::Session};
+use context_window::{
+    Config, ContextWindowManager, Model,
+    io::{Session, SessionTexts},
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 
@@ -27,6 +30,23 @@ fn every_session_is_as_its_schema_says() {
         let anchor = serde_json::to_value(plan.anchor()).unwrap();
         schema.expect(&json!({"query": "?", "previous": anchor}), &name);
     }
+}
+
+/// What `session_json` writes of every session, with its texts and without.
+#[test]
+fn what_an_application_writes_is_as_its_schema_says() {
+    let schema = Schema::named("session");
+    let mut count = 0;
+    for (name, session, _) in sessions() {
+        let Ok(read) = Session::from_json(&session.to_string()) else { continue };
+        let manager = ContextWindowManager::configured(Model::custom("default"), Config::default()).unwrap();
+        for texts in [SessionTexts::Kept, SessionTexts::Redacted] {
+            let written = manager.session_json(&read.request(), texts).unwrap();
+            schema.expect(&serde_json::from_str(&written).unwrap(), &name);
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count}");
 }
 
 #[test]
