@@ -1,5 +1,6 @@
 //! Files: the log on disk, session files of many forms, what a retriever answered.
 
+pub mod acp;
 mod record;
 mod events;
 pub(crate) mod journal;
