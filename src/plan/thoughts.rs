@@ -1,6 +1,6 @@
 //! What a prompt holds of the reasoning of earlier replies (rules K1 to K4).
 
-use crate::item::ItemId;
+use crate::{item::ItemId, provider::model::MismatchSwitch};
 use serde::{Deserialize, Serialize};
 
 /// The reasoning of earlier replies in a prompt.
@@ -34,6 +34,11 @@ pub struct Thoughts {
     /// `conversation.reasoning` is `provider`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostThought>,
+    /// What the request has to say for the provider to leave out what it would refuse: only where `conversation.reasoning` is
+    /// `provider` and the model refuses. It belongs into every request of the conversation from then on: another setting
+    /// of thinking restarts the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switch: Option<MismatchSwitch>,
 }
 
 /// Reasoning that the provider would not take back.

@@ -149,6 +149,9 @@ impl ContextWindowManager {
             };
             if !withheld.takes(more) {
                 withheld.tell(&mut plan, request.log, left);
+                if self.config.conversation.reasoning == ReasoningPolicy::Provider {
+                    plan.thoughts.switch = self.model.mismatch_switch();
+                }
                 return Ok(plan);
             }
         }

@@ -76,6 +76,7 @@ impl Withheld {
         plan.thoughts = Thoughts {
             sent: sent as u64,
             lost: lost.into_iter().map(|(at, why)| LostThought { id: log.message_id(at), why }).collect(),
+            switch: None,
         };
         plan.notices.extend(notices);
     }

@@ -9,7 +9,7 @@ pub(crate) mod meter;
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;
 pub use model::{
-    BoundTo, CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, Model, ModelEntry,
-    PrefixCheck, PrefixMismatch, Price, ProviderConstraints, Registry, RequestLimits, SystemPlace,
-    ThinkingRule, TokenizerFit,
+    BoundTo, CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, MismatchSwitch, Model,
+    ModelEntry, PrefixCheck, PrefixMismatch, Price, ProviderConstraints, Registry, RequestLimits,
+    SystemPlace, ThinkingRule, TokenizerFit,
 };

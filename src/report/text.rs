@@ -76,7 +76,7 @@ impl Text<'_> {
             self.field(f, "usage", &self.usage())?;
         }
         plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(&prefix)))?;
-        let Thoughts { sent, lost } = &plan.thoughts;
+        let Thoughts { sent, lost, .. } = &plan.thoughts;
         if *sent == 0 && lost.is_empty() {
             return Ok(());
         }

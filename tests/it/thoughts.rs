@@ -1,5 +1,6 @@
 //! Reasoning that its provider checks (rules K1 to K4): what is sent is what would be taken back.
 
+mod cases;
 mod lives;
 mod prefix_check;
 
@@ -228,6 +229,10 @@ fn the_option_says_what_is_done() {
     log.push_system("rules", "Never guess.");
     let plan = policy(ReasoningPolicy::Provider).build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (3, 3), "sent, and the provider drops them");
+    let switch = plan.thoughts.switch.clone().unwrap();
+    assert_eq!((&*switch.header, &*switch.value), ("anthropic-beta", "thinking-binding-controls-2026-08-01"));
+    let thinking: serde_json::Value = serde_json::from_str(&switch.thinking).unwrap();
+    assert_eq!(thinking["block_binding"]["prefix_mismatch_behavior"], "drop_block");
     let plan = policy(ReasoningPolicy::Keep).build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (0, 3));
 }

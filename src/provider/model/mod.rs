@@ -18,7 +18,7 @@ pub(crate) use constraints::Accepts;
 pub use constraints::{CallIds, KeptReasoning, ProviderConstraints, SystemPlace};
 pub(crate) use form::Form;
 pub use registry::{ModelEntry, Registry, TokenizerFit};
-pub use thinking::{BoundTo, PrefixCheck, PrefixMismatch, ThinkingRule};
+pub use thinking::{BoundTo, MismatchSwitch, PrefixCheck, PrefixMismatch, ThinkingRule};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire format it is priced in.
 ///
@@ -170,6 +170,12 @@ impl Model {
     #[must_use]
     pub fn with_template(self, template: ChatTemplate) -> Self {
         Self { wire_format: WireFormat::ChatTemplate, template: Some(template), estimated: false, ..self }
+    }
+
+    /// How a request asks the provider to leave out reasoning that it would refuse: none for a model that refuses nothing.
+    pub(crate) fn mismatch_switch(&self) -> Option<MismatchSwitch> {
+        let refuses = self.thinking.as_ref().is_some_and(|rule| rule.mismatch == PrefixMismatch::Refused);
+        registry::mismatch_switch(self.wire_format).filter(|_| refuses)
     }
 
     /// What is counted around texts in the model's wire format.

@@ -1,8 +1,8 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
 use super::{
-    CacheRule, Model, Price, ProviderConstraints, ThinkingRule, WireFormat, constraints::ProviderEntry,
-    form::Form,
+    CacheRule, MismatchSwitch, Model, Price, ProviderConstraints, ThinkingRule, WireFormat,
+    constraints::ProviderEntry, form::Form,
 };
 use crate::{
     error::{Error, Repr, Snippet},
@@ -122,6 +122,8 @@ struct File {
 struct BuiltInFile {
     #[serde(default)]
     newer: Vec<Newer>,
+    #[serde(default)]
+    mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
@@ -140,6 +142,7 @@ struct Newer {
 
 struct BuiltIn {
     newer: Vec<Newer>,
+    mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
     registry: Registry,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
@@ -148,8 +151,14 @@ struct BuiltIn {
 static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
     let (text, origin) = (include_str!("../../../config/models.toml"), "config/models.toml");
     let file: BuiltInFile = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
-    let BuiltInFile { newer, wire_format, provider, model } = file;
-    Ok(BuiltIn { newer, registry: Registry::of(model, text, origin)?, wire_format, provider })
+    let BuiltInFile { newer, mismatch_switch, wire_format, provider, model } = file;
+    Ok(BuiltIn {
+        newer,
+        mismatch_switch,
+        registry: Registry::of(model, text, origin)?,
+        wire_format,
+        provider,
+    })
 });
 
 /// What is wrong in the text of a registry file, and where.
@@ -357,6 +366,11 @@ impl ModelEntry {
         }
         self.price.and_then(super::Price::fault)
     }
+}
+
+/// How a request of a wire format asks its provider to leave out what it would refuse; none where there is no way.
+pub(super) fn mismatch_switch(wire_format: WireFormat) -> Option<MismatchSwitch> {
+    BUILT_IN.as_ref().ok()?.mismatch_switch.get(&wire_format).cloned()
 }
 
 /// What is taken to hold for a model that is not known, by its family and version.

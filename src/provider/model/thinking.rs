@@ -42,6 +42,19 @@ pub enum PrefixMismatch {
     Dropped,
 }
 
+/// How a request asks its provider to leave out reasoning that it would refuse.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct MismatchSwitch {
+    /// The name of the HTTP header that has to be sent.
+    pub header: String,
+    /// Its value.
+    pub value: String,
+    /// What goes into the object `thinking` of the body, as JSON; beside the types `adaptive` and `enabled` only.
+    pub thinking: String,
+}
+
 /// Whom a block of reasoning is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

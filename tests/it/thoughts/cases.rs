@@ -1,0 +1,239 @@
+//! Twelve ways in which clients lost the reasoning of their model, as public threads report them: what became of it there, and what
+//! becomes of it here. The provider is the one of `lives`: it refuses what a model would refuse.
+
+use super::{
+    looked, manager, manager_for,
+    prefix_check::{Rules, Server},
+    seals, thought,
+};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits, Tool,
+    ToolCall, WireFormat, compaction::CompactionRequest, config::ReasoningPolicy, config::ToolResults,
+    message::Reasoning, render,
+};
+use serde_json::Value;
+
+/// A conversation, and the provider that it is with.
+struct Talk {
+    manager: ContextWindowManager,
+    server: Server,
+    log: Conversation,
+    tools: Vec<Tool>,
+    replies: usize,
+}
+
+impl Talk {
+    fn new(manager: ContextWindowManager, question: &str) -> Self {
+        let log = Conversation::from([Message::user(question)]);
+        Self { manager, server: Server::new(Rules::Anthropic), log, tools: Vec::new(), replies: 0 }
+    }
+
+    /// Plans, and has the provider look at it.
+    fn plan(&self, request: impl FnOnce(PlanRequest<'_>) -> PlanRequest<'_>) -> (ContextPlan, Value) {
+        let plan =
+            self.manager.build_plan(&request(PlanRequest::new(&self.log).with_tools(&self.tools))).unwrap();
+        let body = serde_json::to_value(render::anthropic(&plan)).unwrap();
+        let refused = self.server.check(&body);
+        assert!(refused.is_empty(), "{refused:?} in {body:#}");
+        (plan, body)
+    }
+
+    /// A step of a tool loop with these thoughts.
+    fn step_with(&mut self, thoughts: &[Reasoning], result: Option<&str>) {
+        self.step_of(|request| request, thoughts, result);
+    }
+
+    fn step_of(
+        &mut self,
+        request: impl FnOnce(PlanRequest<'_>) -> PlanRequest<'_>,
+        thoughts: &[Reasoning],
+        result: Option<&str>,
+    ) {
+        let (plan, body) = self.plan(request);
+        let made: Vec<(String, Vec<Value>)> =
+            thoughts.iter().filter_map(|thought| Some((thought.seal.clone()?, Vec::new()))).collect();
+        self.server.made(&body, &made);
+        let id = format!("c{}", self.replies);
+        self.replies += 1;
+        let reply = Message::assistant("Looking.").with_tool_calls([ToolCall::new(&*id, "look", "{}")]);
+        let reply = thoughts.iter().cloned().fold(reply, Message::with_reasoning);
+        self.log.push_reply(&plan, reply, None);
+        if let Some(result) = result {
+            self.log.push(Message::tool(&*id, result));
+        }
+    }
+
+    fn sent(&self) -> Vec<String> {
+        seals(&self.plan(|request| request).0)
+    }
+}
+
+/// openclaw#136782: a context that changes with every request stood before the thoughts; refused, then all thoughts were
+/// deleted. Here: what the change costs is not sent, nothing is deleted, and without the state all of it is valid again.
+#[test]
+fn a_state_that_changes_every_step() {
+    let mut talk = Talk::new(manager(), "Where is it?");
+    for at in 0..3 {
+        let clock = format!("It is {at} o'clock.");
+        talk.step_of(
+            |request| request.with_state("clock", &*clock),
+            &[thought(&format!("a{at}"))],
+            Some("Not here."),
+        );
+    }
+    let (plan, _) = talk.plan(|request| request.with_state("clock", "It is late."));
+    assert_eq!(plan.thoughts.sent + plan.thoughts.lost.len() as u64, 3);
+    let kept = talk.log.messages().iter().filter(|message| !message.reasoning().is_empty()).count();
+    assert_eq!(kept, 3, "the log has them all");
+}
+
+/// pi#9391: after a compaction the kept turns went back with thoughts of before; 15 of them dropped with each request, for
+/// ever. Here: the plans after it send none of them, and those that come later stay.
+#[test]
+fn a_compaction_that_keeps_a_tail() {
+    let mut config = Config::default();
+    config.compaction.retain.messages = Some(4);
+    let mut talk = Talk::new(manager_for("claude-fable-5-2", config), "Where is it?");
+    for at in 0..6 {
+        talk.step_with(&[thought(&format!("a{at}"))], Some("Not here."));
+    }
+    let (plan, _) = talk.plan(|request| request);
+    talk.log.push_reply(&plan, Message::assistant("Nowhere."), None);
+    talk.log.push(Message::user("Look again."));
+    talk.step_with(&[thought("b")], Some("Here."));
+    let (plan, _) = talk.plan(|request| request);
+    talk.log.push_reply(&plan, Message::assistant("Here."), None);
+    talk.log.push(Message::user("Good."));
+    let job: CompactionRequest = talk.manager.compactor().now(&talk.log).unwrap().unwrap();
+    talk.manager.compactor().apply(&mut talk.log, &job, "It is here.").unwrap();
+    assert!(talk.sent().is_empty());
+    talk.step_with(&[thought("c")], Some("Yes."));
+    assert_eq!(talk.sent(), ["c"]);
+    talk.step_with(&[thought("d")], Some("Yes."));
+    assert_eq!(talk.sent(), ["c", "d"]);
+}
+
+/// KiroCrew#11513: a turn thinks, calls and thinks; one of its blocks was lost on the way back, and the next one refused. Here:
+/// all blocks of a reply go back, in their order.
+#[test]
+fn several_blocks_in_one_turn() {
+    let mut talk = Talk::new(manager(), "Where is it?");
+    talk.step_with(&[thought("a"), thought("b")], Some("Not here."));
+    talk.step_with(&[thought("c")], Some("Not here."));
+    talk.step_with(&[], Some("Not here."));
+    talk.step_with(&[thought("d"), thought("e"), thought("f")], Some("Here."));
+    assert_eq!(talk.sent(), ["a", "b", "c", "d", "e", "f"]);
+}
+
+/// opencode#48637 and pydantic-ai#7984: a system prompt, or the tools, that differ from one turn to the next; refused. The four
+/// rows that were tried live: unchanged 200, another system text 400, a tool more 400, without thoughts 200.
+#[test]
+fn what_was_tried_live() {
+    let mut talk = Talk::new(manager(), "Where is it?");
+    for at in 0..3 {
+        talk.step_with(&[thought(&format!("a{at}"))], Some("Not here."));
+    }
+    assert_eq!(talk.sent().len(), 3, "unchanged");
+    talk.tools.push(Tool::new("look", "Looks.", "{}"));
+    assert!(talk.sent().is_empty(), "a tool more");
+    talk.tools.clear();
+    let mut other = talk.log.clone();
+    other.push_system("rules", "Never guess.");
+    std::mem::swap(&mut other, &mut talk.log);
+    assert!(talk.sent().is_empty(), "another system text");
+    std::mem::swap(&mut other, &mut talk.log);
+    assert_eq!(talk.sent().len(), 3, "and back");
+    let mut config = Config::default();
+    config.conversation.reasoning = ReasoningPolicy::Drop;
+    talk.manager = manager_for("claude-fable-5-2", config);
+    assert!(talk.sent().is_empty(), "without thoughts");
+}
+
+/// hermes-agent#106426: orphans were stripped and results made up, differently with each request. Here: a result that comes
+/// after its placeholder was sent is a change like any other.
+#[test]
+fn a_repair_that_touches_the_past() {
+    let mut talk = Talk::new(manager(), "Where is it?");
+    talk.step_with(&[thought("a")], None);
+    talk.log.push(Message::user("Never mind. And the key?"));
+    talk.step_with(&[thought("b")], Some("Not here."));
+    let before = talk.sent();
+    assert_eq!(before, ["a", "b"]);
+    talk.log.push(Message::tool("c0", "It was in the shed."));
+    assert_eq!(talk.sent(), ["a"], "what stands before the result");
+}
+
+/// litellm#41361: thinking with an empty text was taken for nothing and left out, though it was signed. CLIProxyAPI#5422: a signature
+/// of an unknown form was dropped in silence. oh-my-openagent#2775: thinking without a signature was sent, and refused. Here:
+/// the seal decides, and nobody reads it.
+#[test]
+fn the_seal_decides() {
+    let mut talk = Talk::new(manager(), "Where is it?");
+    let empty = Reasoning::sealed(WireFormat::Anthropic, "", "v9.~not/base64~");
+    talk.step_with(&[empty], Some("Not here."));
+    assert_eq!(talk.sent(), ["v9.~not/base64~"]);
+    let (plan, _) = talk.plan(|request| request);
+    let call = ToolCall::new("u", "look", "{}");
+    talk.log.push_reply(
+        &plan,
+        Message::assistant("Looking.").with_reasoning("I have no signature.").with_tool_calls([call]),
+        None,
+    );
+    talk.log.push(Message::tool("u", "Not here."));
+    assert_eq!(talk.sent(), ["v9.~not/base64~"]);
+}
+
+/// goose#11800: old pairs of calls and results were summed up while the loop ran. Here: clearing results in a running loop is a
+/// change, and what stands behind it is not sent.
+#[test]
+fn results_that_are_cleared_in_a_running_loop() {
+    let mut config = Config::default();
+    config.conversation.tool_results = ToolResults::Clear;
+    config.conversation.clear_at_least = 100;
+    config.conversation.keep_results = 1;
+    let mut talk = Talk::new(manager_for("claude-fable-5-2", config), "Where is it?");
+    let (mut cleared, mut sent) = (false, 0);
+    for at in 0..10 {
+        let limits = RequestLimits::budget(1_100);
+        let (plan, _) = talk.plan(|request| request.with_limits(limits));
+        cleared |= plan.cleared_before.is_some();
+        sent += seals(&plan).len();
+        let words = "line ".repeat(90);
+        talk.step_of(|request| request.with_limits(limits), &[thought(&format!("a{at}"))], Some(&words));
+    }
+    assert!(cleared && sent > 0, "{cleared} {sent}");
+}
+
+/// sub2api#6677: the field that asks the provider to drop what fails was sent without its header, and refused. Here: the plan says
+/// both, and only where they mean something.
+#[test]
+fn the_switch_comes_with_its_header() {
+    let mut config = Config::default();
+    config.conversation.reasoning = ReasoningPolicy::Provider;
+    let log = looked(&manager(), RequestLimits::new());
+    for (model, says) in [("claude-fable-5-2", true), ("claude-opus-5", false), ("gpt-6.2-astra", false)] {
+        let plan = manager_for(model, config.clone()).build_plan(&PlanRequest::new(&log)).unwrap();
+        let switch = plan.thoughts.switch.as_ref();
+        assert_eq!(switch.is_some(), says, "{model}");
+        assert!(
+            switch
+                .is_none_or(|switch| !switch.header.is_empty() && switch.thinking.contains("block_binding"))
+        );
+    }
+    let plan = manager().build_plan(&PlanRequest::new(&log)).unwrap();
+    assert!(plan.thoughts.switch.is_none(), "it is not asked for");
+}
+
+/// atomic#2809: a conversation that went from one model to another and back lost its thoughts for good. Here: they are in the
+/// log, and go back with the model that reads them.
+#[test]
+fn to_another_model_and_back() {
+    let log = looked(&manager(), RequestLimits::new());
+    let sent = |model: &str| {
+        let plan = manager_for(model, Config::default()).build_plan(&PlanRequest::new(&log)).unwrap();
+        seals(&plan)
+    };
+    assert_eq!(sent("claude-fable-5-2").len(), 3);
+    assert!(sent("claude-sonnet-5-5").is_empty());
+    assert_eq!(sent("claude-fable-5-2").len(), 3);
+}
