@@ -32,6 +32,7 @@ const OWN: [&str; 7] = ["object", "array", "string", "number", "integer", "boole
 
 /// What replaces a type that may be any: no type at all.
 const ANY: &str = "any";
+const OBJECT: &str = "object";
 
 /// Keys under which a schema stands, a list of them, and schemas by name.
 const ONE: [&str; 9] = [
@@ -97,12 +98,7 @@ impl TargetProfile {
                 let rest = text.strip_prefix('{').unwrap_or(&text);
                 Declared { text: format!("{{{OF_AN_OBJECT},{rest}").into(), renamed, ..as_it_is }
             }
-            // Whatever it is called, what has properties is an object.
-            Kind::Unknown(name) if object_has(&text, "properties") => {
-                let renamed = renamed.or(Some((name, "object".into())));
-                Declared { text: with_type_of_an_object(&text).into(), renamed, ..as_it_is }
-            }
-            Kind::None | Kind::Other | Kind::Unknown(_) => {
+            Kind::None | Kind::Other => {
                 let text =
                     format!(r#"{{{OF_AN_OBJECT},"properties":{{"value":{text}}},"required":["value"]}}"#);
                 Declared { text: text.into(), renamed, wrapped: true, ..as_it_is }
@@ -118,8 +114,6 @@ const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 enum Kind {
     Object,
     Other,
-    /// A type that JSON Schema does not have.
-    Unknown(String),
     /// It does not say.
     None,
 }
@@ -127,12 +121,7 @@ enum Kind {
 fn kind_of(schema: &str) -> Kind {
     let object: Object = serde_json::from_str(schema).unwrap_or_default();
     let Some(kind) = object.get("type") else { return Kind::None };
-    let Some(names) = names(kind) else { return Kind::Unknown(kind.get().to_owned()) };
-    if names.iter().any(|name| name == "object") {
-        return Kind::Object;
-    }
-    let unknown = names.into_iter().find(|name| !OWN.contains(&name.as_str()));
-    unknown.map_or(Kind::Other, Kind::Unknown)
+    if names(kind).iter().any(|name| name == OBJECT) { Kind::Object } else { Kind::Other }
 }
 
 /// Whether a schema that names no type may be that of an object: it says so by its keys, or all of its choices are.
@@ -164,28 +153,16 @@ fn is_of_objects(schema: &str) -> bool {
         choices.into_iter().all(|choice| match kind_of(choice.get()) {
             Kind::Object => true,
             Kind::None => is_of_objects(choice.get()),
-            Kind::Other | Kind::Unknown(_) => false,
+            Kind::Other => false,
         })
     };
     !has(&OF_OTHERS) && choices.into_iter().all(|raw| of_objects(raw))
 }
 
-fn object_has(schema: &str, key: &str) -> bool {
-    serde_json::from_str::<Object>(schema).is_ok_and(|object| object.contains_key(key))
-}
-
-fn with_type_of_an_object(schema: &str) -> String {
-    let mut object: Object = serde_json::from_str(schema).unwrap_or_default();
-    if let (Some(kind), Ok(name)) = (object.get_mut("type"), to_raw_value("object")) {
-        *kind = name;
-    }
-    serde_json::to_string(&object).unwrap_or_else(|_| NO_PARAMETERS.into())
-}
-
-/// The types that a schema names: one, or a list.
-fn names(kind: &RawValue) -> Option<Vec<String>> {
+/// The types that a schema names: one, or a list. None where it names no type but something else.
+fn names(kind: &RawValue) -> Vec<String> {
     let one = serde_json::from_str::<String>(kind.get()).ok().map(|name| vec![name]);
-    one.or_else(|| serde_json::from_str(kind.get()).ok())
+    one.or_else(|| serde_json::from_str(kind.get()).ok()).unwrap_or_default()
 }
 
 /// The schema with the types of JSON Schema; none where it has no others. Everything else stays as it was written.
@@ -195,7 +172,7 @@ fn spelt(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<
     for (key, raw) in schema {
         let key = key.as_str();
         let new = if key == "type" {
-            match spelt_type(raw, renamed) {
+            match spelt_type(raw, schema.contains_key("properties"), renamed) {
                 Type::AsItIs => None,
                 Type::Any => {
                     own.shift_remove(key);
@@ -256,17 +233,20 @@ enum Type {
     Other(Box<RawValue>),
 }
 
-fn spelt_type(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Type {
-    let Some(names) = names(raw) else { return Type::AsItIs };
+fn spelt_type(raw: &RawValue, has_properties: bool, renamed: &mut Option<(String, String)>) -> Type {
+    let names = names(raw);
     let mut own = names.clone();
     for name in &mut own {
-        let lower = name.to_lowercase();
-        let known = OWN.iter().chain([&ANY]).find(|known| **known == lower).copied();
-        let known = known.or_else(|| Some(TYPES.iter().find(|(other, _)| *other == lower)?.1));
-        if let Some(known) = known.filter(|known| known != name || *known == ANY) {
+        let known = known_type(name).unwrap_or(if has_properties { OBJECT } else { ANY });
+        if known != name || known == ANY {
             renamed.get_or_insert_with(|| (name.clone(), known.to_owned()));
             known.clone_into(name);
         }
+    }
+    if own.is_empty() {
+        let known = if has_properties { OBJECT } else { ANY };
+        renamed.get_or_insert_with(|| (raw.get().to_owned(), known.to_owned()));
+        own.push(known.to_owned());
     }
     if own.iter().any(|name| name == ANY) {
         return Type::Any;
@@ -276,8 +256,22 @@ fn spelt_type(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Type {
     }
     let mut seen = BTreeSet::new();
     own.retain(|name| seen.insert(name.clone()));
-    let raw = if raw.get().starts_with('[') { to_raw_value(&own) } else { to_raw_value(&own[0]) };
+    let raw = if own.len() > 1 { to_raw_value(&own) } else { to_raw_value(&own[0]) };
     raw.map_or(Type::AsItIs, Type::Other)
+}
+
+/// The type of JSON Schema that a name means: as it is, in lower case, or before what qualifies it (`int, optional`,
+/// `List[str]`, `dict (of ids)`), as docstrings of Python write types.
+fn known_type(name: &str) -> Option<&'static str> {
+    let known = |name: &str| {
+        let own = OWN.iter().chain([&ANY]).find(|own| **own == name).copied();
+        own.or_else(|| Some(TYPES.iter().find(|(other, _)| *other == name)?.1))
+    };
+    let lower = name.trim().to_lowercase();
+    if lower.ends_with("[]") {
+        return Some("array");
+    }
+    known(&lower).or_else(|| known(lower.split_once([',', '[', '<', '('])?.0.trim_end()))
 }
 
 #[cfg(test)]
@@ -325,6 +319,34 @@ mod tests {
     }
 
     #[test]
+    fn a_type_that_says_more_is_its_first_word_and_one_that_nobody_knows_is_any() {
+        for (name, expected) in [
+            ("\"int, optional\"", json!({"type": "integer"})),
+            ("\"List[Dict[str, int]]\"", json!({"type": "array"})),
+            ("\"Map<String, Int>\"", json!({"type": "object"})),
+            ("\"float (in metres)\"", json!({"type": "number"})),
+            ("\"string[]\"", json!({"type": "array"})),
+            ("\"Optional[str]\"", json!({})),
+            ("\"DataFrame\"", json!({})),
+            ("\"\"", json!({})),
+            ("[]", json!({})),
+            ("null", json!({})),
+            ("7", json!({})),
+            ("[\"str, optional\", \"null\"]", json!({"type": ["string", "null"]})),
+            ("[\"string\", \"DataFrame\"]", json!({})),
+        ] {
+            let text = format!(r#"{{"type":"object","properties":{{"a":{{"type":{name}}}}}}}"#);
+            let (value, one) = declared(WireFormat::OpenAiChat, &text);
+            assert_eq!(value["properties"]["a"], expected, "{name}");
+            assert!(one.renamed.is_some(), "{name}");
+        }
+        let text = r#"{"type":"object","properties":{"a":{"type":"Row","properties":{}}}}"#;
+        let (value, one) = declared(WireFormat::Anthropic, text);
+        assert_eq!(value["properties"]["a"], json!({"type": "object", "properties": {}}));
+        assert_eq!(one.renamed, Some(("Row".into(), "object".into())));
+    }
+
+    #[test]
     fn what_is_no_object_stands_in_one_and_what_is_none_has_no_parameters() {
         for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic] {
             let (value, one) = declared(wire_format, r#"{"type":"str","enum":["a"]}"#);
@@ -339,7 +361,7 @@ mod tests {
             assert!(!one.wrapped && one.renamed.is_none() && !one.dropped);
             let (value, one) =
                 declared(wire_format, r#"{"type":"Struct","properties":{"a":{"type":"Odd"}}}"#);
-            assert_eq!(value, json!({"type": "object", "properties": {"a": {"type": "Odd"}}}));
+            assert_eq!(value, json!({"type": "object", "properties": {"a": {}}}));
             assert!(!one.wrapped && one.renamed == Some(("Struct".into(), "object".into())));
             for text in ["[1]", "no schema", "{\"type\":", "\"object\""] {
                 let (value, one) = declared(wire_format, text);
@@ -395,7 +417,7 @@ mod tests {
             let twice = profile.schema(&once.text);
             prop_assert_eq!(&twice.text, &once.text);
             prop_assert!(twice.renamed.is_none() && !twice.wrapped && !twice.dropped);
-            if top == "object" && kinds.iter().all(|kind| ["string", "x", "object"].contains(kind)) {
+            if top == "object" && kinds.iter().all(|kind| ["string", "object"].contains(kind)) {
                 prop_assert_eq!(&once.text, &text);
             }
         }

@@ -74,9 +74,9 @@ fn schemas(profile: &TargetProfile, taken: &[&Tool]) -> Vec<String> {
         let (from, to) = (short(from), short(to));
         let tools =
             if rest.is_empty() { String::new() } else { format!("; and in {} more tools", rest.len()) };
-        notes.push(format!(
-            "types are renamed to those of JSON Schema: in `{name}`, `{from}` to `{to}`{tools}"
-        ));
+        let to = if to == "any" { "no type".into() } else { format!("`{to}`") };
+        notes
+            .push(format!("types are renamed to those of JSON Schema: in `{name}`, `{from}` to {to}{tools}"));
     }
     if let [name, rest @ ..] = &named(|one| one.wrapped)[..] {
         let more = and_more(rest.len());
