@@ -116,11 +116,6 @@ impl Section {
             Self::Rag => "rag",
         }
     }
-
-    /// Whether its items are documents: ids of documents are a namespace of their own (rule O5).
-    pub(crate) fn is_document_namespace(self) -> bool {
-        self == Self::Rag
-    }
 }
 
 /// What an item is, whoever pays for it.
@@ -199,6 +194,11 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
+    /// Whether it is a document: their ids are a namespace of their own (rule O5).
+    pub(crate) fn is_document(&self) -> bool {
+        *self == Self::Document
+    }
+
     /// The name of the kind in JSON and reports.
     #[must_use]
     pub fn name(&self) -> &'static str {

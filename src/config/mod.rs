@@ -352,7 +352,7 @@ pub enum Repair {
 }
 
 /// The table `[rag]` (rules S8, S9).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct RagOptions {
@@ -370,6 +370,24 @@ pub struct RagOptions {
     pub max_item_tokens: Option<u64>,
     /// The most tokens of one source.
     pub max_source_tokens: Option<u64>,
+    /// What the documents of one question may take of all there is to share out, per mille, where they stay with the
+    /// question (rule S10; default: 150): the questions after it need tokens too.
+    pub question_limit: u16,
+}
+
+impl Default for RagOptions {
+    fn default() -> Self {
+        Self {
+            fill: RagFill::default(),
+            placement: Placement::default(),
+            header: DocumentHeader::default(),
+            min_score: None,
+            max_items: None,
+            max_item_tokens: None,
+            max_source_tokens: None,
+            question_limit: 150,
+        }
+    }
 }
 
 /// What happens after a document that does not fit (rule S8).
@@ -389,11 +407,16 @@ pub enum RagFill {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Placement {
-    /// Directly before the live question (default): the history before it stays byte-identical.
+    /// `with_question` where the model checks what stands before its reasoning (rule K1), else `before_question`
+    /// (default).
     #[default]
+    Auto,
+    /// Directly before the live question; the next prompt has none of them. The history before them stays byte-identical.
     BeforeQuestion,
     /// Before the first turn.
     BeforeConversation,
+    /// Directly before the question they were retrieved for, and they stay there as part of its turn (rule S10).
+    WithQuestion,
 }
 
 /// What the line before each document says of it, beside its text.

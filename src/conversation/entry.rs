@@ -1,7 +1,7 @@
 //! What the log is made of: messages and events, in order, and what follows from each event. Every change of a conversation
 //! beside its messages is an event, and reading a log back takes the same way.
 
-use super::{Compaction, Conversation, Note, ids::Owner};
+use super::{Compaction, Conversation, Note, SentText, ids::Owner};
 use crate::{
     item::{ItemId, PinnedItem, Priority, Ttl},
     message::Message,
@@ -70,6 +70,15 @@ pub enum Event {
         anchor: Box<Anchor>,
         /// What the provider reported.
         usage: Option<Usage>,
+    },
+    /// The prompt before this held these, and they stay where they were sent (rule S10).
+    SentWith {
+        /// The question that the documents stand before; none where they stand before the reply.
+        question: Option<ItemId>,
+        /// The documents, in the order in which they were sent.
+        documents: Vec<SentText>,
+        /// The pieces of state that stand before the reply.
+        state: Vec<SentText>,
     },
     /// A turn ended: these TTL were counted down, these items were asked about.
     TurnCompleted {
@@ -198,6 +207,10 @@ impl Conversation {
                     anchor.lost = Vec::new();
                 }
                 self.sent.push(self.events.len());
+            }
+            Event::SentWith { question, documents, state } => {
+                let question = question.as_ref().map_or(Some(before), |id| self.position_of(id));
+                self.sent_with.remember(question, before, documents, state);
             }
             Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed } => {
                 self.asked_documents.extend(documents_asked.iter().cloned());

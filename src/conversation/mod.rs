@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, Repr},
-    item::{ItemId, PinnedItem, Priority, Ttl},
+    item::{ItemId, PinnedItem, Priority, Section, Ttl},
     message::{Message, Role, ToolCall},
     plan::ContextPlan,
     usage::{Committed, ContextEvent, Level, ReplyReport, StopReason, Usage},
@@ -15,6 +15,7 @@ mod index;
 mod entry;
 mod mixed;
 mod sent;
+mod sent_with;
 mod status;
 mod turns;
 mod archive_index;
@@ -27,6 +28,8 @@ pub(crate) use archive_index::{ArchiveIndex, ResolvedCompaction};
 pub use compaction::{Compaction, CompactionKind, MessageRange};
 pub use display::{ActiveEntry, HistoryRow};
 pub use entry::{Entry, Event};
+pub use sent_with::SentText;
+use sent_with::SentWith;
 use ids::Ids;
 pub(crate) use index::{ExchangeIndex, TurnIndex, index};
 pub(crate) use mixed::MixedConversation;
@@ -63,6 +66,8 @@ pub struct Conversation {
     asked_documents: BTreeSet<ItemId>,
     /// The events that say what was sent.
     sent: Vec<usize>,
+    /// What questions were sent with, where that stays with them (rule S10).
+    sent_with: SentWith,
     /// The events that are compactions.
     compactions: Vec<usize>,
     /// The largest number that a compaction was given: none is given twice.
@@ -155,6 +160,12 @@ impl Conversation {
             anchor: Box::new(plan.anchor()),
             usage,
         });
+        let (documents, state) = Self::sent_beside(plan);
+        if !documents.is_empty() || !state.is_empty() {
+            let before_question = !documents.is_empty() && !plan.documents_come_last;
+            let question = plan.live.clone().filter(|_| before_question);
+            self.record(Event::SentWith { question, documents, state });
+        }
         let id = self.push(reply);
         let mut events: Vec<ContextEvent> = stop.and_then(StopReason::event).into_iter().collect();
         events.extend(figures.into_iter().flat_map(|figures| self.observe(figures)));
@@ -165,13 +176,13 @@ impl Conversation {
     /// among them (rules T2, T3).
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
         let (mut counted_down, mut asked) = (Vec::new(), Vec::new());
-        let documents = plan.included.iter().filter(|item| item.section.is_document_namespace());
+        let documents = plan.included.iter().filter(|item| item.section == Section::Rag);
         let renewed = documents.filter(|item| item.ttl != Some(Ttl::NoneRemaining));
         let renewed = renewed.filter(|item| self.asked_documents.contains(&item.id));
         let documents_renewed = renewed.map(|item| item.id.clone()).collect();
         let documents_asked =
             plan.asked_documents.iter().filter(|id| !self.asked_documents.contains(*id)).cloned().collect();
-        for item in plan.included.iter().filter(|item| !item.section.is_document_namespace()) {
+        for item in plan.included.iter().filter(|item| !item.kind.is_document()) {
             let Some(lifetime) = self.lifetimes.get(&item.id) else {
                 continue;
             };

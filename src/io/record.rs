@@ -4,7 +4,7 @@
 //! that is added needs a default, so that files of earlier versions are read. `tests/logs` holds such files.
 
 use crate::{
-    conversation::{Compaction, CompactionKind, Event, MessageRange},
+    conversation::{Compaction, CompactionKind, Event, MessageRange, SentText},
     item::{ItemId, PinnedItem, Priority, Ttl},
     message::{Message, WireFormat},
     plan::{
@@ -64,6 +64,14 @@ pub(super) enum StoredEvent {
         anchor: Box<StoredAnchor>,
         usage: Option<StoredUsage>,
     },
+    SentWith {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<ItemId>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        documents: Vec<(ItemId, String)>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        state: Vec<(ItemId, String)>,
+    },
     TurnCompleted {
         fallen: Vec<(ItemId, Ttl)>,
         asked: Vec<ItemId>,
@@ -94,6 +102,7 @@ impl StoredEvent {
             Self::Unpinned(_) => "unpinned",
             Self::TtlSet { .. } => "ttl_set",
             Self::Sent { .. } => "sent",
+            Self::SentWith { .. } => "sent_with",
             Self::TurnCompleted { .. } => "turn_completed",
             Self::Compacted(_) => "compacted",
             Self::CompactionUndone { .. } => "compaction_undone",
@@ -118,6 +127,8 @@ pub(super) struct StoredAnchor {
     rag: Option<Vec<ItemId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cleared_before: Option<ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    released_through: Option<ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     head: Option<StoredHead>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -226,6 +237,9 @@ impl From<Event> for StoredEvent {
                 anchor: Box::new((*anchor).into()),
                 usage: usage.map(Into::into),
             },
+            Event::SentWith { question, documents, state } => {
+                Self::SentWith { question, documents: pairs(documents), state: pairs(state) }
+            }
             Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed } => {
                 Self::TurnCompleted { fallen: counted_down, asked, documents_asked, documents_renewed }
             }
@@ -264,6 +278,9 @@ impl From<StoredEvent> for Event {
                 anchor: Box::new((*anchor).into()),
                 usage: usage.map(Into::into),
             },
+            StoredEvent::SentWith { question, documents, state } => {
+                Self::SentWith { question, documents: sent_texts(documents), state: sent_texts(state) }
+            }
             StoredEvent::TurnCompleted { fallen, asked, documents_asked, documents_renewed } => {
                 Self::TurnCompleted { counted_down: fallen, asked, documents_asked, documents_renewed }
             }
@@ -275,9 +292,18 @@ impl From<StoredEvent> for Event {
     }
 }
 
+fn pairs(sent: Vec<SentText>) -> Vec<(ItemId, String)> {
+    sent.into_iter().map(|SentText { id, text }| (id, text)).collect()
+}
+
+fn sent_texts(stored: Vec<(ItemId, String)>) -> Vec<SentText> {
+    stored.into_iter().map(|(id, text)| SentText { id, text }).collect()
+}
+
 impl From<Anchor> for StoredAnchor {
     fn from(anchor: Anchor) -> Self {
-        let Anchor { target, limits, live, window_start, rag, cleared_before, head, lost, prompt } = anchor;
+        let Anchor { target, limits, live, window_start, rag, cleared_before, released_through, head, lost, prompt } =
+            anchor;
         let target = target.map(|Target { model, provider, wire_format }| StoredTarget {
             model,
             provider,
@@ -287,13 +313,13 @@ impl From<Anchor> for StoredAnchor {
         let prompt = prompt.map(|prompt| prompt.iter().map(piece).collect());
         let head = head.map(|PromptHead { items, hash, thought }| StoredHead { items, hash, thought });
         let lost = lost.into_iter().map(|LostThought { id, why }| (id, why.into())).collect();
-        Self { target, limits, live, window_start, rag, cleared_before, head, lost, prompt }
+        Self { target, limits, live, window_start, rag, cleared_before, released_through, head, lost, prompt }
     }
 }
 
 impl From<StoredAnchor> for Anchor {
     fn from(stored: StoredAnchor) -> Self {
-        let StoredAnchor { target, limits, live, window_start, rag, cleared_before, head, lost, prompt } =
+        let StoredAnchor { target, limits, live, window_start, rag, cleared_before, released_through, head, lost, prompt } =
             stored;
         let target = target.map(|StoredTarget { model, provider, wire_format }| Target {
             model,
@@ -304,7 +330,7 @@ impl From<StoredAnchor> for Anchor {
         let prompt = prompt.map(|prompt| prompt.into_iter().map(piece).collect());
         let head = head.map(|StoredHead { items, hash, thought }| PromptHead { items, hash, thought });
         let lost = lost.into_iter().map(|(id, why)| LostThought { id, why: why.into() }).collect();
-        Self { target, limits, live, window_start, rag, cleared_before, head, lost, prompt }
+        Self { target, limits, live, window_start, rag, cleared_before, released_through, head, lost, prompt }
     }
 }
 

@@ -50,6 +50,9 @@ pub struct Anchor {
     /// Tool results before this message were sent as stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared_before: Option<ItemId>,
+    /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub released_through: Option<ItemId>,
     /// The whole prompt in one hash: what the reasoning of its reply was made behind (rule K1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<PromptHead>,
@@ -178,6 +181,25 @@ impl Target {
     }
 }
 
+/// What a request brings again although it was sent, because what was sent is not in the prompt any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SentAgain {
+    /// Ids of documents.
+    pub(crate) documents: BTreeSet<ItemId>,
+    /// Ids of pieces of state.
+    pub(crate) state: BTreeSet<ItemId>,
+}
+
+impl SentAgain {
+    /// Adds these. Returns whether any of them is new.
+    pub(crate) fn takes(&mut self, more: Self) -> bool {
+        let before = self.documents.len() + self.state.len();
+        self.documents.extend(more.documents);
+        self.state.extend(more.state);
+        self.documents.len() + self.state.len() > before
+    }
+}
+
 /// What of an anchor still holds for the next prompt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sticky<'a> {
@@ -189,6 +211,12 @@ pub(crate) struct Sticky<'a> {
     pub(crate) lost: Option<&'static str>,
     /// Messages that are sent without their reasoning, by position (rule K1).
     pub(crate) withheld: Option<&'a BTreeSet<u32>>,
+    /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
+    pub(crate) released_through: Option<&'a ItemId>,
+    /// The live question is that of the last prompt.
+    pub(crate) question_sent: bool,
+    /// What is sent again although it was sent.
+    pub(crate) sent_again: Option<&'a SentAgain>,
 }
 
 impl Anchor {
@@ -201,7 +229,12 @@ impl Anchor {
         prompt_budget: u64,
         live: Option<&ItemId>,
     ) -> Sticky<'_> {
-        let cleared_before = self.cleared_before.as_ref();
+        let lasting = Sticky {
+            cleared_before: self.cleared_before.as_ref(),
+            released_through: self.released_through.as_ref(),
+            question_sent: live.is_some() && self.live.as_ref() == live,
+            ..Sticky::default()
+        };
         let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::of(model)));
         let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
         if !same_target || !same_limits {
@@ -211,7 +244,7 @@ impl Anchor {
                 "it was made for another model or wire format"
             };
             let lost = self.window_start.as_ref().map(|_| lost);
-            return Sticky { cleared_before, lost, ..Sticky::default() };
+            return Sticky { lost, ..lasting };
         }
         let rag = self
             .rag
@@ -220,9 +253,7 @@ impl Anchor {
         Sticky {
             window_start: self.window_start.as_ref(),
             rag: rag.unwrap_or_default(),
-            cleared_before,
-            lost: None,
-            withheld: None,
+            ..lasting
         }
     }
 }

@@ -25,7 +25,11 @@ use crate::{
     usage::{ContextEvent, ContextUsage, TokenCalibration},
 };
 use serde::Serialize;
-use std::{collections::BTreeSet, sync::Arc};
+use anchor::SentAgain;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// What goes into a prompt, what does not, why, and what each costs.
 ///
@@ -94,6 +98,18 @@ pub struct ContextPlan {
     /// The reasoning of earlier replies: what is sent of it, and what is not and why (rules K1 to K4).
     pub thoughts: Thoughts,
     pub(crate) prompt: Prompt,
+    /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
+    pub(crate) released_through: Option<ItemId>,
+    /// Documents and state stay where this prompt has them (rule S10).
+    pub(crate) documents_stay: bool,
+    /// New documents stand before the reply, not before their question.
+    pub(crate) documents_come_last: bool,
+    /// State that stays, by its rows: as the request names it.
+    pub(crate) new_state: BTreeMap<ItemId, ItemId>,
+    /// What the request brings again of what stands, although nothing of it is in this prompt.
+    pub(crate) missing: SentAgain,
+    /// What was sent again for that reason.
+    pub(crate) sent_again: SentAgain,
     /// The live question.
     pub(crate) live: Option<ItemId>,
     /// Where the next prompt's window is to start: where this one does, and where that holds nothing by recency (a cut left
@@ -331,7 +347,7 @@ impl<'a> Decision<'a> {
     /// Whether it is a document: their ids are a namespace of their own (rule O5).
     #[must_use]
     pub fn is_document(self) -> bool {
-        self.section().is_document_namespace()
+        self.kind().is_document()
     }
 
     /// Its id with its namespace, `rag:ID` or `item:ID`, as [`ContextPlan::find`] and explanations take it.
@@ -387,11 +403,11 @@ impl ContextPlan {
 
     /// The row of an id as it is; among the documents only, among everything else only, or anywhere.
     fn row(&self, id: &str, rag: Option<bool>) -> Option<Decision<'_>> {
-        let fits = |section: Section| rag.is_none_or(|rag| rag == section.is_document_namespace());
-        let included = |item: &&PlannedItem| fits(item.section) && item.id.as_str() == id;
+        let fits = |kind: &ItemKind| rag.is_none_or(|rag| rag == kind.is_document());
+        let included = |item: &&PlannedItem| fits(&item.kind) && item.id.as_str() == id;
         let excluded = |item: &&ExcludedItem| {
             let last = item.last_id.as_ref();
-            fits(item.section) && (item.id.as_str() == id || last.is_some_and(|last| last.as_str() == id))
+            fits(&item.kind) && (item.id.as_str() == id || last.is_some_and(|last| last.as_str() == id))
         };
         let included = self.included.iter().find(included).map(Decision::Included);
         included.or_else(|| self.excluded.iter().find(excluded).map(Decision::Excluded))
@@ -420,6 +436,7 @@ impl ContextPlan {
             window_start: self.anchored.clone().filter(|_| fits),
             rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
             cleared_before: self.cleared_before.clone(),
+            released_through: self.released_through.clone(),
             head: seals.then(|| PromptHead::of(&pieces)),
             lost: self.thoughts.lost.clone(),
             prompt: Some(pieces.into()),

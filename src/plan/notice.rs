@@ -76,6 +76,8 @@ codes! {
     PinDropped "pin_dropped" "S2";
     /// The sticky window no longer fitted, and was cut to its low mark.
     WindowCut "window_cut" "S5";
+    /// Documents and state of earlier prompts are no longer sent.
+    DocumentsReleased "documents_released" "S10";
     /// The sticky window is not continued.
     WindowLost "window_lost" "S5";
     /// Old tool results are sent as stubs.

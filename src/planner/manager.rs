@@ -1,12 +1,12 @@
 //! The entry points of planning.
 
 use crate::{
-    config::{Config, ReasoningPolicy},
+    config::{Config, Placement, ReasoningPolicy},
     error::Error,
     message::{Message, Tool},
     plan::{
         ContextPlan, LedgerLine, Overhead,
-        anchor::{Anchor, Sticky, Target},
+        anchor::{Anchor, SentAgain, Sticky, Target},
     },
     planner::{
         assemble::PlanContext,
@@ -139,15 +139,21 @@ impl ContextWindowManager {
         sticky: Sticky<'_>,
     ) -> Result<ContextPlan, Error> {
         let mut withheld = Withheld::at_first(request.log, self.config.conversation.reasoning); // K4
+        let mut again = SentAgain::default();
         loop {
-            let without = Sticky { withheld: Some(&withheld.positions), ..sticky };
-            let mut plan = self.plan_without(request, context, without)?;
+            let given =
+                Sticky { withheld: Some(&withheld.positions), sent_again: Some(&again), ..sticky };
+            let mut plan = self.plan_without(request, context, given)?;
+            if again.takes(std::mem::take(&mut plan.missing)) {
+                continue; // what is said to stand in the prompt has left it: S10
+            }
             let lost = thoughts::lost(&plan, request.log, &self.model); // reasoning that would be refused: K1-K3
             let (more, left) = match self.config.conversation.reasoning {
                 ReasoningPolicy::Provider => (BTreeMap::new(), lost),
                 _ => (lost, BTreeMap::new()),
             };
             if !withheld.takes(more) {
+                plan.sent_again = again;
                 withheld.tell(&mut plan, request.log, left);
                 if self.config.conversation.reasoning == ReasoningPolicy::Provider {
                     plan.thoughts.switch = self.model.mismatch_switch();
@@ -157,15 +163,28 @@ impl ContextWindowManager {
         }
     }
 
-    /// The messages of a request whose reasoning is not sent, by position.
-    pub(crate) fn withheld(&self, request: &PlanRequest<'_>) -> Result<BTreeSet<u32>, Error> {
-        let checks =
-            self.model.thinking.is_some() || self.config.conversation.reasoning == ReasoningPolicy::Drop;
-        if !checks || self.config.conversation.reasoning == ReasoningPolicy::Provider {
-            return Ok(BTreeSet::new());
+    /// What planning a request again and again settled on: the messages whose reasoning is not sent, by position, and what
+    /// is sent again.
+    pub(crate) fn settled(&self, request: &PlanRequest<'_>) -> Result<(BTreeSet<u32>, SentAgain), Error> {
+        let policy = self.config.conversation.reasoning;
+        let withholds = policy == ReasoningPolicy::Drop
+            || policy == ReasoningPolicy::Keep && self.model.thinking.is_some();
+        if !withholds && self.placement() != Placement::WithQuestion {
+            return Ok(Default::default());
         }
-        let lost = self.plan(request)?.thoughts.lost;
-        Ok(lost.iter().filter_map(|lost| request.log.position_of(&lost.id)).collect())
+        let plan = self.plan(request)?;
+        let lost = plan.thoughts.lost.iter().filter(|_| withholds);
+        let lost = lost.filter_map(|lost| request.log.position_of(&lost.id)).collect();
+        Ok((lost, plan.sent_again))
+    }
+
+    /// Where documents are sent, for this model (rule O1); never [`Placement::Auto`].
+    pub(crate) fn placement(&self) -> Placement {
+        match self.config.rag.placement {
+            Placement::Auto if self.model.thinking.is_some() => Placement::WithQuestion,
+            Placement::Auto => Placement::BeforeQuestion,
+            set => set,
+        }
     }
 
     /// The stages, with what is withheld given.
@@ -230,7 +249,7 @@ impl ContextWindowManager {
         request: &'r PlanRequest<'r>,
         sticky: Sticky<'_>,
     ) -> Result<Candidates<'r>, Error> {
-        Candidates::gather(request, &self.config, &self.meter, sticky)
+        Candidates::gather(request, &self.config, self.placement(), &self.meter, sticky)
     }
 
     pub(crate) fn solver<'p>(&'p self, candidates: &'p Candidates<'p>) -> Solver<'p> {
@@ -253,7 +272,7 @@ impl ContextWindowManager {
             overhead: self.overhead(request.tools)?,
             calibration: self.calibration(request, calibrator),
             doubted: calibrator.doubted,
-            placement: self.config.rag.placement,
+            placement: self.placement(),
             usage: self.config.usage,
         })
     }

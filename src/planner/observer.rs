@@ -28,19 +28,22 @@ pub(crate) enum BudgetVariable {
     DocumentShare,
     /// What pins may take before the sections divide the rest (rule S2).
     PinsLimit,
+    /// What the documents of one question may take (rule S10).
+    QuestionLimit,
     /// What is free once the sections have taken their part, which grows as the budget does (rule B6).
     Free,
 }
 
 impl BudgetVariable {
     /// All of them, each at the index of its number.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::SystemPinned,
         Self::Conversation,
         Self::Rag,
         Self::LowMark,
         Self::DocumentShare,
         Self::PinsLimit,
+        Self::QuestionLimit,
         Self::Free,
     ];
 

@@ -3,7 +3,7 @@
 use super::Item;
 use crate::{
     conversation::Conversation,
-    item::{ItemId, Section},
+    item::{ItemId, ItemKind},
     plan::{ContextPlan, Decision, ExcludedItem},
     planner::request::PlanRequest,
 };
@@ -25,16 +25,16 @@ impl<'a> States<'a> {
         let mut rows = BTreeMap::new();
         // Of two rows of one id the first counts: what is in before what is out.
         for row in &plan.included {
-            rows.entry((row.section.is_document_namespace(), &row.id)).or_insert(Decision::Included(row));
+            rows.entry((row.kind.is_document(), &row.id)).or_insert(Decision::Included(row));
         }
         for row in &plan.excluded {
             for id in [Some(&row.id), row.last_id.as_ref()].into_iter().flatten() {
-                rows.entry((row.section.is_document_namespace(), id)).or_insert(Decision::Excluded(row));
+                rows.entry((row.kind.is_document(), id)).or_insert(Decision::Excluded(row));
             }
         }
         let run = |row: &'a ExcludedItem| {
             let (from, to) = (log.position_of(&row.id)?, log.position_of(row.last_id.as_ref()?)?);
-            (!row.section.is_document_namespace()).then_some((from..to + 1, row))
+            (!row.kind.is_document()).then_some((from..to + 1, row))
         };
         let mut runs: Vec<(Range<u32>, &ExcludedItem)> = plan.excluded.iter().filter_map(run).collect();
         runs.sort_unstable_by_key(|(range, _)| range.start);
@@ -59,19 +59,16 @@ impl<'a> States<'a> {
     /// The items that the plan names, in its order, and of the messages inside of its runs those of which something else may
     /// have become in the other plan. The logs have the same messages up to `shared`.
     pub(super) fn items(&self, other: &States<'_>, shared: u32) -> Vec<Item> {
-        let item = |id: &ItemId, section: Section| Item {
-            id: id.clone(),
-            document: section.is_document_namespace(),
-        };
-        let mut items: Vec<Item> = self.plan.included.iter().map(|row| item(&row.id, row.section)).collect();
+        let item = |id: &ItemId, kind: &ItemKind| Item { id: id.clone(), document: kind.is_document() };
+        let mut items: Vec<Item> = self.plan.included.iter().map(|row| item(&row.id, &row.kind)).collect();
         for row in &self.plan.excluded {
-            items.push(item(&row.id, row.section));
+            items.push(item(&row.id, &row.kind));
             let Some(last) = &row.last_id else { continue };
             let range = self.log.position_of(&row.id).and_then(|first| self.run_at(first));
             if let Some((range, _)) = range {
                 self.inside(range.start + 1..range.end - 1, row, other, shared, &mut items);
             }
-            items.push(item(last, row.section));
+            items.push(item(last, &row.kind));
         }
         items
     }

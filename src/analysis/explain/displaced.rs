@@ -15,8 +15,8 @@ pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) ->
         ExcludedReason::Budget { held_by: HeldBy::Overflow, .. } => {
             return plan.overflow.iter().flat_map(|overflow| overflow.conflict.iter().cloned()).collect();
         }
-        // Only other pins take what pins may take.
-        ExcludedReason::Budget { room, held_by: HeldBy::PinsLimit } => {
+        // Only other pins take what pins may take, and only other documents what those of one question may.
+        ExcludedReason::Budget { room, held_by: HeldBy::PinsLimit | HeldBy::QuestionLimit } => {
             return make_room(last_in(plan, row.section), tokens, *room);
         }
         ExcludedReason::Budget { room, .. } => *room,

@@ -30,8 +30,9 @@ impl<'r> Gathered<'r> {
         request: &'r PlanRequest<'r>,
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
-        let withheld = manager.withheld(request)?;
-        let sticky = Sticky { withheld: Some(&withheld), ..manager.sticky(request, context) };
+        let (withheld, again) = manager.settled(request)?;
+        let sticky = manager.sticky(request, context);
+        let sticky = Sticky { withheld: Some(&withheld), sent_again: Some(&again), ..sticky };
         let first = manager.candidates(request, sticky)?;
         let anew =
             first.index().kept_documents.map(|_| manager.candidates(request, Sticky { rag: &[], ..sticky }));

@@ -74,11 +74,11 @@ impl<'a> Subjects<'a> {
 
     /// The key of a row's candidate; none for what is no candidate.
     fn key(&self, row: Decision<'_>, id: &ItemId) -> Option<Key> {
-        let (section, source) = match row {
-            Decision::Included(row) => (row.section, Some(row.source)),
-            Decision::Excluded(row) => (row.section, row.source),
+        let source = match row {
+            Decision::Included(row) => Some(row.source),
+            Decision::Excluded(row) => row.source,
         };
-        if section.is_document_namespace() {
+        if row.is_document() {
             // One that repeats another's id is not what goes by that id.
             let repeats = matches!(row, Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { of }, .. }) if of == id);
             return self.documents.get(id).copied().filter(|_| !repeats);
@@ -132,7 +132,7 @@ fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> 
     let position = request.log.position_of(id)?;
     let holds = |row: &&ExcludedItem| {
         let ends = row.last_id.as_ref().and_then(|last| request.log.position_of(last));
-        !row.section.is_document_namespace()
+        !row.kind.is_document()
             && request.log.position_of(&row.id).is_some_and(|from| from <= position)
             && ends.is_some_and(|to| position <= to)
     };

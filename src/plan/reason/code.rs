@@ -156,6 +156,9 @@ impl fmt::Display for Never {
             ExcludedReason::Budget { held_by: HeldBy::PinsLimit, .. } => {
                 "what pins may take keeps it out at every"
             }
+            ExcludedReason::Budget { held_by: HeldBy::QuestionLimit, .. } => {
+                "what one question's documents may take keeps it out at every"
+            }
             ExcludedReason::Budget { held_by: HeldBy::StickyWindow, .. } => {
                 "the sticky window keeps it out at every"
             }

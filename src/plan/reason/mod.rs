@@ -98,6 +98,8 @@ pub enum HeldBy {
     Cap,
     /// Pins may take no more: `sections.system_pinned.pins_limit` (rule S2).
     PinsLimit,
+    /// The documents of one question may take no more: `rag.question_limit` (rule S10).
+    QuestionLimit,
     /// `fill = "prefix"`: an item before it did not fit (rule S8).
     Prefix,
     /// The window starts where the last one did, or was cut to its low mark (rule S5).
@@ -117,6 +119,7 @@ impl HeldBy {
             Self::Window => "window",
             Self::Cap => "cap",
             Self::PinsLimit => "pins_limit",
+            Self::QuestionLimit => "question_limit",
             Self::Prefix => "prefix",
             Self::StickyWindow => "sticky_window",
             Self::StickyDocuments => "sticky_documents",
@@ -252,6 +255,9 @@ impl fmt::Display for ExcludedReason {
                 }
                 HeldBy::PinsLimit => {
                     write!(f, "too large; {} tokens left of what pins may take", grouped(*room))
+                }
+                HeldBy::QuestionLimit => {
+                    write!(f, "too large; {} tokens left of what one question's documents may take", grouped(*room))
                 }
                 HeldBy::Prefix => {
                     write!(f, "after a document that did not fit; {} tokens left", grouped(*room))

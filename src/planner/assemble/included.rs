@@ -2,13 +2,13 @@
 
 use crate::{
     config::Placement,
-    conversation::ExchangeIndex,
+    conversation::{ExchangeIndex, SentText},
     error::Error,
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Mark, Message, Prompt, Role},
     plan::{LedgerLine, Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::{
-        candidates::{CandidateId, Candidates, Costs, Results, Shortened},
+        candidates::{CandidateId, Candidates, Costs, Results, Shortened, block, state_row},
         expiry::Eligibility,
         repair::{self, Piece},
         select::{self, Selection},
@@ -88,33 +88,42 @@ pub(crate) fn draft(
             changed: Changed::default(),
             stable: Vec::new(),
         },
+        last: None,
     };
     let question = super::question(candidates);
     writer.preamble()?;
-    if placement == Placement::BeforeConversation || question.is_none() {
+    let comes_last = candidates.index().documents_come_last;
+    if placement == Placement::BeforeConversation || question.is_none() && !comes_last {
         writer.block()?;
     }
     for candidate in writer.conversation() {
         if question == Some(candidate) {
             writer.mark();
         }
-        if question == Some(candidate) && placement == Placement::BeforeQuestion {
+        if question == Some(candidate) && placement != Placement::BeforeConversation && !comes_last {
             writer.block()?;
         }
         if question == Some(candidate) && !candidates.index().state_comes_last {
             writer.state()?;
         }
         writer.candidate(candidate)?;
+        writer.last = Some(candidate);
         if question == Some(candidate) && merged {
             writer.mark();
             writer.merge_state()?;
         }
+    }
+    if comes_last {
+        writer.block()?;
     }
     if !merged {
         writer.mark();
     }
     if !merged && (candidates.index().state_comes_last || question.is_none()) {
         writer.state()?;
+    }
+    if candidates.standing().stays {
+        writer.mark();
     }
     Ok(writer.draft)
 }
@@ -135,6 +144,8 @@ struct Writer<'a, 'b> {
     meter: &'a Meter,
     chosen: &'a Selection,
     draft: Draft,
+    /// What was written last of the conversation.
+    last: Option<CandidateId>,
 }
 
 impl Writer<'_, '_> {
@@ -192,6 +203,7 @@ impl Writer<'_, '_> {
 
     fn candidate(&mut self, candidate: CandidateId) -> Result<(), Error> {
         let candidates = self.candidates;
+        self.sent_before(candidate)?;
         match candidate {
             CandidateId::System(at) => {
                 let (id, message) = candidates.system(at).clone();
@@ -364,6 +376,65 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
+    /// What stands before a candidate since it was sent there (rule S10).
+    fn sent_before(&mut self, candidate: CandidateId) -> Result<(), Error> {
+        let released_before = self.results.released_before;
+        let documents = self.candidates.documents_before(candidate, released_before);
+        if !documents.is_empty() {
+            self.sent_documents(candidate, documents)?;
+        }
+        let state = self.candidates.state_before(candidate, released_before);
+        let CandidateId::Exchange(at) = candidate else { return Ok(()) };
+        let exchange = self.candidates.log().turns().exchange(at).at;
+        // Right after the question it became a part of it, as new state does.
+        let question = CandidateId::UserMessage(self.candidates.log().turns().turn_of(at));
+        let merges = self.last == Some(question) && documents.is_empty();
+        for sent in state {
+            let message = Message::user(&*sent.text);
+            let id = state_row(&sent.id, exchange);
+            self.push(candidate, id, ItemKind::State, Source::State, Priority::Normal, &message)?;
+            if merges {
+                self.join_the_last()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last message becomes a part of the one before it.
+    fn join_the_last(&mut self) -> Result<(), Error> {
+        let messages = &mut self.draft.prompt.messages;
+        if let (Some(last), Some(before)) = (messages.pop(), messages.pop()) {
+            messages.push(before.with_texts([last.text().to_owned()]));
+            self.draft.first_rows.pop();
+            self.line(Overhead::Merged, -i128::from(self.meter.saved_by_merging(Role::User)));
+        }
+        Ok(())
+    }
+
+    /// Documents where they were sent.
+    fn sent_documents(&mut self, candidate: CandidateId, documents: &[SentText]) -> Result<(), Error> {
+        let kept = self.chosen.kept[&candidate];
+        self.draft.first_rows.push(self.draft.rows.len());
+        let mut pieces = self.meter.block();
+        for document in documents {
+            let tokens = self.meter.sent_document(&document.text)?;
+            pieces += tokens;
+            self.draft.rows.push(PlannedItem {
+                id: document.id.clone(),
+                kind: ItemKind::Document,
+                source: Source::Rag,
+                section: kept.section,
+                role: None,
+                priority: Priority::Normal,
+                ttl: None,
+                reason: kept.reason,
+                tokens: self.meter.counted(tokens),
+                body: Message::user(&*document.text),
+            });
+        }
+        self.end_of_block(block(documents), pieces)
+    }
+
     /// The documents, in one message of the user role: what comes from outside never gains the system role.
     fn block(&mut self) -> Result<(), Error> {
         if !self.chosen.has_documents() {
@@ -398,6 +469,11 @@ impl Writer<'_, '_> {
             });
         }
         text.push_str(wording::BLOCK_CLOSE);
+        self.end_of_block(text, pieces)
+    }
+
+    /// The message that holds documents, and what it costs beside them.
+    fn end_of_block(&mut self, text: String, pieces: u64) -> Result<(), Error> {
         let block = Message::user(text);
         self.line(Overhead::RagBlock, i128::from(self.meter.block()));
         if !self.meter.block_adds_up() && !self.meter.is_rendered() {

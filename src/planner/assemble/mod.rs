@@ -8,6 +8,7 @@ use crate::{
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode, Overhead,
         PlannedItem, SectionUse, TOOLS, Thoughts,
+        anchor::SentAgain,
         reason::{ExcludedReason, HeldBy},
     },
     planner::{
@@ -123,6 +124,7 @@ pub(crate) fn plan(
         meter,
     )?;
     let before = before(candidates, &draft);
+    let missing = candidates.missing(&draft.rows);
     let figures = pressure::Sent { rows: &draft.rows, excluded: &excluded, overhead: &overhead, total };
     let usage = pressure::of(context, candidates, meter, &figures);
     let mut notices = about_the_target(context, meter);
@@ -130,6 +132,7 @@ pub(crate) fn plan(
         notices.extend(dropped_pins::notices(candidates, costs, meter, budgets, chosen)?);
     }
     notices.extend(about_the_window(candidates, chosen.window));
+    notices.extend(about_what_stood(candidates, costs.results()));
     notices.extend(about_the_results(candidates, costs.results(), &draft));
     notices.extend(nothing_to_clear(candidates, &excluded));
     notices.extend(draft.notices);
@@ -154,6 +157,12 @@ pub(crate) fn plan(
         notices,
         usage,
         cleared_before: costs.results().boundary(candidates),
+        released_through: costs.results().released_through(candidates),
+        documents_stay: candidates.standing().stays,
+        documents_come_last: candidates.index().documents_come_last,
+        new_state: candidates.new_state(),
+        missing,
+        sent_again: SentAgain::default(),
         live: candidates.live_id(),
         anchored,
         thoughts: Thoughts::default(),
@@ -282,6 +291,13 @@ fn about_the_window(candidates: &Candidates<'_>, window: Window) -> Option<Notic
         _ => return None,
     };
     Some(Notice { code, ids: Vec::new(), text })
+}
+
+/// Documents and state of earlier prompts that leave together (rule S10).
+fn about_what_stood(candidates: &Candidates<'_>, results: &Results) -> Option<Notice> {
+    let ids: Vec<ItemId> = candidates.left_by(results).filter(|_| results.releases).collect();
+    let text = "documents and state of earlier prompts are no longer sent: the prompt would not fit its budget with them";
+    (!ids.is_empty()).then(|| Notice { code: NoticeCode::DocumentsReleased, ids, text: text.into() })
 }
 
 /// Results that are sent shorter than they are (rule S7).

@@ -34,10 +34,7 @@ pub(super) fn of(
     sent: &Sent<'_>,
 ) -> ContextUsage {
     let ratio = Ratio::of(sent.rows);
-    let volatile_tokens = sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.tokens.n).sum::<u64>();
-    let block =
-        sent.overhead.iter().filter(|line| line.what == Overhead::RagBlock).map(|line| line.tokens).sum();
-    let volatile_tokens = volatile_tokens.saturating_add_signed(block);
+    let volatile_tokens = if candidates.standing().stays { 0 } else { volatile_tokens(sent) };
     let mut notes = candidates.log().note_entries().iter();
     let dropped_tokens = sent.excluded.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
     let dropped_tokens = ratio.tokens(dropped_tokens);
@@ -60,6 +57,13 @@ pub(super) fn of(
     }
 }
 
+/// What is for this prompt only: documents and state.
+fn volatile_tokens(sent: &Sent<'_>) -> u64 {
+    let items = sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.tokens.n).sum::<u64>();
+    let block = sent.overhead.iter().filter(|line| line.what == Overhead::RagBlock);
+    items.saturating_add_signed(block.map(|line| line.tokens).sum())
+}
+
 /// From the newest report that is believed: what it says, without the documents and state of its prompt, with what its
 /// plan left out, and with what came after it.
 fn reported(
@@ -75,7 +79,13 @@ fn reported(
     let report = log.last_report(&target, meter.counter().name(), context.limits.context_len)?;
     let after = report.replied_at.saturating_add(1)..log.turns().messages();
     let (mut tokens, mut counted) = (0u64, BTreeSet::new());
-    for row in sent.rows.iter().filter(|row| row.section != Section::Rag && row.source != Source::State) {
+    for row in sent.rows {
+        // Documents and state that came since are part of the conversation where they stay.
+        if is_apart(row) {
+            let is_new = row.section != Section::Conversation && candidates.standing().stays;
+            tokens = tokens.saturating_add(if is_new { row.tokens.n } else { 0 });
+            continue;
+        }
         if let Some(position) = log.position_of(&row.id).filter(|position| after.contains(position)) {
             tokens = tokens.saturating_add(row.tokens.n);
             counted.insert(position);
@@ -112,7 +122,7 @@ fn fixed_tokens(candidates: &Candidates<'_>, sent: &Sent<'_>) -> u64 {
 
 /// Documents and state are no part of pressure.
 fn is_apart(row: &PlannedItem) -> bool {
-    row.section == Section::Rag || row.source == Source::State
+    row.kind.is_document() || row.source == Source::State
 }
 
 /// Bytes of what a row dropped for lack of budget. Rows of notes come in the order of the notes, so that each is looked

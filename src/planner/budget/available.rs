@@ -48,6 +48,11 @@ impl Available {
         per_mille(self.total(), limit)
     }
 
+    /// What the documents of one question may take of it; `limit` is per mille (rule S10).
+    pub(crate) fn for_a_question(&self, limit: u16) -> u64 {
+        per_mille(self.to_divide(), limit)
+    }
+
     pub(crate) fn cap(&self, section: Section) -> Option<u64> {
         self.caps[section as usize]
     }

@@ -116,6 +116,8 @@ pub(crate) struct SectionDemands {
     demands: [u64; 3],
     /// State is merged into the live question while there is nothing but the minimum.
     merges: bool,
+    /// Documents stay with their question, and those of one question may take only so much (rule S10).
+    documents_stay: bool,
 }
 
 impl SectionDemands {
@@ -137,7 +139,8 @@ impl SectionDemands {
         }
         let minimum = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
         let merges = index.merges_in_the_minimum();
-        let mut demands = Self { minimums, minimum, demands: minimums, merges };
+        let documents_stay = index.documents_stay;
+        let mut demands = Self { minimums, minimum, demands: minimums, merges, documents_stay };
         if minimum <= total {
             demands.demands = demand::of(&demands.sections(total, 0, config), total, config, index, costs)?;
         }
@@ -164,7 +167,12 @@ impl SectionDemands {
                 demand: minimum,
                 budget: minimum,
             };
-            let demand = self.demands[section as usize].min(own.ceiling(total)).max(minimum);
+            let limit = if section == Section::Rag && self.documents_stay {
+                per_mille(total, config.rag.question_limit)
+            } else {
+                u64::MAX
+            };
+            let demand = self.demands[section as usize].min(own.ceiling(total)).min(limit).max(minimum);
             SectionBudget { demand, ..own }
         })
     }
@@ -286,6 +294,7 @@ impl Budgets {
             BudgetVariable::LowMark => self.low_mark(config),
             BudgetVariable::DocumentShare => self.document_share(),
             BudgetVariable::PinsLimit => self.available.for_pins(config.sections.system_pinned.pins_limit),
+            BudgetVariable::QuestionLimit => self.available.for_a_question(config.rag.question_limit),
             BudgetVariable::Free => return self.available.tokens,
         })
     }

@@ -133,7 +133,9 @@ impl<'a> Costs<'a> {
         let turn_position = self.candidates.turn_position(id);
         let members =
             self.candidates.members(id).into_iter().map(|at| self.results.as_sent(self.candidates, at));
-        for message in members.chain(made_up.iter().map(Cow::Borrowed)) {
+        let before = self.candidates.sent_before(id, self.results.released_before);
+        let before = before.into_iter().map(Cow::Owned);
+        for message in before.chain(members).chain(made_up.iter().map(Cow::Borrowed)) {
             match self.meter.message(&message, turn_position, limit - sum)? {
                 Weight::Exactly(n) => sum += n,
                 Weight::Over => return Ok(Weight::Over),

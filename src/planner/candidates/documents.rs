@@ -22,10 +22,11 @@ pub(crate) struct Document {
     pub(crate) out: Option<ExcludedReason>,
 }
 
-/// Orders the documents: first the `set` that the last prompt held, in its order, then by score descending, id, text and
+/// Orders the documents at the places `new` of the request: first the `set` that the last prompt held, in its order, then by score descending, id, text and
 /// origin. Then TTL and policy decide, then repetition. Says how many documents are the set, if any of it is left.
 pub(super) fn in_order(
     items: &[RagItem],
+    new: Vec<usize>,
     set: &[ItemId],
     rules: &RagOptions,
     expiry: &Expiry<'_>,
@@ -36,7 +37,7 @@ pub(super) fn in_order(
     }
     let places: BTreeMap<&ItemId, usize> = set.iter().enumerate().map(|(at, id)| (id, at)).rev().collect();
     let place = |at: &usize| places.get(&items[*at].id).copied().unwrap_or(usize::MAX);
-    let mut ranks: Vec<usize> = (0..items.len()).collect();
+    let mut ranks = new.clone();
     ranks.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| compare(&items[*a], &items[*b])));
     let of_the_set = ranks.iter().take_while(|at| place(at) < usize::MAX).count();
 
@@ -54,7 +55,7 @@ pub(super) fn in_order(
         documents.push(Document { at, origin, out });
     }
     if !set.is_empty() && documents[..of_the_set].iter().all(|document| document.out.is_some()) {
-        return in_order(items, &[], rules, expiry, meter);
+        return in_order(items, new, &[], rules, expiry, meter);
     }
     Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
 }

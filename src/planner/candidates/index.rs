@@ -42,10 +42,14 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) states: u64,
     /// State is sent at the end of the prompt; otherwise before the live question (rule O1).
     pub(crate) state_comes_last: bool,
+    /// New documents are sent at the end of the prompt, before the state (rule S10).
+    pub(crate) documents_come_last: bool,
     /// A compaction inside the live turn put its summary after the live question.
     pub(super) summary_follows_the_question: bool,
     /// Old tool results are to be cleared (rule S7).
     pub(super) clears_results: bool,
+    /// Documents stay with the question that they were sent with (rule S10).
+    pub(crate) documents_stay: bool,
 }
 
 impl CandidateIndex<'_> {

@@ -5,13 +5,13 @@
 //! further than the decision needs (rule N5).
 
 use crate::{
-    config::{Config, ToolResults},
+    config::{Config, Placement, ToolResults},
     conversation::{Conversation, ExchangeIndex, TurnIndex},
     error::Error,
     item::{ItemId, RagItem, Source, Ttl},
     message::{Message, Role},
     plan::{
-        anchor::{Anchor, Sticky},
+        anchor::{Anchor, SentAgain, Sticky},
         reason::{ExcludedReason, PolicyRule},
     },
     planner::{
@@ -29,6 +29,7 @@ mod pins;
 mod summaries;
 mod index;
 mod said;
+mod sent_with;
 mod results;
 mod size_index;
 mod costs;
@@ -44,6 +45,8 @@ pub(crate) use results::{Results, Shortened};
 #[cfg(test)]
 pub(crate) use size_index::SizeIndex;
 pub(crate) use sizes::{List, Sizes};
+use sent_with::Standing;
+pub(crate) use sent_with::{block, state_row};
 use summaries::Summary;
 
 /// Every candidate of one request, in the orders in which they are offered.
@@ -68,6 +71,8 @@ pub(crate) struct Candidates<'a> {
     cleared_before: Option<u32>,
     /// Messages that are sent without their reasoning, as they are sent (rule K1).
     withheld: BTreeMap<u32, Message>,
+    /// Documents and state that stay where they were sent (rule S10).
+    standing: Standing,
     /// The exchange whose results the conversation still waits for.
     pub(crate) open: Option<ExchangeIndex>,
     /// System texts and state with nothing in them.
@@ -95,13 +100,19 @@ impl<'a> Candidates<'a> {
     pub(crate) fn gather(
         request: &'a PlanRequest<'a>,
         config: &'a Config,
+        placement: Placement,
         meter: &Meter,
         sticky: Sticky<'_>,
     ) -> Result<Self, Error> {
         let log = request.log;
         let expiry = Expiry::new(log, config.ttl.policy);
+        let state_comes_last = meter.profile().takes_state_last();
+        let stays = placement == Placement::WithQuestion;
+        let mut standing = Standing::of(request, sticky, stays, state_comes_last);
+        let new = standing.new_documents(log, &request.rag, sticky.sent_again, meter);
+        let set = if standing.documents_come_last { &[] } else { sticky.rag };
         let (documents, kept_documents) =
-            documents::in_order(&request.rag, sticky.rag, &config.rag, &expiry, meter)?;
+            documents::in_order(&request.rag, new, set, &config.rag, &expiry, meter)?;
         let summaries = summaries::of(log);
         let index = CandidateIndex {
             turns: log.turns(),
@@ -122,7 +133,9 @@ impl<'a> Candidates<'a> {
             window_start: None,
             live_turn: log.live_turn(),
             states: 0,
-            state_comes_last: meter.profile().takes_state_last(),
+            state_comes_last,
+            documents_come_last: standing.documents_come_last,
+            documents_stay: stays,
             summary_follows_the_question: summaries::follow_the_question(&summaries, log),
             clears_results: config.conversation.tool_results == ToolResults::Clear,
         };
@@ -140,13 +153,14 @@ impl<'a> Candidates<'a> {
             live_from: log.turns().worked_on_from(),
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             withheld: without_reasoning(log, sticky),
+            standing,
             open: log.open_exchange(),
             empty_texts: Vec::new(),
             empty_leading: Vec::new(),
         };
         candidates.go_on_from(sticky.window_start);
         candidates.check_ids(&[])?;
-        candidates.require_system();
+        candidates.require_system(sticky.sent_again);
         candidates.require_conversation()?;
         candidates.order_pins()?;
         Ok(candidates)
@@ -179,7 +193,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// Collects the required system items; their tokens count against `system_pinned` (rule S1).
-    fn require_system(&mut self) {
+    fn require_system(&mut self, again: Option<&SentAgain>) {
         for text in self.log.system() {
             let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
             if text.is_empty() {
@@ -199,8 +213,15 @@ impl<'a> Candidates<'a> {
         for (id, text) in &self.request.state {
             if text.trim().is_empty() {
                 self.empty_texts.push((id.clone(), Source::State));
-            } else {
-                self.state.push((id.clone(), Message::user(wording::state(id.as_str(), text))));
+                continue;
+            }
+            let text = wording::state(id.as_str(), text);
+            if !self.standing.stays || !self.index.state_comes_last {
+                self.state.push((id.clone(), Message::user(text)));
+            } else if !self.standing.has_state(self.log, id, &text, again) {
+                // It stays before the reply, whose position is the number of messages so far.
+                let row = state_row(id, self.log.turns().messages());
+                self.state.push((row, Message::user(text)));
             }
         }
         self.index.states = self.state.len() as u64;

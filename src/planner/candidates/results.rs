@@ -14,6 +14,10 @@ use std::{borrow::Cow, collections::BTreeMap};
 pub(crate) struct Results {
     /// Results before this position are sent as stubs.
     pub(super) cleared_before: u32,
+    /// Documents and state that stand before this position are no longer sent (rule S10).
+    pub(crate) released_before: u32,
+    /// Whether that is so from this plan on.
+    pub(crate) releases: bool,
     /// Whether the boundary moved in this plan.
     pub(super) moved: bool,
     /// By position, what is sent for results of the open exchange that are too long.
@@ -25,7 +29,8 @@ impl Results {
     pub(crate) fn remembered(candidates: &Candidates<'_>) -> Self {
         let clears = candidates.index().clears_results();
         let cleared_before = candidates.cleared_before.filter(|_| clears).unwrap_or_default();
-        Self { cleared_before, ..Self::default() }
+        let released_before = candidates.standing().released_before;
+        Self { cleared_before, released_before, ..Self::default() }
     }
 
     /// What is sent for a message.
@@ -35,6 +40,19 @@ impl Results {
         }
         let cleared = (position < self.cleared_before).then(|| stub(candidates, position)).flatten();
         cleared.map_or_else(|| candidates.said(position), Cow::Owned)
+    }
+
+    /// The last message whose documents and state are no longer sent, if that is any.
+    pub(crate) fn released_through(&self, candidates: &Candidates<'_>) -> Option<ItemId> {
+        self.released_before.checked_sub(1).map(|last| candidates.log.message_id(last))
+    }
+
+    /// These, without the documents and state that stand before a position. None where nothing stands there.
+    pub(crate) fn releasing(&self, candidates: &Candidates<'_>, before: u32) -> Option<Self> {
+        let mut there = (self.released_before..before).filter(|_| candidates.standing().stays);
+        let sent_with = candidates.log.sent_with();
+        let holds = |at: u32| !sent_with.documents(at).is_empty() || !sent_with.state(at).is_empty();
+        there.any(holds).then(|| Self { released_before: before, releases: true, ..self.clone() })
     }
 
     /// The message before which results are cleared, if that is any.

@@ -80,6 +80,18 @@ impl Costs<'_> {
         )
     }
 
+    /// Without the documents and state of earlier turns, where any of them stand (rule S10).
+    pub(crate) fn releasing_earlier_turns(&self) -> Option<Results> {
+        let candidates = self.candidates();
+        self.results().releasing(candidates, candidates.log.live_question()?)
+    }
+
+    /// Without any document or state that stands where it was sent.
+    pub(crate) fn releasing_everything(&self) -> Option<Results> {
+        let candidates = self.candidates();
+        self.results().releasing(candidates, candidates.log.turns().messages())
+    }
+
     /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than
     /// `total`: all to the same length, the longest that fits. Nothing, where there is none or even the shortest is
     /// too long.

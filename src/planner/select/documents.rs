@@ -7,8 +7,10 @@ use super::{
 use crate::{
     config::{RagFill, RagOptions},
     error::Error,
+    item::Section,
     plan::reason::{ExcludedReason, HeldBy, PolicyRule},
     planner::{
+        budget::Budgets,
         candidates::{CandidateId, CandidateIndex, List, Slot},
         observer::{BudgetVariable, Observer},
     },
@@ -70,17 +72,17 @@ impl<O: Observer> Selector<'_, O> {
     /// with however much the other sections come to need, so that nothing need go again with the next step.
     pub(super) fn take_documents_within(
         &self,
-        budget: u64,
-        share: u64,
+        budgets: &Budgets,
         chosen: &mut Selection,
     ) -> Result<(), Error> {
-        let room = Room::of(budget, BudgetVariable::Rag);
+        let room = Room::of(budgets.of(Section::Rag), BudgetVariable::Rag);
+        let room = self.for_a_question(room, &budgets.available, chosen);
         if self.index.kept_documents.is_none() {
             return self.take_documents(room, chosen);
         }
         let mut set = self.set_within(room, chosen)?;
         if !set.all {
-            set = self.set_within(Room::of(share, BudgetVariable::DocumentShare), chosen)?;
+            set = self.set_within(Room::of(budgets.document_share(), BudgetVariable::DocumentShare), chosen)?;
         }
         set.keep(self.index, chosen);
         Ok(())

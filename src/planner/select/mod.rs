@@ -220,7 +220,7 @@ impl<O: Observer> Selector<'_, O> {
             return Ok(chosen);
         }
         chosen.window = self.keep_window(pins, budgets, &mut chosen)?;
-        self.take_documents_within(budgets.of(Section::Rag), budgets.document_share(), &mut chosen)?;
+        self.take_documents_within(budgets, &mut chosen)?;
         let mut available = budgets.available;
         loop {
             let before = chosen.len();
@@ -232,7 +232,8 @@ impl<O: Observer> Selector<'_, O> {
                 Window::Cut { low, .. } => self.cut(room, low, &mut chosen)?,
                 Window::Sticky => {}
             }
-            self.take_documents(self.free(Section::Rag, &available, &chosen), &mut chosen)?;
+            let room = self.free(Section::Rag, &available, &chosen);
+            self.take_documents(self.for_a_question(room, &budgets.available, &chosen), &mut chosen)?;
             if chosen.gave_up_the_set {
                 return Ok(chosen);
             }
@@ -287,14 +288,21 @@ impl<O: Observer> Selector<'_, O> {
     /// Whatever counting the candidates runs into.
     pub(crate) fn shorter_results(&self, budgets: &Budgets) -> Result<Option<Results>, Error> {
         if budgets.overflow {
-            return self.costs.clipped(budgets.minimum, budgets.for_the_minimum());
+            let released = self.costs.releasing_everything();
+            return match released {
+                Some(released) => Ok(Some(released)),
+                None => self.costs.clipped(budgets.minimum, budgets.for_the_minimum()),
+            };
         }
         let Some(start) = self.index.window_start else { return Ok(None) };
         let mut chosen = self.required_and_pinned(budgets)?;
-        let budget = budgets.of(Section::Conversation);
+        let (budget, variable) = self.for_the_window(budgets);
         let left = left_of(budget, Section::Conversation, &chosen);
-        if self.resume(start, left, window::Pins::Awaited, &mut chosen)? {
+        if self.resume(start, left, variable, window::Pins::Awaited, &mut chosen)? {
             return Ok(None);
+        }
+        if let Some(released) = self.costs.releasing_earlier_turns() {
+            return Ok(Some(released));
         }
         let conversation = Constraint::of(BudgetVariable::Conversation);
         self.costs.cleared_further(start, budget, |left| match u64::try_from(left) {
@@ -332,14 +340,25 @@ impl<O: Observer> Selector<'_, O> {
             self.walk(room, HeldBy::Window, None, chosen)?;
             return Ok(Window::Fresh);
         };
-        let budget = budgets.of(Section::Conversation);
-        let left = left_of(budget, Section::Conversation, chosen);
-        if self.resume(start, left, pins, chosen)? {
+        let (most, variable) = self.for_the_window(budgets);
+        let left = left_of(most, Section::Conversation, chosen);
+        if self.resume(start, left, variable, pins, chosen)? {
             return Ok(Window::Sticky);
         }
+        let budget = budgets.of(Section::Conversation);
         let low = budgets.low_mark(self.config);
         self.cut(room, low, chosen)?;
         Ok(Window::Cut { budget, low })
+    }
+
+    /// What a window may take that is to stay as it is: its budget, or where documents leave it in this plan its low mark,
+    /// because the prompt is another one from there on anyway (rules S5, S10).
+    fn for_the_window(&self, budgets: &Budgets) -> (u64, BudgetVariable) {
+        if self.costs.results().releases {
+            (budgets.low_mark(self.config), BudgetVariable::LowMark)
+        } else {
+            (budgets.of(Section::Conversation), BudgetVariable::Conversation)
+        }
     }
 
     /// The walk of rule S4 with the low mark as its limit, and no further back than where the window started.

@@ -55,6 +55,9 @@ impl Room {
         match self.second_limit {
             _ if self.under_cap < self.uncapped(after) => HeldBy::Cap,
             Some((BudgetVariable::PinsLimit, most)) if most < self.left_for(after) => HeldBy::PinsLimit,
+            Some((BudgetVariable::QuestionLimit, most)) if most < self.left_for(after) => {
+                HeldBy::QuestionLimit
+            }
             _ => otherwise,
         }
     }
@@ -106,7 +109,18 @@ impl<O> Selector<'_, O> {
 
     /// What a document may take of all that is free in the end; tokens.
     pub(crate) fn left_for_documents(&self, available: &Available, chosen: &Selection) -> u64 {
-        self.free(Section::Rag, available, chosen).tokens(AfterQuestion::No)
+        let room = self.free(Section::Rag, available, chosen);
+        self.for_a_question(room, available, chosen).tokens(AfterQuestion::No)
+    }
+
+    /// A room of documents, limited to what the documents of one question may take where they stay with it (rule S10).
+    /// `available` is what was divided.
+    pub(super) fn for_a_question(&self, room: Room, available: &Available, chosen: &Selection) -> Room {
+        if !self.index.documents_stay {
+            return room;
+        }
+        let most = available.for_a_question(self.config.rag.question_limit);
+        room.at_most(most.saturating_sub(chosen.used[Section::Rag as usize]), BudgetVariable::QuestionLimit)
     }
 
     /// What a section may still take of all that is free.
@@ -133,7 +147,10 @@ fn under_cap(section: Section, available: &Available, chosen: &Selection) -> u64
 
 /// Whether state is merged into the live question: while nothing follows it (rule O1).
 pub(crate) fn merges_state(index: &CandidateIndex<'_>, chosen: &Selection) -> bool {
-    let Some(exchanges) = index.exchanges_after_the_question().filter(|_| index.states() > 0) else {
+    let documents_follow = index.documents_come_last && chosen.has_documents();
+    let Some(exchanges) =
+        index.exchanges_after_the_question().filter(|_| index.states() > 0 && !documents_follow)
+    else {
         return false;
     };
     let exchanges = CandidateId::Exchange(exchanges.start)..CandidateId::Exchange(exchanges.end);

@@ -77,16 +77,17 @@ impl<O: Observer> Selector<'_, O> {
         Ok(())
     }
 
-    /// Keeps everything that can be sent from `start` on, if it fits into so many tokens; otherwise changes nothing. Says
+    /// Keeps everything that can be sent from `start` on, if it fits into so many tokens of a variable; otherwise changes nothing. Says
     /// whether it fits.
     pub(super) fn resume(
         &self,
         start: CandidateId,
         tokens: u64,
+        variable: BudgetVariable,
         pins: Pins,
         chosen: &mut Selection,
     ) -> Result<bool, Error> {
-        let constraint = Constraint::of(BudgetVariable::Conversation);
+        let constraint = Constraint::of(variable);
         let (mut new, mut awaited, mut left) = (Vec::new(), Vec::new(), tokens);
         let fits = self.each_from(start, chosen, |id| {
             if pins == Pins::Awaited && chosen.dropped_pins.contains_key(&id) {

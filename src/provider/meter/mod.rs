@@ -229,6 +229,11 @@ impl Meter {
         self.counter.count_recurring_to(&self.fenced(item), limit)
     }
 
+    /// A document as it was sent, with its fence; tokens.
+    pub(crate) fn sent_document(&self, text: &str) -> Result<u64, Error> {
+        Ok(self.counter.count_recurring_to(text, u64::MAX)?.in_full())
+    }
+
     /// Bytes that bound the tokens of a document with its fence.
     pub(crate) fn document_bytes(&self, item: &RagItem) -> u64 {
         // Escapes at worst lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.

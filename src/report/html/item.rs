@@ -93,7 +93,7 @@ impl<'a> Items<'a> {
             facts,
             pieces,
             absent: "",
-            explained: self.explanation(item.section.is_document_namespace(), true, &item.id),
+            explained: self.explanation(item.kind.is_document(), true, &item.id),
         }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Items<'a> {
             pieces,
             absent,
             explained: self.explanation(
-                item.section.is_document_namespace(),
+                item.kind.is_document(),
                 false,
                 last.unwrap_or(&item.id),
             ),

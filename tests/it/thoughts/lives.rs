@@ -51,9 +51,12 @@ impl Life {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let mut config = Config::default();
         config.compaction.retain.messages = Some(1 + dice.below(6));
-        if dice.below(3) == 0 {
-            config.rag.placement = Placement::BeforeConversation;
-        }
+        config.rag.placement = match dice.below(4) {
+            _ if budget.is_none() => Placement::Auto,
+            0 => Placement::BeforeConversation,
+            1 => Placement::BeforeQuestion,
+            _ => Placement::Auto,
+        };
         let models = match format {
             WireFormat::Anthropic => {
                 &["claude-fable-5-2", "claude-mythos-5-2", "claude-fable-5-1", "claude-opus-5-5"][..]
@@ -118,6 +121,10 @@ impl Life {
         );
         self.sent += plan.thoughts.sent;
         self.lost += plan.thoughts.lost.len() as u64;
+        if std::env::var_os("SHOW").is_some() && !plan.thoughts.lost.is_empty() {
+            let rows: Vec<_> = plan.included.iter().map(|r| (r.id.as_str(), r.tokens.n)).collect();
+            panic!("{:#?}\n{rows:?}\n{:?}\n{:?}", plan.thoughts, plan.notices, self.log.entries().collect::<Vec<_>>());
+        }
         let id = format!("c{}", self.replies);
         let mut reply = Message::assistant(if self.dice.below(2) == 0 { "Looking." } else { "Let me see." });
         let thoughts = self.dice.below(3);
@@ -143,6 +150,16 @@ impl Life {
             let question = self.dice.text(30);
             self.log.push(Message::user(question));
         }
+    }
+
+    /// Other documents, some of which were there before.
+    fn retrieve(&mut self) {
+        let documents = self.dice.below(4);
+        let document = |nth| {
+            let text = self.dice.text(40);
+            RagItem::new(format!("d{}", self.dice.below(9) * 10 + nth), 0.5, text)
+        };
+        self.documents = (0..documents).map(document).collect();
     }
 
     /// Something that changes what the next prompt holds.
@@ -173,14 +190,7 @@ impl Life {
             7 | 11 | 12 => {
                 self.manager = usize::try_from(self.dice.below(self.managers.len() as u64)).unwrap()
             }
-            8 => {
-                let documents = self.dice.below(4);
-                let document = |nth| {
-                    let text = self.dice.text(40);
-                    RagItem::new(format!("d{}", self.dice.below(9) * 10 + nth), 0.5, text)
-                };
-                self.documents = (0..documents).map(document).collect();
-            }
+            8 => self.retrieve(),
             9 => self.state = (self.dice.below(2) == 0).then(|| format!("It is {} o'clock.", self.replies)),
             _ => {
                 let at = self.dice.below(self.log.messages().len() as u64);
@@ -213,13 +223,17 @@ fn no_block_is_sent_that_the_model_would_refuse() {
     assert!(sent > lost / 10 && lost > 0, "{sent} sent, {lost} lost: one of the two is hardly tried");
 }
 
-/// With room for everything, and nothing changed before them, all are sent.
+/// With room for everything, and nothing changed before them, all are sent, whatever documents and state come with each prompt.
 #[test]
 fn with_room_no_block_is_lost() {
     for seed in 1..=if full() { 20_000 } else { 150 } {
         for format in [WireFormat::Anthropic, WireFormat::OpenAiResponses] {
             let mut life = Life::new(seed, format, None);
-            for _ in 0..12 {
+            for at in 0..12 {
+                if life.dice.below(2) == 0 {
+                    life.retrieve();
+                    life.state = Some(format!("It is {at} o'clock."));
+                }
                 let calls = life.dice.below(4) > 0;
                 life.ask(seed, calls);
             }

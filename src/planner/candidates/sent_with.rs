@@ -1,0 +1,205 @@
+//! Documents and state that stay where they were sent (rule S10): part of the question or the exchange that they stand
+//! before. What the request brings again of them is no candidate: it is there already.
+
+use super::{CandidateId, Candidates, Results};
+use crate::{
+    conversation::{Conversation, SentText},
+    item::{ItemId, ItemKind, RagItem},
+    message::Message,
+    plan::{
+        PlannedItem,
+        anchor::{SentAgain, Sticky},
+    },
+    planner::request::PlanRequest,
+    provider::{meter::Meter, wording},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What stands where it was sent.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    /// Whether anything does.
+    pub(crate) stays: bool,
+    /// What stands before this position is no longer sent.
+    pub(crate) released_before: u32,
+    /// New documents come last, because their question was sent without them.
+    pub(crate) documents_come_last: bool,
+    /// Documents that the request brings again.
+    pub(super) documents: BTreeSet<ItemId>,
+    /// State that the request brings again, with the ids of the rows in which it stands.
+    pub(super) state: BTreeMap<ItemId, ItemId>,
+    /// The live question, while nothing was answered to it: what it was sent with is chosen anew.
+    unanswered: Option<u32>,
+}
+
+impl Standing {
+    /// What stands of what was sent, for a request that is planned with `stays`.
+    pub(super) fn of(
+        request: &PlanRequest<'_>,
+        sticky: Sticky<'_>,
+        stays: bool,
+        state_comes_last: bool,
+    ) -> Self {
+        if !stays {
+            return Self::default();
+        }
+        let log = request.log;
+        let live = log.live_question();
+        let answered = log.live_turn().is_some_and(|turn| !log.turns().exchanges(turn).is_empty());
+        let released_before =
+            sticky.released_through.and_then(|id| log.position_of(id)).map_or(0, |position| position + 1);
+        let mut standing = Self {
+            stays,
+            released_before,
+            unanswered: live.filter(|_| !answered),
+            ..Self::default()
+        };
+        // A caller who keeps the anchor, and not what was sent, brings the documents of the question again.
+        let known = standing.documents_of(log);
+        let brings_the_set = request.previous.is_some()
+            && !sticky.rag.is_empty()
+            && !sticky.rag.iter().any(|id| known.contains_key(id));
+        standing.documents_come_last =
+            answered && sticky.question_sent && state_comes_last && !brings_the_set;
+        standing
+    }
+
+    /// Whether documents that were sent with this question are sent still, or what was sent before this reply.
+    fn holds(&self, log: &Conversation, position: u32) -> bool {
+        position >= self.released_before
+            && self.unanswered != Some(position)
+            && position < log.turns().messages()
+            && log.archive_index().archived(position).is_none()
+    }
+
+    /// The documents that are sent as they were, by id: the newest of each.
+    pub(super) fn documents_of<'l>(&self, log: &'l Conversation) -> BTreeMap<&'l ItemId, &'l SentText> {
+        let mut standing = BTreeMap::new();
+        for (at, sent) in log.sent_with().all_documents().filter(|_| self.stays) {
+            if self.holds(log, at) {
+                standing.entry(&sent.id).or_insert(sent);
+            }
+        }
+        standing
+    }
+
+    /// Takes note of the documents that the request brings again, and returns the others' places in the request.
+    pub(super) fn new_documents(
+        &mut self,
+        log: &Conversation,
+        items: &[RagItem],
+        again: Option<&SentAgain>,
+        meter: &Meter,
+    ) -> Vec<usize> {
+        let standing = self.documents_of(log);
+        let mut new = Vec::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            let is_there = standing.get(&item.id).is_some_and(|sent| sent.text == meter.fenced(item));
+            if is_there && again.is_none_or(|again| !again.documents.contains(&item.id)) {
+                self.documents.insert(item.id.clone());
+            } else {
+                new.push(at);
+            }
+        }
+        new
+    }
+
+    /// Whether a piece of state stands already: then it is taken note of.
+    pub(super) fn has_state(
+        &mut self,
+        log: &Conversation,
+        id: &ItemId,
+        text: &str,
+        again: Option<&SentAgain>,
+    ) -> bool {
+        if again.is_some_and(|again| again.state.contains(id)) {
+            return false;
+        }
+        let newest = log.sent_with().all_state().find(|(_, sent)| sent.id == *id);
+        let standing = newest.filter(|(at, sent)| sent.text == text && self.holds(log, *at));
+        if let Some((at, _)) = standing {
+            self.state.insert(id.clone(), state_row(id, at));
+        }
+        standing.is_some()
+    }
+}
+
+/// The row of a piece of state that stays: its id, and the position of the reply that it stands before.
+pub(crate) fn state_row(id: &ItemId, reply: u32) -> ItemId {
+    ItemId::from(format!("{id}@{reply}"))
+}
+
+impl<'a> Candidates<'a> {
+    /// What stands where it was sent.
+    pub(crate) fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// The documents that stand before a candidate, whose texts before `released_before` are no longer sent.
+    pub(crate) fn documents_before(&self, id: CandidateId, released_before: u32) -> &'a [SentText] {
+        match self.stands_at(id, released_before) {
+            Some(at) => self.log.sent_with().documents(at),
+            None => &[],
+        }
+    }
+
+    /// The state that stands before an exchange.
+    pub(crate) fn state_before(&self, id: CandidateId, released_before: u32) -> &'a [SentText] {
+        match (id, self.stands_at(id, released_before)) {
+            (CandidateId::Exchange(_), Some(at)) => self.log.sent_with().state(at),
+            _ => &[],
+        }
+    }
+
+    fn stands_at(&self, id: CandidateId, released_before: u32) -> Option<u32> {
+        let turns = self.log.turns();
+        let at = match id {
+            CandidateId::UserMessage(turn) => turns.head(turn)?,
+            CandidateId::Exchange(at) => turns.exchange(at).at,
+            _ => return None,
+        };
+        let standing = &self.standing;
+        (standing.stays && at >= released_before && standing.holds(self.log, at)).then_some(at)
+    }
+
+    /// The messages that are sent before those of a candidate.
+    pub(super) fn sent_before(&self, id: CandidateId, released_before: u32) -> Vec<Message> {
+        let documents = self.documents_before(id, released_before);
+        let block = (!documents.is_empty()).then(|| Message::user(block(documents)));
+        let state = self.state_before(id, released_before);
+        block.into_iter().chain(state.iter().map(|state| Message::user(&*state.text))).collect()
+    }
+
+    /// The state of the request that is sent anew, by its rows.
+    pub(crate) fn new_state(&self) -> BTreeMap<ItemId, ItemId> {
+        let reply = self.log.turns().messages();
+        let named = self.request.state.iter().map(|(id, _)| (state_row(id, reply), id.clone()));
+        let sent: BTreeSet<&ItemId> = self.state.iter().map(|(row, _)| row).collect();
+        named.filter(|(row, _)| self.standing.stays && sent.contains(row)).collect()
+    }
+}
+
+impl Candidates<'_> {
+    /// What the request brings again of what stands, and what has no row in a prompt.
+    pub(crate) fn missing(&self, rows: &[PlannedItem]) -> SentAgain {
+        let standing = |id: &ItemId, is: fn(&PlannedItem) -> bool| rows.iter().any(|row| row.id == *id && is(row));
+        let documents = self.standing.documents.iter();
+        let documents = documents.filter(|id| !standing(id, |row| row.kind.is_document()));
+        let state = self.standing.state.iter();
+        let state = state.filter(|(_, row)| !standing(row, |row| row.kind == ItemKind::State));
+        SentAgain { documents: documents.cloned().collect(), state: state.map(|(id, _)| id.clone()).collect() }
+    }
+
+    /// The documents and the state that leave where these results release them.
+    pub(crate) fn left_by(&self, results: &Results) -> impl Iterator<Item = ItemId> {
+        let left = self.standing.released_before..results.released_before;
+        let sent_with = self.log.sent_with();
+        left.flat_map(move |at| sent_with.documents(at).iter().chain(sent_with.state(at)).map(|sent| sent.id.clone()))
+    }
+}
+
+/// Documents that were sent, in one text.
+pub(crate) fn block(documents: &[SentText]) -> String {
+    let texts = documents.iter().map(|document| &*document.text);
+    [wording::BLOCK_OPEN].into_iter().chain(texts).chain([wording::BLOCK_CLOSE]).collect()
+}
