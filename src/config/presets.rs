@@ -1,7 +1,8 @@
 //! Ready-made options for common applications: the files in `config/presets/`.
 
-const PRESETS: [(&str, &str); 7] = [
+const PRESETS: [(&str, &str); 8] = [
     ("agent", include_str!("../../config/presets/agent.toml")),
+    ("append-only", include_str!("../../config/presets/append-only.toml")),
     ("chat", include_str!("../../config/presets/chat.toml")),
     ("dropping", include_str!("../../config/presets/dropping.toml")),
     ("lights", include_str!("../../config/presets/lights.toml")),

@@ -73,6 +73,10 @@ fn rag(options: &RagOptions) -> Result<(), Fault> {
     if let Some(score) = options.min_score.filter(|score| !score.is_finite()) {
         return fault(&["rag.min_score"], score, "a finite number (rule S9)");
     }
+    if options.question_limit > 1000 {
+        let expected = "per mille of what there is to share out, 0 to 1000 (rule S10)";
+        return fault(&["rag.question_limit"], options.question_limit, expected);
+    }
     let counts: [(&[&str], Option<u64>); 3] = [
         (&["rag.max_items"], options.max_items),
         (&["rag.max_item_tokens"], options.max_item_tokens),

@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 mod compaction;
 mod ids;
 mod index;
+mod sent_with;
 mod entry;
 mod mixed;
 mod sent;
-mod sent_with;
 mod status;
 mod turns;
 mod archive_index;
@@ -28,11 +28,11 @@ pub(crate) use archive_index::{ArchiveIndex, ResolvedCompaction};
 pub use compaction::{Compaction, CompactionKind, MessageRange};
 pub use display::{ActiveEntry, HistoryRow};
 pub use entry::{Entry, Event};
-pub use sent_with::SentText;
-use sent_with::SentWith;
 use ids::Ids;
 pub(crate) use index::{ExchangeIndex, TurnIndex, index};
 pub(crate) use mixed::MixedConversation;
+pub use sent_with::SentText;
+use sent_with::SentWith;
 pub(crate) use turns::{Exchange, Fault, Place, Turns};
 
 /// A conversation: system texts, messages, pinned notes, pins and TTL by id, and what was sent last.

@@ -1,8 +1,13 @@
 //! What was sent, and what providers said of it.
 
-use super::{Conversation, Event};
+use super::{Conversation, Event, SentText, SentWith};
 use crate::{
-    plan::anchor::{Anchor, Target},
+    error::Error,
+    item::{ItemId, Section},
+    plan::{
+        ContextPlan,
+        anchor::{Anchor, Target},
+    },
     usage::ReportedUsage,
 };
 
@@ -22,6 +27,45 @@ pub(crate) struct LastReport {
 }
 
 impl Conversation {
+    /// What questions were sent with.
+    pub(crate) fn sent_with(&self) -> &SentWith {
+        &self.sent_with
+    }
+
+    /// Remembers which documents a question was sent with, for a prompt that was not sent through
+    /// [`Conversation::push_reply`]: they stay with it (rule S10). [`crate::ContextWindowManager::sent_document`] says how a
+    /// document is sent.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::NotFound` when no message has this id.
+    pub fn remember_documents(
+        &mut self,
+        question: impl Into<ItemId>,
+        documents: impl IntoIterator<Item = SentText>,
+    ) -> Result<(), Error> {
+        let question = question.into();
+        self.position(&question)?;
+        let documents = documents.into_iter().collect();
+        self.record(Event::SentWith { question: Some(question), documents, state: Vec::new() });
+        Ok(())
+    }
+
+    /// What a plan sends beside the conversation's own messages, where that stays (rule S10): documents, and state.
+    pub(super) fn sent_beside(plan: &ContextPlan) -> (Vec<SentText>, Vec<SentText>) {
+        if !plan.documents_stay {
+            return (Vec::new(), Vec::new());
+        }
+        let documents =
+            plan.included.iter().filter(|row| row.kind.is_document() && row.section == Section::Rag);
+        let documents = documents.map(|row| SentText::new(row.id.clone(), row.body.text()));
+        let state = plan.included.iter().filter_map(|row| {
+            let id = plan.new_state.get(&row.id)?;
+            Some(SentText::new(id.clone(), row.body.text()))
+        });
+        (documents.collect(), state.collect())
+    }
+
     /// The newest reports on prompts for this target that were counted with this tokenizer, at most `most` of them, the
     /// oldest first.
     pub(crate) fn reports(&self, target: &Target, tokenizer: &str, most: usize) -> Vec<ReportedUsage> {

@@ -1,8 +1,7 @@
 //! What questions were sent with: documents before a question, state before the reply to it. Where the planner leaves them
 //! where they were sent (rule S10), the next prompt repeats them byte for byte.
 
-use super::Conversation;
-use crate::{item::{ItemId, Section}, plan::ContextPlan};
+use crate::item::ItemId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -69,26 +68,5 @@ impl SentWith {
     /// Every piece of state with the position of the reply, the newest reply first.
     pub(crate) fn all_state(&self) -> impl Iterator<Item = (u32, &SentText)> {
         self.state.iter().rev().flat_map(|(reply, sent)| sent.iter().map(|one| (*reply, one)))
-    }
-}
-
-impl Conversation {
-    /// What questions were sent with.
-    pub(crate) fn sent_with(&self) -> &SentWith {
-        &self.sent_with
-    }
-
-    /// What a plan sends beside the conversation's own messages, where that stays (rule S10): documents, and state.
-    pub(super) fn sent_beside(plan: &ContextPlan) -> (Vec<SentText>, Vec<SentText>) {
-        if !plan.documents_stay {
-            return (Vec::new(), Vec::new());
-        }
-        let documents = plan.included.iter().filter(|row| row.kind.is_document() && row.section == Section::Rag);
-        let documents = documents.map(|row| SentText::new(row.id.clone(), row.body.text()));
-        let state = plan.included.iter().filter_map(|row| {
-            let id = plan.new_state.get(&row.id)?;
-            Some(SentText::new(id.clone(), row.body.text()))
-        });
-        (documents.collect(), state.collect())
     }
 }

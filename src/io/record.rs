@@ -302,8 +302,18 @@ fn sent_texts(stored: Vec<(ItemId, String)>) -> Vec<SentText> {
 
 impl From<Anchor> for StoredAnchor {
     fn from(anchor: Anchor) -> Self {
-        let Anchor { target, limits, live, window_start, rag, cleared_before, released_through, head, lost, prompt } =
-            anchor;
+        let Anchor {
+            target,
+            limits,
+            live,
+            window_start,
+            rag,
+            cleared_before,
+            released_through,
+            head,
+            lost,
+            prompt,
+        } = anchor;
         let target = target.map(|Target { model, provider, wire_format }| StoredTarget {
             model,
             provider,
@@ -319,8 +329,18 @@ impl From<Anchor> for StoredAnchor {
 
 impl From<StoredAnchor> for Anchor {
     fn from(stored: StoredAnchor) -> Self {
-        let StoredAnchor { target, limits, live, window_start, rag, cleared_before, released_through, head, lost, prompt } =
-            stored;
+        let StoredAnchor {
+            target,
+            limits,
+            live,
+            window_start,
+            rag,
+            cleared_before,
+            released_through,
+            head,
+            lost,
+            prompt,
+        } = stored;
         let target = target.map(|StoredTarget { model, provider, wire_format }| Target {
             model,
             provider,

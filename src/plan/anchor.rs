@@ -250,11 +250,7 @@ impl Anchor {
             .rag
             .as_deref()
             .filter(|_| live.is_some() && (self.live.is_none() || self.live.as_ref() == live));
-        Sticky {
-            window_start: self.window_start.as_ref(),
-            rag: rag.unwrap_or_default(),
-            ..lasting
-        }
+        Sticky { window_start: self.window_start.as_ref(), rag: rag.unwrap_or_default(), ..lasting }
     }
 }
 

@@ -24,8 +24,8 @@ use crate::{
     tokens::TokenCount,
     usage::{ContextEvent, ContextUsage, TokenCalibration},
 };
-use serde::Serialize;
 use anchor::SentAgain;
+use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

@@ -141,8 +141,7 @@ impl ContextWindowManager {
         let mut withheld = Withheld::at_first(request.log, self.config.conversation.reasoning); // K4
         let mut again = SentAgain::default();
         loop {
-            let given =
-                Sticky { withheld: Some(&withheld.positions), sent_again: Some(&again), ..sticky };
+            let given = Sticky { withheld: Some(&withheld.positions), sent_again: Some(&again), ..sticky };
             let mut plan = self.plan_without(request, context, given)?;
             if again.takes(std::mem::take(&mut plan.missing)) {
                 continue; // what is said to stand in the prompt has left it: S10

@@ -1,6 +1,7 @@
 //! What documents could take, before they are known.
 
 use crate::{
+    conversation::SentText,
     error::Error,
     item::RagItem,
     plan::{RetrievalBudget, anchor::Sticky},
@@ -23,8 +24,7 @@ impl ContextWindowManager {
         // The documents of the last prompt are set aside too: what stays of them is the question.
         let (withheld, again) = self.settled(&request)?;
         let sticky = self.sticky(&request, &context);
-        let sticky =
-            Sticky { rag: &[], withheld: Some(&withheld), sent_again: Some(&again), ..sticky };
+        let sticky = Sticky { rag: &[], withheld: Some(&withheld), sent_again: Some(&again), ..sticky };
         let candidates = self.candidates(&request, sticky)?;
         // What they would get if they could use all of it, and what a prompt without any leaves.
         let solver = self.solver(&candidates);
@@ -39,6 +39,12 @@ impl ContextWindowManager {
             most,
             free: solver.left_for_documents(&without).min(most),
         })
+    }
+
+    /// A document as it is sent, with the lines around it.
+    #[must_use]
+    pub fn sent_document(&self, document: &RagItem) -> SentText {
+        SentText::new(document.id.clone(), self.meter().fenced(document))
     }
 
     /// What a document takes in a prompt, with the lines around it: tokens, in the form in which the planner counts them.

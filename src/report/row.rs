@@ -153,9 +153,10 @@ pub(crate) fn number(tokens: TokenCount) -> String {
 /// An excluded row's number: a bound even where the counter only estimates.
 fn bound(item: &ExcludedItem) -> String {
     let weighed = match &item.reason {
-        ExcludedReason::Budget { room, held_by: HeldBy::Size | HeldBy::Cap | HeldBy::PinsLimit | HeldBy::QuestionLimit } => {
-            item.tokens.n == room.saturating_add(1)
-        }
+        ExcludedReason::Budget {
+            room,
+            held_by: HeldBy::Size | HeldBy::Cap | HeldBy::PinsLimit | HeldBy::QuestionLimit,
+        } => item.tokens.n == room.saturating_add(1),
         ExcludedReason::Policy(PolicyRule::MaxItemTokens { .. } | PolicyRule::MaxSourceTokens { .. }) => true,
         _ => false,
     };

@@ -3,7 +3,7 @@
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem,
     RequestLimits, TokenCounter, ToolCall, Ttl, WireFormat,
-    config::{ConfigLayers, LoadedConfig, Sections, ToolResults},
+    config::{ConfigLayers, LoadedConfig, Placement, Sections, ToolResults, TtlPolicy},
     message::Reasoning,
     report,
     usage::Level,
@@ -72,9 +72,16 @@ fn the_presets_are_these_options() {
     rag.rag.max_items = Some(40);
     assert_eq!(Config::preset("rag").unwrap(), rag);
 
+    let mut append_only = Config::default();
+    append_only.preset = Some("append-only".into());
+    append_only.conversation.low_mark = 500;
+    append_only.rag.placement = Placement::WithQuestion;
+    append_only.ttl.policy = TtlPolicy::Unlimited;
+    assert_eq!(Config::preset("append-only").unwrap(), append_only);
+
     // How others compact; what they do is in tests/compaction.
     let others = ["dropping", "lights", "summary-only", "summary-tail"];
-    let own = ["agent", "chat", "rag"];
+    let own = ["agent", "append-only", "chat", "rag"];
     assert_eq!(
         Config::presets().collect::<std::collections::BTreeSet<_>>(),
         own.into_iter().chain(others).collect()
@@ -104,7 +111,7 @@ fn each_layer_holds_over_the_one_before() {
     assert_eq!(origin("rag.min_score"), "mine.toml:4");
     assert_eq!(config.rag.max_items, Some(4));
     assert_eq!(origin("rag.max_items"), "environment CONTEXT_WINDOW_RAG__MAX_ITEMS");
-    assert_eq!(config.ttl.policy, context_window::config::TtlPolicy::Ask);
+    assert_eq!(config.ttl.policy, TtlPolicy::Ask);
     assert_eq!(config.conversation.low_mark, 800);
     assert_eq!(origin("conversation.low_mark"), "flag --set conversation.low_mark");
     assert_eq!(origin("usage.approaching"), "default");
@@ -245,7 +252,7 @@ fn estimates(config: &Config) -> String {
 }
 
 /// For each key, a value that is not its default.
-const OTHER_VALUES: [(&str, &str); 29] = [
+const OTHER_VALUES: [(&str, &str); 30] = [
     ("preset", "\"rag\""),
     ("model.default.context_len", "9000"),
     ("model.default.max_completion", "1000"),
@@ -269,6 +276,7 @@ const OTHER_VALUES: [(&str, &str); 29] = [
     ("rag.max_items", "1"),
     ("rag.max_item_tokens", "40"),
     ("rag.max_source_tokens", "50"),
+    ("rag.question_limit", "200"),
     ("ttl.policy", "\"unlimited\""),
     ("tokens.calibrate", "false"),
     ("tokens.calibration_per_mille", "1200"),
@@ -278,13 +286,14 @@ const OTHER_VALUES: [(&str, &str); 29] = [
 ];
 
 /// Values that have to change with another key, so that the options stay valid or the key has anything to act on.
-const WITH: [(&str, &str, &str); 8] = [
+const WITH: [(&str, &str, &str); 9] = [
     ("compaction.strict", "compaction.messages", "16"),
     ("compaction.on_drop", "compaction.percent", "0"),
     ("compaction.target", "compaction.retain.capacity", "100"),
     ("sections.system_pinned.share", "sections.rag.share", "400"),
     ("sections.conversation.share", "sections.rag.share", "400"),
     ("sections.rag.share", "sections.conversation.share", "650"),
+    ("rag.question_limit", "rag.placement", "\"with_question\""),
     ("conversation.keep_results", "conversation.tool_results", "\"clear\""),
     ("conversation.clear_at_least", "conversation.tool_results", "\"clear\""),
 ];

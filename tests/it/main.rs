@@ -63,6 +63,7 @@ mod scale;
 #[cfg(feature = "openai")]
 mod schema;
 mod sections;
+mod sent_with;
 mod session_out;
 mod sticky;
 mod surface;

@@ -4,7 +4,14 @@ use super::{
     Session, bounded, compacted, keys::Keys, logged::Logged, misspelt, place::Place, reader::Reader,
     reader::named, tools::tools, wire,
 };
-use crate::{conversation::Conversation, error::Error, item::RagItem, message::WireFormat, text::plain};
+use crate::{
+    conversation::Conversation,
+    error::Error,
+    item::{ItemId, RagItem},
+    message::WireFormat,
+    text::plain,
+};
+use std::collections::BTreeSet;
 
 /// The id of a session, when its text is an object that has one.
 pub(super) fn id(text: &str) -> Option<String> {
@@ -111,7 +118,10 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     }
     let (options, tokenizer) = own.unzip();
     let passages = session.rag.into_iter().chain(session.passages).flatten();
-    let rag: Vec<RagItem> = passages.map(document).collect();
+    let mut rag: Vec<RagItem> = passages.map(wire::Passage::into_item).collect();
+    // A question that is not answered yet is about to be sent with its documents.
+    let known: BTreeSet<ItemId> = rag.iter().map(|item| item.id.clone()).collect();
+    rag.extend(reader.retrieved.into_iter().filter(|item| !known.contains(&item.id)));
     if log.messages().is_empty() && log.system().is_empty() && rag.is_empty() {
         let detail = if session.role.is_some() {
             "looks like one message; expected a session: an object with `messages`, or an array of them"
@@ -163,11 +173,4 @@ fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(),
     }
     reader.ignored.extend(misspelt.notes());
     Ok(())
-}
-
-fn document(passage: wire::Passage) -> RagItem {
-    let mut item = RagItem::new(passage.id.into_text(), passage.score, passage.text);
-    item.origin = passage.source.map(Into::into);
-    item.ttl = passage.ttl;
-    item
 }

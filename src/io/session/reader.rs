@@ -2,11 +2,13 @@
 
 use super::{anthropic, compacted, content::Content, place::Place, wire};
 use crate::{
-    conversation::{Conversation, Event},
+    config::DocumentHeader,
+    conversation::{Conversation, Event, SentText},
     error::Error,
-    item::{ItemId, PinnedItem},
+    item::{ItemId, PinnedItem, RagItem},
     message::{Message, Part, Role, ToolCall, WireFormat},
     plan::anchor::Anchor,
+    provider::wording,
     text::plain,
     usage::Usage,
 };
@@ -29,6 +31,8 @@ pub(super) struct Reader<'a> {
     /// Messages that were read: compactions among them are none.
     pub(super) read: usize,
     compactions: usize,
+    /// The documents of the message that was read last.
+    pub(super) retrieved: Vec<RagItem>,
     /// What could not be used, and why.
     pub(super) ignored: Vec<String>,
 }
@@ -45,6 +49,7 @@ impl<'a> Reader<'a> {
             of_anthropic: false,
             read: 0,
             compactions: 0,
+            retrieved: Vec::new(),
             ignored: Vec::new(),
         }
     }
@@ -102,11 +107,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The next message, at the position that it has among those that were read.
-    pub(super) fn message(&mut self, wire: wire::Message) -> Result<(), Error> {
+    pub(super) fn message(&mut self, mut wire: wire::Message) -> Result<(), Error> {
         let position = self.read;
         self.read += 1;
         let (pinned, ttl) = (wire.pinned.unwrap_or_default(), wire.ttl);
         let (priority, asked) = (wire.priority.unwrap_or_default(), wire.ttl_asked.unwrap_or_default());
+        let documents = wire.documents.take().unwrap_or_default();
+        let asks = wire.role == wire::Role::User;
+        if !documents.is_empty() && !asks {
+            return Err(self.place.fault("documents", "belong to a message of the role user"));
+        }
         for message in self.neutral(position, wire)? {
             let id = self.log.push(message);
             self.log.check_ids(std::iter::empty())?;
@@ -116,6 +126,14 @@ impl<'a> Reader<'a> {
             if let Some(ttl) = ttl {
                 self.log.restore_ttl(id, ttl, asked)?;
             }
+        }
+        self.retrieved = documents.into_iter().map(wire::Passage::into_item).collect();
+        let sent = |item: &RagItem| {
+            SentText::new(item.id.clone(), wording::document(item, DocumentHeader::default()))
+        };
+        if !self.retrieved.is_empty() {
+            let question = self.log.message_id(self.log.turns().messages() - 1);
+            self.log.remember_documents(question, self.retrieved.iter().map(sent))?;
         }
         Ok(())
     }

@@ -68,6 +68,17 @@ impl<'m> Redactor<'m> {
         filler(&item.text, count(&item.text)?, count)
     }
 
+    /// The text of a document or of state as it was sent: its fence stays.
+    fn fenced(&self, sent: &str) -> Result<String, Error> {
+        let inside = sent.find(">\n").map(|open| open + 2).zip(sent.rfind("\n</"));
+        let Some((open, close)) = inside.filter(|(open, close)| open <= close) else {
+            return self.text(sent);
+        };
+        let (head, tail) = (&sent[..open], &sent[close..]);
+        let around = |text: &str| format!("{head}{text}{tail}");
+        Ok(around(&self.text_in(&sent[open..close], around)?))
+    }
+
     /// An entry of the log without its texts.
     pub(super) fn event(&self, event: LogEvent) -> Result<LogEvent, Error> {
         let unreadable =
@@ -95,6 +106,12 @@ impl<'m> Redactor<'m> {
                         Value::String(json) if key == "json" => *json = self.opaque(json)?,
                         Value::String(text) if TEXT_KEYS.contains(&key.as_str()) => {
                             *text = self.text(text)?;
+                        }
+                        Value::Object(sent) if key == "sent_with" => {
+                            let pairs = sent.values_mut().filter_map(Value::as_array_mut).flatten();
+                            for text in pairs.filter_map(|pair| pair.get_mut(1)) {
+                                *text = Value::String(self.fenced(text.as_str().unwrap_or_default())?);
+                            }
                         }
                         // State inside a compaction: pairs of id and text.
                         Value::Array(pairs) if key == "state" => {

@@ -3,7 +3,7 @@
 use super::{content::Content, keys::Watched};
 use crate::{
     io::events::LogEvent,
-    item::{ItemId, Priority, Ttl},
+    item::{ItemId, Priority, RagItem, Ttl},
     plan::anchor::Anchor,
     provider::model::RequestLimits,
 };
@@ -162,6 +162,15 @@ pub(super) struct Passage {
     pub(super) ttl: Option<Ttl>,
 }
 
+impl Passage {
+    pub(super) fn into_item(self) -> RagItem {
+        let mut item = RagItem::new(self.id.into_text(), self.score, self.text);
+        item.origin = self.source.map(Into::into);
+        item.ttl = self.ttl;
+        item
+    }
+}
+
 /// Tool definitions: a list, or a text that holds one, as `ShareGPT` files have it.
 pub(super) struct Tools(pub(super) Vec<Box<RawValue>>);
 
@@ -249,6 +258,8 @@ pub(super) struct Message {
     pub(super) priority: Option<Priority>,
     pub(super) ttl: Option<Ttl>,
     pub(super) ttl_asked: Option<bool>,
+    /// The documents that a question was sent with.
+    pub(super) documents: Option<Vec<Passage>>,
     /// Its keys that are not read.
     #[serde(skip)]
     pub(super) unread: Vec<String>,
@@ -271,6 +282,7 @@ impl Message {
             priority: None,
             ttl: None,
             ttl_asked: None,
+            documents: None,
             unread: Vec::new(),
         }
     }
@@ -315,7 +327,7 @@ impl<'de> Visitor<'de> for MessageVisitor {
 }
 
 /// The keys of a message that are read.
-pub(super) const MESSAGE_KEYS: [&str; 13] = [
+pub(super) const MESSAGE_KEYS: [&str; 14] = [
     "role",
     "id",
     "content",
@@ -329,6 +341,7 @@ pub(super) const MESSAGE_KEYS: [&str; 13] = [
     "priority",
     "ttl",
     "ttl_asked",
+    "documents",
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -257,7 +257,11 @@ impl fmt::Display for ExcludedReason {
                     write!(f, "too large; {} tokens left of what pins may take", grouped(*room))
                 }
                 HeldBy::QuestionLimit => {
-                    write!(f, "too large; {} tokens left of what one question's documents may take", grouped(*room))
+                    write!(
+                        f,
+                        "too large; {} tokens left of what one question's documents may take",
+                        grouped(*room)
+                    )
                 }
                 HeldBy::Prefix => {
                     write!(f, "after a document that did not fit; {} tokens left", grouped(*room))

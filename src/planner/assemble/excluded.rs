@@ -151,9 +151,10 @@ fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> 
 /// The tokens of a row: one more than what it was offered, or its bound.
 fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCount {
     let weighed_against = match reason {
-        ExcludedReason::Budget { room, held_by: HeldBy::Size | HeldBy::Cap | HeldBy::PinsLimit | HeldBy::QuestionLimit } => {
-            Some(*room)
-        }
+        ExcludedReason::Budget {
+            room,
+            held_by: HeldBy::Size | HeldBy::Cap | HeldBy::PinsLimit | HeldBy::QuestionLimit,
+        } => Some(*room),
         ExcludedReason::Policy(PolicyRule::MaxItemTokens { limit }) => Some(*limit),
         ExcludedReason::Policy(PolicyRule::MaxSourceTokens { used, limit }) => {
             Some(limit.saturating_sub(*used))

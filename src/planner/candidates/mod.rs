@@ -29,8 +29,8 @@ mod pins;
 mod summaries;
 mod index;
 mod said;
-mod sent_with;
 mod results;
+mod sent_with;
 mod size_index;
 mod costs;
 mod sizes;
@@ -42,11 +42,11 @@ pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
 pub(crate) use pins::Pin;
 pub(crate) use results::{Results, Shortened};
+use sent_with::Standing;
+pub(crate) use sent_with::{block, state_row};
 #[cfg(test)]
 pub(crate) use size_index::SizeIndex;
 pub(crate) use sizes::{List, Sizes};
-use sent_with::Standing;
-pub(crate) use sent_with::{block, state_row};
 use summaries::Summary;
 
 /// Every candidate of one request, in the orders in which they are offered.

@@ -48,12 +48,8 @@ impl Standing {
         let answered = log.live_turn().is_some_and(|turn| !log.turns().exchanges(turn).is_empty());
         let released_before =
             sticky.released_through.and_then(|id| log.position_of(id)).map_or(0, |position| position + 1);
-        let mut standing = Self {
-            stays,
-            released_before,
-            unanswered: live.filter(|_| !answered),
-            ..Self::default()
-        };
+        let mut standing =
+            Self { stays, released_before, unanswered: live.filter(|_| !answered), ..Self::default() };
         // A caller who keeps the anchor, and not what was sent, brings the documents of the question again.
         let known = standing.documents_of(log);
         let brings_the_set = request.previous.is_some()
@@ -182,19 +178,25 @@ impl<'a> Candidates<'a> {
 impl Candidates<'_> {
     /// What the request brings again of what stands, and what has no row in a prompt.
     pub(crate) fn missing(&self, rows: &[PlannedItem]) -> SentAgain {
-        let standing = |id: &ItemId, is: fn(&PlannedItem) -> bool| rows.iter().any(|row| row.id == *id && is(row));
+        let standing =
+            |id: &ItemId, is: fn(&PlannedItem) -> bool| rows.iter().any(|row| row.id == *id && is(row));
         let documents = self.standing.documents.iter();
         let documents = documents.filter(|id| !standing(id, |row| row.kind.is_document()));
         let state = self.standing.state.iter();
         let state = state.filter(|(_, row)| !standing(row, |row| row.kind == ItemKind::State));
-        SentAgain { documents: documents.cloned().collect(), state: state.map(|(id, _)| id.clone()).collect() }
+        SentAgain {
+            documents: documents.cloned().collect(),
+            state: state.map(|(id, _)| id.clone()).collect(),
+        }
     }
 
     /// The documents and the state that leave where these results release them.
     pub(crate) fn left_by(&self, results: &Results) -> impl Iterator<Item = ItemId> {
         let left = self.standing.released_before..results.released_before;
         let sent_with = self.log.sent_with();
-        left.flat_map(move |at| sent_with.documents(at).iter().chain(sent_with.state(at)).map(|sent| sent.id.clone()))
+        left.flat_map(move |at| {
+            sent_with.documents(at).iter().chain(sent_with.state(at)).map(|sent| sent.id.clone())
+        })
     }
 }
 

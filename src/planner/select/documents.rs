@@ -82,7 +82,8 @@ impl<O: Observer> Selector<'_, O> {
         }
         let mut set = self.set_within(room, chosen)?;
         if !set.all {
-            set = self.set_within(Room::of(budgets.document_share(), BudgetVariable::DocumentShare), chosen)?;
+            set =
+                self.set_within(Room::of(budgets.document_share(), BudgetVariable::DocumentShare), chosen)?;
         }
         set.keep(self.index, chosen);
         Ok(())

@@ -125,11 +125,7 @@ impl<'a> Items<'a> {
             facts,
             pieces,
             absent,
-            explained: self.explanation(
-                item.kind.is_document(),
-                false,
-                last.unwrap_or(&item.id),
-            ),
+            explained: self.explanation(item.kind.is_document(), false, last.unwrap_or(&item.id)),
         }
     }
 

@@ -123,7 +123,12 @@ impl Life {
         self.lost += plan.thoughts.lost.len() as u64;
         if std::env::var_os("SHOW").is_some() && !plan.thoughts.lost.is_empty() {
             let rows: Vec<_> = plan.included.iter().map(|r| (r.id.as_str(), r.tokens.n)).collect();
-            panic!("{:#?}\n{rows:?}\n{:?}\n{:?}", plan.thoughts, plan.notices, self.log.entries().collect::<Vec<_>>());
+            panic!(
+                "{:#?}\n{rows:?}\n{:?}\n{:?}",
+                plan.thoughts,
+                plan.notices,
+                self.log.entries().collect::<Vec<_>>()
+            );
         }
         let id = format!("c{}", self.replies);
         let mut reply = Message::assistant(if self.dice.below(2) == 0 { "Looking." } else { "Let me see." });

@@ -1,0 +1,354 @@
+//! Documents and state that stay where they were sent (rule S10): each prompt begins with the whole one before it.
+
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PlanRequest, RagItem,
+    RequestLimits, Section, TokenCounter, Tool, ToolCall, WireFormat,
+    config::{Placement, ReasoningPolicy},
+    io::{Journal, SessionFile, SessionTexts},
+    plan::{ExcludedReason, HeldBy, NoticeCode},
+    render, report,
+};
+use serde_json::{Value, json};
+
+const MODELS: [&str; 3] = ["claude-fable-5-2", "gpt-6.2-astra", "gpt-4o"];
+
+fn manager_for(model: &str, config: &Config) -> ContextWindowManager {
+    let mut model = Model::named(model).unwrap();
+    model.tokenizer = Some("chars/4".into());
+    ContextWindowManager::configured(model, config.clone()).unwrap()
+}
+
+fn staying() -> Config {
+    let mut config = Config::default();
+    config.rag.placement = Placement::WithQuestion;
+    config
+}
+
+/// The parts of a body in their order, without what is said of the whole, each as text.
+fn pieces(plan: &ContextPlan) -> Vec<String> {
+    let body = match plan.wire_format {
+        WireFormat::Anthropic => serde_json::to_value(render::anthropic(plan)).unwrap(),
+        WireFormat::OpenAiResponses => serde_json::to_value(render::openai_responses(plan)).unwrap(),
+        _ => serde_json::to_value(render::openai(plan)).unwrap(),
+    };
+    let head = ["tools", "system", "instructions"].map(|key| body.get(key).cloned().unwrap_or(Value::Null));
+    let messages = body.get("messages").or_else(|| body.get("input")).unwrap();
+    let mut pieces: Vec<String> = head.iter().map(Value::to_string).collect();
+    for message in messages.as_array().unwrap() {
+        // Neighbours of one role are one message to the provider: only parts and roles count.
+        let said = match message.get("content") {
+            Some(Value::Array(parts)) => parts.clone(),
+            Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
+            _ => vec![message.clone()],
+        };
+        pieces.extend(said.iter().map(|part| format!("{}: {part}", message["role"])));
+    }
+    pieces
+}
+
+/// A talk in which each question comes with documents and a clock of its own, now and then with steps of an agent.
+struct Talk {
+    manager: ContextWindowManager,
+    log: Conversation,
+    limits: RequestLimits,
+    prompts: usize,
+}
+
+impl Talk {
+    fn new(model: &str, config: &Config, budget: Option<u64>) -> Self {
+        let limits = budget.map_or_else(RequestLimits::new, RequestLimits::budget);
+        let log = Conversation::from([Message::system("Answer from the documents.")]);
+        Self { manager: manager_for(model, config), log, limits, prompts: 0 }
+    }
+
+    /// The documents of a prompt: one is new each time, one is there every third time.
+    fn documents(&self) -> Vec<RagItem> {
+        let at = self.prompts;
+        let new = RagItem::new(format!("d{at}"), 0.9, format!("Fact {at}: {}", "word ".repeat(20 + at % 7)));
+        let again =
+            RagItem::new(format!("e{}", at % 3), 0.4, format!("Rule {}: {}", at % 3, "note ".repeat(12)));
+        vec![new, again.with_origin("rules.md")]
+    }
+
+    fn plan(&self) -> ContextPlan {
+        let request = PlanRequest::new(&self.log).with_limits(self.limits).with_rag(self.documents());
+        let clock = format!("It is {} o'clock.", self.prompts / 2);
+        self.manager.build_plan(&request.with_state("clock", clock)).unwrap()
+    }
+
+    fn ask(&mut self) {
+        self.log.push(Message::user(format!("Question {}?", self.prompts)));
+    }
+
+    /// Sends the prompt; the reply calls a tool, or ends the turn.
+    fn reply(&mut self, calls: bool) -> ContextPlan {
+        let plan = self.plan();
+        self.prompts += 1;
+        let reply = Message::assistant(format!("Answer {}.", self.prompts));
+        if calls {
+            let id = format!("c{}", self.prompts);
+            self.log.push_reply(&plan, reply.with_tool_calls([ToolCall::new(&*id, "look", "{}")]), None);
+            self.log.push(Message::tool(&*id, "Found."));
+        } else {
+            self.log.push_reply(&plan, reply, None);
+            self.log.complete_turn(&plan);
+        }
+        plan
+    }
+
+    /// So many turns, the n-th with n modulo 3 steps of an agent. Every plan.
+    fn turns(&mut self, turns: usize) -> Vec<ContextPlan> {
+        let mut plans = Vec::new();
+        for turn in 0..turns {
+            self.ask();
+            for _ in 0..turn % 3 {
+                plans.push(self.reply(true));
+            }
+            plans.push(self.reply(false));
+        }
+        plans
+    }
+}
+
+/// With room for everything, the parts of a prompt begin with all the parts of the one before it, whatever documents and
+/// state came with each, in every wire format. And nothing is in it twice.
+#[test]
+fn each_prompt_begins_with_the_whole_one_before_it() {
+    for model in MODELS {
+        let mut talk = Talk::new(model, &staying(), None);
+        let plans = talk.turns(9);
+        for pair in plans.windows(2) {
+            let (then, now) = (pieces(&pair[0]), pieces(&pair[1]));
+            assert!(now.len() > then.len(), "{model}");
+            assert_eq!(now[..then.len()], then[..], "{model}");
+            let prefix = pair[1].repeated().unwrap();
+            assert_eq!(prefix.items, pair[0].included.len() as u64, "{model}");
+        }
+        let last = plans.last().unwrap();
+        let documents: Vec<&str> = last
+            .included
+            .iter()
+            .filter(|row| row.kind == ItemKind::Document)
+            .map(|row| row.id.as_str())
+            .collect();
+        let mut once = documents.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(documents.len(), once.len(), "{model}: {documents:?}");
+        assert_eq!(
+            documents.len(),
+            plans.len() + 3,
+            "{model}: each new one, and three that come again and again"
+        );
+        assert!(last.notices.is_empty(), "{model}: {:?}", last.notices);
+        let clocks = last.included.iter().filter(|row| row.kind == ItemKind::State).count();
+        assert_eq!(clocks, plans.len().div_ceil(2), "{model}: the clock is sent when it has moved");
+    }
+}
+
+/// The default does that for models that check, and for no others.
+#[test]
+fn the_default_asks_whether_the_model_checks() {
+    for (model, stays) in [("claude-fable-5-2", true), ("gpt-6.2-sol", true), ("gpt-4o", false)] {
+        let mut talk = Talk::new(model, &Config::default(), None);
+        let plans = talk.turns(3);
+        let first = plans.last().unwrap().included.iter().any(|row| row.id == "d0");
+        assert_eq!(first, stays, "{model}");
+    }
+}
+
+/// At every budget: the ledger adds up, no prompt is over its budget, what is repeated is what stood, and the documents of a
+/// prompt take no more than their limit.
+#[test]
+fn at_every_budget_a_prompt_fits_and_documents_leave_together() {
+    let (mut released, mut cut, mut repeated) = (0, 0, 0);
+    for model in MODELS {
+        for budget in (150..1_500).step_by(23) {
+            let mut talk = Talk::new(model, &staying(), Some(budget));
+            let plans = talk.turns(8);
+            for (at, plan) in plans.iter().enumerate() {
+                let of = format!("{model} at {budget}, prompt {at}");
+                assert!(plan.overflow.is_some() || plan.total.n <= budget, "{of}");
+                let rows: i64 = plan.included.iter().map(|row| i64::try_from(row.tokens.n).unwrap()).sum();
+                let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
+                assert_eq!(rows + overhead, i64::try_from(plan.total.n).unwrap(), "{of}");
+                let new: u64 = plan
+                    .included
+                    .iter()
+                    .filter(|row| row.section == Section::Rag)
+                    .map(|row| row.tokens.n)
+                    .sum();
+                assert!(new * 1000 <= budget * 150, "{of}: {new} tokens of new documents");
+                let told = |code: NoticeCode| plan.notices.iter().any(|notice| notice.code == code);
+                let leave = told(NoticeCode::DocumentsReleased);
+                (released, cut) =
+                    (released + usize::from(leave), cut + usize::from(told(NoticeCode::WindowCut)));
+                if leave {
+                    // What came before this turn and stays is messages only.
+                    let live = plan.included.iter().position(|row| {
+                        row.section == Section::Conversation
+                            && row.id == *plan.anchor().live.as_ref().unwrap()
+                    });
+                    let earlier = plan.included[..live.unwrap()].iter();
+                    let standing = earlier
+                        .filter(|row| row.section == Section::Conversation && row.kind == ItemKind::Document);
+                    // The live question's own stand right before it.
+                    assert!(standing.count() <= 2, "{of}");
+                } else if at > 0 && plan.overflow.is_none() && !told(NoticeCode::WindowCut) {
+                    let (then, now) = (pieces(&plans[at - 1]), pieces(plan));
+                    let whole = plans[at - 1].overflow.is_none() && now.starts_with(&then);
+                    repeated += usize::from(whole);
+                }
+            }
+        }
+    }
+    assert!(
+        released > 100 && cut > 100 && repeated > 500,
+        "{released} released, {cut} cut, {repeated} repeated"
+    );
+}
+
+/// What no longer stands in the prompt is sent again when the request brings it again.
+#[test]
+fn what_left_is_sent_again_when_it_is_retrieved_again() {
+    let mut talk = Talk::new("claude-fable-5-2", &staying(), Some(700));
+    let document = RagItem::new("rule", 0.9, "note ".repeat(40));
+    let (mut again, mut without) = (0, 0);
+    for turn in 0..30 {
+        talk.log.push(Message::user(format!("Question {turn}? {}", "word ".repeat(30))));
+        let request = PlanRequest::new(&talk.log).with_limits(talk.limits).with_rag([document.clone()]);
+        let plan = talk.manager.build_plan(&request.with_state("clock", "It is noon.")).unwrap();
+        let rows = |kind: ItemKind| plan.included.iter().filter(move |row| row.kind == kind).count();
+        assert_eq!(
+            (rows(ItemKind::Document), rows(ItemKind::State)),
+            (1, 1),
+            "turn {turn}: once, and never less"
+        );
+        let new =
+            plan.included.iter().any(|row| row.kind == ItemKind::Document && row.section == Section::Rag);
+        (again, without) = (again + usize::from(new), without + usize::from(!new));
+        talk.log.push_reply(&plan, Message::assistant("word ".repeat(30)), None);
+        talk.log.complete_turn(&plan);
+    }
+    assert!(again > 2 && without > 10, "{again} times sent, {without} times it stood there");
+}
+
+/// A document whose text has changed is another one, and one that is too large for its question says why.
+#[test]
+fn a_changed_document_is_sent_and_a_large_one_is_held_by_the_limit() {
+    let mut talk = Talk::new("claude-fable-5-2", &staying(), Some(1_000));
+    talk.ask();
+    talk.reply(false);
+    talk.ask();
+    let changed = RagItem::new("d0", 0.9, "Fact 0 is another one.");
+    let large = RagItem::new("large", 0.8, "word ".repeat(150));
+    let request = PlanRequest::new(&talk.log).with_limits(talk.limits).with_rag([changed, large]);
+    let plan = talk.manager.build_plan(&request).unwrap();
+    let texts = plan.included.iter().filter(|row| row.id == "d0").count();
+    assert_eq!(texts, 2, "the old text stays where it was sent");
+    let out = plan.excluded.iter().find(|row| row.id == "large").unwrap();
+    assert!(
+        matches!(out.reason, ExcludedReason::Budget { held_by: HeldBy::QuestionLimit, .. }),
+        "{:?}",
+        out.reason
+    );
+}
+
+/// Files, journals and other stores give the same conversation: the next prompt is the same, byte for byte.
+#[test]
+fn what_was_sent_is_part_of_every_store() {
+    for model in MODELS {
+        let mut talk = Talk::new(model, &staying(), Some(900));
+        talk.turns(4);
+        talk.ask();
+        let plan = talk.plan();
+        let again = Conversation::from_events(talk.log.events()).unwrap();
+        assert_eq!(again, talk.log);
+        let stored = Talk { log: again, ..Talk::new(model, &staying(), Some(900)) };
+        let stored = Talk { prompts: talk.prompts, ..stored };
+        assert_eq!(report::json(&stored.plan()), report::json(&plan), "{model}");
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("talk.log");
+        Journal::create(&path, &talk.log).unwrap();
+        assert_eq!(Journal::open(&path).unwrap().1, talk.log);
+    }
+}
+
+/// A session file says which documents a question was sent with; those of a question that is not answered are about to be sent.
+#[test]
+fn a_session_file_names_the_documents_of_its_questions() {
+    let text = json!({
+        "model": "claude-fable-5-2",
+        "messages": [
+            {"role": "user", "content": "How long do refunds take?", "documents": [{"id": "refunds", "text": "5 days.", "score": 0.9}]},
+            {"role": "assistant", "content": "5 days."},
+            {"role": "user", "content": "And exchanges?", "documents": [{"id": "exchanges", "text": "3 days.", "score": 0.8}]},
+        ],
+    });
+    let session = SessionFile::new("session.json", text.to_string().into()).unwrap().session(None).unwrap();
+    let manager = manager_for("claude-fable-5-2", &Config::default());
+    let plan = manager.build_plan(&session.request()).unwrap();
+    let ids: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["refunds", "m0", "m1", "exchanges", "m2"]);
+    let sections: Vec<Section> = plan.included.iter().map(|row| row.section).collect();
+    assert_eq!((sections[0], sections[3]), (Section::Conversation, Section::Rag));
+
+    let wrong = json!({"messages": [{"role": "assistant", "content": "x", "documents": [{"id": "a", "text": "b", "score": 1}]}]});
+    let error =
+        SessionFile::new("s.json", wrong.to_string().into()).unwrap().session(None).unwrap_err().to_string();
+    assert!(error.contains("documents") && error.contains("user"), "{error}");
+}
+
+/// A redacted file plans alike, the documents and state of earlier prompts included.
+#[test]
+fn a_redacted_session_plans_alike() {
+    let mut talk = Talk::new("claude-fable-5-2", &staying(), Some(900));
+    talk.turns(4);
+    talk.ask();
+    let plan = talk.plan();
+    let documents = talk.documents();
+    let clock = format!("It is {} o'clock.", talk.prompts / 2);
+    let request =
+        PlanRequest::new(&talk.log).with_limits(talk.limits).with_rag(documents).with_state("clock", clock);
+    let json = talk.manager.session_json(&request, SessionTexts::Redacted).unwrap();
+    assert!(!json.contains("Fact") && !json.contains("o'clock") && !json.contains("Rule"), "{json}");
+    let session = SessionFile::new("redacted.json", json.into()).unwrap().session(None).unwrap();
+    let again = talk.manager.build_plan(&session.request()).unwrap();
+    let rows = |plan: &ContextPlan| -> Vec<(String, u64)> {
+        plan.included.iter().map(|row| (row.id.to_string(), row.tokens.n)).collect()
+    };
+    assert_eq!(rows(&again), rows(&plan));
+}
+
+/// Stateless callers keep the anchor and what they sent.
+#[test]
+fn a_stateless_caller_says_what_its_questions_were_sent_with() {
+    let config = staying();
+    let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap();
+    let document = RagItem::new("d", 0.9, "A fact.");
+    let mut log = Conversation::from([Message::user("What?")]);
+    let first = manager.build_plan(&PlanRequest::new(&log).with_rag([document.clone()])).unwrap();
+    log.push(Message::assistant("That."));
+    log.remember_documents("m0", [manager.sent_document(&document)]).unwrap();
+    log.push(Message::user("And?"));
+    let request = PlanRequest::new(&log).with_previous(first.anchor());
+    let second = manager.build_plan(&request).unwrap();
+    assert_eq!(pieces(&second)[..pieces(&first).len()], pieces(&first)[..]);
+    assert!(log.remember_documents("m9", []).is_err());
+}
+
+/// Nothing of it depends on reasoning: dropped reasoning, tools and steps leave documents where they were.
+#[test]
+fn other_options_leave_documents_where_they_stand() {
+    let mut config = staying();
+    config.conversation.reasoning = ReasoningPolicy::Drop;
+    let mut talk = Talk::new("claude-fable-5-2", &config, None);
+    talk.ask();
+    talk.reply(true);
+    let tools = [Tool::new("look", "Looks.", "{}")];
+    let request = PlanRequest::new(&talk.log).with_tools(&tools).with_rag(talk.documents());
+    let plan = talk.manager.build_plan(&request).unwrap();
+    let ids: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["m0", "d0", "e0", "m1", "clock@2", "m2", "m3", "d1", "e1"]);
+}
