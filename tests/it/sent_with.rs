@@ -268,8 +268,8 @@ fn what_was_sent_is_part_of_every_store() {
         let stored = Talk { prompts: talk.prompts, ..stored };
         assert_eq!(report::json(&stored.plan()), report::json(&plan), "{model}");
 
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("talk.log");
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sent-with-{model}.log"));
+        let _ = std::fs::remove_file(&path);
         Journal::create(&path, &talk.log).unwrap();
         assert_eq!(Journal::open(&path).unwrap().1, talk.log);
     }

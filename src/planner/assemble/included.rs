@@ -394,21 +394,20 @@ impl Writer<'_, '_> {
             let id = state_row(&sent.id, exchange);
             self.push(candidate, id, ItemKind::State, Source::State, Priority::Normal, &message)?;
             if merges {
-                self.join_the_last()?;
+                self.join_the_last();
             }
         }
         Ok(())
     }
 
     /// The last message becomes a part of the one before it.
-    fn join_the_last(&mut self) -> Result<(), Error> {
+    fn join_the_last(&mut self) {
         let messages = &mut self.draft.prompt.messages;
         if let (Some(last), Some(before)) = (messages.pop(), messages.pop()) {
             messages.push(before.with_texts([last.text().to_owned()]));
             self.draft.first_rows.pop();
             self.line(Overhead::Merged, -i128::from(self.meter.saved_by_merging(Role::User)));
         }
-        Ok(())
     }
 
     /// Documents where they were sent.
