@@ -352,3 +352,39 @@ fn other_options_leave_documents_where_they_stand() {
     let ids: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
     assert_eq!(ids, ["m0", "d0", "e0", "m1", "clock@2", "m2", "m3", "d1", "e1"]);
 }
+
+/// What `explain` says of budgets is what planning at each of them shows, where documents leave together too.
+#[test]
+fn explanations_know_when_documents_leave() {
+    let mut decided = 0;
+    for model in MODELS {
+        let mut talk = Talk::new(model, &staying(), Some(1_000));
+        talk.turns(4);
+        talk.ask();
+        let mut anchor = talk.log.anchor().unwrap().clone();
+        anchor.limits = None;
+        let request = PlanRequest::new(&talk.log).with_previous(anchor);
+        let plan = |budget: u64| {
+            let limits = RequestLimits::budget(budget).with_context_len(1_500).with_safety_buffer(0);
+            talk.manager.build_plan(&request.clone().with_limits(limits)).unwrap()
+        };
+        let plans: Vec<ContextPlan> = (1..=1_500).map(plan).collect();
+        let is_in = |id: &str, budget: u64| {
+            let mut rows = plans[budget as usize - 1].included.iter();
+            rows.any(|row| row.kind == ItemKind::Message && row.id.as_str() == id)
+        };
+        for budget in [300, 600, 900] {
+            let limits = RequestLimits::budget(budget).with_context_len(1_500).with_safety_buffer(0);
+            let request = request.clone().with_limits(limits);
+            for at in 1..talk.log.messages().len() {
+                let id = format!("m{at}");
+                let got = talk.manager.explainer(&request).explain(&id).unwrap();
+                let enters = (budget..=1_500).find(|budget| is_in(&id, *budget));
+                let leaves = (1..budget).rev().find(|below| is_in(&id, budget) && !is_in(&id, *below));
+                assert_eq!((got.enters_at, got.leaves_at), (enters, leaves), "{model}: {id} at {budget}");
+                decided += usize::from(enters.is_some_and(|at| at > budget) || leaves.is_some());
+            }
+        }
+    }
+    assert!(decided > 30, "{decided} answers say anything");
+}
