@@ -16,6 +16,7 @@ mod sent_with;
 mod entry;
 mod mixed;
 mod sent;
+mod transformed;
 mod status;
 mod turns;
 mod archive_index;
@@ -147,7 +148,8 @@ impl Conversation {
         reply: Message,
         report: impl Into<ReplyReport>,
     ) -> Committed {
-        let ReplyReport { usage, stop } = report.into();
+        let ReplyReport { usage, stop, transformed, edits } = report.into();
+        let dropped = transformed::dropped(plan, &transformed);
         self.responding = false;
         let figures = usage.and_then(|usage| self.figures_after(plan, usage));
         self.record(Event::Sent {
@@ -157,7 +159,7 @@ impl Conversation {
             fixed_tokens: plan.usage.fixed_tokens,
             archives: plan.archives,
             tokenizer: plan.tokenizer.clone(),
-            anchor: Box::new(plan.anchor()),
+            anchor: Box::new(plan.anchor().without_reasoning_of(&dropped.ids)),
             usage,
         });
         let (documents, state) = Self::sent_beside(plan);
@@ -168,6 +170,12 @@ impl Conversation {
         }
         let id = self.push(reply);
         let mut events: Vec<ContextEvent> = stop.and_then(StopReason::event).into_iter().collect();
+        events.extend(dropped.events);
+        events.extend(
+            edits
+                .into_iter()
+                .map(|edit| ContextEvent::ClearedByProvider { edit: edit.kind, tokens: edit.cleared_tokens }),
+        );
         events.extend(figures.into_iter().flat_map(|figures| self.observe(figures)));
         Committed { id, events }
     }

@@ -155,6 +155,7 @@ enum StoredLoss {
     ChainBroken,
     Unreadable { model: String },
     Dropped,
+    DroppedByProvider { reason: String },
 }
 
 /// A [`Target`] as it is on disk.
@@ -361,6 +362,7 @@ impl From<Loss> for StoredLoss {
             Loss::ChainBroken => Self::ChainBroken,
             Loss::Unreadable { model } => Self::Unreadable { model },
             Loss::Dropped => Self::Dropped,
+            Loss::DroppedByProvider { reason } => Self::DroppedByProvider { reason },
         }
     }
 }
@@ -372,6 +374,7 @@ impl From<StoredLoss> for Loss {
             StoredLoss::ChainBroken => Self::ChainBroken,
             StoredLoss::Unreadable { model } => Self::Unreadable { model },
             StoredLoss::Dropped => Self::Dropped,
+            StoredLoss::DroppedByProvider { reason } => Self::DroppedByProvider { reason },
         }
     }
 }

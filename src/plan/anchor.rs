@@ -1,13 +1,16 @@
 //! What one prompt leaves behind for the next, so that the next can repeat its beginning (rules S5, S7).
 
-use super::thoughts::LostThought;
+use super::thoughts::{Loss, LostThought};
 use crate::{
     item::ItemId,
     message::WireFormat,
     provider::model::{Limits, Model, RequestLimits},
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// Where the last prompt's window started, which documents it held, and what it was made for.
 ///
@@ -78,6 +81,11 @@ impl PromptPiece {
     /// Whether it was sent with reasoning.
     pub(crate) fn has_reasoning(&self) -> bool {
         self.hashes().1.is_some()
+    }
+
+    /// The item as it is sent without its reasoning.
+    pub(crate) fn without_reasoning(&self) -> Self {
+        Self(self.0.clone(), self.bare().to_owned(), self.2)
     }
 
     /// The hash of the item without its reasoning.
@@ -220,6 +228,21 @@ pub(crate) struct Sticky<'a> {
 }
 
 impl Anchor {
+    /// As if these messages had been sent without their reasoning: their provider left it out (rule K7).
+    pub(crate) fn without_reasoning_of(mut self, dropped: &BTreeMap<ItemId, Loss>) -> Self {
+        let bare = |piece: &PromptPiece| {
+            if dropped.contains_key(&piece.0) { piece.without_reasoning() } else { piece.clone() }
+        };
+        if let Some(prompt) = &self.prompt {
+            let prompt: Arc<[PromptPiece]> = prompt.iter().map(bare).collect();
+            self.head = self.head.map(|_| PromptHead::of(&prompt));
+            self.prompt = Some(prompt);
+        }
+        self.lost.retain(|lost| !dropped.contains_key(&lost.id));
+        self.lost.extend(dropped.iter().map(|(id, why)| LostThought { id: id.clone(), why: why.clone() }));
+        self
+    }
+
     /// The window and the documents hold for the same target under the same limits; the boundary of cleared results
     /// holds in any case.
     pub(crate) fn sticky(

@@ -78,6 +78,8 @@ codes! {
     WindowCut "window_cut" "S5";
     /// Documents and state of earlier prompts are no longer sent.
     DocumentsReleased "documents_released" "S10";
+    /// A note is sent from the next question on.
+    PinWaits "pin_waits" "S10";
     /// The sticky window is not continued.
     WindowLost "window_lost" "S5";
     /// Old tool results are sent as stubs.

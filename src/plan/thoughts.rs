@@ -72,6 +72,11 @@ pub enum Loss {
     },
     /// The option `conversation.reasoning` is `drop`.
     Dropped,
+    /// The provider said that it dropped it (rule K7).
+    DroppedByProvider {
+        /// Why, in the provider's word.
+        reason: String,
+    },
 }
 
 impl std::fmt::Display for Loss {
@@ -91,6 +96,9 @@ impl std::fmt::Display for Loss {
                 write!(f, "the model does not read what {} thought", crate::text::plain::short(model))
             }
             Self::Dropped => f.write_str("conversation.reasoning is drop"),
+            Self::DroppedByProvider { reason } => {
+                write!(f, "the provider dropped it: {}", crate::text::plain::short(reason))
+            }
         }
     }
 }

@@ -122,7 +122,10 @@ pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTr
     }
     let run = unbroken(&thoughts);
     let out = thoughts.into_iter().enumerate().filter(|(at, _)| !run.contains(at));
-    out.map(|(_, thought)| (thought.position, thought.fault.unwrap_or(Loss::ChainBroken))).collect()
+    let by_provider = |why: &Loss| matches!(why, Loss::DroppedByProvider { .. });
+    let known = |id: &ItemId| known_loss(plan, id).filter(by_provider).unwrap_or(Loss::ChainBroken);
+    out.map(|(_, thought)| (thought.position, thought.fault.unwrap_or_else(|| known(&thought.row.id))))
+        .collect()
 }
 
 /// The thoughts that are sent: the newest that can be, the one that stood before it when it was made, and so on.
@@ -138,13 +141,18 @@ fn unbroken(thoughts: &[Thought<'_>]) -> BTreeSet<usize> {
     run
 }
 
+/// Why a thought was lost to the last prompt already.
+fn known_loss(plan: &ContextPlan, id: &ItemId) -> Option<Loss> {
+    let last = &plan.before.as_ref()?.anchor;
+    last.lost.iter().find(|lost| lost.id == *id).map(|lost| lost.why.clone())
+}
+
 /// Why a thought that was made behind another prompt is lost: as the last prompt said, where it was lost then already; else
 /// by the first item at which this prompt differs from the last one.
 fn changed(plan: &ContextPlan, log: &Conversation, id: &ItemId, now: &[PromptPiece]) -> Loss {
     let last = plan.before.as_ref().map(|last| &*last.anchor);
-    let known = last.and_then(|last| last.lost.iter().find(|lost| lost.id == *id));
-    if let Some(known) = known {
-        return known.why.clone();
+    if let Some(known) = known_loss(plan, id) {
+        return known;
     }
     let then = last.and_then(|last| last.prompt.as_deref()).unwrap_or_default();
     let same = then.iter().zip(now).take_while(|(was, is)| was.is_sent_as(is)).count();

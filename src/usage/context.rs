@@ -141,6 +141,23 @@ pub enum ContextEvent {
     MaxTokens,
     /// The reply ended because the window was full.
     WindowFull,
+    /// The provider says that it dropped reasoning of the prompt which the plan took for valid, or would drop it on another
+    /// account (rule K7).
+    ReasoningDropped {
+        /// The messages that it came with; none where the provider's word for the place leads nowhere.
+        ids: Vec<ItemId>,
+        /// Whether it was dropped; otherwise it was read this time.
+        dropped: bool,
+        /// Why, in the provider's word.
+        reason: String,
+    },
+    /// The provider's own context management cleared a part of the prompt: the local count is larger than what the model read.
+    ClearedByProvider {
+        /// Which edit.
+        edit: String,
+        /// Tokens, in the provider's count.
+        tokens: u64,
+    },
     /// An item's TTL is used up: pin it again or drop it (rule T2).
     TtlAsk {
         /// Which one.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 mod context;
 mod calibration;
 mod refusal;
+mod transformed;
 mod reply;
 
 pub(crate) use calibration::Calibrator;
@@ -16,6 +17,7 @@ pub use calibration::{ReportedUsage, TokenCalibration};
 pub use context::{ContextEvent, ContextStats, ContextUsage};
 pub use refusal::{StopReason, is_context_overflow};
 pub use reply::{Committed, ReplyReport};
+pub use transformed::{AppliedEdit, TransformedInput};
 
 /// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).
 ///
@@ -62,8 +64,17 @@ impl Usage {
 
     /// From the JSON that a provider reports usage as: `OpenAI` Chat and Responses, Anthropic, Gemini. None where it holds
     /// no such figures.
+    ///
+    /// Where Anthropic compacted within the request (`iterations`), the figures are those of the last message: they say how full
+    /// the window is. [`Usage::of_compaction`] has what compacting took.
     #[must_use]
     pub fn from_json(usage: &serde_json::Value) -> Option<Self> {
+        if let Some(iterations) = usage.get("iterations").and_then(serde_json::Value::as_array) {
+            let last = iterations.iter().rev().find(|entry| entry["type"] == "message");
+            if last.is_some() || iterations.iter().any(|entry| entry["type"] == "compaction") {
+                return Self::from_json(last?);
+            }
+        }
         let number = |key: &str| usage.pointer(key).and_then(serde_json::Value::as_u64);
         let or_none = |key: &str| number(key).unwrap_or_default();
         if let Some(prompt) = number("/prompt_tokens") {
@@ -89,6 +100,15 @@ impl Usage {
                 output,
             ),
         })
+    }
+
+    /// What the compactions within a request took, which is no size of a window (Anthropic's `usage.iterations`). None where it
+    /// made none.
+    #[must_use]
+    pub fn of_compaction(usage: &serde_json::Value) -> Option<Self> {
+        let iterations = usage.get("iterations")?.as_array()?.iter();
+        let compactions = iterations.filter(|entry| entry["type"] == "compaction");
+        compactions.filter_map(Self::from_json).reduce(Self::plus)
     }
 
     /// The sum of two reports: what both were billed for.

@@ -1,7 +1,8 @@
 //! What is told of a reply when it is committed.
 
-use super::{ContextEvent, StopReason, Usage};
+use super::{AppliedEdit, ContextEvent, StopReason, TransformedInput, Usage};
 use crate::item::ItemId;
+use serde_json::Value;
 
 /// What a provider said of a reply: its usage report, and why the reply ended. `None`, a [`Usage`], a [`StopReason`] or a
 /// pair of both can stand for it.
@@ -12,13 +13,17 @@ use crate::item::ItemId;
 /// let report = ReplyReport::new().with_usage(Usage::openai(1_000, 800, 50)).with_stop(StopReason::named("length"));
 /// assert_eq!(report, (Usage::openai(1_000, 800, 50), StopReason::MaxTokens).into());
 /// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplyReport {
     /// What was billed.
     pub usage: Option<Usage>,
     /// Why the reply ended.
     pub stop: Option<StopReason>,
+    /// Reasoning of the prompt that the provider dropped, or let pass this time.
+    pub transformed: Vec<TransformedInput>,
+    /// What the provider's own context management cleared.
+    pub edits: Vec<AppliedEdit>,
 }
 
 impl ReplyReport {
@@ -26,6 +31,41 @@ impl ReplyReport {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// From a provider's response as JSON (`OpenAI` Chat and Responses, Anthropic, Gemini): usage, why it ended, and what it says
+    /// it did to the prompt. What is not there is left out.
+    ///
+    /// ```
+    /// use context_window::usage::ReplyReport;
+    ///
+    /// let report = ReplyReport::from_json(&serde_json::json!({
+    ///     "stop_reason": "end_turn",
+    ///     "usage": {"input_tokens": 900, "output_tokens": 20},
+    ///     "input_transformations": [
+    ///         {"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "prefix_binding_mismatch"},
+    ///     ],
+    /// }));
+    /// assert_eq!(report.usage.unwrap().context_size(), 920);
+    /// assert_eq!(report.transformed[0].place, "messages.1.content.0");
+    /// ```
+    #[must_use]
+    pub fn from_json(response: &Value) -> Self {
+        let usage = response.get("usage").or_else(|| response.get("usageMetadata"));
+        let words = [
+            "/stop_reason",
+            "/choices/0/finish_reason",
+            "/incomplete_details/reason",
+            "/candidates/0/finishReason",
+        ];
+        let stop = words.iter().find_map(|word| response.pointer(word)?.as_str());
+        let list = |at: &str| response.pointer(at).and_then(Value::as_array).into_iter().flatten();
+        Self {
+            usage: usage.and_then(Usage::from_json),
+            stop: stop.map(StopReason::named),
+            transformed: list("/input_transformations").filter_map(TransformedInput::from_json).collect(),
+            edits: list("/context_management/applied_edits").filter_map(AppliedEdit::from_json).collect(),
+        }
     }
 
     /// The provider's usage report.
@@ -43,7 +83,7 @@ impl ReplyReport {
 
 impl From<Option<Usage>> for ReplyReport {
     fn from(usage: Option<Usage>) -> Self {
-        Self { usage, stop: None }
+        Self { usage, ..Self::default() }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Documents and state that stay where they were sent (rule S10): each prompt begins with the whole one before it.
 
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PlanRequest, RagItem,
-    RequestLimits, Section, TokenCounter, Tool, ToolCall, WireFormat,
+    Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PinnedItem,
+    PlanRequest, RagItem, RequestLimits, Section, TokenCounter, Tool, ToolCall, Ttl, WireFormat,
     config::{Placement, ReasoningPolicy},
     io::{Journal, SessionFile, SessionTexts},
-    plan::{ExcludedReason, HeldBy, NoticeCode},
+    plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule},
     render, report,
 };
 use serde_json::{Value, json};
@@ -387,4 +387,40 @@ fn explanations_know_when_documents_leave() {
         }
     }
     assert!(decided > 30, "{decided} answers say anything");
+}
+
+/// A note that is pinned while the model is at work waits for the next question; one that is never dropped does not, nor one
+/// that was sent before.
+#[test]
+fn a_note_of_a_running_loop_waits() {
+    let mut talk = Talk::new("claude-fable-5-2", &Config::default(), None);
+    talk.log.pin(PinnedItem::new("early", "Be kind."));
+    talk.ask();
+    talk.reply(true);
+    talk.log.pin(PinnedItem::new("late", "Be quick."));
+    talk.log.pin(PinnedItem::new("early", "Be kind."));
+    let before = talk.plan();
+    let is_in = |plan: &ContextPlan, id: &str| plan.included.iter().any(|row| row.id == *id);
+    assert!(is_in(&before, "early") && !is_in(&before, "late"));
+    let out = before.excluded.iter().find(|row| row.id == "late").unwrap();
+    assert_eq!(out.reason, ExcludedReason::Policy(PolicyRule::NextQuestion));
+    let told = before.notices.iter().find(|notice| notice.code == NoticeCode::PinWaits).unwrap();
+    assert_eq!(told.ids, ["late"]);
+    let answer = talk.manager.explainer(&PlanRequest::new(&talk.log)).explain("late").unwrap();
+    assert!(!answer.included && answer.intervals.is_empty(), "{answer:?}");
+    talk.reply(false);
+    talk.ask();
+    assert!(is_in(&talk.plan(), "late"), "the next question has come");
+
+    let mut talk = Talk::new("claude-fable-5-2", &Config::default(), None);
+    talk.ask();
+    talk.reply(true);
+    talk.log.pin(PinnedItem::new("always", "Be safe.").with_ttl(Ttl::Unlimited));
+    assert!(is_in(&talk.plan(), "always"));
+    // Where nothing stays, nothing waits.
+    let mut talk = Talk::new("gpt-4o", &Config::default(), None);
+    talk.ask();
+    talk.reply(true);
+    talk.log.pin(PinnedItem::new("late", "Be quick."));
+    assert!(is_in(&talk.plan(), "late"));
 }

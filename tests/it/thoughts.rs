@@ -6,7 +6,7 @@ mod prefix_check;
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, Priority,
-    RequestLimits, Tool, ToolCall, WireFormat,
+    RequestLimits, Tool, ToolCall, Ttl, WireFormat,
     compaction::CompactionRequest,
     config::ReasoningPolicy,
     message::Reasoning,
@@ -95,7 +95,7 @@ fn a_changed_head_withholds_all() {
     changed.push_system("rules", "Never guess.");
     assert_eq!(lost(&changed, &[]), "the prompt before it changed at `m0` (new item inserted before it)");
     let mut changed = log.clone();
-    changed.pin(context_window::PinnedItem::new("tone", "Short answers."));
+    changed.pin(context_window::PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Unlimited));
     assert_eq!(lost(&changed, &[]), "the prompt before it changed at `m1` (new item inserted before it)");
     let tools = [Tool::new("look", "Looks.", "{}")];
     assert_eq!(lost(&log, &tools), "the prompt before it changed at `m0` (new item inserted before it)");
@@ -134,7 +134,7 @@ fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
 fn a_thought_that_was_left_out_stays_out() {
     let manager = manager();
     let mut log = looked(&manager, RequestLimits::new());
-    log.pin(context_window::PinnedItem::new("tone", "Short answers."));
+    log.pin(context_window::PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Unlimited));
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(seals(&plan).is_empty());
     step(&mut log, &plan, 3, "Not here.");

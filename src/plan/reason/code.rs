@@ -52,7 +52,8 @@ impl<'a> Numbers<'a> {
                     PolicyRule::MaxItemTokens { limit } | PolicyRule::MaxItems { limit } => {
                         Self { limit: Some(*limit), ..named }
                     }
-                    PolicyRule::OrphanResult
+                    PolicyRule::NextQuestion
+                    | PolicyRule::OrphanResult
                     | PolicyRule::SecondResult
                     | PolicyRule::EmptyMessage
                     | PolicyRule::MissingResult => named,

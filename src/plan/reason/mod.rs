@@ -156,6 +156,8 @@ pub enum PolicyRule {
         /// The most one source may cost.
         limit: u64,
     },
+    /// A note that was pinned while the model is at work: it is sent from the next question on (rule S10).
+    NextQuestion,
     /// A tool result without a call (rule H3).
     OrphanResult,
     /// A second result for an answered call (rule H3).
@@ -175,6 +177,7 @@ impl PolicyRule {
             Self::MaxItemTokens { .. } => "max_item_tokens",
             Self::MaxItems { .. } => "max_items",
             Self::MaxSourceTokens { .. } => "max_source_tokens",
+            Self::NextQuestion => "next_question",
             Self::OrphanResult => "orphan_result",
             Self::SecondResult => "second_result",
             Self::EmptyMessage => "empty_message",
@@ -294,6 +297,9 @@ impl fmt::Display for PolicyRule {
             Self::MaxItems { limit } => write!(f, "the limit of {} documents is reached", grouped(*limit)),
             Self::MaxSourceTokens { used, limit } => {
                 write!(f, "its source already has {} of at most {} tokens", grouped(*used), grouped(*limit))
+            }
+            Self::NextQuestion => {
+                f.write_str("pinned while the model is at work: sent from the next question on")
             }
             Self::OrphanResult => f.write_str("tool result without a call"),
             Self::SecondResult => f.write_str("second result for one call"),

@@ -133,6 +133,7 @@ pub(crate) fn plan(
     }
     notices.extend(about_the_window(candidates, chosen.window));
     notices.extend(about_what_stood(candidates, costs.results()));
+    notices.extend(about_waiting_notes(candidates));
     notices.extend(about_the_results(candidates, costs.results(), &draft));
     notices.extend(nothing_to_clear(candidates, &excluded));
     notices.extend(draft.notices);
@@ -298,6 +299,13 @@ fn about_what_stood(candidates: &Candidates<'_>, results: &Results) -> Option<No
     let ids: Vec<ItemId> = candidates.left_by(results).filter(|_| results.releases).collect();
     let text = "documents and state of earlier prompts are no longer sent: the prompt would not fit its budget with them";
     (!ids.is_empty()).then(|| Notice { code: NoticeCode::DocumentsReleased, ids, text: text.into() })
+}
+
+/// Notes that were pinned while the model is at work (rule S10).
+fn about_waiting_notes(candidates: &Candidates<'_>) -> Option<Notice> {
+    let ids: Vec<ItemId> = candidates.waiting_notes().collect();
+    let text = "pinned while the model is at work: sent from the next question on, so that the prompt still begins as it did";
+    (!ids.is_empty()).then(|| Notice { code: NoticeCode::PinWaits, ids, text: text.into() })
 }
 
 /// Results that are sent shorter than they are (rule S7).

@@ -2,9 +2,10 @@
 
 use super::{CandidateId, Candidates};
 use crate::{
+    conversation::Note,
     error::Error,
     item::{ItemId, Priority, Ttl},
-    plan::reason::ExcludedReason,
+    plan::reason::{ExcludedReason, PolicyRule},
     planner::{expiry::Eligibility, repair},
 };
 use std::{cmp::Reverse, collections::BTreeMap};
@@ -32,6 +33,10 @@ impl Candidates<'_> {
                 continue;
             }
             match self.expiry.note(&note.item.id) {
+                Eligibility::Eligible | Eligibility::Asks(_) if self.waits(note) => {
+                    let reason = ExcludedReason::Policy(PolicyRule::NextQuestion);
+                    self.index.ineligible_pins.insert(id, reason);
+                }
                 Eligibility::Out(reason) => drop(self.index.ineligible_pins.insert(id, reason)),
                 Eligibility::Eligible | Eligibility::Asks(_) => self.index.pins.push(Pin {
                     id,
@@ -57,6 +62,29 @@ impl Candidates<'_> {
         self.index.brought = self.index.pins.iter().map(|pin| (pin.id, pin.brings)).collect();
         self.index.pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
         Ok(())
+    }
+
+    /// Whether a note was pinned after the question that the model is at work on: at the prompt's head it would change what
+    /// everything since was made behind. Not where it can't wait, or was sent already.
+    fn waits(&self, note: &Note) -> bool {
+        let at_work = self.index.documents_come_last;
+        let since = self.log.live_question().is_some_and(|question| note.before > question);
+        let undroppable = self.ttl_of(&note.item.id) == Some(Ttl::Unlimited);
+        let sent = || {
+            let prompt = self.last_prompt().and_then(|last| last.prompt.as_deref()).unwrap_or_default();
+            prompt.iter().any(|piece| piece.0 == note.item.id)
+        };
+        at_work && since && !undroppable && !sent()
+    }
+
+    /// The notes that wait for the next question.
+    pub(crate) fn waiting_notes(&self) -> impl Iterator<Item = ItemId> {
+        let waits = |reason: &ExcludedReason| *reason == ExcludedReason::Policy(PolicyRule::NextQuestion);
+        let waiting = self.index.ineligible_pins.iter().filter(move |(_, reason)| waits(reason));
+        waiting.filter_map(|(id, _)| match id {
+            CandidateId::Note(at) => Some(self.log.note_entries()[*at as usize].item.id.clone()),
+            _ => None,
+        })
     }
 
     fn order_pinned_message(&mut self, id: CandidateId, priority: Priority) -> Result<(), Error> {

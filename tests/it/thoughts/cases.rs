@@ -8,10 +8,15 @@ use super::{
 };
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits, Tool,
-    ToolCall, WireFormat, compaction::CompactionRequest, config::ReasoningPolicy, config::ToolResults,
-    message::Reasoning, render,
+    ToolCall, Usage, WireFormat,
+    compaction::CompactionRequest,
+    config::ReasoningPolicy,
+    config::ToolResults,
+    message::Reasoning,
+    render,
+    usage::{ContextEvent, ReplyReport},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A conversation, and the provider that it is with.
 struct Talk {
@@ -236,4 +241,96 @@ fn to_another_model_and_back() {
     assert_eq!(sent("claude-fable-5-2").len(), 3);
     assert!(sent("claude-sonnet-5-5").is_empty());
     assert_eq!(sent("claude-fable-5-2").len(), 3);
+}
+
+/// K7: what the provider says it dropped does not come back, and the application is told; what the plan foresaw is no news.
+#[test]
+fn what_a_provider_dropped_stays_out() {
+    let mut talk = Talk::new(manager(), "Where is it?");
+    for at in 0..3 {
+        talk.step_with(&[thought(&format!("a{at}"))], Some("Not here."));
+    }
+    let (plan, body) = talk.plan(|request| request);
+    assert_eq!(seals(&plan), ["a0", "a1", "a2"]);
+    let path = |seal: &str| {
+        let messages = body["messages"].as_array().unwrap().iter().enumerate();
+        let mut blocks = messages.flat_map(|(at, message)| {
+            let content = message["content"].as_array().cloned().unwrap_or_default().into_iter().enumerate();
+            content.map(move |(nth, block)| (format!("messages.{at}.content.{nth}"), block))
+        });
+        blocks.find(|(_, block)| block["signature"] == seal).unwrap().0
+    };
+    // The second and all after it were left out, and another would be elsewhere.
+    let report = ReplyReport::from_json(&json!({
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 50, "output_tokens": 5, "iterations": [
+            {"type": "compaction", "input_tokens": 900, "output_tokens": 90},
+            {"type": "message", "input_tokens": 40, "output_tokens": 5},
+        ]},
+        "context_management": {"applied_edits": [{"type": "clear_tool_uses_20250919", "cleared_input_tokens": 7, "cleared_tool_uses": 1}]},
+        "input_transformations": [
+            {"type": "thinking_mismatch_allowed", "path": path("a0"), "reason": "prefix_binding_mismatch"},
+            {"type": "thinking_dropped", "path": path("a1"), "reason": "prefix_binding_mismatch"},
+            {"type": "thinking_dropped", "path": path("a2"), "reason": "prefix_binding_mismatch"},
+            {"type": "unheard_of", "path": "messages.0.content.0"},
+        ],
+    }));
+    assert_eq!(report.usage.unwrap().context_size(), 45, "the last message says how full the window is");
+    let reply = Message::assistant("In the shed.").with_reasoning(thought("b"));
+    let committed = talk.log.push_reply(&plan, reply, report);
+    let told: Vec<(bool, usize)> = committed
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            ContextEvent::ReasoningDropped { dropped, ids, .. } => Some((*dropped, ids.len())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [(false, 1), (true, 1), (true, 1)]);
+    assert!(
+        committed.events.contains(&ContextEvent::ClearedByProvider {
+            edit: "clear_tool_uses_20250919".into(),
+            tokens: 7
+        })
+    );
+    talk.log.push(Message::user("And the key?"));
+    let again = Conversation::from_events(talk.log.events()).unwrap();
+    for log in [&talk.log, &again] {
+        let plan = talk.manager.build_plan(&PlanRequest::new(log)).unwrap();
+        assert_eq!(seals(&plan), ["a0", "b"], "b was made behind a0 alone");
+        let why: Vec<String> = plan.thoughts.lost.iter().map(|lost| lost.why.to_string()).collect();
+        assert_eq!(why, vec!["the provider dropped it: prefix_binding_mismatch"; 2]);
+    }
+    // OpenAI names items; what it removes under the option that leaves it to the provider was foreseen.
+    let cost = Usage::of_compaction(
+        &json!({"iterations": [{"type": "compaction", "input_tokens": 900, "output_tokens": 90}]}),
+    );
+    assert_eq!(cost.unwrap().context_size(), 990);
+    assert_eq!(
+        Usage::from_json(
+            &json!({"input_tokens": 0, "iterations": [{"type": "compaction", "input_tokens": 900}]})
+        ),
+        None
+    );
+    let report = ReplyReport::from_json(
+        &json!({"input_transformations": [{"id": "rs_1", "type": "reasoning", "action": "removed", "reason": "prefix_mismatch"}]}),
+    );
+    assert_eq!((report.transformed[0].place.as_str(), report.transformed[0].dropped), ("rs_1", true));
+}
+
+/// K7: what goes to the provider with its own switch is dropped as the plan says: no event.
+#[test]
+fn what_was_foreseen_is_no_event() {
+    let mut config = Config::default();
+    config.conversation.reasoning = ReasoningPolicy::Provider;
+    let mut talk = Talk::new(manager_for("claude-fable-5-2", config), "Where is it?");
+    talk.log = looked(&manager(), RequestLimits::new());
+    talk.log.push_system("rules", "Never guess.");
+    let plan = talk.manager.build_plan(&PlanRequest::new(&talk.log)).unwrap();
+    assert_eq!((plan.thoughts.lost.len(), seals(&plan).len()), (3, 3));
+    let report = ReplyReport::from_json(&json!({"input_transformations": [
+        {"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "prefix_binding_mismatch"},
+    ]}));
+    let committed = talk.log.push_reply(&plan, Message::assistant("Here."), report);
+    assert!(committed.events.is_empty(), "{:?}", committed.events);
 }

@@ -1,0 +1,63 @@
+//! Reasoning that a provider dropped from a prompt: what it says of places in the body, as messages of the log (rule K7).
+
+use crate::{
+    item::ItemId,
+    message::WireFormat,
+    plan::{ContextPlan, Loss, PlannedItem},
+    provider::render,
+    usage::{ContextEvent, TransformedInput},
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What a provider said of the reasoning of a prompt.
+#[derive(Default)]
+pub(super) struct Dropped {
+    /// The messages whose reasoning was dropped, and why.
+    pub(super) ids: BTreeMap<ItemId, Loss>,
+    /// What the plan did not foresee.
+    pub(super) events: Vec<ContextEvent>,
+}
+
+/// Finds the messages that a provider's report is about. What the plan lists as lost was foreseen.
+pub(super) fn dropped(plan: &ContextPlan, transformed: &[TransformedInput]) -> Dropped {
+    let mut all = Dropped::default();
+    if transformed.is_empty() {
+        return all;
+    }
+    let body = match plan.wire_format {
+        WireFormat::Anthropic => serde_json::to_value(render::anthropic(plan)).unwrap_or_default(),
+        _ => Value::Null,
+    };
+    for one in transformed {
+        let found = message_of(plan, &body, &one.place);
+        let foreseen = found.is_some_and(|id| plan.thoughts.lost.iter().any(|lost| lost.id == *id));
+        if let Some(id) = found.filter(|_| one.dropped) {
+            let why = Loss::DroppedByProvider { reason: one.reason.clone() };
+            all.ids.entry(id.clone()).or_insert(why);
+        }
+        if !foreseen {
+            all.events.push(ContextEvent::ReasoningDropped {
+                ids: found.into_iter().cloned().collect(),
+                dropped: one.dropped,
+                reason: one.reason.clone(),
+            });
+        }
+    }
+    all
+}
+
+/// The message whose reasoning stands at a place of the body: the id of an item, or the path of a block, whose seal says which
+/// it is.
+fn message_of<'p>(plan: &'p ContextPlan, body: &Value, place: &str) -> Option<&'p ItemId> {
+    let block = body.pointer(&format!("/{}", place.replace('.', "/")));
+    let seal = block.and_then(|block| block.get("signature").or_else(|| block.get("data"))?.as_str());
+    let is_it = |row: &&PlannedItem| {
+        let mut blocks = row.body.reasoning().iter();
+        blocks.any(|block| match seal {
+            Some(seal) => block.seal.as_deref() == Some(seal),
+            None => block.id.as_deref() == Some(place),
+        })
+    };
+    plan.included.iter().find(is_it).map(|row| &row.id)
+}

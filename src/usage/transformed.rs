@@ -1,0 +1,55 @@
+//! What a provider says it did to a prompt before the model read it.
+//!
+//! Sources, read 2026-11-23: Anthropic, preserved thinking (`input_transformations` of a response, with the beta header
+//! `thinking-binding-controls-2026-08-01`) and context editing (`context_management.applied_edits`); `OpenAI`, GPT-6.2
+//! (`input_transformations` of a response).
+
+use serde_json::Value;
+
+/// One piece of reasoning that the provider dropped from the prompt, or let pass although it would be dropped elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TransformedInput {
+    /// Where it stood: the path in the body (`messages.1.content.0`, Anthropic), or the id of the item (`OpenAI`).
+    pub place: String,
+    /// Whether it was dropped; otherwise it was read this time.
+    pub dropped: bool,
+    /// Why, in the provider's word (`prefix_binding_mismatch`, `prefix_mismatch`, `model_mismatch`, ..).
+    pub reason: String,
+}
+
+impl TransformedInput {
+    /// From one entry of `input_transformations`; none for one of another kind.
+    pub(super) fn from_json(entry: &Value) -> Option<Self> {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str);
+        let reason = text("reason").unwrap_or_default().to_owned();
+        match (text("type")?, text("path"), text("id")) {
+            ("thinking_dropped", Some(path), _) => Some(Self { place: path.into(), dropped: true, reason }),
+            ("thinking_mismatch_allowed", Some(path), _) => {
+                Some(Self { place: path.into(), dropped: false, reason })
+            }
+            ("reasoning", _, Some(id)) => {
+                Some(Self { place: id.into(), dropped: text("action") == Some("removed"), reason })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One edit of the provider's own context management.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AppliedEdit {
+    /// Which edit (`clear_tool_uses_20250919`, ..).
+    pub kind: String,
+    /// The tokens that it cleared.
+    pub cleared_tokens: u64,
+}
+
+impl AppliedEdit {
+    pub(super) fn from_json(entry: &Value) -> Option<Self> {
+        let kind = entry.get("type")?.as_str()?.to_owned();
+        let cleared = entry.get("cleared_input_tokens").and_then(Value::as_u64);
+        Some(Self { kind, cleared_tokens: cleared.unwrap_or_default() })
+    }
+}
