@@ -7,7 +7,6 @@ use crate::{
     message::Message,
     plan::anchor::Sticky,
     planner::{expiry::Eligibility, manager::ContextWindowManager, request::PlanRequest},
-    provider::wording,
 };
 
 /// What the request is made of, in the order of the prompt.
@@ -63,8 +62,8 @@ impl Material {
                         continue;
                     }
                     let text = record.summary.clone().unwrap_or_default();
-                    let message = wording::summary(&text, record.messages_archived, &record.state);
-                    Piece { message: Message::user(message), is: Kind::Summary(text) }
+                    let message = candidates.summary_message(record.number);
+                    Piece { message, is: Kind::Summary(text) }
                 }
                 ActiveEntry::Message { id, .. } => {
                     let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {

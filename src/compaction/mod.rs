@@ -6,7 +6,7 @@
 
 use crate::{
     config::{CompactionOptions, CompactionStrategy},
-    conversation::{Conversation, Event},
+    conversation::{Conversation, Event, ProviderSummary},
     error::{Error, Repr},
     item::ItemId,
     message::Tool,
@@ -24,6 +24,7 @@ mod retention;
 mod slide;
 mod material;
 mod request;
+mod on_demand;
 #[cfg(feature = "genai")]
 mod driver;
 
@@ -32,6 +33,7 @@ pub use crate::conversation::{Compaction, CompactionKind, MessageRange};
 pub use driver::Summariser;
 use due::Initiator;
 pub use due::{BlockedBy, CompactionState, Trigger};
+pub use on_demand::OnDemandCompaction;
 pub use request::CompactionRequest;
 use retention::RetentionBoundary;
 pub use tools::{CompactionOutcome, ContextCall};
@@ -173,6 +175,27 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
+    /// Takes what the provider made in place of the messages, in answer to [`CompactionRequest::on_demand`] (rule C11): they are
+    /// archived, and stay in the log. Beside it stands a text for other providers: what the provider shows of it, or a digest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Compactor::apply`], but for `NotSmaller`: what the provider made is opaque, so its size is not known here. Nothing
+    /// changes then.
+    pub fn apply_from_provider(
+        &self,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+        made: ProviderSummary,
+    ) -> Result<Compaction, Error> {
+        let applied = made.text().map_or_else(|| job.digest(), Ok).and_then(|text| {
+            job.check(log)?;
+            let kept = job.kept(log)?;
+            self.archive(log, job, &kept, Replacement::by_provider(text, made))
+        });
+        noted(log, applied)
+    }
+
     /// Compacts without a model (rules C2, C6, C7): by the strategy in use, from a digest on; where that makes nothing
     /// smaller, by a sliding window.
     ///
@@ -216,7 +239,7 @@ impl Compactor<'_> {
     /// Everything is archived (rule U4) but a question that waits for its answer, and what came meanwhile.
     fn start_fresh(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
-        self.archive(log, job, &job.kept_by_starting_fresh(log), CompactionKind::Fresh, None)
+        self.archive(log, job, &job.kept_by_starting_fresh(log), Replacement::nothing(CompactionKind::Fresh))
     }
 
     /// The sliding window (rule C7): the boundary is found anew, from the thresholds alone.
@@ -225,7 +248,7 @@ impl Compactor<'_> {
         let request = job.request(log);
         let kept = slide::boundary(self.manager, &request)?.filter(|kept| kept.archives_anything(log));
         let kept = kept.ok_or_else(|| Error::new(Repr::NothingToCompact))?;
-        self.archive(log, job, &kept, CompactionKind::SlidingWindow, None)
+        self.archive(log, job, &kept, Replacement::nothing(CompactionKind::SlidingWindow))
     }
 
     fn archive_by(
@@ -237,7 +260,7 @@ impl Compactor<'_> {
     ) -> Result<Compaction, Error> {
         job.check(log)?;
         let kept = job.kept(log)?;
-        self.archive(log, job, &kept, kind, summary)
+        self.archive(log, job, &kept, Replacement { kind, summary, by_provider: None })
     }
 
     /// Archives everything but what is kept, unless that makes nothing smaller.
@@ -246,18 +269,20 @@ impl Compactor<'_> {
         log: &mut Conversation,
         job: &CompactionRequest,
         kept: &RetentionBoundary,
-        kind: CompactionKind,
-        summary: Option<String>,
+        replacement: Replacement,
     ) -> Result<Compaction, Error> {
+        let Replacement { kind, summary, by_provider } = replacement;
         let mut record = log.record_of(kind, kept.head, kept.from, kept.first);
         record.summary = summary;
+        let is_opaque = by_provider.is_some();
+        record.provider_summary = by_provider;
         record.state.clone_from(&job.state);
         record.timestamp.clone_from(&job.timestamp);
         record.tokens_before = TurnCosts::of(self.manager, &job.request(log))?.total();
         let mut next = log.clone();
         next.record(Event::Compacted(Box::new(record.clone())));
         record.tokens_after = TurnCosts::of(self.manager, &job.request(&next))?.total();
-        if record.tokens_after >= record.tokens_before {
+        if record.tokens_after >= record.tokens_before && !is_opaque {
             let (before, after) = (record.tokens_before, record.tokens_after);
             return Err(Error::new(Repr::NotSmaller { before, after }));
         }
@@ -266,6 +291,23 @@ impl Compactor<'_> {
         record.trace(job.why.text());
         log.record(Event::Compacted(Box::new(record.clone())));
         Ok(record)
+    }
+}
+
+/// What replaces archived messages.
+struct Replacement {
+    kind: CompactionKind,
+    summary: Option<String>,
+    by_provider: Option<ProviderSummary>,
+}
+
+impl Replacement {
+    fn nothing(kind: CompactionKind) -> Self {
+        Self { kind, summary: None, by_provider: None }
+    }
+
+    fn by_provider(text: String, made: ProviderSummary) -> Self {
+        Self { kind: CompactionKind::Summary, summary: Some(text), by_provider: Some(made) }
     }
 }
 

@@ -45,6 +45,8 @@ pub struct CompactionRequest {
     head: Option<ItemId>,
     from: Option<ItemId>,
     first: Option<ItemId>,
+    /// The role of the first message that stays.
+    first_role: Option<Role>,
     /// How often the log had been compacted or rewound.
     version: usize,
     /// How many messages it held.
@@ -82,6 +84,7 @@ impl CompactionRequest {
             head: id(kept.head),
             from: id(kept.from),
             first: id(kept.first),
+            first_role: kept.first.map(|first| log.message(first).role()),
             version: log.archive_events(),
             length: log.turns().messages(),
             tools: request.tools.to_vec(),
@@ -327,6 +330,12 @@ impl CompactionRequest {
     /// The request in the form `conversation`: system texts, tools and messages as the conversation sends them, so that its
     /// cached prefix holds, then the instruction. None where that does not fit the window.
     fn conversation(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
+        self.as_sent(Some(Message::user(self.instruction())))
+    }
+
+    /// System texts, tools and messages as the conversation sends them, and a last message. None where that does not fit the
+    /// window.
+    pub(super) fn as_sent(&self, last: Option<Message>) -> Result<Option<(Prompt, TokenCount)>, Error> {
         let parts = &self.material;
         let mut log = Conversation::new();
         for (at, text) in parts.system.iter().enumerate() {
@@ -336,7 +345,7 @@ impl CompactionRequest {
             log.pin(PinnedItem::new(format!("note-{at}"), note.text()).with_ttl(Ttl::Unlimited));
         }
         log.extend(parts.pieces.iter().map(|piece| piece.message.clone().without_id()));
-        log.push(Message::user(self.instruction()));
+        log.extend(last);
         let request = PlanRequest {
             focus: self.focus.clone(),
             ..PlanRequest::new(&log).with_tools(&self.tools).with_limits(RequestLimits::budget(self.window))
@@ -366,6 +375,28 @@ impl CompactionRequest {
             limit = limit.saturating_sub(over);
         }
         Ok(None)
+    }
+
+    /// The manager of the model that it is made for.
+    pub(super) fn made_with(&self) -> &ContextWindowManager {
+        &self.manager
+    }
+
+    /// The role of the last message that is compacted.
+    pub(super) fn last_role(&self) -> Option<Role> {
+        Some(self.material.pieces.last()?.message.role())
+    }
+
+    /// Fails where what is kept would become one message with what is compacted, or begins with instructions.
+    pub(super) fn check_the_cut(&self) -> Result<(), Error> {
+        let (Some(kept), Some(last)) = (self.first_role, self.material.pieces.last()) else { return Ok(()) };
+        let same = (kept == Role::Assistant) == (last.message.role() == Role::Assistant);
+        if !(kept.instructs() || same) {
+            return Ok(());
+        }
+        let id = self.first.clone().unwrap_or_else(|| ItemId::from(""));
+        let detail = "is the first that is kept: it has to begin a turn; keep fewer or more messages";
+        Err(Error::input(format!("message `{id}`"), detail))
     }
 
     fn instruction(&self) -> String {

@@ -120,6 +120,7 @@ impl Conversation {
             tokens_before: 0,
             tokens_after: 0,
             summary: None,
+            provider_summary: None,
             state: Vec::new(),
             progress: kind == CompactionKind::Fresh,
             timestamp: None,

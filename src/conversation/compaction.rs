@@ -1,5 +1,6 @@
 //! What a compaction is: one entry of the log, and what it says of itself (rule C1).
 
+use super::ProviderSummary;
 use crate::{item::ItemId, usage::ContextEvent};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,9 @@ pub struct Compaction {
     /// The summary; none for a sliding window or a fresh start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// What the provider made instead, where it compacted (rule C11): sent back to that provider in place of the summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_summary: Option<ProviderSummary>,
     /// What the host adds inside the summary message (plan, open files, loaded skills): name and text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<(ItemId, String)>,

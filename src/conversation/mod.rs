@@ -9,6 +9,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+mod provider_summary;
 mod compaction;
 mod ids;
 mod index;
@@ -32,6 +33,8 @@ pub use entry::{Entry, Event};
 use ids::Ids;
 pub(crate) use index::{ExchangeIndex, TurnIndex, index};
 pub(crate) use mixed::MixedConversation;
+pub use provider_summary::ProviderSummary;
+pub(crate) use provider_summary::TYPE as PROVIDER_COMPACTION;
 pub use sent_with::SentText;
 use sent_with::SentWith;
 pub(crate) use turns::{Exchange, Fault, Place, Turns};

@@ -4,7 +4,7 @@
 //! that is added needs a default, so that files of earlier versions are read. `tests/logs` holds such files.
 
 use crate::{
-    conversation::{Compaction, CompactionKind, Event, MessageRange, SentText},
+    conversation::{Compaction, CompactionKind, Event, MessageRange, ProviderSummary, SentText},
     item::{ItemId, PinnedItem, Priority, Ttl},
     message::{Message, WireFormat},
     plan::{
@@ -195,12 +195,22 @@ pub(super) struct StoredCompaction {
     tokens_after: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider_summary: Option<StoredProviderSummary>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     state: Vec<(ItemId, String)>,
     #[serde(default)]
     progress: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timestamp: Option<String>,
+}
+
+/// A [`ProviderSummary`] as it is on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct StoredProviderSummary {
+    provider: String,
+    wire_format: WireFormat,
+    items: Vec<String>,
 }
 
 /// A [`MessageRange`] as it is on disk.
@@ -407,6 +417,11 @@ impl From<Compaction> for StoredCompaction {
             tokens_before: record.tokens_before,
             tokens_after: record.tokens_after,
             summary: record.summary,
+            provider_summary: record.provider_summary.map(|made| StoredProviderSummary {
+                provider: made.provider,
+                wire_format: made.wire_format,
+                items: made.items,
+            }),
             state: record.state,
             progress: record.progress,
             timestamp: record.timestamp,
@@ -428,6 +443,11 @@ impl From<StoredCompaction> for Compaction {
             tokens_before: stored.tokens_before,
             tokens_after: stored.tokens_after,
             summary: stored.summary,
+            provider_summary: stored.provider_summary.map(|made| ProviderSummary {
+                provider: made.provider,
+                wire_format: made.wire_format,
+                items: made.items,
+            }),
             state: stored.state,
             progress: stored.progress,
             timestamp: stored.timestamp,

@@ -122,6 +122,8 @@ codes! {
     SchemaChanged "schema_changed" "H8";
     /// Tool calls of the user and their results are sent as user text.
     UserCallsAsText "user_calls_as_text" "H9";
+    /// A compaction is one of another provider: a text is sent in its place.
+    ForeignCompaction "foreign_compaction" "C11";
     /// An expired item stays for one more turn: pin it again, or it goes.
     TtlQuestion "ttl_question" "T2";
 }

@@ -211,6 +211,10 @@ impl ContextWindowManager {
         &self.meter
     }
 
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
     pub(crate) fn model_name(&self) -> &str {
         &self.model.name
     }
@@ -248,7 +252,14 @@ impl ContextWindowManager {
         request: &'r PlanRequest<'r>,
         sticky: Sticky<'_>,
     ) -> Result<Candidates<'r>, Error> {
-        Candidates::gather(request, &self.config, self.placement(), &self.meter, sticky)
+        Candidates::gather(
+            request,
+            &self.config,
+            self.placement(),
+            &Target::of(&self.model),
+            &self.meter,
+            sticky,
+        )
     }
 
     pub(crate) fn solver<'p>(&'p self, candidates: &'p Candidates<'p>) -> Solver<'p> {

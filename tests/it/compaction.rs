@@ -1,5 +1,6 @@
 //! Usage, levels and compaction, behaviour by behaviour: rules U1 to U4 and C1 to C10. A file a subject.
 
+mod by_provider;
 mod due;
 mod retention;
 mod records;

@@ -2,14 +2,18 @@
 
 use super::{content::Content, timestamp::Timestamp, wire};
 use crate::{
-    conversation::{Compaction, CompactionKind, Conversation},
+    conversation::{Compaction, CompactionKind, Conversation, PROVIDER_COMPACTION, ProviderSummary},
     item::ItemId,
+    message::WireFormat,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// The block's type: it is known by that, never by its text.
 const TYPE: &str = "context_compaction";
+
+/// What other providers are told where the one that compacted shows nothing of it.
+const NOT_SHOWN: &str = "What was said before this is held by another provider.";
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Block {
@@ -26,6 +30,8 @@ pub(super) struct Block {
     pub(super) first_active: Option<ItemId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider_summary: Option<ProviderSummary>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     state: Vec<wire::StateText>,
     messages_archived: Option<u64>,
@@ -46,15 +52,27 @@ fn is_summary(kind: &CompactionKind) -> bool {
 pub(super) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, String>> {
     let Content::Parts(parts) = &mut message.content else { return Vec::new() };
     let is_one = |raw: &str| {
-        raw.contains(TYPE)
+        raw.contains(PROVIDER_COMPACTION)
             && serde_json::from_str::<wire::PartType>(raw)
-                .is_ok_and(|part| part.kind.as_deref() == Some(TYPE))
+                .is_ok_and(|part| part.kind.as_deref() == Some(TYPE) || by_anthropic(&part, raw).is_some())
     };
     let taken = parts.extract_if(.., |part| is_one(part.get()));
     let block = |raw: Box<RawValue>| {
-        serde_json::from_str(raw.get()).map_err(|error| crate::text::plain::without_place(&error))
+        let made = serde_json::from_str(raw.get()).ok().and_then(|part| by_anthropic(&part, raw.get()));
+        match made {
+            Some(made) => Ok(Block::of_provider(made)),
+            None => {
+                serde_json::from_str(raw.get()).map_err(|error| crate::text::plain::without_place(&error))
+            }
+        }
     };
     taken.map(block).collect()
+}
+
+/// What Anthropic made of the messages before it (rule C11).
+fn by_anthropic(part: &wire::PartType, raw: &str) -> Option<ProviderSummary> {
+    let is_one = part.kind.as_deref() == Some(PROVIDER_COMPACTION);
+    ProviderSummary::from_block("anthropic", WireFormat::Anthropic, raw).filter(|_| is_one)
 }
 
 /// What a transcript knows of a compaction.
@@ -79,6 +97,7 @@ impl From<Known> for Block {
             from: None,
             first_active: known.first_active,
             summary,
+            provider_summary: None,
             state: Vec::new(),
             messages_archived: None,
             context_size_before: known.tokens_before,
@@ -89,6 +108,13 @@ impl From<Known> for Block {
 }
 
 impl Block {
+    /// A compaction that a provider made of everything before it.
+    pub(super) fn of_provider(made: ProviderSummary) -> Self {
+        let known =
+            Known { summary: Some(made.text().unwrap_or_else(|| NOT_SHOWN.into())), ..Known::default() };
+        Self { provider_summary: Some(made), ..known.into() }
+    }
+
     /// The record, in a log that is known up to this block only; `next` is the id of the message that
     /// follows it. None where it is incomplete, or names what is not there: then the original messages stay (rule C1).
     pub(super) fn record(self, log: &Conversation, next: Option<&ItemId>) -> Result<Compaction, String> {
@@ -117,6 +143,7 @@ impl Block {
             tokens_before: self.context_size_before.unwrap_or_default(),
             tokens_after: self.context_size_after.unwrap_or_default(),
             summary: self.summary,
+            provider_summary: self.provider_summary,
             state: self.state.into_iter().map(|state| (state.id, state.text)).collect(),
             progress: true,
             timestamp: self.timestamp.map(Timestamp::into_text),
@@ -140,6 +167,7 @@ impl Block {
             // A question that is not among the session's messages comes after all of them.
             first_active: record.first_active.clone().filter(|first| first.as_str() != "query"),
             summary: record.summary.clone(),
+            provider_summary: record.provider_summary.clone(),
             state: record
                 .state
                 .iter()

@@ -9,6 +9,7 @@ use crate::{
     error::Error,
     item::{ItemId, RagItem},
     message::WireFormat,
+    provider::model::Model,
     text::plain,
 };
 use std::collections::BTreeSet;
@@ -101,7 +102,12 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     let mut wire_format = logged.as_ref().and_then(|logged| logged.wire_format);
     if let Some(logged) = logged {
         reader.ignored.extend(logged.ignored);
-        logged.messages.into_iter().for_each(|message| drop(reader.log.push(message)));
+        let provider = session.model.as_deref().and_then(|name| Model::named(name).ok());
+        let provider =
+            provider.filter(|model| !model.unknown).map_or_else(|| "openai".into(), |model| model.provider);
+        for message in logged.messages {
+            reader.logged(message, &provider);
+        }
     }
     reader.log.check_ids(std::iter::empty())?;
     reader.query(session.query);

@@ -3,7 +3,7 @@
 use super::{anthropic, compacted, content::Content, place::Place, wire};
 use crate::{
     config::DocumentHeader,
-    conversation::{Conversation, Event, SentText},
+    conversation::{Conversation, Event, ProviderSummary, SentText},
     error::Error,
     item::{ItemId, PinnedItem, RagItem},
     message::{Message, Part, Role, ToolCall, WireFormat},
@@ -103,6 +103,18 @@ impl<'a> Reader<'a> {
         match block.and_then(|block| block.record(&self.log, next.as_ref())) {
             Ok(record) => self.log.record(Event::Compacted(Box::new(record))),
             Err(why) => self.ignored.push(format!("compaction {} is not used: {why}", self.compactions)),
+        }
+    }
+
+    /// A message of a logged request; one that is what the provider made of those before it is a compaction (rule C11).
+    pub(super) fn logged(&mut self, message: Message, provider: &str) {
+        let made = match message.parts() {
+            [Part::Opaque { wire_format, json }] => ProviderSummary::from_block(provider, *wire_format, json),
+            _ => None,
+        };
+        match made.filter(|_| !self.log.messages().is_empty()) {
+            Some(made) => self.compaction(Ok(compacted::Block::of_provider(made)), None),
+            None => drop(self.log.push(message)),
         }
     }
 

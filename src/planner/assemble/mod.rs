@@ -134,6 +134,7 @@ pub(crate) fn plan(
     notices.extend(about_the_window(candidates, chosen.window));
     notices.extend(about_what_stood(candidates, costs.results()));
     notices.extend(about_waiting_notes(candidates));
+    notices.extend(about_foreign_summaries(candidates));
     notices.extend(about_the_results(candidates, costs.results(), &draft));
     notices.extend(nothing_to_clear(candidates, &excluded));
     notices.extend(draft.notices);
@@ -306,6 +307,13 @@ fn about_waiting_notes(candidates: &Candidates<'_>) -> Option<Notice> {
     let ids: Vec<ItemId> = candidates.waiting_notes().collect();
     let text = "pinned while the model is at work: sent from the next question on, so that the prompt still begins as it did";
     (!ids.is_empty()).then(|| Notice { code: NoticeCode::PinWaits, ids, text: text.into() })
+}
+
+/// Compactions that another provider made (rule C11).
+fn about_foreign_summaries(candidates: &Candidates<'_>) -> Option<Notice> {
+    let ids: Vec<ItemId> = candidates.foreign_summaries().cloned().collect();
+    let text = "another provider made this compaction, and only it reads that: a text is sent in its place";
+    (!ids.is_empty()).then(|| Notice { code: NoticeCode::ForeignCompaction, ids, text: text.into() })
 }
 
 /// Results that are sent shorter than they are (rule S7).

@@ -11,6 +11,7 @@ use crate::{
     item::{ItemId, RagItem, Source, Ttl},
     message::{Message, Role},
     plan::{
+        Target,
         anchor::{Anchor, SentAgain, Sticky},
         reason::{ExcludedReason, PolicyRule},
     },
@@ -101,6 +102,7 @@ impl<'a> Candidates<'a> {
         request: &'a PlanRequest<'a>,
         config: &'a Config,
         placement: Placement,
+        target: &Target,
         meter: &Meter,
         sticky: Sticky<'_>,
     ) -> Result<Self, Error> {
@@ -113,7 +115,7 @@ impl<'a> Candidates<'a> {
         let set = if standing.documents_come_last { &[] } else { sticky.rag };
         let (documents, kept_documents) =
             documents::in_order(&request.rag, new, set, &config.rag, &expiry, meter)?;
-        let summaries = summaries::of(log);
+        let summaries = summaries::of(log, target);
         let index = CandidateIndex {
             turns: log.turns(),
             required_system: Vec::new(),

@@ -2,9 +2,10 @@
 
 use super::Candidates;
 use crate::{
-    conversation::{Compaction, Conversation, ResolvedCompaction},
+    conversation::{Compaction, Conversation, ProviderSummary, ResolvedCompaction},
     item::ItemId,
-    message::Message,
+    message::{Message, Part},
+    plan::Target,
     provider::wording,
 };
 
@@ -14,6 +15,8 @@ pub(super) struct Summary {
     /// The number of its compaction.
     compaction: u32,
     message: Message,
+    /// Another provider made it: what is sent is a text in its place (rule C11).
+    pub(super) foreign: bool,
     /// Its order among the messages.
     pub(super) order: (u32, u8, u32),
 }
@@ -26,6 +29,17 @@ impl Candidates<'_> {
         (id, *compaction, message)
     }
 
+    /// What is sent for the compaction of this number.
+    pub(crate) fn summary_message(&self, number: u32) -> Message {
+        let summary = self.summaries.iter().find(|summary| summary.compaction == number);
+        summary.map_or_else(|| Message::user(""), |summary| summary.message.clone())
+    }
+
+    /// Summaries that another provider made.
+    pub(crate) fn foreign_summaries(&self) -> impl Iterator<Item = &ItemId> {
+        self.summaries.iter().filter(|summary| summary.foreign).map(|summary| &summary.id)
+    }
+
     /// The ids of the summaries.
     pub(super) fn summary_ids(&self) -> impl Iterator<Item = &ItemId> {
         self.summaries.iter().map(|summary| &summary.id)
@@ -33,18 +47,34 @@ impl Candidates<'_> {
 }
 
 /// The summaries in the order of the prompt.
-pub(super) fn of(log: &Conversation) -> Vec<Summary> {
+pub(super) fn of(log: &Conversation, target: &Target) -> Vec<Summary> {
     let summary = |placed: &ResolvedCompaction| {
         let record = log.compaction(placed.number)?;
-        let text = record.summary.as_deref().unwrap_or_default();
+        let own = record.provider_summary.as_ref().filter(|made| reads(target, made));
         Some(Summary {
             id: Compaction::summary_id(placed.number),
             compaction: placed.number,
-            message: Message::user(wording::summary(text, record.messages_archived, &record.state)),
+            message: sent_for(record, own),
+            foreign: record.provider_summary.is_some() && own.is_none(),
             order: Conversation::order_of_summary(placed),
         })
     };
     log.archive_index().summaries().filter_map(summary).collect()
+}
+
+/// Whether a target reads what a provider made.
+fn reads(target: &Target, made: &ProviderSummary) -> bool {
+    target.provider == made.provider && target.wire_format == Some(made.wire_format)
+}
+
+/// What is sent for a compaction: what the provider made, as it came, or the summary's text.
+pub(crate) fn sent_for(record: &Compaction, own: Option<&ProviderSummary>) -> Message {
+    let Some(own) = own else {
+        let text = record.summary.as_deref().unwrap_or_default();
+        return Message::user(wording::summary(text, record.messages_archived, &record.state));
+    };
+    let part = |json: &String| Part::Opaque { wire_format: own.wire_format, json: json.clone() };
+    Message::assistant("").with_parts(own.items.iter().map(part))
 }
 
 /// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into that.

@@ -30,6 +30,9 @@ const ITEMS: [&str; 6] = [
     "mcp_list_tools",
 ];
 
+/// What a provider made of the messages before it.
+const COMPACTION: &str = "compaction";
+
 /// The field in which a part of this wire format bears a cache mark.
 fn mark(wire_format: WireFormat) -> Option<&'static str> {
     match wire_format {
@@ -45,14 +48,18 @@ impl TargetProfile {
         let kind = value.get("type").and_then(Value::as_str);
         match (self.wire_format, role) {
             (WireFormat::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
-            (WireFormat::OpenAiResponses, Role::Assistant) => is_item(kind, message),
+            (WireFormat::OpenAiResponses, Role::Assistant) => {
+                is_item(kind, message) || is_compaction(message)
+            }
             (WireFormat::OpenAiResponses, role) => {
                 role == Role::User && kind.is_some_and(|kind| kind.starts_with("input_"))
             }
             (WireFormat::OpenAiChat | WireFormat::ChatTemplate, role) => {
                 role == Role::User && kind != Some("refusal")
             }
-            (WireFormat::Anthropic, Role::Assistant) => server_tool_is_whole(value, message),
+            (WireFormat::Anthropic, Role::Assistant) => {
+                server_tool_is_whole(value, message) || kind == Some(COMPACTION) && is_compaction(message)
+            }
             (WireFormat::Anthropic, Role::User | Role::Tool) => !is_half(kind),
             (WireFormat::Gemini, role) => {
                 let has = |key: &&str| value.get(*key).is_some_and(Value::is_object);
@@ -93,6 +100,16 @@ fn unmark(value: &mut Value, mark: &str) -> bool {
 fn is_item(kind: Option<&str>, message: &Message) -> bool {
     let alone = message.text().is_empty() && message.parts().len() == 1;
     alone && message.tool_calls().is_empty() && kind.is_some_and(|kind| ITEMS.contains(&kind))
+}
+
+/// Whether a message is nothing but what the provider made of the messages before it (rule C11).
+pub(super) fn is_compaction(message: &Message) -> bool {
+    let is_one = |part: &Part| part.opaque().is_some_and(|part| part["type"] == COMPACTION);
+    let opaque = |part: &Part| matches!(part, Part::Opaque { .. });
+    message.role() == Role::Assistant
+        && message.text().is_empty()
+        && message.parts().iter().all(opaque)
+        && message.parts().iter().any(is_one)
 }
 
 /// Whether a block is the call or the result of one of the provider's own tools.

@@ -1,7 +1,10 @@
 //! All messages of a prompt as a target takes them: instructions where they may be, the user first and last, neighbours of
 //! one role as one message, ids of calls (rules H4 to H6).
 
-use super::{TargetProfile, call_ids, has_one_place, opaque::server_tool_id};
+use super::{
+    TargetProfile, call_ids, has_one_place,
+    opaque::{is_compaction, server_tool_id},
+};
 use crate::{
     message::{Content, Mark, Message, Part, Role, WireFormat},
     provider::{model::SystemPlace, wording},
@@ -93,7 +96,7 @@ impl TargetProfile {
         let first = messages.iter().find(|message| !message.role().instructs());
         self.accepts.user_first
             && !messages.is_empty()
-            && first.is_none_or(|first| first.role() != Role::User)
+            && first.is_none_or(|first| first.role() != Role::User && !is_compaction(first))
     }
 
     /// Whether a message of the user, coming after another one, needs one of the assistant between (rule H5).

@@ -8,6 +8,7 @@ mod constraints;
 mod template;
 mod form;
 mod thinking;
+mod on_demand;
 mod registry;
 mod import;
 
@@ -17,6 +18,7 @@ pub use template::ChatTemplate;
 pub(crate) use constraints::Accepts;
 pub use constraints::{CallIds, KeptReasoning, ProviderConstraints, SystemPlace};
 pub(crate) use form::Form;
+pub(crate) use on_demand::OnDemandRule;
 pub use registry::{ModelEntry, Registry, TokenizerFit};
 pub use thinking::{BoundTo, MismatchSwitch, PrefixCheck, PrefixMismatch, ThinkingRule};
 
@@ -176,6 +178,11 @@ impl Model {
     pub(crate) fn mismatch_switch(&self) -> Option<MismatchSwitch> {
         let refuses = self.thinking.as_ref().is_some_and(|rule| rule.mismatch == PrefixMismatch::Refused);
         registry::mismatch_switch(self.wire_format).filter(|_| refuses)
+    }
+
+    /// How the provider is asked to compact; none where it is not.
+    pub(crate) fn on_demand_compaction(&self) -> Option<OnDemandRule> {
+        registry::on_demand_compaction(&self.provider)
     }
 
     /// What is counted around texts in the model's wire format.

@@ -1,7 +1,7 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
 use super::{
-    CacheRule, MismatchSwitch, Model, Price, ProviderConstraints, ThinkingRule, WireFormat,
+    CacheRule, MismatchSwitch, Model, OnDemandRule, Price, ProviderConstraints, ThinkingRule, WireFormat,
     constraints::ProviderEntry, form::Form,
 };
 use crate::{
@@ -124,6 +124,8 @@ struct BuiltInFile {
     newer: Vec<Newer>,
     #[serde(default)]
     mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
+    #[serde(default)]
+    on_demand_compaction: BTreeMap<String, OnDemandRule>,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
@@ -143,6 +145,7 @@ struct Newer {
 struct BuiltIn {
     newer: Vec<Newer>,
     mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
+    on_demand_compaction: BTreeMap<String, OnDemandRule>,
     registry: Registry,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
@@ -151,10 +154,11 @@ struct BuiltIn {
 static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
     let (text, origin) = (include_str!("../../../config/models.toml"), "config/models.toml");
     let file: BuiltInFile = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
-    let BuiltInFile { newer, mismatch_switch, wire_format, provider, model } = file;
+    let BuiltInFile { newer, mismatch_switch, on_demand_compaction, wire_format, provider, model } = file;
     Ok(BuiltIn {
         newer,
         mismatch_switch,
+        on_demand_compaction,
         registry: Registry::of(model, text, origin)?,
         wire_format,
         provider,
@@ -371,6 +375,11 @@ impl ModelEntry {
 /// How a request of a wire format asks its provider to leave out what it would refuse; none where there is no way.
 pub(super) fn mismatch_switch(wire_format: WireFormat) -> Option<MismatchSwitch> {
     BUILT_IN.as_ref().ok()?.mismatch_switch.get(&wire_format).cloned()
+}
+
+/// How a provider is asked to compact; none where it is not.
+pub(super) fn on_demand_compaction(provider: &str) -> Option<OnDemandRule> {
+    BUILT_IN.as_ref().ok()?.on_demand_compaction.get(provider).cloned()
 }
 
 /// What is taken to hold for a model that is not known, by its family and version.

@@ -34,10 +34,8 @@ impl ResponsesBody<'_> {
             let answer = message.answers().filter(|_| message.role() == Role::Tool);
             if let Some(call_id) = answer {
                 items.push(Item::FunctionCallOutput { call_id, output: content(message, &marked) });
-            } else if let (Role::Assistant, [Part::Opaque { json, .. }]) = (message.role(), message.parts())
-                && let Ok(raw) = opaque(json)
-            {
-                items.push(Item::Own(raw));
+            } else if let Some(own) = own_items(message) {
+                items.extend(own.into_iter().map(Item::Own));
             } else if !message.text().is_empty() || !message.parts().is_empty() {
                 items.push(Item::Message { role: message.role(), content: content(message, &marked) });
             }
@@ -49,6 +47,18 @@ impl ResponsesBody<'_> {
         }
         items
     }
+}
+
+/// Items of types that this library does not know: what the assistant says holds nothing else.
+fn own_items(message: &Message) -> Option<Vec<Raw<'_>>> {
+    if message.role() != Role::Assistant || message.parts().is_empty() {
+        return None;
+    }
+    let item = |part| match part {
+        &Part::Opaque { ref json, .. } => opaque(json).ok(),
+        _ => None,
+    };
+    message.parts().iter().map(item).collect()
 }
 
 impl Serialize for ResponsesBody<'_> {

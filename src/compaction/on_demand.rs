@@ -1,0 +1,68 @@
+//! The form in which a provider compacts itself (rule C11).
+
+use super::CompactionRequest;
+use crate::{
+    error::Error,
+    message::{Role, WireFormat},
+    provider::render,
+};
+use serde_json::Value;
+
+/// A request that asks a provider to compact: where it goes, what it needs, and its body. The caller adds the model's name, and
+/// for Anthropic `max_tokens` of several thousand: it covers what the model thinks, and the summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OnDemandCompaction {
+    /// The path of the provider's API.
+    pub path: String,
+    /// The header that has to be sent, name and value.
+    pub header: Option<(String, String)>,
+    /// The body.
+    pub body: Value,
+}
+
+impl CompactionRequest {
+    /// This job for the provider's own compaction: its model makes what replaces the messages, and only it reads that. Its answer
+    /// goes into [`crate::conversation::ProviderSummary::from_json`] and [`super::Compactor::apply_from_provider`]. The model's
+    /// reasoning after it is made behind it, so the provider's check accepts it.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` where the provider has no such form; where the job keeps a question before its summary, because nothing
+    /// may stand before what the provider makes; and where the first message that is kept has the role of the last one that is
+    /// compacted, or is a system message (Anthropic). `ErrorKind::Count` when the counter fails.
+    pub fn on_demand(&self) -> Result<OnDemandCompaction, Error> {
+        let model = self.made_with().model();
+        let rule = model
+            .on_demand_compaction()
+            .filter(|_| matches!(model.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses));
+        let Some(rule) = rule else {
+            let detail = "its provider is not asked for compactions; ask a model for a summary instead";
+            return Err(Error::input(format!("model `{}`", model.name), detail));
+        };
+        if let Some(head) = self.head() {
+            let detail =
+                "stays before what the provider makes, and nothing may: compact at the end of the turn";
+            return Err(Error::input(format!("message `{head}`"), detail));
+        }
+        self.check_the_cut()?;
+        let Some((mut prompt, _)) = self.as_sent(None)? else {
+            let detail = "do not fit the window of the model that is to compact them: compact earlier";
+            return Err(Error::input("the messages", detail));
+        };
+        // The reply is no answer, so the prompt needs no question at its end.
+        let ends = self.last_role() == Some(Role::Assistant);
+        if ends && prompt.messages.last().is_some_and(|last| last.role() == Role::User) {
+            prompt.messages.pop();
+        }
+        let body = match model.wire_format {
+            WireFormat::Anthropic => serde_json::to_value(render::anthropic(&prompt)),
+            _ => serde_json::to_value(render::openai_responses(&prompt)),
+        };
+        let mut body = body.map_err(|error| Error::input("the messages", error.to_string()))?;
+        if let Some((key, json)) = rule.body {
+            body[key] = serde_json::from_str(&json).unwrap_or_default();
+        }
+        Ok(OnDemandCompaction { path: rule.path, header: rule.header, body })
+    }
+}

@@ -1,0 +1,79 @@
+//! A compaction that a provider made: opaque items that only this provider reads, which go back to it as they came.
+//!
+//! Sources, read 2026-11-23: Anthropic, compaction on demand and by threshold (`compaction` blocks); `OpenAI`, `/responses/compact`
+//! and `context_management` (`compaction` items); xAI, context compaction (an item with `encrypted_content`).
+
+use crate::{error::Error, message::WireFormat};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The type of such a block or item.
+pub(crate) const TYPE: &str = "compaction";
+
+/// What a provider gave for the messages that it compacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ProviderSummary {
+    /// Who made it: nobody else reads it.
+    pub provider: String,
+    /// The wire format it came in.
+    pub wire_format: WireFormat,
+    /// The JSON of each item, in order, as it came.
+    pub items: Vec<String>,
+}
+
+impl ProviderSummary {
+    /// From the response to a request for a compaction (Anthropic `compaction`, `OpenAI` and xAI `/responses/compact`), or from one
+    /// in which the provider compacted by itself: the blocks or items of the type `compaction`, and what `/responses/compact`
+    /// returns beside them.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` where the response holds no compaction: the history stays as it is. The error names why the reply ended.
+    pub fn from_json(provider: impl Into<String>, response: &Value) -> Result<Self, Error> {
+        let list = |key: &str| response.get(key).and_then(Value::as_array);
+        let (wire_format, entries) = match (list("content"), list("output")) {
+            (Some(blocks), _) => (WireFormat::Anthropic, blocks),
+            (None, Some(items)) => (WireFormat::OpenAiResponses, items),
+            (None, None) => return Err(none("is no response with `content` or `output`")),
+        };
+        let made = |entry: &&Value| entry["type"] == TYPE && !is_failed(entry);
+        let items: Vec<&Value> = match wire_format {
+            // The whole next window, in order, nothing left out.
+            WireFormat::OpenAiResponses if response["object"] == "response.compaction" => {
+                entries.iter().collect()
+            }
+            _ => entries.iter().filter(made).collect(),
+        };
+        if !items.iter().any(made) {
+            let why = response["stop_reason"].as_str().or_else(|| response["status"].as_str());
+            return Err(none(&format!("holds no compaction: it ended with `{}`", why.unwrap_or("nothing"))));
+        }
+        let items = items.into_iter().map(Value::to_string).collect();
+        Ok(Self { provider: provider.into(), wire_format, items })
+    }
+
+    /// From one block or item of a history; none for another type, and for a compaction that failed (its content is null).
+    pub(crate) fn from_block(provider: &str, wire_format: WireFormat, json: &str) -> Option<Self> {
+        let block: Value = serde_json::from_str(json).ok()?;
+        let is_one = block["type"] == TYPE && !is_failed(&block);
+        is_one.then(|| Self { provider: provider.into(), wire_format, items: vec![json.to_owned()] })
+    }
+
+    /// What it says in plain text, where the provider shows that (Anthropic).
+    pub(crate) fn text(&self) -> Option<String> {
+        let block: Value = serde_json::from_str(self.items.last()?).ok()?;
+        let text = block.get("content")?.as_str()?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+}
+
+/// Anthropic says so by a content of null; an item of `OpenAI` has `encrypted_content` instead.
+fn is_failed(entry: &Value) -> bool {
+    entry.get("content").is_none_or(Value::is_null)
+        && entry.get("encrypted_content").is_none_or(Value::is_null)
+}
+
+fn none(detail: &str) -> Error {
+    Error::input("the response", format!("{detail}; the conversation is as it was"))
+}
