@@ -7,7 +7,7 @@ pub(crate) mod diff;
 pub(crate) mod replay;
 
 pub use crate::plan::{PrefixCause, prefix::Prefix};
-pub use diff::{Cause, Change, Diff, Evidence, ItemState};
+pub use diff::{Cause, Change, Diff, Evidence, ItemState, ThoughtChange, ThoughtState};
 pub use explain::{Explanation, Interval};
 pub use explainer::Explainer;
 pub use replay::{Replay, Step};

@@ -7,6 +7,7 @@ mod prefix_check;
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, Priority,
     RequestLimits, Tool, ToolCall, Ttl, WireFormat,
+    analysis::Diff,
     compaction::CompactionRequest,
     config::ReasoningPolicy,
     message::Reasoning,
@@ -258,4 +259,21 @@ fn thoughts_of_unknown_birth_go_back_behind_a_whole_history() {
     let cut = plan(&log, 300);
     assert!(cut.excluded.iter().any(|row| row.id == "m1") && cut.overflow.is_none());
     assert!(seals(&cut).is_empty(), "{:?}", cut.thoughts);
+}
+
+/// What a change costs in reasoning is part of the difference of two plans.
+#[test]
+fn a_difference_says_which_thoughts_it_costs() {
+    let manager = manager();
+    let log = looked(&manager, RequestLimits::new());
+    let mut changed = log.clone();
+    changed.push_system("rules", "Never guess.");
+    let (before, after) = (PlanRequest::new(&log), PlanRequest::new(&changed));
+    let diff = Diff::between(&manager.explainer(&before), &manager.explainer(&after)).unwrap();
+    let said: Vec<(String, String)> =
+        diff.thoughts.iter().map(|change| (change.from.to_string(), change.to.to_string())).collect();
+    let lost = "lost: the prompt before it changed at `m0` (new item inserted before it)".to_owned();
+    assert_eq!(said, vec![("sent".to_owned(), lost); 3]);
+    let none = Diff::between(&manager.explainer(&before), &manager.explainer(&before)).unwrap();
+    assert!(none.thoughts.is_empty() && none.changes.is_empty());
 }

@@ -12,7 +12,10 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 mod states;
+mod thoughts;
 mod inputs;
+
+pub use thoughts::{ThoughtChange, ThoughtState};
 
 use inputs::{ComparisonInputs, Input};
 use states::{States, shared};
@@ -45,6 +48,9 @@ use states::{States, shared};
 pub struct Diff {
     /// In the order of the second plan: what is in, what is out, then what is no longer there.
     pub changes: Vec<Change>,
+    /// Whose reasoning is sent in one of the plans only, or lost for another reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub thoughts: Vec<ThoughtChange>,
 }
 
 /// One item whose state differs between the two plans.
@@ -175,6 +181,7 @@ impl Diff {
         let [before, after] = [before, after].map(|side| (side.manager, side.request));
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
         let sides = ComparisonInputs { before, after };
+        let thoughts = thoughts::changes(&plans.0, &plans.1);
         let states = (States::of(&plans.0, before.1), States::of(&plans.1, after.1));
         let shared = shared(before.1.log, after.1.log);
         let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
@@ -190,7 +197,7 @@ impl Diff {
             }
         }
         if changed.is_empty() {
-            return Ok(Self { changes: Vec::new() });
+            return Ok(Self { changes: Vec::new(), thoughts });
         }
         let trials = Trials::run(&sides);
         let trials = trials.indexed(&sides);
@@ -207,7 +214,7 @@ impl Diff {
                 evidence,
             }
         };
-        Ok(Self { changes: changed.into_iter().map(change).collect() })
+        Ok(Self { changes: changed.into_iter().map(change).collect(), thoughts })
     }
 }
 

@@ -34,12 +34,25 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
 }
 
 fn text(diff: &context_window::analysis::Diff, screen: &Screen) -> String {
-    if diff.changes.is_empty() {
+    if diff.changes.is_empty() && diff.thoughts.is_empty() {
         return "no differences\n".into();
     }
     let columns = change::HEADINGS.map(|heading| (heading, Align::Left));
     let mut table = Table::new(&columns).within(screen.limit());
     diff.changes.iter().for_each(|change| table.row(change::cells(change)));
     let changes = if diff.changes.len() == 1 { "change" } else { "changes" };
-    format!("{table}\n{} {changes}\n", diff.changes.len())
+    let mut text = String::new();
+    if !diff.changes.is_empty() {
+        text = format!("{table}\n{} {changes}\n", diff.changes.len());
+    }
+    if !diff.thoughts.is_empty() {
+        let columns = ["thought of", "from", "to"].map(|heading| (heading, Align::Left));
+        let mut table = Table::new(&columns).within(screen.limit());
+        for change in &diff.thoughts {
+            table.row([change.id.to_string(), change.from.to_string(), change.to.to_string()]);
+        }
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{gap}{table}"));
+    }
+    text
 }

@@ -1,0 +1,64 @@
+//! What becomes of the reasoning of earlier replies from one plan to another (rules K1 to K4).
+
+use crate::{
+    item::ItemId,
+    plan::{ContextPlan, Loss},
+};
+use serde::Serialize;
+use std::{collections::BTreeMap, fmt};
+
+/// A message whose reasoning is sent in one plan and not in the other, or is lost to both for another reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ThoughtChange {
+    /// The message that it came with.
+    pub id: ItemId,
+    /// What became of it in the first plan.
+    pub from: ThoughtState,
+    /// What becomes of it in the second plan.
+    pub to: ThoughtState,
+}
+
+/// What becomes of the reasoning of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ThoughtState {
+    /// It is sent.
+    Sent,
+    /// It is lost, or its provider is to leave it out.
+    Lost(Loss),
+    /// The message is not in the prompt, or nothing was thought.
+    Absent,
+}
+
+impl fmt::Display for ThoughtState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sent => f.write_str("sent"),
+            Self::Lost(why) => write!(f, "lost: {why}"),
+            Self::Absent => f.write_str("not there"),
+        }
+    }
+}
+
+/// The changes, in the order of the second plan; then what only the first one has.
+pub(super) fn changes(before: &ContextPlan, after: &ContextPlan) -> Vec<ThoughtChange> {
+    let states = [before, after].map(states);
+    let order = [after, before].map(|plan| plan.included.iter().map(|row| &row.id));
+    let mut seen = std::collections::BTreeSet::new();
+    let ids = order.into_iter().flatten().filter(|id| seen.insert(*id));
+    let state = |side: usize, id: &ItemId| states[side].get(id).cloned().unwrap_or(ThoughtState::Absent);
+    let change = |id: &ItemId| {
+        let (from, to) = (state(0, id), state(1, id));
+        (from != to).then(|| ThoughtChange { id: id.clone(), from, to })
+    };
+    ids.filter_map(change).collect()
+}
+
+fn states(plan: &ContextPlan) -> BTreeMap<&ItemId, ThoughtState> {
+    let sent = plan.included.iter().filter(|row| !row.body.reasoning().is_empty());
+    let sent = sent.map(|row| (&row.id, ThoughtState::Sent));
+    let lost = plan.thoughts.lost.iter().map(|lost| (&lost.id, ThoughtState::Lost(lost.why.clone())));
+    sent.chain(lost).collect()
+}
