@@ -9,7 +9,7 @@ use crate::{
     message::{Message, WireFormat},
     plan::{
         Loss, LostThought, PrefixCause,
-        anchor::{Anchor, PromptHead, PromptPiece, Target},
+        anchor::{Anchor, PromptHead, PromptPiece, Sender, Target},
     },
     provider::model::RequestLimits,
     usage::{Level, Usage},
@@ -130,12 +130,24 @@ pub(super) struct StoredAnchor {
     #[serde(skip_serializing_if = "Option::is_none")]
     released_through: Option<ItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    sender: Option<StoredSender>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     head: Option<StoredHead>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lost: Vec<(ItemId, StoredLoss)>,
     /// Id, hash and tokens of each item.
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<Vec<(ItemId, String, u64)>>,
+}
+
+/// A [`Sender`] as it is on disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct StoredSender {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_user: Option<String>,
 }
 
 /// A prompt in one hash.
@@ -154,6 +166,7 @@ enum StoredLoss {
     PrefixChanged { at: ItemId, cause: PrefixCause },
     ChainBroken,
     Unreadable { model: String },
+    OtherSender,
     Dropped,
     DroppedByProvider { reason: String },
 }
@@ -321,10 +334,12 @@ impl From<Anchor> for StoredAnchor {
             rag,
             cleared_before,
             released_through,
+            sender,
             head,
             lost,
             prompt,
         } = anchor;
+        let sender = sender.map(|Sender { account, end_user }| StoredSender { account, end_user });
         let target = target.map(|Target { model, provider, wire_format }| StoredTarget {
             model,
             provider,
@@ -334,7 +349,19 @@ impl From<Anchor> for StoredAnchor {
         let prompt = prompt.map(|prompt| prompt.iter().map(piece).collect());
         let head = head.map(|PromptHead { items, hash, thought }| StoredHead { items, hash, thought });
         let lost = lost.into_iter().map(|LostThought { id, why }| (id, why.into())).collect();
-        Self { target, limits, live, window_start, rag, cleared_before, released_through, head, lost, prompt }
+        Self {
+            target,
+            limits,
+            live,
+            window_start,
+            rag,
+            cleared_before,
+            released_through,
+            sender,
+            head,
+            lost,
+            prompt,
+        }
     }
 }
 
@@ -348,10 +375,12 @@ impl From<StoredAnchor> for Anchor {
             rag,
             cleared_before,
             released_through,
+            sender,
             head,
             lost,
             prompt,
         } = stored;
+        let sender = sender.map(|StoredSender { account, end_user }| Sender { account, end_user });
         let target = target.map(|StoredTarget { model, provider, wire_format }| Target {
             model,
             provider,
@@ -361,7 +390,19 @@ impl From<StoredAnchor> for Anchor {
         let prompt = prompt.map(|prompt| prompt.into_iter().map(piece).collect());
         let head = head.map(|StoredHead { items, hash, thought }| PromptHead { items, hash, thought });
         let lost = lost.into_iter().map(|(id, why)| LostThought { id, why: why.into() }).collect();
-        Self { target, limits, live, window_start, rag, cleared_before, released_through, head, lost, prompt }
+        Self {
+            target,
+            limits,
+            live,
+            window_start,
+            rag,
+            cleared_before,
+            released_through,
+            sender,
+            head,
+            lost,
+            prompt,
+        }
     }
 }
 
@@ -371,6 +412,7 @@ impl From<Loss> for StoredLoss {
             Loss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
             Loss::ChainBroken => Self::ChainBroken,
             Loss::Unreadable { model } => Self::Unreadable { model },
+            Loss::OtherSender => Self::OtherSender,
             Loss::Dropped => Self::Dropped,
             Loss::DroppedByProvider { reason } => Self::DroppedByProvider { reason },
         }
@@ -383,6 +425,7 @@ impl From<StoredLoss> for Loss {
             StoredLoss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
             StoredLoss::ChainBroken => Self::ChainBroken,
             StoredLoss::Unreadable { model } => Self::Unreadable { model },
+            StoredLoss::OtherSender => Self::OtherSender,
             StoredLoss::Dropped => Self::Dropped,
             StoredLoss::DroppedByProvider { reason } => Self::DroppedByProvider { reason },
         }

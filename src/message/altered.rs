@@ -146,6 +146,20 @@ impl Message {
         self.clone().edit(|extra| extra.reasoning.clear())
     }
 
+    /// A copy whose reasoning weighs so many tokens, where it does not say so itself.
+    pub(crate) fn weighing_its_reasoning(&self, tokens: u64) -> Self {
+        let known = self.reasoning().iter().any(|piece| piece.tokens.is_some());
+        if known || self.reasoning().is_empty() {
+            return self.clone();
+        }
+        // It is reported for the whole reply: the first piece bears it, the others weigh nothing.
+        self.clone().edit(|extra| {
+            for (nth, piece) in extra.reasoning.iter_mut().enumerate() {
+                piece.tokens = Some(if nth == 0 { tokens } else { 0 });
+            }
+        })
+    }
+
     /// A copy whose tool calls are text parts, which `text` makes of them (rule H9).
     pub(crate) fn with_calls_as_texts(&self, text: impl Fn(usize, &ToolCall) -> String) -> Self {
         let calls = self.tool_calls().iter().enumerate();

@@ -20,6 +20,10 @@ pub struct Reasoning {
     /// Whether the seal holds the whole, encrypted, and no text ever stood beside it (Anthropic `redacted_thinking`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
+    /// What it weighs, in tokens, where the provider reported it with the reply: nothing else tells that of reasoning that is not
+    /// shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
     /// The wire format it came in. Sealed reasoning is sent in that form or not at all.
     #[serde(alias = "framing", skip_serializing_if = "Option::is_none")]
     pub wire_format: Option<WireFormat>,
@@ -47,6 +51,13 @@ impl Reasoning {
     #[must_use]
     pub fn into_redacted(mut self) -> Self {
         self.redacted = true;
+        self
+    }
+
+    /// Sets what it weighs, in tokens.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: u64) -> Self {
+        self.tokens = Some(tokens);
         self
     }
 

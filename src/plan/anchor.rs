@@ -4,7 +4,7 @@ use super::thoughts::{Loss, LostThought};
 use crate::{
     item::ItemId,
     message::WireFormat,
-    provider::model::{Limits, Model, RequestLimits},
+    provider::model::{BoundTo, Limits, Model, RequestLimits},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -56,6 +56,9 @@ pub struct Anchor {
     /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub released_through: Option<ItemId>,
+    /// Who sent it, where the application says so (rule K8).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender: Option<Sender>,
     /// The whole prompt in one hash: what the reasoning of its reply was made behind (rule K1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<PromptHead>,
@@ -145,6 +148,37 @@ impl<'p> PromptHeads<'p> {
         self.items = items;
         let hash = self.hash.finalize().to_hex()[..32].into();
         PromptHead { items: items as u64, hash, thought: self.thought.cloned() }
+    }
+}
+
+/// Who sends a prompt: reasoning may be bound to its provider's account, or to the end user that a request names (rule K8). What
+/// the application says is kept as a hash.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, expecting = "an object with account or end_user")]
+#[non_exhaustive]
+pub struct Sender {
+    /// The account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The end user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_user: Option<String>,
+}
+
+impl Sender {
+    /// The first 16 hexadecimal digits of a blake3 hash.
+    pub(crate) fn hash(name: &str) -> String {
+        blake3::hash(name.as_bytes()).to_hex()[..16].into()
+    }
+
+    /// Whether both may be one sender, as far as it matters: what one of them does not say is the same.
+    pub(crate) fn may_be(&self, other: &Self, bound_to: &[BoundTo]) -> bool {
+        let same =
+            |own: &Option<String>, other: &Option<String>| own.is_none() || other.is_none() || own == other;
+        bound_to.iter().all(|to| match to {
+            BoundTo::Account => same(&self.account, &other.account),
+            BoundTo::EndUser => same(&self.end_user, &other.end_user),
+        })
     }
 }
 

@@ -9,7 +9,7 @@ mod thoughts;
 pub(crate) mod anchor;
 pub(crate) mod prefix;
 
-pub use anchor::{Anchor, PromptHead, PromptPiece, Target};
+pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
@@ -100,6 +100,8 @@ pub struct ContextPlan {
     pub(crate) prompt: Prompt,
     /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
     pub(crate) released_through: Option<ItemId>,
+    /// Who sends it.
+    pub(crate) sender: Option<Sender>,
     /// Documents and state stay where this prompt has them (rule S10).
     pub(crate) documents_stay: bool,
     /// New documents stand before the reply, not before their question.
@@ -437,6 +439,7 @@ impl ContextPlan {
             rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
             cleared_before: self.cleared_before.clone(),
             released_through: self.released_through.clone(),
+            sender: self.sender.clone(),
             head: seals.then(|| PromptHead::of(&pieces)),
             lost: self.thoughts.lost.clone(),
             prompt: Some(pieces.into()),

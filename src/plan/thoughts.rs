@@ -70,6 +70,8 @@ pub enum Loss {
         /// The model that thought.
         model: String,
     },
+    /// It was made for another account or end user, and is bound to that (rule K8).
+    OtherSender,
     /// The option `conversation.reasoning` is `drop`.
     Dropped,
     /// The provider said that it dropped it (rule K7).
@@ -95,6 +97,7 @@ impl std::fmt::Display for Loss {
             Self::Unreadable { model } => {
                 write!(f, "the model does not read what {} thought", crate::text::plain::short(model))
             }
+            Self::OtherSender => f.write_str("it is bound to another account or end user"),
             Self::Dropped => f.write_str("conversation.reasoning is drop"),
             Self::DroppedByProvider { reason } => {
                 write!(f, "the provider dropped it: {}", crate::text::plain::short(reason))

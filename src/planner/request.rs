@@ -4,7 +4,7 @@ use crate::{
     conversation::Conversation,
     item::{ItemId, RagItem},
     message::Tool,
-    plan::anchor::Anchor,
+    plan::anchor::{Anchor, Sender},
     provider::model::RequestLimits,
     usage::TokenCalibration,
 };
@@ -32,6 +32,7 @@ pub struct PlanRequest<'a> {
     pub(crate) state: Vec<(ItemId, String)>,
     pub(crate) limits: RequestLimits,
     pub(crate) previous: Option<Anchor>,
+    pub(crate) sender: Option<Sender>,
     pub(crate) calibration: Option<TokenCalibration>,
     pub(crate) counts_excluded: bool,
     pub(crate) conversation_id: Option<String>,
@@ -50,6 +51,7 @@ impl<'a> PlanRequest<'a> {
             state: Vec::new(),
             limits: RequestLimits::new(),
             previous: None,
+            sender: None,
             calibration: None,
             counts_excluded: false,
             conversation_id: None,
@@ -117,6 +119,21 @@ impl<'a> PlanRequest<'a> {
     pub fn with_trace_ids(mut self, conversation: impl Into<String>, prompt: impl Into<String>) -> Self {
         self.conversation_id = Some(conversation.into());
         self.prompt_id = Some(prompt.into());
+        self
+    }
+
+    /// Says which account of the provider's sends this prompt, by any name that stays the same for it; the plan keeps a hash. Some
+    /// models refuse reasoning that was made for another one (rule K8).
+    #[must_use]
+    pub fn with_account(mut self, account: &str) -> Self {
+        self.sender.get_or_insert_default().account = Some(Sender::hash(account));
+        self
+    }
+
+    /// Says which end user the request names to the provider; the plan keeps a hash (rule K8).
+    #[must_use]
+    pub fn with_end_user(mut self, end_user: &str) -> Self {
+        self.sender.get_or_insert_default().end_user = Some(Sender::hash(end_user));
         self
     }
 

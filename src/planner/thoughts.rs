@@ -23,7 +23,7 @@ use crate::{
         ContextPlan, ExcludedItem, ExcludedReason, Loss, LostThought, Notice, NoticeCode, PlannedItem,
         PolicyRule, PrefixCause, PromptPiece, Thoughts, anchor::PromptHeads,
     },
-    provider::model::Model,
+    provider::model::{BoundTo, Model},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,8 +109,14 @@ pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTr
                 let unreadable = by.filter(|by| !rule.reads(&model.name, by));
                 let is = heads.at(tools + at);
                 let same = is.items == head.items && is.hash == head.hash;
+                let bound = anchor.sender.as_ref().zip(plan.sender.as_ref()).filter(|(made_by, sends)| {
+                    let bound_to =
+                        by.filter(|by| *by != model.name).map_or_else(|| rule.bound_to.clone(), bound_to);
+                    !made_by.may_be(sends, &bound_to)
+                });
                 let fault = match unreadable {
                     Some(by) => Some(Loss::Unreadable { model: by.to_owned() }),
+                    None if bound.is_some() => Some(Loss::OtherSender),
                     None if same => None,
                     None => Some(changed(plan, log, &row.id, &now)),
                 };
@@ -126,6 +132,12 @@ pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTr
     let known = |id: &ItemId| known_loss(plan, id).filter(by_provider).unwrap_or(Loss::ChainBroken);
     out.map(|(_, thought)| (thought.position, thought.fault.unwrap_or_else(|| known(&thought.row.id))))
         .collect()
+}
+
+/// Whom the reasoning of a model is bound to.
+fn bound_to(model: &str) -> Vec<BoundTo> {
+    let known = Model::named(model).ok().and_then(|model| model.thinking);
+    known.map(|rule| rule.bound_to).unwrap_or_default()
 }
 
 /// The thoughts that are sent: the newest that can be, the one that stood before it when it was made, and so on.

@@ -20,6 +20,8 @@ pub struct ReplyReport {
     pub usage: Option<Usage>,
     /// Why the reply ended.
     pub stop: Option<StopReason>,
+    /// What the reply's own reasoning weighs, in tokens.
+    pub thinking_tokens: Option<u64>,
     /// Reasoning of the prompt that the provider dropped, or let pass this time.
     pub transformed: Vec<TransformedInput>,
     /// What the provider's own context management cleared.
@@ -60,7 +62,14 @@ impl ReplyReport {
         ];
         let stop = words.iter().find_map(|word| response.pointer(word)?.as_str());
         let list = |at: &str| response.pointer(at).and_then(Value::as_array).into_iter().flatten();
+        let details = ["/output_tokens_details", "/completion_tokens_details"];
+        let thought = details.iter().find_map(|at| {
+            let details = usage?.pointer(at)?;
+            let figure = ["thinking_tokens", "reasoning_tokens"].iter().find_map(|key| details.get(*key));
+            figure?.as_u64()
+        });
         Self {
+            thinking_tokens: thought,
             usage: usage.and_then(Usage::from_json),
             stop: stop.map(StopReason::named),
             transformed: list("/input_transformations").filter_map(TransformedInput::from_json).collect(),

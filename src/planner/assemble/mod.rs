@@ -160,6 +160,7 @@ pub(crate) fn plan(
         usage,
         cleared_before: costs.results().boundary(candidates),
         released_through: costs.results().released_through(candidates),
+        sender: candidates.request().sender.clone(),
         documents_stay: candidates.standing().stays,
         documents_come_last: candidates.index().documents_come_last,
         new_state: candidates.new_state(),

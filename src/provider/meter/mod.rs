@@ -369,12 +369,20 @@ impl Meter {
 /// Tokens of reasoning that is not shown, or only summed up: what its seal is longer than its text. A signature beside a
 /// thought that is shown holds nothing more.
 fn sealed(message: &Message) -> u64 {
-    let bytes = |reasoning: &Reasoning| {
+    let hidden = |reasoning: &Reasoning| {
+        if let Some(tokens) = reasoning.tokens {
+            return tokens.saturating_sub((reasoning.text.len() as u64).div_ceil(SEALED_BYTES));
+        }
         let seal = reasoning.seal.as_ref().map_or(0, |seal| seal.len() as u64);
         let shown = reasoning.wire_format == Some(WireFormat::Anthropic) && !reasoning.redacted;
-        if shown && !reasoning.text.is_empty() { 0 } else { seal.saturating_sub(reasoning.text.len() as u64) }
+        let bytes = if shown && !reasoning.text.is_empty() {
+            0
+        } else {
+            seal.saturating_sub(reasoning.text.len() as u64)
+        };
+        bytes.div_ceil(SEALED_BYTES)
     };
-    message.reasoning().iter().map(bytes).map(|bytes| bytes.div_ceil(SEALED_BYTES)).sum()
+    message.reasoning().iter().map(hidden).sum()
 }
 
 /// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room

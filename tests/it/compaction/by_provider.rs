@@ -118,6 +118,12 @@ fn openai_returns_the_whole_next_window() {
     let input = body["input"].as_array().unwrap();
     let at = input.iter().position(|item| *item == items[0]).unwrap();
     assert_eq!(input[at + 1], items[1]);
+    // Another provider of the same wire format does not read it either.
+    let mut other = Model::named("gpt-6.2-astra").unwrap();
+    (other.provider, other.tokenizer) = ("xai".into(), Some("chars/4".into()));
+    let other = ContextWindowManager::configured(other, Config::default()).unwrap();
+    let plan = other.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert!(!serde_json::to_value(render::openai_responses(&plan)).unwrap().to_string().contains("c2VjcmV0"));
     // To others a digest says what was archived.
     let plan = super::by_provider::manager("claude-opus-5-5").build_plan(&PlanRequest::new(&log)).unwrap();
     let body = serde_json::to_value(render::anthropic(&plan)).unwrap().to_string();

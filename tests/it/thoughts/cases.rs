@@ -334,3 +334,55 @@ fn what_was_foreseen_is_no_event() {
     let committed = talk.log.push_reply(&plan, Message::assistant("Here."), report);
     assert!(committed.events.is_empty(), "{:?}", committed.events);
 }
+
+fn request(log: &Conversation) -> PlanRequest<'_> {
+    PlanRequest::new(log).with_account("a").with_end_user("u")
+}
+
+/// K8: reasoning that is bound to an account or an end user is not sent by another; nobody else's is held back.
+#[test]
+fn bound_reasoning_stays_with_its_sender() {
+    for (model, account, end_user) in [
+        ("claude-sonnet-5-5", false, true),
+        ("claude-fable-5-2", true, true),
+        ("gpt-6.2-astra", false, false),
+    ] {
+        let manager = manager_for(model, Config::default());
+        let mut log = Conversation::from([Message::user("Where is it?")]);
+        let plan = manager.build_plan(&request(&log)).unwrap();
+        let format = plan.wire_format;
+        let reasoning = Reasoning::sealed(format, "", "sealed").with_id("rs_1");
+        log.push_reply(&plan, Message::assistant("Here.").with_reasoning(reasoning), None);
+        log.push(Message::user("Thanks."));
+        let sent = |request: PlanRequest<'_>| manager.build_plan(&request).unwrap().thoughts.sent == 1;
+        assert!(sent(request(&log)) && sent(PlanRequest::new(&log)), "{model}");
+        assert_eq!(sent(request(&log).with_account("b")), account, "{model}");
+        assert_eq!(sent(request(&log).with_end_user("v")), end_user, "{model}");
+        let plan = manager.build_plan(&request(&log).with_account("b")).unwrap();
+        if !account {
+            assert_eq!(plan.thoughts.lost[0].why.to_string(), "it is bound to another account or end user");
+        }
+        let json = serde_json::to_string(&plan.anchor()).unwrap();
+        assert!(!json.contains("\"b\"") && json.contains("sender"), "kept as a hash: {json}");
+    }
+}
+
+/// What a thought weighs is known from the report of its reply alone, where it is not shown (R12 of the field: an empty text).
+#[test]
+fn a_thought_weighs_what_its_reply_reported() {
+    let manager = manager();
+    let weight = |report: Value| {
+        let mut log = Conversation::from([Message::user("Where is it?")]);
+        let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+        let reply =
+            Message::assistant("Here.").with_reasoning(Reasoning::sealed(WireFormat::Anthropic, "", "seal"));
+        log.push_reply(&plan, reply, ReplyReport::from_json(&report));
+        log.push(Message::user("Thanks."));
+        let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+        let row = plan.included.iter().find(|row| row.id == "m1").unwrap();
+        row.tokens.n
+    };
+    let usage = |thinking: u64| json!({"usage": {"input_tokens": 9, "output_tokens": 700, "output_tokens_details": {"thinking_tokens": thinking}}});
+    assert_eq!(weight(usage(600)) - weight(usage(100)), 500);
+    assert!(weight(usage(600)) > weight(json!({})) + 500);
+}
