@@ -8,6 +8,7 @@ mod retrieval_budget;
 mod thoughts;
 pub(crate) mod anchor;
 pub(crate) mod prefix;
+mod continuation;
 
 pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
 pub use ledger::{LedgerLine, Overhead};
@@ -98,6 +99,8 @@ pub struct ContextPlan {
     /// The reasoning of earlier replies: what is sent of it, and what is not and why (rules K1 to K4).
     pub thoughts: Thoughts,
     pub(crate) prompt: Prompt,
+    /// For each row that is in, the message of the prompt that it is part of.
+    pub(crate) row_messages: Vec<usize>,
     /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
     pub(crate) released_through: Option<ItemId>,
     /// Who sends it.

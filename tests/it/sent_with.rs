@@ -2,7 +2,7 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PinnedItem,
-    PlanRequest, RagItem, RequestLimits, Section, TokenCounter, Tool, ToolCall, Ttl, WireFormat,
+    PlanRequest, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl, WireFormat,
     config::{Placement, ReasoningPolicy},
     io::{Journal, SessionFile, SessionTexts},
     plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule},
@@ -423,4 +423,42 @@ fn a_note_of_a_running_loop_waits() {
     talk.reply(true);
     talk.log.pin(PinnedItem::new("late", "Be quick."));
     assert!(is_in(&talk.plan(), "late"));
+}
+
+/// O6: what is new since the last prompt and its reply is what the next body has behind them; where that was changed, an error.
+#[test]
+fn what_is_new_is_what_comes_behind_the_reply() {
+    for model in ["gpt-6.2-astra", "claude-fable-5-2"] {
+        let mut talk = Talk::new(model, &staying(), None);
+        let mut continued = 0;
+        for turn in 0..6 {
+            talk.ask();
+            for step in 0..=turn % 3 {
+                let plan = talk.plan();
+                let new = plan.since_last_prompt().unwrap();
+                let whole = plan.messages();
+                assert_eq!(new.messages()[..], whole[whole.len() - new.messages().len()..], "{model}");
+                let replies =
+                    new.messages().iter().filter(|message| message.role() == Role::Assistant).count();
+                if plan.repeated().is_some() {
+                    assert_eq!(replies, 0, "{model}: the provider has its reply");
+                    assert!(new.messages().len() <= 3, "{model}: {:?}", new.messages());
+                    continued += 1;
+                } else {
+                    assert_eq!(new.messages().len(), whole.len());
+                }
+                talk.reply(step < turn % 3);
+            }
+        }
+        assert!(continued > 8, "{continued}");
+        // Another system text, a tighter budget: the provider's copy is another one.
+        talk.ask();
+        let mut changed = talk.log.clone();
+        changed.push_system("rules", "Never guess.");
+        let plan = talk.manager.build_plan(&PlanRequest::new(&changed)).unwrap();
+        let error = plan.since_last_prompt().unwrap_err().to_string();
+        assert!(error.contains("`m0`") && error.contains("have the provider compact"), "{error}");
+        let request = PlanRequest::new(&talk.log).with_limits(RequestLimits::budget(300));
+        assert!(talk.manager.build_plan(&request).unwrap().since_last_prompt().is_err());
+    }
 }

@@ -33,6 +33,7 @@ pub(crate) fn conform(
     draft.prompt.marks = marks::placed(&stable, &ends, &normalized.places);
     account(draft, meter, &normalized)?;
     roles(draft, &normalized);
+    draft.row_messages = row_messages(draft, &normalized);
     inserted(draft, meter, &normalized)?;
     candidates.check_ids(&draft.made_up)?;
     draft.prompt.messages = normalized.messages;
@@ -84,6 +85,13 @@ fn roles(draft: &mut Draft, normalized: &Normalized) {
     }
 }
 
+/// For each row, the message of the finished prompt that it is part of; rows of messages that nobody wrote are yet to come.
+fn row_messages(draft: &Draft, normalized: &Normalized) -> Vec<usize> {
+    let ends = draft.first_rows.iter().skip(1).copied().chain([draft.rows.len()]);
+    let rows = draft.first_rows.iter().zip(ends).zip(&normalized.places);
+    rows.flat_map(|((first, end), place)| (*first..end).map(|_| place.message)).collect()
+}
+
 /// Rows of the messages that nobody wrote, and notices of them (rule H5).
 fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<(), Error> {
     let provider = provider(meter.profile().wire_format());
@@ -126,6 +134,8 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
             tokens: meter.counted(tokens),
             body: message.clone(),
         };
+        let at = normalized.messages.iter().position(|one| one == message).unwrap_or_default();
+        draft.row_messages.insert(row.min(draft.row_messages.len()), at);
         draft.rows.insert(row, planned);
     }
     Ok(())

@@ -37,6 +37,8 @@ pub(crate) struct Draft {
     pub(super) made_up: Vec<ItemId>,
     /// For each message of the prompt, its first row.
     pub(super) first_rows: Vec<usize>,
+    /// For each row, the message of the finished prompt that it is part of.
+    pub(super) row_messages: Vec<usize>,
     /// Messages that had to be changed for the target.
     pub(super) changed: Changed,
     /// The ends of what the next prompt begins with too: of the lasting preamble, of the earlier turns, of the live
@@ -85,6 +87,7 @@ pub(crate) fn draft(
             clipped: Vec::new(),
             made_up: Vec::new(),
             first_rows: Vec::new(),
+            row_messages: Vec::new(),
             changed: Changed::default(),
             stable: Vec::new(),
         },

@@ -170,6 +170,7 @@ pub(crate) fn plan(
         anchored,
         thoughts: Thoughts::default(),
         prompt: draft.prompt,
+        row_messages: draft.row_messages,
         asked: draft.asked,
         asked_documents: draft.asked_documents,
         usage_options: context.usage,

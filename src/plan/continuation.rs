@@ -1,0 +1,63 @@
+//! What a prompt adds to the last one, for providers that hold the conversation themselves (rule O6).
+
+use super::{ContextPlan, PromptPiece, TOOLS};
+use crate::{
+    error::Error,
+    message::{Prompt, Role},
+    text::plain::short,
+};
+
+impl ContextPlan {
+    /// The messages that are new since the last prompt and its reply, for a provider that holds the conversation (`previous_response_id`,
+    /// a conversation or thread of the provider's): renders as a plan does. Where no last prompt is known, the whole prompt.
+    ///
+    /// ```
+    /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
+    ///
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// let manager = ContextWindowManager::for_model("gpt-6.2-sol")?;
+    /// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
+    /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+    /// log.push_reply(&plan, Message::assistant("5 days."), None);
+    /// log.push(Message::user("And exchanges?"));
+    /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+    /// let body = render::openai_responses(&plan.since_last_prompt()?).to_string();
+    /// assert!(body.contains("And exchanges?") && !body.contains("How long"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` where this prompt does not begin with the whole last one and its reply: something was cut, compacted or
+    /// changed, which the provider's copy does not know. The error names the first item, and the ways out.
+    pub fn since_last_prompt(&self) -> Result<Prompt, Error> {
+        let Some(last) = self.before.as_ref().and_then(|last| last.anchor.prompt.as_deref()) else {
+            return Ok(self.prompt.clone());
+        };
+        let now = self.pieces();
+        let same = last.iter().zip(&now).take_while(|(then, now)| then.is_sent_as(now)).count();
+        if let Some(PromptPiece(id, ..)) = last.get(same) {
+            return Err(parted(id.as_str()));
+        }
+        let tools = usize::from(now.first().is_some_and(|piece| piece.0.as_str() == TOOLS));
+        let replied = same - tools;
+        let reply = self.included.get(replied).filter(|row| row.role == Some(Role::Assistant));
+        let Some(reply) = reply else { return Err(parted("the reply")) };
+        let first = self.row_messages.get(replied + 1).copied().unwrap_or(self.prompt.messages.len());
+        if self.row_messages.get(replied) == Some(&first) {
+            return Err(parted(reply.id.as_str()));
+        }
+        let messages = self.prompt.messages[first..].to_vec();
+        Ok(Prompt { messages, marks: Vec::new(), ..self.prompt.clone() })
+    }
+}
+
+fn parted(id: &str) -> Error {
+    let detail = format!(
+        "does not go on from what the provider holds: `{}` is not sent as it was; send the whole prompt without a previous \
+         response, raise the budget, or have the provider compact",
+        short(id)
+    );
+    Error::input("this prompt", detail)
+}
