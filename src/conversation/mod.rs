@@ -152,8 +152,10 @@ impl Conversation {
         report: impl Into<ReplyReport>,
     ) -> Committed {
         let ReplyReport { usage, stop, thinking_tokens, transformed, edits } = report.into();
-        let reply =
-            thinking_tokens.map_or_else(|| reply.clone(), |tokens| reply.weighing_its_reasoning(tokens));
+        let reply = match thinking_tokens {
+            Some(tokens) => reply.weighing_its_reasoning(tokens),
+            None => reply,
+        };
         let dropped = transformed::dropped(plan, &transformed);
         self.responding = false;
         let figures = usage.and_then(|usage| self.figures_after(plan, usage));

@@ -60,6 +60,15 @@ impl SentWith {
         self.state.get(&reply).map_or(&[], Vec::as_slice)
     }
 
+    /// The position of the message that a document, or a piece of state by its row, stands before: of several, the newest.
+    pub(crate) fn place_of(&self, id: &ItemId, document: bool) -> Option<u32> {
+        if document {
+            return self.all_documents().find(|(_, sent)| sent.id == *id).map(|(at, _)| at);
+        }
+        let (_, reply) = id.as_str().rsplit_once('@')?;
+        reply.parse().ok().filter(|reply| self.state.contains_key(reply))
+    }
+
     /// Every document with the position of its question, the newest question first.
     pub(crate) fn all_documents(&self) -> impl Iterator<Item = (u32, &SentText)> {
         self.documents.iter().rev().flat_map(|(question, sent)| sent.iter().map(|one| (*question, one)))

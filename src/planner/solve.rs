@@ -278,6 +278,11 @@ impl<'p, O: Observer> Solution<'p, O> {
         self.trials[self.trials.len() - 1].budgets.document_share()
     }
 
+    /// Documents and state before this position are not sent (rule S10).
+    pub(crate) fn released_before(&self) -> u32 {
+        self.trials[self.trials.len() - 1].scenario.costs.results().released_before
+    }
+
     /// Whether only the minimum is included, because it exceeds the budget.
     pub(crate) fn is_minimal(&self) -> bool {
         self.trials[self.trials.len() - 1].budgets.overflow

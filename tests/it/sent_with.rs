@@ -2,7 +2,8 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PinnedItem,
-    PlanRequest, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl, WireFormat,
+    PlanRequest, PlannedItem, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl,
+    WireFormat,
     config::{Placement, ReasoningPolicy},
     io::{Journal, SessionFile, SessionTexts},
     plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule},
@@ -369,15 +370,27 @@ fn explanations_know_when_documents_leave() {
             talk.manager.build_plan(&request.clone().with_limits(limits)).unwrap()
         };
         let plans: Vec<ContextPlan> = (1..=1_500).map(plan).collect();
+        // Of two documents of one id the newer one is asked about; the older ones stand elsewhere.
         let is_in = |id: &str, budget: u64| {
-            let mut rows = plans[budget as usize - 1].included.iter();
-            rows.any(|row| row.kind == ItemKind::Message && row.id.as_str() == id)
+            let kind = |row: &PlannedItem| match id.split_once(':') {
+                Some(("rag", name)) => row.kind == ItemKind::Document && row.id.as_str() == name,
+                Some((_, name)) => row.kind != ItemKind::Document && row.id.as_str() == name,
+                None => false,
+            };
+            plans[usize::try_from(budget).unwrap() - 1].included.iter().any(kind)
         };
         for budget in [300, 600, 900] {
             let limits = RequestLimits::budget(budget).with_context_len(1_500).with_safety_buffer(0);
             let request = request.clone().with_limits(limits);
-            for at in 1..talk.log.messages().len() {
-                let id = format!("m{at}");
+            let plan = talk.manager.build_plan(&request).unwrap();
+            let messages = (1..talk.log.messages().len()).map(|at| format!("item:m{at}"));
+            let standing = plan.included.iter().filter(|row| row.section == Section::Conversation);
+            let standing = standing.filter_map(|row| match row.kind {
+                ItemKind::Document => Some(format!("rag:{}", row.id)),
+                ItemKind::State => Some(format!("item:{}", row.id)),
+                _ => None,
+            });
+            for id in messages.chain(standing) {
                 let got = talk.manager.explainer(&request).explain(&id).unwrap();
                 let enters = (budget..=1_500).find(|budget| is_in(&id, *budget));
                 let leaves = (1..budget).rev().find(|below| is_in(&id, budget) && !is_in(&id, *below));

@@ -7,6 +7,8 @@ use crate::planner::candidates::CandidateId;
 pub(super) enum Key {
     /// A candidate that is no document.
     Item(CandidateId),
+    /// The documents and the state that stand before a candidate since they were sent there (rule S10).
+    Standing(CandidateId),
     /// A document by its position in the request. Its rank is no name: documents rank differently once those of the last
     /// prompt are given up (rule S5).
     Document(usize),

@@ -3,7 +3,7 @@
 use super::{gathered::Gathered, key::Key};
 use crate::{
     conversation::Conversation,
-    item::{ItemId, ItemKind, Source},
+    item::{ItemId, ItemKind, Section, Source},
     plan::{
         ContextPlan, Decision, ExcludedItem, PlannedItem,
         reason::{ExcludedReason, PolicyRule},
@@ -78,6 +78,13 @@ impl<'a> Subjects<'a> {
             Decision::Included(row) => Some(row.source),
             Decision::Excluded(row) => row.source,
         };
+        if let Decision::Included(row) = row
+            && row.section == Section::Conversation
+            && let Some(at) = self.log.sent_with().place_of(id, row.kind.is_document())
+            && (row.kind.is_document() || row.kind == ItemKind::State)
+        {
+            return CandidateId::of(self.log.turns().place_of(at)).map(Key::Standing);
+        }
         if row.is_document() {
             // One that repeats another's id is not what goes by that id.
             let repeats = matches!(row, Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { of }, .. }) if of == id);

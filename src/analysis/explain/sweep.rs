@@ -62,8 +62,12 @@ impl<'p> Ranked<'p> {
         solution: Solution<'p, Recorder>,
         required_by_provider: Vec<Key>,
     ) -> Solved<'p> {
+        let released_before = solution.released_before();
         let chosen = solution.chosen;
-        let keys = chosen.kept.into_keys().map(Key::Item).chain(required_by_provider).collect();
+        let stands = |id: &&CandidateId| self.candidates.has_standing(**id, released_before);
+        let standing: Vec<Key> = chosen.kept.keys().filter(stands).map(|id| Key::Standing(*id)).collect();
+        let items = chosen.kept.into_keys().map(Key::Item);
+        let keys = items.chain(standing).chain(required_by_provider).collect();
         Solved {
             gave_up: chosen.gave_up_the_set,
             range: BudgetRange { from, to, keys, documents: chosen.documents, candidates: self.candidates },
@@ -136,6 +140,7 @@ impl<'p> Sweep<'p> {
             Key::RequiredByProvider(nth) => {
                 self.required_by_provider.get(nth as usize).cloned().into_iter().collect()
             }
+            Key::Standing(id) => candidates.standing_ids(id),
             Key::Document(at) => vec![candidates.request().rag[at].id.clone()],
             Key::Item(CandidateId::Note(at)) => {
                 vec![candidates.log().note_entries()[at as usize].item.id.clone()]
@@ -166,7 +171,7 @@ impl<'p> Sweep<'p> {
         match key {
             Key::Item(id) => Some(id),
             Key::Document(at) => Some(CandidateId::Document(self.ranks[at])),
-            Key::RequiredByProvider(_) => None,
+            Key::Standing(_) | Key::RequiredByProvider(_) => None,
         }
     }
 

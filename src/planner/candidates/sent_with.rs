@@ -147,6 +147,21 @@ impl<'a> Candidates<'a> {
         }
     }
 
+    /// Whether anything stands before a candidate.
+    pub(crate) fn has_standing(&self, id: CandidateId, released_before: u32) -> bool {
+        self.standing.stays
+            && !(self.documents_before(id, released_before).is_empty()
+                && self.state_before(id, released_before).is_empty())
+    }
+
+    /// The rows of what stands before a candidate.
+    pub(crate) fn standing_ids(&self, id: CandidateId) -> Vec<ItemId> {
+        let at = self.stands_at(id, 0).unwrap_or_default();
+        let documents = self.documents_before(id, 0).iter().map(|sent| sent.id.clone());
+        let state = self.state_before(id, 0).iter().map(|sent| state_row(&sent.id, at));
+        documents.chain(state).collect()
+    }
+
     fn stands_at(&self, id: CandidateId, released_before: u32) -> Option<u32> {
         let turns = self.log.turns();
         let at = match id {

@@ -54,11 +54,12 @@ fn own_items(message: &Message) -> Option<Vec<Raw<'_>>> {
     if message.role() != Role::Assistant || message.parts().is_empty() {
         return None;
     }
-    let item = |part| match part {
-        &Part::Opaque { ref json, .. } => opaque(json).ok(),
-        _ => None,
-    };
-    message.parts().iter().map(item).collect()
+    let mut items = Vec::new();
+    for part in message.parts() {
+        let Part::Opaque { json, .. } = part else { return None };
+        items.push(opaque(json).ok()?);
+    }
+    Some(items)
 }
 
 impl Serialize for ResponsesBody<'_> {

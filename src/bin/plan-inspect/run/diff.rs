@@ -52,7 +52,8 @@ fn text(diff: &context_window::analysis::Diff, screen: &Screen) -> String {
             table.row([change.id.to_string(), change.from.to_string(), change.to.to_string()]);
         }
         let gap = if text.is_empty() { "" } else { "\n" };
-        text.push_str(&format!("{gap}{table}"));
+        text += gap;
+        text += &table.to_string();
     }
     text
 }
