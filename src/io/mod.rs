@@ -1,6 +1,7 @@
 //! Files: the log on disk, session files of many forms, what a retriever answered.
 
 pub mod acp;
+mod stored_anchor;
 mod record;
 mod events;
 pub(crate) mod journal;

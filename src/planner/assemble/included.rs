@@ -2,18 +2,18 @@
 
 use crate::{
     config::Placement,
-    conversation::{ExchangeIndex, SentText},
+    conversation::ExchangeIndex,
     error::Error,
-    item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
+    item::{ItemId, ItemKind, Priority, Source, Ttl},
     message::{Mark, Message, Prompt, Role},
     plan::{LedgerLine, Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::{
-        candidates::{CandidateId, Candidates, Costs, Results, Shortened, block, state_row},
+        candidates::{CandidateId, Candidates, Costs, Results, Shortened},
         expiry::Eligibility,
         repair::{self, Piece},
         select::{self, Selection},
     },
-    provider::{conform::TurnPosition, meter::Meter, wording},
+    provider::meter::Meter,
     tokens::Certainty,
 };
 use std::collections::BTreeSet;
@@ -140,15 +140,15 @@ pub(super) fn source_of(role: Role) -> Source {
     }
 }
 
-struct Writer<'a, 'b> {
-    candidates: &'a Candidates<'b>,
-    costs: &'a Costs<'b>,
-    results: &'a Results,
-    meter: &'a Meter,
-    chosen: &'a Selection,
-    draft: Draft,
+pub(super) struct Writer<'a, 'b> {
+    pub(super) candidates: &'a Candidates<'b>,
+    pub(super) costs: &'a Costs<'b>,
+    pub(super) results: &'a Results,
+    pub(super) meter: &'a Meter,
+    pub(super) chosen: &'a Selection,
+    pub(super) draft: Draft,
     /// What was written last of the conversation.
-    last: Option<CandidateId>,
+    pub(super) last: Option<CandidateId>,
 }
 
 impl Writer<'_, '_> {
@@ -336,7 +336,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn push(
+    pub(super) fn push(
         &mut self,
         candidate: CandidateId,
         id: ItemId,
@@ -379,113 +379,6 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// What stands before a candidate since it was sent there (rule S10).
-    fn sent_before(&mut self, candidate: CandidateId) -> Result<(), Error> {
-        let released_before = self.results.released_before;
-        let documents = self.candidates.documents_before(candidate, released_before);
-        if !documents.is_empty() {
-            self.sent_documents(candidate, documents)?;
-        }
-        let state = self.candidates.state_before(candidate, released_before);
-        let CandidateId::Exchange(at) = candidate else { return Ok(()) };
-        let exchange = self.candidates.log().turns().exchange(at).at;
-        // Right after the question it became a part of it, as new state does.
-        let question = CandidateId::UserMessage(self.candidates.log().turns().turn_of(at));
-        let merges = self.last == Some(question) && documents.is_empty();
-        for sent in state {
-            let message = Message::user(&*sent.text);
-            let id = state_row(&sent.id, exchange);
-            self.push(candidate, id, ItemKind::State, Source::State, Priority::Normal, &message)?;
-            if merges {
-                self.join_the_last();
-            }
-        }
-        Ok(())
-    }
-
-    /// The last message becomes a part of the one before it.
-    fn join_the_last(&mut self) {
-        let messages = &mut self.draft.prompt.messages;
-        if let (Some(last), Some(before)) = (messages.pop(), messages.pop()) {
-            messages.push(before.with_texts([last.text().to_owned()]));
-            self.draft.first_rows.pop();
-            self.line(Overhead::Merged, -i128::from(self.meter.saved_by_merging(Role::User)));
-        }
-    }
-
-    /// Documents where they were sent.
-    fn sent_documents(&mut self, candidate: CandidateId, documents: &[SentText]) -> Result<(), Error> {
-        let kept = self.chosen.kept[&candidate];
-        self.draft.first_rows.push(self.draft.rows.len());
-        let mut pieces = self.meter.block();
-        for document in documents {
-            let tokens = self.meter.sent_document(&document.text)?;
-            pieces += tokens;
-            self.draft.rows.push(PlannedItem {
-                id: document.id.clone(),
-                kind: ItemKind::Document,
-                source: Source::Rag,
-                section: kept.section,
-                role: None,
-                priority: Priority::Normal,
-                ttl: None,
-                reason: kept.reason,
-                tokens: self.meter.counted(tokens),
-                body: Message::user(&*document.text),
-            });
-        }
-        self.end_of_block(block(documents), pieces)
-    }
-
-    /// The documents, in one message of the user role: what comes from outside never gains the system role.
-    fn block(&mut self) -> Result<(), Error> {
-        if !self.chosen.has_documents() {
-            return Ok(());
-        }
-        self.draft.first_rows.push(self.draft.rows.len());
-        let mut text = String::from(wording::BLOCK_OPEN);
-        let mut pieces = self.meter.block();
-        for place in self.chosen.documents.iter() {
-            let rank = self.candidates.index().rank_at(place);
-            let candidate = CandidateId::Document(rank);
-            let item = self.candidates.document(rank);
-            let fenced = self.meter.fenced(item);
-            let tokens = self.costs.whole(candidate)?;
-            if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
-                self.draft.asked_documents.extend(ids.iter().cloned());
-                self.draft.notices.extend(ids.into_iter().map(ask_about_document));
-            }
-            pieces += tokens;
-            text.push_str(&fenced);
-            self.draft.rows.push(PlannedItem {
-                id: item.id.clone(),
-                kind: ItemKind::Document,
-                source: Source::Rag,
-                section: Section::Rag,
-                role: None,
-                priority: Priority::Normal,
-                ttl: item.ttl,
-                reason: IncludedReason::Relevant,
-                tokens: self.meter.counted(tokens),
-                body: Message::user(fenced),
-            });
-        }
-        text.push_str(wording::BLOCK_CLOSE);
-        self.end_of_block(text, pieces)
-    }
-
-    /// The message that holds documents, and what it costs beside them.
-    fn end_of_block(&mut self, text: String, pieces: u64) -> Result<(), Error> {
-        let block = Message::user(text);
-        self.line(Overhead::RagBlock, i128::from(self.meter.block()));
-        if !self.meter.block_adds_up() && !self.meter.is_rendered() {
-            let whole = i128::from(self.meter.message(&block, TurnPosition::Live, u64::MAX)?.in_full());
-            self.line(Overhead::Joins, whole - i128::from(pieces));
-        }
-        self.draft.prompt.messages.push(block);
-        Ok(())
-    }
-
     /// State as messages of its own, last of all.
     fn state(&mut self) -> Result<(), Error> {
         let states = (0..self.candidates.index().states() as u32).map(CandidateId::State);
@@ -510,7 +403,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn line(&mut self, what: Overhead, tokens: i128) {
+    pub(super) fn line(&mut self, what: Overhead, tokens: i128) {
         self.draft.line(self.meter, what, tokens);
     }
 }
@@ -534,7 +427,7 @@ fn ask_about(id: ItemId) -> Notice {
     question(id, "expired, kept for one more turn: pin it again to keep it")
 }
 
-fn ask_about_document(id: ItemId) -> Notice {
+pub(super) fn ask_about_document(id: ItemId) -> Notice {
     question(id, "expired, kept for one more turn: give it a new TTL to keep it")
 }
 

@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 mod dropped_pins;
 mod included;
+mod block;
 mod excluded;
 mod marks;
 mod overflow;

@@ -1,0 +1,62 @@
+//! A plan as the next one compares with it: every item as a hash, and what the prompt leaves behind.
+
+use super::{Anchor, ContextPlan, Overhead, PromptHead, PromptPiece, TOOLS, Target, hash_of};
+use crate::{item::Source, message::WireFormat, provider::model::RequestLimits};
+
+impl ContextPlan {
+    /// What the next request needs so that its prompt can repeat the beginning of this one (rule S5).
+    #[must_use]
+    pub fn anchor(&self) -> Anchor {
+        let limits = RequestLimits {
+            context_len: Some(self.limits.context_len),
+            max_input: self.limits.max_input,
+            max_completion: Some(self.limits.max_completion),
+            safety_buffer: Some(self.limits.safety_buffer),
+            prompt_budget: Some(self.prompt_budget),
+        };
+        let documents = self.included.iter().filter(|item| item.source == Source::Rag);
+        // What did not fit was no window: the next one is found anew.
+        let fits = self.overflow.is_none();
+        let pieces = self.pieces();
+        // In other wire formats no reasoning has a seal, so nothing is bound to what stands before it.
+        let seals = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
+        Anchor {
+            target: Some(Target::new(&self.model, &self.provider).with_wire_format(self.wire_format)),
+            limits: Some(limits),
+            live: self.live.clone(),
+            window_start: self.anchored.clone().filter(|_| fits),
+            rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
+            cleared_before: self.cleared_before.clone(),
+            released_through: self.released_through.clone(),
+            sender: self.sender.clone(),
+            head: seals.then(|| PromptHead::of(&pieces)),
+            lost: self.thoughts.lost.clone(),
+            prompt: Some(pieces.into()),
+        }
+    }
+
+    /// What is sent, item by item, tool definitions first.
+    pub(crate) fn pieces(&self) -> Vec<PromptPiece> {
+        let tools = self.overhead.iter().find(|line| line.what == Overhead::Tools);
+        let tools = tools.filter(|_| !self.prompt.tools.is_empty()).map(|line| {
+            let mut hash = blake3::Hasher::new();
+            for tool in &self.prompt.tools {
+                for text in
+                    [&*tool.name, &*tool.description, &*tool.schema, tool.hosted_json().unwrap_or_default()]
+                {
+                    hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+                }
+            }
+            let tokens = u64::try_from(line.tokens).unwrap_or_default();
+            PromptPiece(TOOLS.into(), hash.finalize().to_hex()[..32].into(), tokens)
+        });
+        let rows = self.included.iter().map(|row| {
+            let hash = match row.body.reasoning() {
+                [] => row.hash(),
+                _ => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())),
+            };
+            PromptPiece(row.id.clone(), hash, row.tokens.n)
+        });
+        tools.into_iter().chain(rows).collect()
+    }
+}
