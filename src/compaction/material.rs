@@ -2,7 +2,7 @@
 
 use super::{digest, retention::RetentionBoundary};
 use crate::{
-    conversation::ActiveEntry,
+    conversation::{ActiveEntry, SentText},
     error::Error,
     message::Message,
     plan::anchor::Sticky,
@@ -22,6 +22,9 @@ pub(super) struct Material {
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     pub(super) message: Message,
+    /// The documents and the state that stand before it (rule S10).
+    pub(super) documents: Vec<SentText>,
+    pub(super) state: Vec<SentText>,
     pub(super) is: Kind,
 }
 
@@ -63,7 +66,7 @@ impl Material {
                     }
                     let text = record.summary.clone().unwrap_or_default();
                     let message = candidates.summary_message(record.number);
-                    Piece { message, is: Kind::Summary(text) }
+                    Piece { message, documents: Vec::new(), state: Vec::new(), is: Kind::Summary(text) }
                 }
                 ActiveEntry::Message { id, .. } => {
                     let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
@@ -83,7 +86,8 @@ impl Material {
                         continue;
                     }
                     let message = candidates.said(position).into_owned();
-                    Piece { message, is: if stays { Kind::Stays } else { Kind::Archived } }
+                    let (documents, state) = candidates.standing_before(position);
+                    Piece { message, documents, state, is: if stays { Kind::Stays } else { Kind::Archived } }
                 }
             };
             material.pieces.push(piece);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     config::{CompactionStrategy, RequestForm},
-    conversation::{CompactionKind, Conversation, MessageRange},
+    conversation::{CompactionKind, Conversation, Event, MessageRange},
     error::{Error, Repr},
     item::{ItemId, PinnedItem, Ttl},
     message::{Message, Prompt, Role, Tool},
@@ -344,7 +344,20 @@ impl CompactionRequest {
         for (at, note) in parts.notes.iter().enumerate() {
             log.pin(PinnedItem::new(format!("note-{at}"), note.text()).with_ttl(Ttl::Unlimited));
         }
-        log.extend(parts.pieces.iter().map(|piece| piece.message.clone().without_id()));
+        for piece in &parts.pieces {
+            let position = log.turns().messages();
+            if !piece.state.is_empty() {
+                log.record(Event::SentWith {
+                    question: None,
+                    documents: Vec::new(),
+                    state: piece.state.clone(),
+                });
+            }
+            log.push(piece.message.clone().without_id());
+            if !piece.documents.is_empty() {
+                log.remember_documents(log.message_id(position), piece.documents.iter().cloned())?;
+            }
+        }
         log.extend(last);
         let request = PlanRequest {
             focus: self.focus.clone(),

@@ -209,7 +209,8 @@ impl Conversation {
                 self.sent.push(self.events.len());
             }
             Event::SentWith { question, documents, state } => {
-                let question = question.as_ref().map_or(Some(before), |id| self.position_of(id));
+                let last = Some(before).filter(|_| !documents.is_empty());
+                let question = question.as_ref().map_or(last, |id| self.position_of(id));
                 self.sent_with.remember(question, before, documents, state);
             }
             Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed } => {

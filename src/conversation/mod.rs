@@ -170,8 +170,9 @@ impl Conversation {
             usage,
         });
         let (documents, state) = Self::sent_beside(plan);
-        if !documents.is_empty() || !state.is_empty() {
-            let before_question = !documents.is_empty() && !plan.documents_come_last;
+        let forgotten = plan.documents_stay && documents.is_empty() && self.chooses_documents_anew(plan);
+        if !documents.is_empty() || !state.is_empty() || forgotten {
+            let before_question = (forgotten || !documents.is_empty()) && !plan.documents_come_last;
             let question = plan.live.clone().filter(|_| before_question);
             self.record(Event::SentWith { question, documents, state });
         }

@@ -3,7 +3,10 @@
 
 use crate::item::ItemId;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 /// A document or a piece of state as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,17 +27,54 @@ impl SentText {
     }
 }
 
-/// What was sent beside messages, by the messages that it stood before.
+/// What was sent beside messages, by the messages that it stood before. Looking something up costs what is found, not what was
+/// ever sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SentWith {
-    /// Documents by the position of their question.
-    documents: BTreeMap<u32, Vec<SentText>>,
+    /// Documents by the position of their question, or of the reply that they stood before.
+    documents: Texts,
     /// State by the position of the reply that it stood right before.
-    state: BTreeMap<u32, Vec<SentText>>,
+    state: Texts,
+}
+
+/// Texts by position, and the positions of each id.
+#[derive(Debug, Clone, Default)]
+struct Texts {
+    by_position: BTreeMap<u32, Vec<SentText>>,
+    positions: BTreeMap<ItemId, BTreeSet<u32>>,
+}
+
+impl Texts {
+    fn remember(&mut self, at: u32, texts: &[SentText]) {
+        for sent in self.by_position.insert(at, texts.to_vec()).into_iter().flatten() {
+            self.positions.entry(sent.id).or_default().remove(&at);
+        }
+        if texts.is_empty() {
+            self.by_position.remove(&at);
+        }
+        for sent in texts {
+            self.positions.entry(sent.id.clone()).or_default().insert(at);
+        }
+    }
+
+    fn at(&self, position: u32) -> &[SentText] {
+        self.by_position.get(&position).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where a text of this id was sent, the newest first.
+    fn of<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
+        let positions = self.positions.get(id).into_iter().flatten().rev();
+        positions.filter_map(move |at| Some((*at, self.at(*at).iter().find(|sent| sent.id == *id)?)))
+    }
+
+    fn within(&self, positions: Range<u32>) -> impl Iterator<Item = (u32, &SentText)> {
+        let end = positions.end.max(positions.start);
+        self.by_position.range(positions.start..end).flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
+    }
 }
 
 impl SentWith {
-    /// Remembers what a prompt held: its question, and the position that its reply takes.
+    /// Remembers what a prompt held: what its documents stood before, and the position that its reply takes.
     pub(super) fn remember(
         &mut self,
         question: Option<u32>,
@@ -42,40 +82,50 @@ impl SentWith {
         documents: &[SentText],
         state: &[SentText],
     ) {
-        if let Some(question) = question.filter(|_| !documents.is_empty()) {
-            self.documents.insert(question, documents.to_vec());
+        if let Some(question) = question {
+            // Until the first answer they are chosen anew with each prompt; after it they are more.
+            let more = self.documents.at(question).iter().filter(|_| reply > question + 1);
+            let more = more.filter(|sent| !documents.iter().any(|new| new.id == sent.id)).cloned();
+            let all: Vec<SentText> = documents.iter().cloned().chain(more).collect();
+            self.documents.remember(question, &all);
         }
         if !state.is_empty() {
-            self.state.insert(reply, state.to_vec());
+            self.state.remember(reply, state);
         }
     }
 
-    /// The documents that a question was sent with, in the order in which they were sent.
-    pub(crate) fn documents(&self, question: u32) -> &[SentText] {
-        self.documents.get(&question).map_or(&[], Vec::as_slice)
+    /// The documents that stand before a message, in the order in which they were sent.
+    pub(crate) fn documents(&self, at: u32) -> &[SentText] {
+        self.documents.at(at)
     }
 
     /// The state that was sent right before a reply.
     pub(crate) fn state(&self, reply: u32) -> &[SentText] {
-        self.state.get(&reply).map_or(&[], Vec::as_slice)
+        self.state.at(reply)
+    }
+
+    /// Where a document of this id was sent, the newest first.
+    pub(crate) fn documents_of<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
+        self.documents.of(id)
+    }
+
+    /// Where state of this id was sent, the newest first.
+    pub(crate) fn state_of<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
+        self.state.of(id)
+    }
+
+    /// What stands before the messages at these positions.
+    pub(crate) fn within(&self, positions: Range<u32>) -> impl Iterator<Item = (u32, &SentText)> {
+        self.documents.within(positions.clone()).chain(self.state.within(positions))
     }
 
     /// The position of the message that a document, or a piece of state by its row, stands before: of several, the newest.
     pub(crate) fn place_of(&self, id: &ItemId, document: bool) -> Option<u32> {
         if document {
-            return self.all_documents().find(|(_, sent)| sent.id == *id).map(|(at, _)| at);
+            return self.documents_of(id).next().map(|(at, _)| at);
         }
-        let (_, reply) = id.as_str().rsplit_once('@')?;
-        reply.parse().ok().filter(|reply| self.state.contains_key(reply))
-    }
-
-    /// Every document with the position of its question, the newest question first.
-    pub(crate) fn all_documents(&self) -> impl Iterator<Item = (u32, &SentText)> {
-        self.documents.iter().rev().flat_map(|(question, sent)| sent.iter().map(|one| (*question, one)))
-    }
-
-    /// Every piece of state with the position of the reply, the newest reply first.
-    pub(crate) fn all_state(&self) -> impl Iterator<Item = (u32, &SentText)> {
-        self.state.iter().rev().flat_map(|(reply, sent)| sent.iter().map(|one| (*reply, one)))
+        let (name, reply) = id.as_str().rsplit_once('@')?;
+        let reply = reply.parse().ok()?;
+        self.state.at(reply).iter().any(|sent| sent.id.as_str() == name).then_some(reply)
     }
 }

@@ -1,6 +1,6 @@
 //! What a prompt adds to the last one, for providers that hold the conversation themselves (rule O6).
 
-use super::{ContextPlan, PromptPiece, TOOLS};
+use super::{ContextPlan, PromptPiece, Target};
 use crate::{
     error::Error,
     message::{Prompt, Role},
@@ -9,7 +9,8 @@ use crate::{
 
 impl ContextPlan {
     /// The messages that are new since the last prompt and its reply, for a provider that holds the conversation (`previous_response_id`,
-    /// a conversation or thread of the provider's): renders as a plan does. Where no last prompt is known, the whole prompt.
+    /// a conversation or thread of the provider's): renders as a plan does. Where no last prompt for this target is known, the whole
+    /// prompt.
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
@@ -21,7 +22,7 @@ impl ContextPlan {
     /// log.push_reply(&plan, Message::assistant("5 days."), None);
     /// log.push(Message::user("And exchanges?"));
     /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
-    /// let body = render::openai_responses(&plan.since_last_prompt()?).to_string();
+    /// let body = serde_json::to_string(&render::openai_responses(&plan.since_last_prompt()?)).unwrap();
     /// assert!(body.contains("And exchanges?") && !body.contains("How long"));
     /// # Ok(())
     /// # }
@@ -32,7 +33,10 @@ impl ContextPlan {
     /// `ErrorKind::Input` where this prompt does not begin with the whole last one and its reply: something was cut, compacted or
     /// changed, which the provider's copy does not know. The error names the first item, and the ways out.
     pub fn since_last_prompt(&self) -> Result<Prompt, Error> {
-        let Some(last) = self.before.as_ref().and_then(|last| last.anchor.prompt.as_deref()) else {
+        let target = Target::new(&self.model, &self.provider).with_wire_format(self.wire_format);
+        let held =
+            self.before.as_ref().filter(|last| last.anchor.target.as_ref().is_none_or(|of| of.is(&target)));
+        let Some(last) = held.and_then(|last| last.anchor.prompt.as_deref()) else {
             return Ok(self.prompt.clone());
         };
         let now = self.pieces();
@@ -40,8 +44,8 @@ impl ContextPlan {
         if let Some(PromptPiece(id, ..)) = last.get(same) {
             return Err(parted(id.as_str()));
         }
-        let tools = usize::from(now.first().is_some_and(|piece| piece.0.as_str() == TOOLS));
-        let replied = same - tools;
+        let tools = usize::from(!self.prompt.tools.is_empty());
+        let Some(replied) = same.checked_sub(tools) else { return Ok(self.prompt.clone()) };
         let reply = self.included.get(replied).filter(|row| row.role == Some(Role::Assistant));
         let Some(reply) = reply else { return Err(parted("the reply")) };
         let first = self.row_messages.get(replied + 1).copied().unwrap_or(self.prompt.messages.len());

@@ -475,3 +475,75 @@ fn what_is_new_is_what_comes_behind_the_reply() {
         assert!(talk.manager.build_plan(&request).unwrap().since_last_prompt().is_err());
     }
 }
+
+/// Two documents of one id are one that stands and one that repeats it, in every step: nothing is sent again and again.
+#[test]
+fn two_documents_of_one_id_are_not_sent_in_turns() {
+    let mut talk = Talk::new("claude-fable-5-2", &staying(), None);
+    talk.ask();
+    let pair =
+        [RagItem::new("d", 0.9, "One."), RagItem::new("d", 0.5, "Two."), RagItem::new("e", 0.4, "One.")];
+    for step in 0..4 {
+        let request = PlanRequest::new(&talk.log).with_rag(pair.clone());
+        let plan = talk.manager.build_plan(&request).unwrap();
+        let documents = plan.included.iter().filter(|row| row.kind == ItemKind::Document).count();
+        assert_eq!(documents, 1, "step {step}");
+        let id = format!("c{step}");
+        talk.log.push_reply(
+            &plan,
+            Message::assistant("").with_tool_calls([ToolCall::new(&*id, "look", "{}")]),
+            None,
+        );
+        talk.log.push(Message::tool(&*id, "Found."));
+    }
+}
+
+/// A question that is answered without the documents that it was remembered with stands without them.
+#[test]
+fn documents_that_were_not_sent_do_not_stand() {
+    let manager = manager_for("claude-fable-5-2", &staying());
+    let mut log = Conversation::from([Message::user("What?")]);
+    log.remember_documents("m0", [manager.sent_document(&RagItem::new("d", 0.9, "A fact."))]).unwrap();
+    let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    log.push_reply(&first, Message::assistant("That."), None);
+    log.push(Message::user("And?"));
+    let second = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert_eq!(pieces(&second)[..pieces(&first).len()], pieces(&first)[..]);
+    assert_eq!(Conversation::from_events(log.events()).unwrap(), log);
+}
+
+/// A request for a summary holds the documents and the state where they were sent: its beginning is what was sent before.
+#[test]
+fn a_compaction_is_asked_for_behind_what_was_sent() {
+    let mut config = staying();
+    config.compaction.retain.messages = Some(1);
+    let mut talk = Talk::new("claude-opus-5-5", &config, None);
+    let plans = talk.turns(4);
+    talk.ask();
+    let job = talk.manager.compactor().now(&talk.log).unwrap().unwrap();
+    let texts: Vec<&str> = job.messages().iter().map(Message::text).collect();
+    let all = texts.join("\n") + &format!("{:?}", job.messages());
+    for plan in &plans {
+        for row in plan.included.iter().filter(|row| row.kind == ItemKind::Document) {
+            assert!(all.contains(&format!("<document id=\\\"{}\\\"", row.id)), "{}", row.id);
+        }
+    }
+    assert!(all.contains("o'clock"));
+}
+
+/// Anchors from elsewhere, and another provider: no panic, and the whole prompt.
+#[test]
+fn a_continuation_needs_a_last_prompt_for_the_same_target() {
+    let manager = manager_for("gpt-6.2-astra", &staying());
+    let log = Conversation::from([Message::user("What?")]);
+    let tools = [Tool::new("look", "Looks.", "{}")];
+    for json in [
+        r#"{"window_start":null,"prompt":[]}"#,
+        r#"{"prompt":[["x","y",1]],"target":{"model":"m","provider":"p"}}"#,
+    ] {
+        let anchor: context_window::plan::Anchor = serde_json::from_str(json).unwrap();
+        let request = PlanRequest::new(&log).with_tools(&tools).with_previous(anchor);
+        let plan = manager.build_plan(&request).unwrap();
+        assert_eq!(plan.since_last_prompt().unwrap().messages().len(), 1, "{json}");
+    }
+}

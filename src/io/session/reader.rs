@@ -145,6 +145,11 @@ impl<'a> Reader<'a> {
         };
         if !self.retrieved.is_empty() {
             let question = self.log.message_id(self.log.turns().messages() - 1);
+            if self.log.messages().last().is_none_or(|last| last.role() != Role::User) {
+                return Err(self
+                    .place
+                    .fault("documents", "belong to a question, and this message holds results only"));
+            }
             self.log.remember_documents(question, self.retrieved.iter().map(sent))?;
         }
         Ok(())

@@ -82,7 +82,7 @@ fn reported(
     for row in sent.rows {
         // Documents and state that came since are part of the conversation where they stay.
         if is_apart(row) {
-            let is_new = row.section != Section::Conversation && candidates.standing().stays;
+            let is_new = candidates.standing().stays && is_new(row, candidates);
             tokens = tokens.saturating_add(if is_new { row.tokens.n } else { 0 });
             continue;
         }
@@ -118,6 +118,11 @@ fn fixed_tokens(candidates: &Candidates<'_>, sent: &Sent<'_>) -> u64 {
     let tools =
         sent.overhead.iter().filter(|line| line.what == Overhead::Tools).map(|line| line.tokens).sum();
     rows.saturating_add_signed(tools)
+}
+
+/// Whether a document or a piece of state is sent for the first time.
+fn is_new(row: &PlannedItem, candidates: &Candidates<'_>) -> bool {
+    row.section == Section::Rag || candidates.new_state().contains_key(&row.id)
 }
 
 /// Documents and state are no part of pressure.

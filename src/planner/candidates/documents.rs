@@ -10,7 +10,10 @@ use crate::{
     tokens::Weight,
 };
 use indexmap::IndexMap;
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// A document of one request: its position there, whose it is, and what already keeps it out.
 #[derive(Debug)]
@@ -43,6 +46,10 @@ pub(super) fn in_order(
 
     let mut origins: IndexMap<&str, ()> = IndexMap::new();
     let mut seen = Seen::default();
+    let known: BTreeSet<usize> = new.iter().copied().collect();
+    for (_, item) in items.iter().enumerate().filter(|(at, _)| !known.contains(at)) {
+        seen.repeats(item); // it stands already: what repeats it is not sent either
+    }
     let mut documents = Vec::with_capacity(items.len());
     for at in ranks {
         let item = &items[at];

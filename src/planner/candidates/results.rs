@@ -47,12 +47,17 @@ impl Results {
         self.released_before.checked_sub(1).map(|last| candidates.log.message_id(last))
     }
 
+    /// Whether anything stands before a position that was not released yet.
+    fn stand_within(&self, candidates: &Candidates<'_>, before: u32) -> bool {
+        let mut within = candidates.log.sent_with().within(self.released_before..before);
+        within.any(|(at, _)| candidates.standing().holds(candidates.log, at))
+    }
+
     /// These, without the documents and state that stand before a position. None where nothing stands there.
     pub(crate) fn releasing(&self, candidates: &Candidates<'_>, before: u32) -> Option<Self> {
-        let mut there = (self.released_before..before).filter(|_| candidates.standing().stays);
-        let sent_with = candidates.log.sent_with();
-        let holds = |at: u32| !sent_with.documents(at).is_empty() || !sent_with.state(at).is_empty();
-        there.any(holds).then(|| Self { released_before: before, releases: true, ..self.clone() })
+        let stand = candidates.standing().stays && before > self.released_before;
+        let any = stand && self.stand_within(candidates, before);
+        any.then(|| Self { released_before: before, releases: true, ..self.clone() })
     }
 
     /// The message before which results are cleared, if that is any.

@@ -51,32 +51,36 @@ impl Standing {
         let mut standing =
             Self { stays, released_before, unanswered: live.filter(|_| !answered), ..Self::default() };
         // A caller who keeps the anchor, and not what was sent, brings the documents of the question again.
-        let known = standing.documents_of(log);
         let brings_the_set = request.previous.is_some()
             && !sticky.rag.is_empty()
-            && !sticky.rag.iter().any(|id| known.contains_key(id));
+            && !sticky.rag.iter().any(|id| standing.documents_of(log, id).next().is_some());
+        let has_documents = live.is_some_and(|live| !log.sent_with().documents(live).is_empty());
         standing.documents_come_last =
-            answered && sticky.question_sent && state_comes_last && !brings_the_set;
+            answered && (sticky.question_sent || has_documents) && state_comes_last && !brings_the_set;
         standing
     }
 
     /// Whether documents that were sent with this question are sent still, or what was sent before this reply.
-    fn holds(&self, log: &Conversation, position: u32) -> bool {
+    pub(super) fn holds(&self, log: &Conversation, position: u32) -> bool {
         position >= self.released_before
             && self.unanswered != Some(position)
             && position < log.turns().messages()
             && log.archive_index().archived(position).is_none()
     }
 
-    /// The documents that are sent as they were, by id: the newest of each.
-    pub(super) fn documents_of<'l>(&self, log: &'l Conversation) -> BTreeMap<&'l ItemId, &'l SentText> {
-        let mut standing = BTreeMap::new();
-        for (at, sent) in log.sent_with().all_documents().filter(|_| self.stays) {
-            if self.holds(log, at) {
-                standing.entry(&sent.id).or_insert(sent);
-            }
-        }
-        standing
+    /// The documents of this id that are sent as they were.
+    fn documents_of<'l>(
+        &'l self,
+        log: &'l Conversation,
+        id: &'l ItemId,
+    ) -> impl Iterator<Item = &'l SentText> {
+        let places = log.sent_with().documents_of(id).filter(|_| self.stays);
+        places.filter(|(at, _)| self.holds(log, *at)).map(|(_, sent)| sent)
+    }
+
+    /// The live question, while nothing was answered to it.
+    pub(super) fn unanswered(&self) -> Option<u32> {
+        self.unanswered
     }
 
     /// Takes note of the documents that the request brings again, and returns the others' places in the request.
@@ -87,10 +91,9 @@ impl Standing {
         again: Option<&SentAgain>,
         meter: &Meter,
     ) -> Vec<usize> {
-        let standing = self.documents_of(log);
         let mut new = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
-            let is_there = standing.get(&item.id).is_some_and(|sent| sent.text == meter.fenced(item));
+            let is_there = self.documents_of(log, &item.id).any(|sent| sent.text == meter.fenced(item));
             if is_there && again.is_none_or(|again| !again.documents.contains(&item.id)) {
                 self.documents.insert(item.id.clone());
             } else {
@@ -111,8 +114,8 @@ impl Standing {
         if again.is_some_and(|again| again.state.contains(id)) {
             return false;
         }
-        let newest = log.sent_with().all_state().find(|(_, sent)| sent.id == *id);
-        let standing = newest.filter(|(at, sent)| sent.text == text && self.holds(log, *at));
+        let newest = log.sent_with().state_of(id).find(|(at, _)| self.holds(log, *at));
+        let standing = newest.filter(|(_, sent)| sent.text == text);
         if let Some((at, _)) = standing {
             self.state.insert(id.clone(), state_row(id, at));
         }
@@ -145,6 +148,15 @@ impl<'a> Candidates<'a> {
             (CandidateId::Exchange(_), Some(at)) => self.log.sent_with().state(at),
             _ => &[],
         }
+    }
+
+    /// The documents and the state that stand before the message at a position.
+    pub(crate) fn standing_before(&self, position: u32) -> (Vec<SentText>, Vec<SentText>) {
+        let sent_with = self.log.sent_with();
+        if !self.standing.stays || !self.standing.holds(self.log, position) {
+            return (Vec::new(), Vec::new());
+        }
+        (sent_with.documents(position).to_vec(), sent_with.state(position).to_vec())
     }
 
     /// Whether anything stands before a candidate.
@@ -208,10 +220,8 @@ impl Candidates<'_> {
     /// The documents and the state that leave where these results release them.
     pub(crate) fn left_by(&self, results: &Results) -> impl Iterator<Item = ItemId> {
         let left = self.standing.released_before..results.released_before;
-        let sent_with = self.log.sent_with();
-        left.flat_map(move |at| {
-            sent_with.documents(at).iter().chain(sent_with.state(at)).map(|sent| sent.id.clone())
-        })
+        let within = self.log.sent_with().within(left);
+        within.filter(|(at, _)| self.standing.holds(self.log, *at)).map(|(_, sent)| sent.id.clone())
     }
 }
 

@@ -46,7 +46,7 @@ impl Costs<'_> {
             freed += saved;
             weighed += cost;
             if freed >= options.clear_at_least.max(1) {
-                return Ok(Some(Results { cleared_before: boundary, moved: true, ..Results::default() }));
+                return Ok(Some(Results { cleared_before: boundary, moved: true, ..self.results().clone() }));
             }
             compared(i128::from(most) - i128::from(weighed));
             if weighed > most {
@@ -89,7 +89,8 @@ impl Costs<'_> {
     /// Without any document or state that stands where it was sent.
     pub(crate) fn releasing_everything(&self) -> Option<Results> {
         let candidates = self.candidates();
-        self.results().releasing(candidates, candidates.log.turns().messages())
+        let all = candidates.log.turns().messages();
+        self.results().releasing(candidates, candidates.standing().unanswered().unwrap_or(all))
     }
 
     /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than
