@@ -290,9 +290,9 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
         ("session", "/$defs/item/then/properties/role", "src/io/session/responses.rs", "Speaker"),
         ("config", "/properties/conversation/properties/repair", "src/config/mod.rs", "Repair"),
         ("config", "/properties/conversation/properties/tool_results", "src/config/mod.rs", "ToolResults"),
-        ("config", "/properties/rag/properties/fill", "src/config/mod.rs", "RagFill"),
-        ("config", "/properties/rag/properties/placement", "src/config/mod.rs", "Placement"),
-        ("config", "/properties/rag/properties/header", "src/config/mod.rs", "DocumentHeader"),
+        ("config", "/properties/rag/properties/fill", "src/config/rag.rs", "RagFill"),
+        ("config", "/properties/rag/properties/placement", "src/config/rag.rs", "Placement"),
+        ("config", "/properties/rag/properties/header", "src/config/rag.rs", "DocumentHeader"),
         ("config", "/properties/ttl/properties/policy", "src/config/mod.rs", "TtlPolicy"),
         ("config", "/properties/usage/properties/base", "src/config/mod.rs", "UsageBase"),
         (
