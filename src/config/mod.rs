@@ -15,7 +15,7 @@ pub use compaction::{
     RetainOverrides, SummaryOptions,
 };
 pub use load::{ConfigLayers, LoadedConfig};
-pub use rag::{DocumentHeader, Placement, RagFill, RagOptions};
+pub use rag::{DocumentHeader, Leave, Placement, RagFill, RagOptions};
 use validate::Fault;
 
 /// All options. [`Config::default`] is `config/default.toml`.

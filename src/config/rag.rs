@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct RagOptions {
     /// What happens after an item that does not fit.
     pub fill: RagFill,
+    /// When documents of earlier questions leave, where they stay with them.
+    pub leave: Leave,
     /// The position of the block.
     pub placement: Placement,
     /// What the line before each document says of it.
@@ -30,6 +32,7 @@ impl Default for RagOptions {
     fn default() -> Self {
         Self {
             fill: RagFill::default(),
+            leave: Leave::default(),
             placement: Placement::default(),
             header: DocumentHeader::default(),
             min_score: None,
@@ -51,6 +54,18 @@ pub enum RagFill {
     Backfill,
     /// Stop there: a larger RAG budget never loses an item.
     Prefix,
+}
+
+/// When documents and state of earlier questions leave, where they stay (rules S10, S11).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Leave {
+    /// At a cut, or at a new question once reading them again has cost as much as their leaving does (default).
+    #[default]
+    Weighed,
+    /// At a cut only.
+    AtCut,
 }
 
 /// Where the documents are (rule O1).

@@ -1,6 +1,9 @@
 //! What one prompt leaves behind for the next, so that the next can repeat its beginning (rules S5, S7).
 
-use super::thoughts::{Loss, LostThought};
+use super::{
+    Upkeep,
+    thoughts::{Loss, LostThought},
+};
 use crate::{
     item::ItemId,
     message::WireFormat,
@@ -259,6 +262,8 @@ pub(crate) struct Sticky<'a> {
     pub(crate) question_sent: bool,
     /// What is sent again although it was sent.
     pub(crate) sent_again: Option<&'a SentAgain>,
+    /// What documents and state of earlier questions cost (rule S11).
+    pub(crate) upkeep: Option<Upkeep>,
 }
 
 impl Anchor {

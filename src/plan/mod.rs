@@ -2,6 +2,7 @@
 //! or compared. [`crate::PlanRequest`] and [`crate::ContextWindowManager`], which make one, are at the root.
 
 pub(crate) mod reason;
+mod upkeep;
 mod ledger;
 mod notice;
 mod retrieval_budget;
@@ -17,6 +18,7 @@ pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
 pub use retrieval_budget::RetrievalBudget;
 pub use thoughts::{Loss, LostThought, PrefixCause, Thoughts};
+pub use upkeep::Upkeep;
 
 use crate::{
     config::UsageOptions,
@@ -99,6 +101,9 @@ pub struct ContextPlan {
     pub usage: ContextUsage,
     /// The reasoning of earlier replies: what is sent of it, and what is not and why (rules K1 to K4).
     pub thoughts: Thoughts,
+    /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing stands, or the model
+    /// has no price.
+    pub upkeep: Option<Upkeep>,
     pub(crate) prompt: Prompt,
     /// For each row that is in, the message of the prompt that it is part of.
     pub(crate) row_messages: Vec<usize>,

@@ -1,7 +1,7 @@
 //! The entry points of planning.
 
 use crate::{
-    config::{Config, Placement, ReasoningPolicy},
+    config::{Config, Leave, Placement, ReasoningPolicy},
     error::Error,
     message::{Message, Tool},
     plan::{
@@ -16,6 +16,7 @@ use crate::{
         solve::Solver,
         telemetry,
         thoughts::{self, Withheld},
+        upkeep,
     },
     provider::{conform::TurnPosition, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
@@ -310,7 +311,11 @@ impl ContextWindowManager {
         let anchor = request.previous.as_ref().or(request.log.anchor());
         let live = request.log.live_question().map(|position| request.log.message_id(position));
         let sticky = |anchor: &'r Anchor| {
-            anchor.sticky(&self.model, context.limits, context.prompt_budget, live.as_ref())
+            let sticky = anchor.sticky(&self.model, context.limits, context.prompt_budget, live.as_ref());
+            let weighs =
+                self.placement() == Placement::WithQuestion && self.config.rag.leave == Leave::Weighed;
+            let upkeep = weighs.then(|| upkeep::weigh(request.log, anchor, &self.model)).flatten();
+            Sticky { upkeep, ..sticky }
         };
         anchor.map(sticky).unwrap_or_default()
     }

@@ -32,3 +32,4 @@ pub(crate) mod telemetry;
 pub(crate) mod thoughts;
 pub(crate) mod manager;
 mod retrieval;
+mod upkeep;

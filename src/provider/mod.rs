@@ -10,6 +10,6 @@ pub(crate) mod meter;
 pub use model::ChatTemplate;
 pub use model::{
     BoundTo, CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, MismatchSwitch, Model,
-    ModelEntry, PrefixCheck, PrefixMismatch, Price, ProviderConstraints, Registry, RequestLimits,
-    SystemPlace, ThinkingRule, TokenizerFit,
+    ModelEntry, PrefixCheck, PrefixMismatch, Price, PriceStep, ProviderConstraints, Rates, Registry,
+    RequestLimits, SystemPlace, ThinkingRule, TokenizerFit,
 };

@@ -5,7 +5,7 @@ use crate::{
     message::{Role, WireFormat},
     plan::{
         BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
-        SectionUse, Thoughts,
+        SectionUse, Thoughts, Upkeep,
         prefix::Prefix,
         reason::{IncludedReason, Numbers},
     },
@@ -60,6 +60,9 @@ struct Wire<'a> {
     /// What is kept of earlier reasoning; where nothing was ever thought there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     thoughts: Option<&'a Thoughts>,
+    /// What documents that stay cost; where none do there is nothing to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upkeep: Option<&'a Upkeep>,
     notices: &'a [Notice],
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,6 +98,7 @@ impl<'a> Wire<'a> {
             window_start: plan.window_start.as_ref(),
             prefix: plan.repeated(),
             thoughts: Some(&plan.thoughts).filter(|thoughts| **thoughts != Thoughts::default()),
+            upkeep: plan.upkeep.as_ref(),
             notices: &plan.notices,
             usage: Usage::new(&plan.usage),
             fingerprint: None,

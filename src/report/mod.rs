@@ -1,6 +1,6 @@
 //! What is known of a plan, printed: text and a web page for people, JSON for machines.
 
-pub use crate::text::plain::grouped;
+pub use crate::text::plain::{dollars, grouped};
 use crate::{
     analysis::explain::Explanation,
     conversation::{Compaction, CompactionKind, Conversation},

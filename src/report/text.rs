@@ -76,6 +76,9 @@ impl Text<'_> {
             self.field(f, "usage", &self.usage())?;
         }
         plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(&prefix)))?;
+        if let Some(upkeep) = plan.upkeep.filter(|upkeep| upkeep.spent > 0) {
+            self.field(f, "upkeep", &words::upkeep(upkeep))?;
+        }
         let Thoughts { sent, lost, .. } = &plan.thoughts;
         if *sent == 0 && lost.is_empty() {
             return Ok(());

@@ -1,9 +1,9 @@
 //! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
 
-use super::{grouped, printable, row::number, row::short};
+use super::{dollars, grouped, printable, row::number, row::short};
 use crate::{
     message::WireFormat,
-    plan::{BudgetSource, ContextPlan, Notice, Overflow, Overhead},
+    plan::{BudgetSource, ContextPlan, Notice, Overflow, Overhead, Upkeep},
     usage::TokenCalibration,
 };
 
@@ -24,6 +24,18 @@ pub(super) fn overhead(what: Overhead) -> &'static str {
         Overhead::Merged => "merged messages",
         Overhead::TokenCalibration => "token calibration",
     }
+}
+
+/// What documents of earlier questions cost (rule S11).
+pub(super) fn upkeep(upkeep: Upkeep) -> String {
+    format!(
+        "{} documents and pieces of state of earlier questions take {} tokens: reading them again has cost {} so far, sending \
+         the prompt without them costs {}",
+        grouped(upkeep.items),
+        grouped(upkeep.tokens),
+        dollars(upkeep.spent),
+        dollars(upkeep.leaving)
+    )
 }
 
 /// Where the budget comes from.

@@ -70,6 +70,22 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
+/// Billionths of a US dollar, with the cents or, below a cent, with three digits that count.
+#[must_use]
+pub fn dollars(billionths: u64) -> String {
+    let decimals = match billionths {
+        0 | 10_000_000.. => 2,
+        1_000_000.. => 4,
+        100_000.. => 5,
+        10_000.. => 6,
+        _ => 9,
+    };
+    let unit = 10u64.pow(9 - decimals);
+    let rounded = billionths.saturating_add(unit / 2) / unit;
+    let whole = 10u64.pow(decimals);
+    format!("${}.{:0>width$}", grouped(rounded / whole), rounded % whole, width = decimals as usize)
+}
+
 /// Per cent, rounded down; 0 of nothing; honest above 100.
 pub(crate) fn per_cent(tokens: u64, of: u64) -> u64 {
     let percent = (u128::from(tokens) * 100).checked_div(u128::from(of)).unwrap_or(0);
@@ -100,6 +116,15 @@ pub(crate) fn compact_json(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_amounts_keep_three_digits() {
+        let all = [0, 7, 12_345, 123_456, 1_234_567, 12_345_678, 1_999_999_999, 12_345_678_901_234];
+        let all: Vec<String> = all.into_iter().map(dollars).collect();
+        let expected =
+            ["$0.00", "$0.000000007", "$0.000012", "$0.00012", "$0.0012", "$0.01", "$2.00", "$12,345.68"];
+        assert_eq!(all, expected);
+    }
 
     #[test]
     fn slips_are_recognised_and_other_words_are_not() {

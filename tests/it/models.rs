@@ -59,7 +59,7 @@ fn both_catalogues_are_read() {
     assert_eq!(names, ["one", "two"]);
     let one = litellm.entry("one").unwrap();
     assert_eq!((one.provider.as_str(), one.context_len, one.max_input), ("openai", Some(1000), None));
-    assert_eq!((one.max_output, one.price.unwrap().cache_read), (Some(250), Some(0.5)));
+    assert_eq!((one.max_output, one.price.as_ref().unwrap().cache_read), (Some(250), Some(0.5)));
     assert_eq!(litellm.entry("two").unwrap().max_output, None, "as large as the window is unknown");
 
     let dev = Registry::default().import(MODELS_DEV, "api.json", "2026-11-22").unwrap();

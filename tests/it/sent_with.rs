@@ -4,12 +4,13 @@ use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PinnedItem,
     PlanRequest, PlannedItem, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl,
     WireFormat,
-    config::{Placement, ReasoningPolicy},
+    config::{Leave, Placement, ReasoningPolicy},
     io::{Journal, SessionFile, SessionTexts},
     plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule},
     render, report,
 };
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 const MODELS: [&str; 3] = ["claude-fable-5-2", "gpt-6.2-astra", "gpt-4o"];
 
@@ -22,6 +23,7 @@ fn manager_for(model: &str, config: &Config) -> ContextWindowManager {
 fn staying() -> Config {
     let mut config = Config::default();
     config.rag.placement = Placement::WithQuestion;
+    config.rag.leave = Leave::AtCut;
     config
 }
 
@@ -546,4 +548,50 @@ fn a_continuation_needs_a_last_prompt_for_the_same_target() {
         let plan = manager.build_plan(&request).unwrap();
         assert_eq!(plan.since_last_prompt().unwrap().messages().len(), 1, "{json}");
     }
+}
+
+/// What a question's documents have cost, against what their leaving costs: they stay while the first is less, and leave with the
+/// question at which it is not (rule S11). The sums are made here again, from the prompts that were sent.
+#[test]
+fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
+    // Reading costs a tenth and writing 1.25 of the price of input: as many as fit are read again about a dozen times.
+    let mut config = staying();
+    config.rag.leave = Leave::Weighed;
+    let mut talk = Talk::new("gpt-5.6", &config, None);
+    let (read, write) = (400u64, 5_000u64);
+    let mut released = Vec::new();
+    let mut spent = 0;
+    for turn in 0..60 {
+        talk.ask();
+        let plan = talk.plan();
+        let last = talk.log.anchor().and_then(|anchor| anchor.prompt.clone());
+        let standing = |id: &str| id.starts_with('d') || id.starts_with('e') || id.starts_with("clock@");
+        let before = last.iter().flat_map(|last| last.iter()).map(|piece| piece.0.as_str().to_owned());
+        let stood: BTreeSet<String> = before.filter(|id| standing(id)).collect();
+        let notice = plan.notices.iter().find(|notice| notice.code == NoticeCode::DocumentsReleased);
+        if let Some(upkeep) = plan.upkeep {
+            let pieces = last.unwrap();
+            let first = pieces.iter().position(|piece| standing(piece.0.as_str())).unwrap();
+            let behind = pieces[first..].iter().filter(|piece| !standing(piece.0.as_str()));
+            assert_eq!(upkeep.leaving, behind.map(|piece| piece.2).sum::<u64>() * (write - read));
+            let there: u64 =
+                pieces.iter().filter(|piece| standing(piece.0.as_str())).map(|piece| piece.2).sum();
+            assert_eq!(upkeep.tokens, there);
+            assert_eq!(upkeep.spent, spent, "turn {turn}");
+            assert_eq!(upkeep.leave, upkeep.spent > 0 && upkeep.spent >= upkeep.leaving);
+            assert_eq!(notice.is_some(), upkeep.leave);
+        }
+        if let Some(notice) = notice {
+            assert!(notice.text.contains("has cost $0."), "{}", notice.text);
+            assert!(plan.upkeep.is_some_and(|upkeep| upkeep.leave));
+            released.push(turn);
+            spent = 0;
+        }
+        let sent = talk.reply(false);
+        // What the prompt before held already was read again, unless it left just now.
+        let stood = if notice.is_some() { BTreeSet::new() } else { stood };
+        let again = sent.included.iter().filter(|row| stood.contains(row.id.as_str()));
+        spent += again.map(|row| row.tokens.n).sum::<u64>() * read;
+    }
+    assert!(!released.is_empty(), "nothing ever left");
 }

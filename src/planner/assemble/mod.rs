@@ -20,7 +20,7 @@ use crate::{
         meter::Meter,
         model::{Limits, LimitsSource, Model},
     },
-    text::plain::grouped,
+    text::plain::{dollars, grouped},
     tokens::{Certainty, TokenCount},
     usage::{ReportedUsage, TokenCalibration},
 };
@@ -170,6 +170,7 @@ pub(crate) fn plan(
         live: candidates.live_id(),
         anchored,
         thoughts: Thoughts::default(),
+        upkeep: candidates.standing().upkeep,
         prompt: draft.prompt,
         row_messages: draft.row_messages,
         asked: draft.asked,
@@ -301,8 +302,16 @@ fn about_the_window(candidates: &Candidates<'_>, window: Window) -> Option<Notic
 /// Documents and state of earlier prompts that leave together (rule S10).
 fn about_what_stood(candidates: &Candidates<'_>, results: &Results) -> Option<Notice> {
     let ids: Vec<ItemId> = candidates.left_by(results).filter(|_| results.releases).collect();
-    let text = "documents and state of earlier prompts are no longer sent: the prompt would not fit its budget with them";
-    (!ids.is_empty()).then(|| Notice { code: NoticeCode::DocumentsReleased, ids, text: text.into() })
+    let why = match candidates.standing().upkeep.filter(|upkeep| upkeep.leave) {
+        Some(upkeep) => format!(
+            "reading them again has cost {}, as much as sending the prompt without them ({})",
+            dollars(upkeep.spent),
+            dollars(upkeep.leaving)
+        ),
+        None => "the prompt would not fit its budget with them".into(),
+    };
+    let text = format!("documents and state of earlier prompts are no longer sent: {why}");
+    (!ids.is_empty()).then_some(Notice { code: NoticeCode::DocumentsReleased, ids, text })
 }
 
 /// Notes that were pinned while the model is at work (rule S10).

@@ -29,8 +29,10 @@ impl Results {
     pub(crate) fn remembered(candidates: &Candidates<'_>) -> Self {
         let clears = candidates.index().clears_results();
         let cleared_before = candidates.cleared_before.filter(|_| clears).unwrap_or_default();
-        let released_before = candidates.standing().released_before;
-        Self { cleared_before, released_before, ..Self::default() }
+        let standing = candidates.standing();
+        let kept = Self { cleared_before, released_before: standing.released_before, ..Self::default() };
+        let leave = standing.unanswered().filter(|_| standing.upkeep.is_some_and(|upkeep| upkeep.leave));
+        leave.and_then(|question| kept.releasing(candidates, question)).unwrap_or(kept)
     }
 
     /// What is sent for a message.

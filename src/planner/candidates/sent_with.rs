@@ -7,7 +7,7 @@ use crate::{
     item::{ItemId, ItemKind, RagItem},
     message::Message,
     plan::{
-        PlannedItem,
+        PlannedItem, Upkeep,
         anchor::{SentAgain, Sticky},
     },
     planner::request::PlanRequest,
@@ -24,6 +24,8 @@ pub(crate) struct Standing {
     pub(crate) released_before: u32,
     /// New documents come last, because their question was sent without them.
     pub(crate) documents_come_last: bool,
+    /// What documents and state of earlier questions cost (rule S11).
+    pub(crate) upkeep: Option<Upkeep>,
     /// Documents that the request brings again.
     pub(super) documents: BTreeSet<ItemId>,
     /// State that the request brings again, with the ids of the rows in which it stands.
@@ -48,8 +50,13 @@ impl Standing {
         let answered = log.live_turn().is_some_and(|turn| !log.turns().exchanges(turn).is_empty());
         let released_before =
             sticky.released_through.and_then(|id| log.position_of(id)).map_or(0, |position| position + 1);
-        let mut standing =
-            Self { stays, released_before, unanswered: live.filter(|_| !answered), ..Self::default() };
+        let mut standing = Self {
+            stays,
+            released_before,
+            unanswered: live.filter(|_| !answered),
+            upkeep: sticky.upkeep,
+            ..Self::default()
+        };
         // A caller who keeps the anchor, and not what was sent, brings the documents of the question again.
         let brings_the_set = request.previous.is_some()
             && !sticky.rag.is_empty()

@@ -282,7 +282,7 @@ fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str
     let below =
         |limit: Option<u64>| limit.filter(|limit| context_len.is_some_and(|context| *limit < context));
     let outputs = figures.iter().filter_map(|(_, found)| below(found.max_output)).min();
-    let price = figures.iter().find_map(|(_, found)| found.price);
+    let price = figures.iter().find_map(|(_, found)| found.price.clone());
     let figure =
         |what: &str, limit: Option<u64>| limit.map(|limit| format!(" {what} {limit}")).unwrap_or_default();
     let said = |(catalogue, found): &(&str, Found)| {
@@ -307,7 +307,7 @@ fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str
         counts,
         wire_format: wire_format(&provider),
         constraints: ProviderConstraints::default(),
-        cache: cache(&provider, &name, price),
+        cache: cache(&provider, &name, price.as_ref()),
         thinking: None,
         price,
         source: sources.join("; "),
@@ -335,12 +335,8 @@ fn price(figures: [Option<Figure>; 4], scale: f64) -> Option<Price> {
         _ => None,
     });
     let some = |price: Option<f64>| price.filter(|price| *price > 0.0);
-    Some(Price {
-        input: input?,
-        output: output?,
-        cache_read: some(cache_read),
-        cache_write: some(cache_write),
-    })
+    let price = Price::new(input?, output?);
+    Some(Price { cache_read: some(cache_read), cache_write: some(cache_write), ..price })
 }
 
 fn tokenizer(provider: &str, name: &str) -> (&'static str, TokenizerFit) {
@@ -366,7 +362,7 @@ fn wire_format(provider: &str) -> WireFormat {
 }
 
 /// How a provider caches; the figures are those of the built-in registry.
-fn cache(provider: &str, name: &str, price: Option<Price>) -> Option<CacheRule> {
+fn cache(provider: &str, name: &str, price: Option<&Price>) -> Option<CacheRule> {
     price?.cache_read?;
     let rule = |rule, min_tokens, step| Some(CacheRule { rule, min_tokens, step });
     match wire_format(provider) {

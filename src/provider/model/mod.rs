@@ -9,6 +9,7 @@ mod template;
 mod form;
 mod thinking;
 mod on_demand;
+mod price;
 mod registry;
 mod import;
 
@@ -19,6 +20,7 @@ pub(crate) use constraints::Accepts;
 pub use constraints::{CallIds, KeptReasoning, ProviderConstraints, SystemPlace};
 pub(crate) use form::Form;
 pub(crate) use on_demand::OnDemandRule;
+pub use price::{Price, PriceStep, Rates};
 pub use registry::{ModelEntry, Registry, TokenizerFit};
 pub use thinking::{BoundTo, MismatchSwitch, PrefixCheck, PrefixMismatch, ThinkingRule};
 
@@ -35,7 +37,7 @@ pub use thinking::{BoundTo, MismatchSwitch, PrefixCheck, PrefixMismatch, Thinkin
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Model {
     /// Its name, as the caller gave it.
@@ -58,6 +60,8 @@ pub struct Model {
     pub cache: Option<CacheRule>,
     /// What its provider checks of the reasoning that goes back; none where it checks nothing.
     pub thinking: Option<ThinkingRule>,
+    /// What its tokens cost, where that is known.
+    pub price: Option<Price>,
     /// Whether the tokenizer replaces one that is not built in or not known, so that counts are estimates.
     pub estimated: bool,
     /// Whether the name was looked for and is not in the registry.
@@ -99,31 +103,6 @@ pub enum CacheKind {
     Implicit,
 }
 
-/// What tokens cost, in US dollars a million.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Price {
-    /// Input that is not cached.
-    pub input: f64,
-    /// Output.
-    pub output: f64,
-    /// Input that is read from the cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<f64>,
-    /// Input that is written to the cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<f64>,
-}
-
-impl Price {
-    fn fault(self) -> Option<String> {
-        let prices = [Some(self.input), Some(self.output), self.cache_read, self.cache_write];
-        let wrong = prices.into_iter().flatten().find(|price| !price.is_finite() || *price < 0.0)?;
-        Some(format!("a price of {wrong}; expected US dollars a million tokens, 0 or more"))
-    }
-}
-
 impl Model {
     /// The model of this name from the built-in registry; one that is not there gets the configured defaults, and says
     /// so. [`Registry::model`] does the same for a registry of one's own.
@@ -150,6 +129,7 @@ impl Model {
             constraints: ProviderConstraints::default(),
             cache: None,
             thinking: None,
+            price: None,
             estimated: false,
             unknown: false,
             near: None,

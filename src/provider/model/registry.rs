@@ -299,6 +299,7 @@ impl Registry {
             constraints: entry.constraints,
             cache: entry.cache,
             thinking: entry.thinking.clone(),
+            price: entry.price.clone(),
             estimated: entry.is_estimated(),
             unknown: false,
             ..Model::custom(name)
@@ -368,7 +369,7 @@ impl ModelEntry {
                 ));
             }
         }
-        self.price.and_then(super::Price::fault)
+        self.price.as_ref().and_then(super::Price::fault)
     }
 }
 

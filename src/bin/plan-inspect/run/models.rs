@@ -55,8 +55,8 @@ fn list(words: &[String], registry: &Registry, format: DataFormat, screen: &Scre
             tokens(entry.max_input),
             tokens(entry.max_output),
             counts(entry).into(),
-            entry.price.map(|price| dollars(price.input)).unwrap_or_default(),
-            entry.price.map(|price| dollars(price.output)).unwrap_or_default(),
+            entry.price.as_ref().map(|price| dollars(price.input)).unwrap_or_default(),
+            entry.price.as_ref().map(|price| dollars(price.output)).unwrap_or_default(),
         ]);
     }
     let models = if entries.len() == 1 { "model" } else { "models" };
@@ -86,12 +86,16 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
         let step = cache.step.map(|step| format!(", in steps of {step}"));
         lines.push(("cache", name_of(&cache.rule)? + &least.unwrap_or_default() + &step.unwrap_or_default()));
     }
-    if let Some(price) = entry.price {
-        let part = |what: &str, price: Option<f64>| price.map(|price| format!(", {what} {}", dollars(price)));
-        let text = format!("input {}, output {}", dollars(price.input), dollars(price.output));
-        let cached = part("cached input", price.cache_read).unwrap_or_default();
-        let written = part("written to the cache", price.cache_write).unwrap_or_default();
-        lines.push(("US$ a million", text + &cached + &written));
+    if let Some(price) = &entry.price {
+        let text = prices(price.input, price.output, price.cache_read, price.cache_write);
+        lines.push(("US$ a million", text));
+        for step in &price.steps {
+            let above = step.above.map(|above| format!("above {} tokens", report::grouped(above)));
+            let from = step.from.as_ref().map(|from| format!("from {from} on"));
+            let when: Vec<String> = above.into_iter().chain(from).collect();
+            let text = prices(step.input, step.output, step.cache_read, step.cache_write);
+            lines.push(("", format!("{}: {text}", when.join(", "))));
+        }
     }
     lines.push(("source", entry.source.clone()));
     lines.push(("verified", entry.date.clone()));
@@ -136,6 +140,13 @@ fn tokens(n: Option<u64>) -> String {
 
 fn with_unit(n: Option<u64>) -> String {
     n.map(|n| format!("{} tokens", report::grouped(n))).unwrap_or_default()
+}
+
+fn prices(input: f64, output: f64, cache_read: Option<f64>, cache_write: Option<f64>) -> String {
+    let part = |what: &str, price: Option<f64>| price.map(|price| format!(", {what} {}", dollars(price)));
+    let cached = part("cached input", cache_read).unwrap_or_default();
+    let written = part("written to the cache", cache_write).unwrap_or_default();
+    format!("input {}, output {}{cached}{written}", dollars(input), dollars(output))
 }
 
 fn dollars(price: f64) -> String {

@@ -1,0 +1,166 @@
+//! What tokens cost: the prices of a model as data, and as whole numbers for one prompt.
+
+use serde::{Deserialize, Serialize};
+
+/// What tokens cost, in US dollars a million.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Price {
+    /// Input that is not cached.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Input that is read from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<f64>,
+    /// Input that is written to the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+    /// Other prices for long prompts, or from a date on. Of those that hold for a prompt the last one counts, for every token
+    /// of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<PriceStep>,
+}
+
+/// Prices that hold for long prompts, or from a date on, in US dollars a million tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PriceStep {
+    /// They hold for prompts of more tokens than these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub above: Option<u64>,
+    /// They hold from this day on: year, month and day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Input that is not cached.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Input that is read from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<f64>,
+    /// Input that is written to the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+}
+
+/// What one token costs, in millionths of a millionth of a US dollar: whole numbers, so that sums are the same on every
+/// machine. 3 dollars a million tokens are 3,000,000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Rates {
+    /// Input that is not cached.
+    pub input: u64,
+    /// Output.
+    pub output: u64,
+    /// Input that is read from the cache; as `input` where caching has no price of its own.
+    pub cache_read: u64,
+    /// Input that is written to the cache; as `input` where writing costs nothing more.
+    pub cache_write: u64,
+}
+
+impl Price {
+    /// A price without steps, and without prices for the cache.
+    #[must_use]
+    pub fn new(input: f64, output: f64) -> Self {
+        Self { input, output, cache_read: None, cache_write: None, steps: Vec::new() }
+    }
+
+    /// What a token costs in a prompt of so many tokens. Without a day (`2026-11-24`) prices that begin with one do not hold.
+    #[must_use]
+    pub fn rates(&self, prompt: u64, day: Option<&str>) -> Rates {
+        let long = |step: &PriceStep| step.above.is_none_or(|above| prompt > above);
+        let begun =
+            |step: &PriceStep| step.from.as_deref().is_none_or(|from| day.is_some_and(|day| day >= from));
+        let step = self.steps.iter().rev().find(|step| long(step) && begun(step));
+        let (input, output, cache_read, cache_write) = match step {
+            Some(step) => (step.input, step.output, step.cache_read, step.cache_write),
+            None => (self.input, self.output, self.cache_read, self.cache_write),
+        };
+        let whole = |price: f64| (price * 1e6).round() as u64;
+        Rates {
+            input: whole(input),
+            output: whole(output),
+            cache_read: whole(cache_read.unwrap_or(input)),
+            cache_write: whole(cache_write.unwrap_or(input)),
+        }
+    }
+
+    pub(super) fn fault(&self) -> Option<String> {
+        let of_steps = self
+            .steps
+            .iter()
+            .flat_map(|step| [Some(step.input), Some(step.output), step.cache_read, step.cache_write]);
+        let own = [Some(self.input), Some(self.output), self.cache_read, self.cache_write];
+        let wrong = |price: &f64| !price.is_finite() || !(0.0..=1e9).contains(price);
+        if let Some(wrong) = own.into_iter().chain(of_steps).flatten().find(wrong) {
+            return Some(format!("a price of {wrong}; expected US dollars a million tokens, 0 or more"));
+        }
+        let days = self.steps.iter().filter_map(|step| step.from.as_deref());
+        if let Some(day) = days.into_iter().find(|day| !is_day(day)) {
+            return Some(format!("prices from `{day}` on; expected year, month and day, as 2026-12-01"));
+        }
+        let always = self.steps.iter().any(|step| step.above.is_none() && step.from.is_none());
+        always.then(|| "a step of prices with neither `above` nor `from`; expected one of them".into())
+    }
+}
+
+fn is_day(text: &str) -> bool {
+    text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_step_that_holds_counts() {
+        let step = |above, from: Option<&str>, input| PriceStep {
+            above,
+            from: from.map(str::to_owned),
+            input,
+            output: 3.0 * input,
+            cache_read: None,
+            cache_write: Some(1.25 * input),
+        };
+        let price = Price {
+            steps: vec![
+                step(Some(100), None, 2.0),
+                step(None, Some("2026-12-01"), 4.0),
+                step(Some(100), Some("2026-12-01"), 8.0),
+            ],
+            ..Price::new(1.0, 3.0)
+        };
+        let input = |prompt, day| price.rates(prompt, day).input;
+        assert_eq!(input(100, None), 1_000_000);
+        assert_eq!(input(101, None), 2_000_000);
+        assert_eq!(input(101, Some("2026-11-30")), 2_000_000);
+        assert_eq!(input(100, Some("2026-12-01")), 4_000_000);
+        assert_eq!(input(101, Some("2027-01-01")), 8_000_000);
+        let rates = price.rates(101, None);
+        assert_eq!((rates.output, rates.cache_read, rates.cache_write), (6_000_000, 2_000_000, 2_500_000));
+    }
+
+    #[test]
+    fn what_is_no_price_is_said() {
+        assert!(Price::new(1.0, f64::NAN).fault().is_some_and(|fault| fault.contains("NaN")));
+        let from = |day: Option<&str>| PriceStep {
+            above: None,
+            from: day.map(str::to_owned),
+            input: 1.0,
+            output: 1.0,
+            cache_read: None,
+            cache_write: None,
+        };
+        let fault = |step| Price { steps: vec![step], ..Price::new(1.0, 1.0) }.fault();
+        assert!(fault(from(Some("tomorrow"))).is_some_and(|fault| fault.contains("year, month and day")));
+        assert!(fault(from(None)).is_some_and(|fault| fault.contains("neither")));
+        assert_eq!(fault(from(Some("2026-12-01"))), None);
+    }
+}
