@@ -7,8 +7,9 @@
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
     RequestLimits, Role, Section, WireFormat,
-    config::{Placement, Sections},
+    config::{Leave, Placement, Sections},
     message::{Part, Reasoning},
+    provider::Price,
 };
 use context_window_compare::data;
 use std::collections::BTreeSet;
@@ -77,6 +78,10 @@ fn manager(placement: Placement, tweak: impl Fn(&mut Config)) -> ContextWindowMa
     tweak(&mut config);
     let mut model = Model::named("gpt-4o").expect("the registry is built in");
     model.tokenizer = Some("chars/4".into());
+    // As billed below: reading the cache costs a tenth of input, writing it 1.25 times as much.
+    let mut price = Price::new(1.0, 5.0);
+    (price.cache_read, price.cache_write) = (Some(0.1), Some(1.25));
+    model.price = Some(price);
     ContextWindowManager::configured(model, config).expect("sound options")
 }
 
@@ -197,9 +202,15 @@ fn placements() {
             config.conversation.low_mark = 720;
         });
         ours(&turns, budget, &narrow, false).row("`before_question`, 5 % for documents, low mark 720");
-        for limit in [50, 150, 300] {
-            let manager = manager(Placement::WithQuestion, |config| config.rag.question_limit = limit);
-            ours(&turns, budget, &manager, true).row(&format!("`with_question`, limit {limit}"));
+        for (limit, leave) in
+            [(50, Leave::AtCut), (50, Leave::Weighed), (150, Leave::AtCut), (150, Leave::Weighed)]
+        {
+            let manager = manager(Placement::WithQuestion, |config| {
+                config.rag.question_limit = limit;
+                config.rag.leave = leave;
+            });
+            let weighed = if leave == Leave::Weighed { ", weighed" } else { "" };
+            ours(&turns, budget, &manager, true).row(&format!("`with_question`, limit {limit}{weighed}"));
         }
     }
 }
@@ -361,5 +372,7 @@ fn thoughts() {
 
 fn main() {
     placements();
-    thoughts();
+    if std::env::args().all(|arg| arg != "placements") {
+        thoughts();
+    }
 }

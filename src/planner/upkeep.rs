@@ -2,7 +2,7 @@
 //!
 //! Each prompt reads them again, from the cache. To leave them out costs once: everything behind the first of them is
 //! written to the cache again. Nobody knows how many prompts are to come, so they leave when reading them has cost
-//! as much as that: whatever comes, no more is spent than twice what the best choice would have cost.
+//! as much as that (ski rental: rent until the rent paid is the price of buying).
 
 use crate::{
     conversation::{Conversation, Place},

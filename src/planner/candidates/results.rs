@@ -18,6 +18,8 @@ pub(crate) struct Results {
     pub(crate) released_before: u32,
     /// Whether that is so from this plan on.
     pub(crate) releases: bool,
+    /// Whether they leave because they do not fit: then the window is cut deep too.
+    pub(crate) cuts: bool,
     /// Whether the boundary moved in this plan.
     pub(super) moved: bool,
     /// By position, what is sent for results of the open exchange that are too long.
@@ -32,7 +34,8 @@ impl Results {
         let standing = candidates.standing();
         let kept = Self { cleared_before, released_before: standing.released_before, ..Self::default() };
         let leave = standing.unanswered().filter(|_| standing.upkeep.is_some_and(|upkeep| upkeep.leave));
-        leave.and_then(|question| kept.releasing(candidates, question)).unwrap_or(kept)
+        let left = leave.and_then(|question| kept.releasing(candidates, question));
+        left.map_or(kept, |left| Self { cuts: false, ..left })
     }
 
     /// What is sent for a message.
@@ -59,7 +62,7 @@ impl Results {
     pub(crate) fn releasing(&self, candidates: &Candidates<'_>, before: u32) -> Option<Self> {
         let stand = candidates.standing().stays && before > self.released_before;
         let any = stand && self.stand_within(candidates, before);
-        any.then(|| Self { released_before: before, releases: true, ..self.clone() })
+        any.then(|| Self { released_before: before, releases: true, cuts: true, ..self.clone() })
     }
 
     /// The message before which results are cleared, if that is any.

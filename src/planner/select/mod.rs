@@ -354,7 +354,7 @@ impl<O: Observer> Selector<'_, O> {
     /// What a window may take that is to stay as it is: its budget, or where documents leave it in this plan its low mark,
     /// because the prompt is another one from there on anyway (rules S5, S10).
     fn for_the_window(&self, budgets: &Budgets) -> (u64, BudgetVariable) {
-        if self.costs.results().releases {
+        if self.costs.results().cuts {
             (budgets.low_mark(self.config), BudgetVariable::LowMark)
         } else {
             (budgets.of(Section::Conversation), BudgetVariable::Conversation)
