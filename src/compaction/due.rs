@@ -84,6 +84,7 @@ impl BlockedBy {
             Self::Responding => "a reply is being received",
             Self::OpenCall => "a tool call is pending",
             Self::Playback => "the log is being played back",
+            Self::Provider => "the provider compacts by itself (compaction.strategy)",
         }
     }
 }
@@ -111,6 +112,8 @@ pub enum BlockedBy {
     OpenCall,
     /// The log is being played back.
     Playback,
+    /// The provider compacts by itself (rule C12).
+    Provider,
 }
 
 /// Who starts a compaction: the triggers, or somebody who asks for it.
@@ -130,15 +133,18 @@ impl Compactor<'_> {
         if let Some(blocked_by) = blocked_by(request.log, &options, initiator) {
             return Ok(CompactionState::Waiting(blocked_by));
         }
-        let known = match self.manager.context(request) {
-            Err(error) if error.kind() == ErrorKind::Budget => false,
-            context => context?.limits.capacity() > 0,
+        let context = match self.manager.context(request) {
+            Err(error) if error.kind() == ErrorKind::Budget => None,
+            context => Some(context?).filter(|context| context.limits.capacity() > 0),
         };
-        if !known {
+        let Some(context) = context else {
             return Ok(CompactionState::Waiting(BlockedBy::UnknownLimit));
-        }
+        };
         if initiator == Initiator::Asked {
             return Ok(CompactionState::Due(Trigger::Asked));
+        }
+        if self.manager.provider_compacts_at(&context).is_some() {
+            return Ok(CompactionState::Waiting(BlockedBy::Provider));
         }
         let figures = self.manager.figures(request)?;
         let Some(trigger) = self.trigger(&figures) else { return Ok(CompactionState::NotDue) };

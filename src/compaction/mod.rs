@@ -206,7 +206,7 @@ impl Compactor<'_> {
     /// Nothing changes then.
     pub fn fall_back(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         let applied = match job.strategy() {
-            CompactionStrategy::Summary | CompactionStrategy::Digest => {
+            CompactionStrategy::Summary | CompactionStrategy::Digest | CompactionStrategy::Provider => {
                 let digest = job.digest()?;
                 match self.archive_by(log, job, CompactionKind::Digest, Some(digest)) {
                     Err(error) if error.is_not_smaller() => self.slide(log, job),

@@ -77,7 +77,10 @@ impl CompactionRequest {
             tries: 0,
             window: u64::MAX,
             why,
-            strategy: options.strategy,
+            strategy: match options.strategy {
+                CompactionStrategy::Provider => CompactionStrategy::Summary,
+                own => own,
+            },
             longest: super::longest_summary(&options, window),
             archives: archived_ids(log, kept),
             material: Material::of(manager, request, kept)?,
@@ -102,7 +105,7 @@ impl CompactionRequest {
                 job.archives = kept.map_or_else(Vec::new, |kept| archived_ids(log, kept));
             }
             CompactionStrategy::Fresh => job.archives = archived_ids(log, job.kept_by_starting_fresh(log)),
-            CompactionStrategy::Summary | CompactionStrategy::Digest => {}
+            CompactionStrategy::Summary | CompactionStrategy::Digest | CompactionStrategy::Provider => {}
         }
         Ok(job)
     }

@@ -78,6 +78,8 @@ pub enum CompactionStrategy {
     SlidingWindow,
     /// Nothing: everything is archived.
     Fresh,
+    /// The provider compacts by itself, as the plan's `context_editing` asks it to (rule C12). What is asked for is `summary`.
+    Provider,
 }
 
 impl CompactionStrategy {
@@ -89,6 +91,7 @@ impl CompactionStrategy {
             Self::Digest => "digest",
             Self::SlidingWindow => "sliding_window",
             Self::Fresh => "fresh",
+            Self::Provider => "provider",
         }
     }
 }

@@ -337,6 +337,8 @@ pub enum ToolResults {
     /// (default): a prompt that holds part of a result is sent, one that is too long is refused.
     #[default]
     Clip,
+    /// As they are: the provider leaves out old ones by itself, as the plan's `context_editing` asks it to (rule C12).
+    Provider,
 }
 
 /// What to do about a tool call without a result (rule H2).

@@ -3,6 +3,7 @@
 
 pub(crate) mod reason;
 mod upkeep;
+mod editing;
 mod ledger;
 mod notice;
 mod retrieval_budget;
@@ -13,6 +14,7 @@ mod pieces;
 mod continuation;
 
 pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
+pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
@@ -101,6 +103,8 @@ pub struct ContextPlan {
     pub usage: ContextUsage,
     /// The reasoning of earlier replies: what is sent of it, and what is not and why (rules K1 to K4).
     pub thoughts: Thoughts,
+    /// What the request has to say for the provider to edit the prompt by itself, where the options ask it to (rule C12).
+    pub context_editing: Option<ContextEditing>,
     /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing stands, or the model
     /// has no price.
     pub upkeep: Option<Upkeep>,

@@ -70,6 +70,8 @@ codes! {
     UnknownModel "unknown_model" "B2";
     /// Counted in the wire format of `OpenAI` Chat, because no chat template is given.
     NoChatTemplate "no_chat_template" "N3";
+    /// What the options ask of the provider is done here, because it does not do it.
+    EditedHere "edited_here" "C12";
     /// The last usage report is not believed.
     ReportIgnored "report_ignored" "N6";
     /// A pin does not fit.

@@ -5,13 +5,14 @@ use crate::{
     error::Error,
     message::{Message, Tool},
     plan::{
-        ContextPlan, LedgerLine, Overhead,
+        ContextPlan, LedgerLine, Notice, Overhead,
         anchor::{Anchor, SentAgain, Sticky, Target},
     },
     planner::{
         assemble::PlanContext,
         budget,
         candidates::Candidates,
+        editing,
         request::PlanRequest,
         solve::Solver,
         telemetry,
@@ -46,6 +47,8 @@ pub struct ContextWindowManager {
     meter: Meter,
     config: Config,
     config_name: String,
+    /// What the options ask of the provider, and is done here (rule C12).
+    edited_here: Vec<Notice>,
 }
 
 impl ContextWindowManager {
@@ -88,7 +91,10 @@ impl ContextWindowManager {
         };
         let meter = Meter::new(counter, &model, config.rag.header)?;
         let config_name = name_of(&config);
-        Ok(Self { model, meter, config, config_name })
+        let edited_here = editing::notices(&config, &model);
+        let mut config = config;
+        editing::done_here(&mut config, &model);
+        Ok(Self { model, meter, config, config_name, edited_here })
     }
 
     /// Decides what goes into the prompt of this request, within its budget, and says why.
@@ -273,7 +279,9 @@ impl ContextWindowManager {
         let (limits, limits_source) = self.model.limits(asked, &self.config);
         let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
         let calibrator = self.calibrator(request, limits.context_len); // N6
-        Ok(PlanContext {
+        let mut context = PlanContext {
+            editing: None,
+            edited_here: self.edited_here.clone(),
             model: &self.model,
             config: self.config_name.clone(),
             limits,
@@ -285,7 +293,9 @@ impl ContextWindowManager {
             doubted: calibrator.doubted,
             placement: self.placement(),
             usage: self.config.usage,
-        })
+        };
+        context.editing = self.context_editing(&context); // C12
+        Ok(context)
     }
 
     /// What the provider's reports on earlier prompts teach.

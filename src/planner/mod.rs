@@ -32,4 +32,5 @@ pub(crate) mod telemetry;
 pub(crate) mod thoughts;
 pub(crate) mod manager;
 mod retrieval;
+mod editing;
 mod upkeep;

@@ -4,8 +4,8 @@ use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Role, WireFormat},
     plan::{
-        BudgetSource, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem, Remedy,
-        SectionUse, Thoughts, Upkeep,
+        BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem,
+        Remedy, SectionUse, Thoughts, Upkeep,
         prefix::Prefix,
         reason::{IncludedReason, Numbers},
     },
@@ -63,6 +63,8 @@ struct Wire<'a> {
     /// What documents that stay cost; where none do there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     upkeep: Option<&'a Upkeep>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_editing: Option<&'a ContextEditing>,
     notices: &'a [Notice],
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +100,7 @@ impl<'a> Wire<'a> {
             window_start: plan.window_start.as_ref(),
             prefix: plan.repeated(),
             thoughts: Some(&plan.thoughts).filter(|thoughts| **thoughts != Thoughts::default()),
+            context_editing: plan.context_editing.as_ref(),
             upkeep: plan.upkeep.as_ref(),
             notices: &plan.notices,
             usage: Usage::new(&plan.usage),

@@ -21,6 +21,7 @@ mod cli;
 mod compaction;
 #[cfg(feature = "openai")]
 mod config;
+mod context_editing;
 #[cfg(all(feature = "openai", feature = "hf"))]
 mod counting;
 #[cfg(all(feature = "openai", feature = "hf", feature = "chat-template"))]

@@ -6,8 +6,8 @@ use crate::{
     item::{ItemId, Section},
     message::WireFormat,
     plan::{
-        BudgetSource, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode, Overhead,
-        PlannedItem, SectionUse, TOOLS, Thoughts,
+        BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode,
+        Overhead, PlannedItem, SectionUse, TOOLS, Thoughts,
         anchor::SentAgain,
         reason::{ExcludedReason, HeldBy},
     },
@@ -55,6 +55,10 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) doubted: Option<ReportedUsage>,
     pub(crate) placement: Placement,
     pub(crate) usage: UsageOptions,
+    /// What the provider is asked to edit by itself.
+    pub(crate) editing: Option<ContextEditing>,
+    /// What was asked of the provider, and is done here.
+    pub(crate) edited_here: Vec<Notice>,
 }
 
 impl PlanContext<'_> {
@@ -170,6 +174,7 @@ pub(crate) fn plan(
         live: candidates.live_id(),
         anchored,
         thoughts: Thoughts::default(),
+        context_editing: context.editing.clone(),
         upkeep: candidates.standing().upkeep,
         prompt: draft.prompt,
         row_messages: draft.row_messages,
@@ -250,7 +255,7 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
 
 /// What the reader should know about model and limits.
 fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
-    let mut notices = Vec::new();
+    let mut notices = context.edited_here.clone();
     let mut say = |code: NoticeCode, text: String| notices.push(Notice { code, ids: Vec::new(), text });
     if context.model.unknown {
         let name = &context.model.name;

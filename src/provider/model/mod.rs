@@ -9,6 +9,7 @@ mod template;
 mod form;
 mod thinking;
 mod on_demand;
+mod editing;
 mod price;
 mod registry;
 mod import;
@@ -18,6 +19,7 @@ pub use template::ChatTemplate;
 
 pub(crate) use constraints::Accepts;
 pub use constraints::{CallIds, KeptReasoning, ProviderConstraints, SystemPlace};
+pub(crate) use editing::EditingRule;
 pub(crate) use form::Form;
 pub(crate) use on_demand::OnDemandRule;
 pub use price::{Price, PriceStep, Rates};
@@ -163,6 +165,12 @@ impl Model {
     /// How the provider is asked to compact; none where it is not.
     pub(crate) fn on_demand_compaction(&self) -> Option<OnDemandRule> {
         registry::on_demand_compaction(&self.provider)
+    }
+
+    /// What the provider edits of a prompt by itself; none where it does not, or not in this wire format.
+    pub(crate) fn context_editing(&self) -> Option<EditingRule> {
+        let has_it = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
+        registry::context_editing(&self.provider).filter(|_| has_it)
     }
 
     /// What is counted around texts in the model's wire format.

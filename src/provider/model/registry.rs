@@ -1,8 +1,8 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
 use super::{
-    CacheRule, MismatchSwitch, Model, OnDemandRule, Price, ProviderConstraints, ThinkingRule, WireFormat,
-    constraints::ProviderEntry, form::Form,
+    CacheRule, EditingRule, MismatchSwitch, Model, OnDemandRule, Price, ProviderConstraints, ThinkingRule,
+    WireFormat, constraints::ProviderEntry, form::Form,
 };
 use crate::{
     error::{Error, Repr, Snippet},
@@ -126,6 +126,8 @@ struct BuiltInFile {
     mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
     #[serde(default)]
     on_demand_compaction: BTreeMap<String, OnDemandRule>,
+    #[serde(default)]
+    context_editing: BTreeMap<String, EditingRule>,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
@@ -146,6 +148,7 @@ struct BuiltIn {
     newer: Vec<Newer>,
     mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
     on_demand_compaction: BTreeMap<String, OnDemandRule>,
+    context_editing: BTreeMap<String, EditingRule>,
     registry: Registry,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
@@ -154,11 +157,20 @@ struct BuiltIn {
 static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
     let (text, origin) = (include_str!("../../../config/models.toml"), "config/models.toml");
     let file: BuiltInFile = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
-    let BuiltInFile { newer, mismatch_switch, on_demand_compaction, wire_format, provider, model } = file;
+    let BuiltInFile {
+        newer,
+        mismatch_switch,
+        on_demand_compaction,
+        context_editing,
+        wire_format,
+        provider,
+        model,
+    } = file;
     Ok(BuiltIn {
         newer,
         mismatch_switch,
         on_demand_compaction,
+        context_editing,
         registry: Registry::of(model, text, origin)?,
         wire_format,
         provider,
@@ -381,6 +393,11 @@ pub(super) fn mismatch_switch(wire_format: WireFormat) -> Option<MismatchSwitch>
 /// How a provider is asked to compact; none where it is not.
 pub(super) fn on_demand_compaction(provider: &str) -> Option<OnDemandRule> {
     BUILT_IN.as_ref().ok()?.on_demand_compaction.get(provider).cloned()
+}
+
+/// What a provider edits of a prompt by itself; none where it does not.
+pub(super) fn context_editing(provider: &str) -> Option<EditingRule> {
+    BUILT_IN.as_ref().ok()?.context_editing.get(provider).cloned()
 }
 
 /// What is taken to hold for a model that is not known, by its family and version.
