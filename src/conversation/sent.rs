@@ -67,8 +67,8 @@ impl Conversation {
             plan.included.iter().filter(|row| row.kind.is_document() && row.section == Section::Rag);
         let documents = documents.map(|row| SentText::new(row.id.clone(), row.body.text()));
         let state = plan.included.iter().filter(|row| row.kind == ItemKind::State).filter_map(|row| {
-            let id = plan.new_state.get(&row.id)?;
-            Some(SentText::new(id.clone(), row.body.text()))
+            let new = plan.new_state.get(&row.id)?;
+            Some(SentText::new(new.id.clone(), new.text.as_deref().unwrap_or(row.body.text())))
         });
         (documents.collect(), state.collect())
     }

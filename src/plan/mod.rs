@@ -108,6 +108,9 @@ pub struct ContextPlan {
     /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing stands, or the model
     /// has no price.
     pub upkeep: Option<Upkeep>,
+    /// The headers that parts of this prompt need, name and value: tools that are sent at the end (rule S12), and what a provider made of
+    /// earlier messages (C11). Values of one name go into one header, with commas.
+    pub headers: Vec<(String, String)>,
     pub(crate) prompt: Prompt,
     /// For each row that is in, the message of the prompt that it is part of.
     pub(crate) row_messages: Vec<usize>,
@@ -120,7 +123,7 @@ pub struct ContextPlan {
     /// New documents stand before the reply, not before their question.
     pub(crate) documents_come_last: bool,
     /// State that stays, by its rows: as the request names it.
-    pub(crate) new_state: BTreeMap<ItemId, ItemId>,
+    pub(crate) new_state: BTreeMap<ItemId, NewState>,
     /// What the request brings again of what stands, although nothing of it is in this prompt.
     pub(crate) missing: SentAgain,
     /// What was sent again for that reason.
@@ -156,6 +159,8 @@ pub enum BudgetSource {
 }
 
 /// What tool definitions go by in a remembered prompt.
+pub(crate) use pieces::{NewState, ToolsHash};
+
 pub(crate) const TOOLS: &str = "tools";
 
 /// The prompt before a plan's, as it is remembered.

@@ -1,7 +1,36 @@
 //! A plan as the next one compares with it: every item as a hash, and what the prompt leaves behind.
 
 use super::{Anchor, ContextPlan, Overhead, PromptHead, PromptPiece, TOOLS, Target, hash_of};
-use crate::{item::Source, message::WireFormat, provider::model::RequestLimits};
+use crate::{
+    item::{ItemId, Source},
+    message::{Tool, WireFormat},
+    provider::model::RequestLimits,
+};
+
+/// A state that a plan sends for the first time: how the conversation remembers it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NewState {
+    pub(crate) id: ItemId,
+    /// What is remembered, where that is not what is sent.
+    pub(crate) text: Option<String>,
+}
+
+/// A hash over tools as they are declared, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ToolsHash(blake3::Hasher);
+
+impl ToolsHash {
+    pub(crate) fn add(&mut self, tool: &Tool) {
+        for text in [&*tool.name, &*tool.description, &*tool.schema, tool.hosted_json().unwrap_or_default()] {
+            self.0.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+    }
+
+    /// 32 hexadecimal digits.
+    pub(crate) fn text(&self) -> String {
+        self.0.finalize().to_hex()[..32].into()
+    }
+}
 
 impl ContextPlan {
     /// What the next request needs so that its prompt can repeat the beginning of this one (rule S5).
@@ -39,16 +68,10 @@ impl ContextPlan {
     pub(crate) fn pieces(&self) -> Vec<PromptPiece> {
         let tools = self.overhead.iter().find(|line| line.what == Overhead::Tools);
         let tools = tools.filter(|_| !self.prompt.tools.is_empty()).map(|line| {
-            let mut hash = blake3::Hasher::new();
-            for tool in &self.prompt.tools {
-                for text in
-                    [&*tool.name, &*tool.description, &*tool.schema, tool.hosted_json().unwrap_or_default()]
-                {
-                    hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
-                }
-            }
+            let mut hash = ToolsHash::default();
+            self.prompt.tools.iter().for_each(|tool| hash.add(tool));
             let tokens = u64::try_from(line.tokens).unwrap_or_default();
-            PromptPiece(TOOLS.into(), hash.finalize().to_hex()[..32].into(), tokens)
+            PromptPiece(TOOLS.into(), hash.text(), tokens)
         });
         let rows = self.included.iter().map(|row| {
             let hash = match row.body.reasoning() {

@@ -4,7 +4,7 @@ use crate::{
     config::{CompactionStrategy, Config, ToolResults},
     message::WireFormat,
     plan::{ContextEditing, Notice, NoticeCode},
-    planner::{assemble::PlanContext, manager::ContextWindowManager},
+    planner::assemble::PlanContext,
     provider::model::Model,
 };
 use serde_json::{Value, json};
@@ -48,58 +48,54 @@ pub(super) fn notices(asked: &Config, model: &Model) -> Vec<Notice> {
     told.map(notice).collect()
 }
 
-impl ContextWindowManager {
-    /// What a request has to say for its provider to edit the prompt; none where nothing is asked of it.
-    pub(crate) fn context_editing(&self, context: &PlanContext<'_>) -> Option<ContextEditing> {
-        let rule = self.model().context_editing()?;
-        let options = &self.config().conversation;
-        let results = rule.tool_results.filter(|_| options.tool_results == ToolResults::Provider);
-        let mut headers = Vec::new();
-        let mut edits: Vec<Value> = Vec::new();
-        if let Some(edit) = results {
-            // As late as it can: an edit restarts the cache where it begins.
-            let trigger = context.prompt_budget.saturating_sub(options.clear_at_least).max(edit.least).max(1);
-            headers.extend(edit.header);
-            edits.push(json!({
-                "type": edit.edit,
-                "trigger": {"type": "input_tokens", "value": trigger},
-                "keep": {"type": "tool_uses", "value": options.keep_results},
-                "clear_at_least": {"type": "input_tokens", "value": options.clear_at_least},
-            }));
-        }
-        if let Some((edit, threshold)) = rule.compaction.zip(self.provider_compacts_at(context)) {
-            headers.extend(edit.header);
-            edits.push(match self.model().wire_format {
-                WireFormat::OpenAiResponses => json!({"type": edit.edit, "compact_threshold": threshold}),
-                _ => json!({"type": edit.edit, "trigger": {"type": "input_tokens", "value": threshold}}),
-            });
-        }
-        if edits.is_empty() {
-            return None;
-        }
-        let context_management = match self.model().wire_format {
-            WireFormat::OpenAiResponses => Value::Array(edits),
-            _ => json!({"edits": edits}),
-        };
-        Some(ContextEditing { headers, context_management })
+/// What a request has to say for its provider to edit the prompt; none where nothing is asked of it.
+pub(super) fn asked(config: &Config, context: &PlanContext<'_>) -> Option<ContextEditing> {
+    let rule = context.model.context_editing()?;
+    let options = &config.conversation;
+    let results = rule.tool_results.filter(|_| options.tool_results == ToolResults::Provider);
+    let mut headers = Vec::new();
+    let mut edits: Vec<Value> = Vec::new();
+    if let Some(edit) = results {
+        // As late as it can: an edit restarts the cache where it begins.
+        let trigger = context.prompt_budget.saturating_sub(options.clear_at_least).max(edit.least).max(1);
+        headers.extend(edit.header);
+        edits.push(json!({
+            "type": edit.edit,
+            "trigger": {"type": "input_tokens", "value": trigger},
+            "keep": {"type": "tool_uses", "value": options.keep_results},
+            "clear_at_least": {"type": "input_tokens", "value": options.clear_at_least},
+        }));
     }
+    if let Some((edit, threshold)) = rule.compaction.zip(provider_compacts_at(config, context)) {
+        headers.extend(edit.header);
+        edits.push(match context.model.wire_format {
+            WireFormat::OpenAiResponses => json!({"type": edit.edit, "compact_threshold": threshold}),
+            _ => json!({"type": edit.edit, "trigger": {"type": "input_tokens", "value": threshold}}),
+        });
+    }
+    if edits.is_empty() {
+        return None;
+    }
+    let context_management = match context.model.wire_format {
+        WireFormat::OpenAiResponses => Value::Array(edits),
+        _ => json!({"edits": edits}),
+    };
+    Some(ContextEditing { headers, context_management })
+}
 
-    /// From how many tokens on the provider compacts, where it does: where the triggers in tokens would, and before the budget
-    /// makes a cut; none where the budget is less than the provider waits for.
-    pub(crate) fn provider_compacts_at(&self, context: &PlanContext<'_>) -> Option<u64> {
-        let options = self.config().compaction.of_model(self.model_name());
-        let edit = self.model().context_editing()?.compaction?;
-        if !options.enabled
-            || options.strategy != CompactionStrategy::Provider
-            || context.prompt_budget < edit.least
-        {
-            return None;
-        }
-        let percent = Some(options.percent).filter(|percent| *percent > 0);
-        let of_capacity = percent.map(|percent| u128::from(context.window()) * u128::from(percent) / 100);
-        let triggers = options.tokens.into_iter().chain(of_capacity.and_then(|n| u64::try_from(n).ok()));
-        Some(
-            triggers.min().unwrap_or(context.prompt_budget).min(context.prompt_budget).max(edit.least).max(1),
-        )
+/// From how many tokens on the provider compacts, where it does: where the triggers in tokens would, and before the budget
+/// makes a cut; none where the budget is less than the provider waits for.
+pub(super) fn provider_compacts_at(config: &Config, context: &PlanContext<'_>) -> Option<u64> {
+    let options = config.compaction.of_model(&context.model.name);
+    let edit = context.model.context_editing()?.compaction?;
+    if !options.enabled
+        || options.strategy != CompactionStrategy::Provider
+        || context.prompt_budget < edit.least
+    {
+        return None;
     }
+    let percent = Some(options.percent).filter(|percent| *percent > 0);
+    let of_capacity = percent.map(|percent| u128::from(context.window()) * u128::from(percent) / 100);
+    let triggers = options.tokens.into_iter().chain(of_capacity.and_then(|n| u64::try_from(n).ok()));
+    Some(triggers.min().unwrap_or(context.prompt_budget).min(context.prompt_budget).max(edit.least).max(1))
 }

@@ -13,6 +13,7 @@ use crate::{
         budget,
         candidates::Candidates,
         editing,
+        late::Late,
         request::PlanRequest,
         solve::Solver,
         telemetry,
@@ -288,14 +289,19 @@ impl ContextWindowManager {
             limits_source,
             prompt_budget,
             budget_source,
-            overhead: self.overhead(request.tools)?,
+            overhead: self.overhead(self.late(request).on_top(request.tools))?, // S12
             calibration: self.calibration(request, calibrator),
             doubted: calibrator.doubted,
             placement: self.placement(),
             usage: self.config.usage,
         };
-        context.editing = self.context_editing(&context); // C12
+        context.editing = editing::asked(&self.config, &context); // C12
         Ok(context)
+    }
+
+    /// From how many tokens on the provider compacts by itself, where it does (rule C12).
+    pub(crate) fn provider_compacts_at(&self, context: &PlanContext<'_>) -> Option<u64> {
+        editing::provider_compacts_at(&self.config, context)
     }
 
     /// What the provider's reports on earlier prompts teach.
@@ -328,6 +334,12 @@ impl ContextWindowManager {
             Sticky { upkeep, ..sticky }
         };
         anchor.map(sticky).unwrap_or_default()
+    }
+
+    /// What of the head is sent at the end (rule S12).
+    fn late<'r>(&self, request: &'r PlanRequest<'r>) -> Late<'r> {
+        let stays = self.placement() == Placement::WithQuestion;
+        Late::of(request, &Target::of(&self.model), self.meter.profile(), stays)
     }
 
     /// What is sent beside the items in any case.

@@ -22,6 +22,7 @@
 pub(crate) mod request;
 pub(crate) mod repair;
 pub(crate) mod expiry;
+pub(crate) mod late;
 pub(crate) mod candidates;
 pub(crate) mod observer;
 pub(crate) mod budget;
@@ -30,7 +31,7 @@ pub(crate) mod assemble;
 pub(crate) mod solve;
 pub(crate) mod telemetry;
 pub(crate) mod thoughts;
+mod upkeep;
+mod editing;
 pub(crate) mod manager;
 mod retrieval;
-mod editing;
-mod upkeep;

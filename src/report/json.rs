@@ -63,6 +63,8 @@ struct Wire<'a> {
     /// What documents that stay cost; where none do there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     upkeep: Option<&'a Upkeep>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    headers: &'a [(String, String)],
     #[serde(skip_serializing_if = "Option::is_none")]
     context_editing: Option<&'a ContextEditing>,
     notices: &'a [Notice],
@@ -100,6 +102,7 @@ impl<'a> Wire<'a> {
             window_start: plan.window_start.as_ref(),
             prefix: plan.repeated(),
             thoughts: Some(&plan.thoughts).filter(|thoughts| **thoughts != Thoughts::default()),
+            headers: &plan.headers,
             context_editing: plan.context_editing.as_ref(),
             upkeep: plan.upkeep.as_ref(),
             notices: &plan.notices,

@@ -48,6 +48,7 @@ mod injection;
 mod intervals;
 mod journal;
 mod kinds;
+mod late;
 mod laws;
 mod layout;
 mod models;

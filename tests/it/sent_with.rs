@@ -466,13 +466,12 @@ fn what_is_new_is_what_comes_behind_the_reply() {
             }
         }
         assert!(continued > 8, "{continued}");
-        // Another system text, a tighter budget: the provider's copy is another one.
+        // Another head, a tighter budget: the provider's copy is another one.
         talk.ask();
-        let mut changed = talk.log.clone();
-        changed.push_system("rules", "Never guess.");
-        let plan = talk.manager.build_plan(&PlanRequest::new(&changed)).unwrap();
+        let request = PlanRequest::new(&talk.log).with_focus("Where things are.");
+        let plan = talk.manager.build_plan(&request).unwrap();
         let error = plan.since_last_prompt().unwrap_err().to_string();
-        assert!(error.contains("`m0`") && error.contains("have the provider compact"), "{error}");
+        assert!(error.contains("`d0`") && error.contains("have the provider compact"), "{error}");
         let request = PlanRequest::new(&talk.log).with_limits(RequestLimits::budget(300));
         assert!(talk.manager.build_plan(&request).unwrap().since_last_prompt().is_err());
     }

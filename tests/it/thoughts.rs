@@ -93,9 +93,6 @@ fn a_changed_head_withholds_all() {
         causes(&plan)[0].1.clone()
     };
     let mut changed = log.clone();
-    changed.push_system("rules", "Never guess.");
-    assert_eq!(lost(&changed, &[]), "the prompt before it changed at `m0` (new item inserted before it)");
-    let mut changed = log.clone();
     changed.pin(context_window::PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Unlimited));
     assert_eq!(lost(&changed, &[]), "the prompt before it changed at `m1` (new item inserted before it)");
     let tools = [Tool::new("look", "Looks.", "{}")];
@@ -227,7 +224,7 @@ fn the_option_says_what_is_done() {
         plan.notices.iter().all(|notice| notice.code != NoticeCode::ReasoningWithheld),
         "it was asked for"
     );
-    log.push_system("rules", "Never guess.");
+    log.pin(context_window::PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Unlimited));
     let plan = policy(ReasoningPolicy::Provider).build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (3, 3), "sent, and the provider drops them");
     let switch = plan.thoughts.switch.clone().unwrap();
@@ -266,13 +263,11 @@ fn thoughts_of_unknown_birth_go_back_behind_a_whole_history() {
 fn a_difference_says_which_thoughts_it_costs() {
     let manager = manager();
     let log = looked(&manager, RequestLimits::new());
-    let mut changed = log.clone();
-    changed.push_system("rules", "Never guess.");
-    let (before, after) = (PlanRequest::new(&log), PlanRequest::new(&changed));
+    let (before, after) = (PlanRequest::new(&log), PlanRequest::new(&log).with_focus("Sheds."));
     let diff = Diff::between(&manager.explainer(&before), &manager.explainer(&after)).unwrap();
     let said: Vec<(String, String)> =
         diff.thoughts.iter().map(|change| (change.from.to_string(), change.to.to_string())).collect();
-    let lost = "lost: the prompt before it changed at `m0` (new item inserted before it)".to_owned();
+    let lost = "lost: the prompt before it changed at `m1` (new item inserted before it)".to_owned();
     assert_eq!(said, vec![("sent".to_owned(), lost); 3]);
     let none = Diff::between(&manager.explainer(&before), &manager.explainer(&before)).unwrap();
     assert!(none.thoughts.is_empty() && none.changes.is_empty());

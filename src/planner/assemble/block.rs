@@ -28,10 +28,11 @@ impl Writer<'_, '_> {
         let exchange = self.candidates.log().turns().exchange(at).at;
         // Right after the question it became a part of it, as new state does.
         let question = CandidateId::UserMessage(self.candidates.log().turns().turn_of(at));
-        let merges = self.last == Some(question) && documents.is_empty();
-        for sent in state {
-            let message = Message::user(&*sent.text);
-            let id = state_row(&sent.id, exchange);
+        // Beside instructions every piece of state is a message of its own.
+        let alone = state.iter().all(|(_, message)| !message.role().instructs());
+        let merges = self.last == Some(question) && documents.is_empty() && alone;
+        for (id, message) in state {
+            let id = state_row(id, exchange);
             self.push(candidate, id, ItemKind::State, Source::State, Priority::Normal, &message)?;
             if merges {
                 self.join_the_last();

@@ -78,7 +78,7 @@ pub(crate) fn draft(
         chosen,
         draft: Draft {
             rows: Vec::new(),
-            prompt: Prompt { tools: candidates.request().tools.to_vec(), ..Prompt::default() },
+            prompt: Prompt { tools: candidates.tools_on_top().to_vec(), ..Prompt::default() },
             overhead: Vec::new(),
             notices: Vec::new(),
             asked: BTreeSet::new(),

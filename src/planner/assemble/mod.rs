@@ -4,7 +4,7 @@ use crate::{
     config::{Placement, UsageOptions},
     error::Error,
     item::{ItemId, Section},
-    message::WireFormat,
+    message::{Part, Prompt, WireFormat},
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode,
         Overhead, PlannedItem, SectionUse, TOOLS, Thoughts,
@@ -168,7 +168,8 @@ pub(crate) fn plan(
         sender: candidates.request().sender.clone(),
         documents_stay: candidates.standing().stays,
         documents_come_last: candidates.index().documents_come_last,
-        new_state: candidates.new_state(),
+        new_state: candidates.new_state().clone(),
+        headers: headers(context, &draft.prompt),
         missing,
         sent_again: SentAgain::default(),
         live: candidates.live_id(),
@@ -184,6 +185,18 @@ pub(crate) fn plan(
         before,
         archives: candidates.log().archive_events(),
     })
+}
+
+/// The headers that parts of a prompt need: what a provider made of earlier messages, and tools at the end.
+fn headers(context: &PlanContext<'_>, prompt: &Prompt) -> Vec<(String, String)> {
+    let has = |kind: &str| {
+        let is = |part: &Part| part.opaque().is_some_and(|part| part["type"] == kind);
+        prompt.messages.iter().any(|message| message.has_opaque_parts() && message.parts().iter().any(is))
+    };
+    let compacted = context.model.on_demand_compaction().filter(|_| has("compaction"));
+    let compacted = compacted.and_then(|rule| rule.header);
+    let tools = context.model.late_tools_header().filter(|_| has("tool_addition"));
+    compacted.into_iter().chain(tools).collect()
 }
 
 /// The prompt before this one, where it is remembered. Whether the two part at a message is known here only: a plan has

@@ -40,6 +40,8 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) live_turn: Option<TurnIndex>,
     /// How many pieces of state there are.
     pub(super) states: u64,
+    /// Whether instructions are among them: those stand by themselves.
+    pub(super) has_late: bool,
     /// State is sent at the end of the prompt; otherwise before the live question (rule O1).
     pub(crate) state_comes_last: bool,
     /// New documents are sent at the end of the prompt, before the state (rule S10).
@@ -162,6 +164,11 @@ impl CandidateIndex<'_> {
 
     pub(crate) fn states(&self) -> u64 {
         self.states
+    }
+
+    /// Whether instructions are among the state.
+    pub(crate) fn has_late(&self) -> bool {
+        self.has_late
     }
 
     /// The turn that this request is about.

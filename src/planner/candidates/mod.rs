@@ -11,16 +11,21 @@ use crate::{
     item::{ItemId, RagItem, Source, Ttl},
     message::{Message, Role},
     plan::{
-        Target,
+        NewState, Target,
         anchor::{Anchor, SentAgain, Sticky},
         reason::{ExcludedReason, PolicyRule},
     },
     planner::{
         expiry::{Eligibility, Expiry},
+        late::Late,
         repair,
         request::PlanRequest,
     },
-    provider::{conform::TurnPosition, meter::Meter, wording},
+    provider::{
+        conform::{TargetProfile, TurnPosition},
+        meter::Meter,
+        wording,
+    },
 };
 use std::collections::BTreeMap;
 
@@ -53,6 +58,7 @@ use summaries::Summary;
 /// Every candidate of one request, in the orders in which they are offered.
 pub(crate) struct Candidates<'a> {
     log: &'a Conversation,
+    profile: TargetProfile,
     request: &'a PlanRequest<'a>,
     config: &'a Config,
     expiry: Expiry<'a>,
@@ -74,6 +80,10 @@ pub(crate) struct Candidates<'a> {
     withheld: BTreeMap<u32, Message>,
     /// Documents and state that stay where they were sent (rule S10).
     standing: Standing,
+    /// What of the head is sent at the end (rule S12).
+    late: Late<'a>,
+    /// What is sent for the first time and stays, by its row.
+    new_state: BTreeMap<ItemId, NewState>,
     /// The exchange whose results the conversation still waits for.
     pub(crate) open: Option<ExchangeIndex>,
     /// System texts and state with nothing in them.
@@ -116,6 +126,7 @@ impl<'a> Candidates<'a> {
         let (documents, kept_documents) =
             documents::in_order(&request.rag, new, set, &config.rag, &expiry, meter)?;
         let summaries = summaries::of(log, target);
+        let late = Late::of(request, target, meter.profile(), stays);
         let index = CandidateIndex {
             turns: log.turns(),
             required_system: Vec::new(),
@@ -135,6 +146,7 @@ impl<'a> Candidates<'a> {
             window_start: None,
             live_turn: log.live_turn(),
             states: 0,
+            has_late: false,
             state_comes_last,
             documents_come_last: standing.documents_come_last,
             documents_stay: stays,
@@ -143,6 +155,7 @@ impl<'a> Candidates<'a> {
         };
         let mut candidates = Self {
             log,
+            profile: *meter.profile(),
             request,
             config,
             expiry,
@@ -156,6 +169,8 @@ impl<'a> Candidates<'a> {
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             withheld: without_reasoning(log, sticky),
             standing,
+            late,
+            new_state: BTreeMap::new(),
             open: log.open_exchange(),
             empty_texts: Vec::new(),
             empty_leading: Vec::new(),
@@ -200,7 +215,7 @@ impl<'a> Candidates<'a> {
             let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
             if text.is_empty() {
                 self.empty_texts.push((id, Source::System));
-            } else {
+            } else if !self.late.is_late(&id) {
                 self.system.push((id, text.clone()));
             }
         }
@@ -221,12 +236,12 @@ impl<'a> Candidates<'a> {
             if !self.standing.stays || !self.index.state_comes_last {
                 self.state.push((id.clone(), Message::user(text)));
             } else if !self.standing.has_state(self.log, id, &text, again) {
-                // It stays before the reply, whose position is the number of messages so far.
-                let row = state_row(id, self.log.turns().messages());
-                self.state.push((row, Message::user(text)));
+                self.send_from_now_on(id, None, Message::user(text));
             }
         }
+        self.send_late(again);
         self.index.states = self.state.len() as u64;
+        self.index.has_late = self.state.iter().any(|(_, message)| message.role().instructs());
         self.index.required_system = (0..self.system.len() as u32)
             .map(CandidateId::System)
             .chain(self.focus.iter().map(|_| CandidateId::Focus))

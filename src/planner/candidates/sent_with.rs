@@ -5,13 +5,13 @@ use super::{CandidateId, Candidates, Results};
 use crate::{
     conversation::{Conversation, SentText},
     item::{ItemId, ItemKind, RagItem},
-    message::Message,
+    message::{Message, Role, Tool},
     plan::{
-        PlannedItem, Upkeep,
+        NewState, PlannedItem, TOOLS, Upkeep,
         anchor::{SentAgain, Sticky},
     },
-    planner::request::PlanRequest,
-    provider::{meter::Meter, wording},
+    planner::{late, request::PlanRequest},
+    provider::{meter::Meter, render, wording},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -149,12 +149,60 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The state that stands before an exchange.
-    pub(crate) fn state_before(&self, id: CandidateId, released_before: u32) -> &'a [SentText] {
-        match (id, self.stands_at(id, released_before)) {
+    /// The state that stands before an exchange, as it is sent.
+    pub(crate) fn state_before(&self, id: CandidateId, released_before: u32) -> Vec<(&'a ItemId, Message)> {
+        let state = match (id, self.stands_at(id, released_before)) {
             (CandidateId::Exchange(_), Some(at)) => self.log.sent_with().state(at),
             _ => &[],
+        };
+        state.iter().filter_map(|sent| Some((&sent.id, self.as_it_was_sent(sent)?))).collect()
+    }
+
+    /// State as it was sent; none for what is in the head now (rule S12).
+    fn as_it_was_sent(&self, sent: &SentText) -> Option<Message> {
+        if sent.id.as_str() == TOOLS && !self.request.state.iter().any(|(id, _)| id.as_str() == TOOLS) {
+            return self.late.has_tools(&sent.text).then(|| self.late_tools(&sent.text));
         }
+        if self.log.system().iter().any(|text| text.id() == Some(&sent.id)) {
+            return self.late.is_late(&sent.id).then(|| Message::system(&*sent.text));
+        }
+        Some(Message::user(&*sent.text))
+    }
+
+    fn late_tools(&self, text: &str) -> Message {
+        let tools = late::remembered(text);
+        render::added_tools(self.profile.wire_format(), &self.profile.tools(&tools))
+    }
+
+    /// What joined the head since its beginning was sent: at the end, instructions after state.
+    pub(super) fn send_late(&mut self, again: Option<&SentAgain>) {
+        for text in self.log.system() {
+            let Some(id) = text.id().filter(|id| !text.is_empty() && self.late.is_late(id)) else { continue };
+            let said = text.text();
+            if !self.standing.has_state(self.log, id, said, again) {
+                self.send_from_now_on(id, Some(said.to_owned()), Message::system(said));
+            }
+        }
+        let id = ItemId::from(TOOLS);
+        let log = self.log;
+        let stands = log.sent_with().state_of(&id).filter(|(at, _)| self.standing.holds(log, *at));
+        let stands = stands.map(|(at, sent)| (state_row(&id, at), sent.text.as_str()));
+        let is_there = |row: &ItemId| again.is_none_or(|again| !again.state.contains(row));
+        let stands = stands.filter(|(row, text)| is_there(row) && self.late.has_tools(text));
+        let (rows, texts): (Vec<ItemId>, Vec<&str>) = stands.unzip();
+        let new = self.late.new_tools(texts.into_iter());
+        self.standing.state.extend(rows.into_iter().map(|row| (row.clone(), row)));
+        if let Some(text) = new {
+            let message = self.late_tools(&text);
+            self.send_from_now_on(&id, Some(text), message);
+        }
+    }
+
+    /// Sends a piece of state that stays before the reply, whose position is the number of messages so far.
+    pub(super) fn send_from_now_on(&mut self, id: &ItemId, text: Option<String>, message: Message) {
+        let row = state_row(id, self.log.turns().messages());
+        self.new_state.insert(row.clone(), NewState { id: id.clone(), text });
+        self.state.push((row, message));
     }
 
     /// The documents and the state that stand before the message at a position.
@@ -163,7 +211,11 @@ impl<'a> Candidates<'a> {
         if !self.standing.stays || !self.standing.holds(self.log, position) {
             return (Vec::new(), Vec::new());
         }
-        (sent_with.documents(position).to_vec(), sent_with.state(position).to_vec())
+        // Instructions and tools are in the head of the other request.
+        let is_state =
+            |sent: &&SentText| self.as_it_was_sent(sent).is_some_and(|sent| sent.role() == Role::User);
+        let state = sent_with.state(position).iter().filter(is_state).cloned().collect();
+        (sent_with.documents(position).to_vec(), state)
     }
 
     /// Whether anything stands before a candidate.
@@ -177,7 +229,7 @@ impl<'a> Candidates<'a> {
     pub(crate) fn standing_ids(&self, id: CandidateId) -> Vec<ItemId> {
         let at = self.stands_at(id, 0).unwrap_or_default();
         let documents = self.documents_before(id, 0).iter().map(|sent| sent.id.clone());
-        let state = self.state_before(id, 0).iter().map(|sent| state_row(&sent.id, at));
+        let state = self.state_before(id, 0).into_iter().map(|(id, _)| state_row(id, at));
         documents.chain(state).collect()
     }
 
@@ -197,15 +249,17 @@ impl<'a> Candidates<'a> {
         let documents = self.documents_before(id, released_before);
         let block = (!documents.is_empty()).then(|| Message::user(block(documents)));
         let state = self.state_before(id, released_before);
-        block.into_iter().chain(state.iter().map(|state| Message::user(&*state.text))).collect()
+        block.into_iter().chain(state.into_iter().map(|(_, message)| message)).collect()
     }
 
-    /// The state of the request that is sent anew, by its rows.
-    pub(crate) fn new_state(&self) -> BTreeMap<ItemId, ItemId> {
-        let reply = self.log.turns().messages();
-        let named = self.request.state.iter().map(|(id, _)| (state_row(id, reply), id.clone()));
-        let sent: BTreeSet<&ItemId> = self.state.iter().map(|(row, _)| row).collect();
-        named.filter(|(row, _)| self.standing.stays && sent.contains(row)).collect()
+    /// The state that is sent anew and stays, by its rows.
+    pub(crate) fn new_state(&self) -> &BTreeMap<ItemId, NewState> {
+        &self.new_state
+    }
+
+    /// The tools that are declared before the messages.
+    pub(crate) fn tools_on_top(&self) -> &'a [Tool] {
+        self.late.on_top(self.request.tools)
     }
 }
 

@@ -148,8 +148,9 @@ fn under_cap(section: Section, available: &Available, chosen: &Selection) -> u64
 /// Whether state is merged into the live question: while nothing follows it (rule O1).
 pub(crate) fn merges_state(index: &CandidateIndex<'_>, chosen: &Selection) -> bool {
     let documents_follow = index.documents_come_last && chosen.has_documents();
-    let Some(exchanges) =
-        index.exchanges_after_the_question().filter(|_| index.states() > 0 && !documents_follow)
+    let Some(exchanges) = index
+        .exchanges_after_the_question()
+        .filter(|_| index.states() > 0 && !index.has_late() && !documents_follow)
     else {
         return false;
     };

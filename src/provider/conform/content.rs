@@ -1,6 +1,6 @@
 //! One message as a target takes it: its role, content, speaker and reasoning.
 
-use super::{TargetProfile, TurnPosition, has_one_place};
+use super::{TargetProfile, TurnPosition, has_one_place, opaque::adds_tools};
 use crate::{
     message::{Content, Message, Part, Reasoning, Role, ToolCall, WireFormat},
     provider::{model::KeptReasoning, wording},
@@ -96,12 +96,15 @@ impl TargetProfile {
             return Changes::default();
         }
         let accepts = &self.accepts;
-        let mut texts = message.plain_texts();
-        let only = |_: &&str| message.parts().iter().all(|part| matches!(part, Part::Text(_)));
-        let only_text = texts.next().filter(|_| texts.next().is_none()).filter(only);
-        let noted = || accepts.inner_system && only_text.is_some_and(wording::is_system_note);
-        let fenced =
-            role.instructs() && turn_position != TurnPosition::Preamble && has_one_place(accepts) && !noted();
+        let only_texts = || message.parts().iter().all(|part| matches!(part, Part::Text(_)));
+        let noted =
+            || accepts.inner_system && only_texts() && message.plain_texts().all(wording::is_system_note);
+        let added = || message.has_opaque_parts() && adds_tools(message);
+        let fenced = role.instructs()
+            && turn_position != TurnPosition::Preamble
+            && has_one_place(accepts)
+            && !noted()
+            && !added();
         let name = message.name().is_some_and(|name| self.name_of(role, name).as_deref() != Some(name));
         let blank = |text: &str| text.trim().is_empty();
         let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));

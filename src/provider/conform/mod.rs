@@ -7,10 +7,10 @@ use crate::{
 };
 use std::borrow::Cow;
 
+mod opaque;
 mod content;
 mod letters;
 mod call_ids;
-mod opaque;
 mod schema;
 mod sequence;
 
@@ -23,6 +23,8 @@ pub(crate) use sequence::{Inserted, Missing, Normalized};
 pub(crate) struct TargetProfile {
     wire_format: WireFormat,
     accepts: Accepts,
+    /// Tools may be added at the end of the prompt.
+    late_tools: bool,
 }
 
 /// Where a message is: what a target takes of it depends on that.
@@ -38,13 +40,17 @@ pub(crate) enum TurnPosition {
 
 impl TargetProfile {
     pub(crate) fn of(model: &Model) -> Self {
-        Self { wire_format: model.wire_format, accepts: model.accepts() }
+        Self {
+            wire_format: model.wire_format,
+            accepts: model.accepts(),
+            late_tools: model.takes_late_tools(),
+        }
     }
 
     /// A target of this wire format of which nothing else is known.
     pub(crate) fn unknown(wire_format: WireFormat) -> Self {
         let form = Form::of(wire_format);
-        Self { wire_format, accepts: form.constraints.decided() }
+        Self { wire_format, accepts: form.constraints.decided(), late_tools: true }
     }
 
     pub(crate) fn wire_format(&self) -> WireFormat {
@@ -98,6 +104,17 @@ impl TargetProfile {
         let ends = [(self.accepts.user_first, Missing::Lead), (self.accepts.user_last, Missing::Continue)];
         let ends = ends.into_iter().filter(|(demanded, _)| *demanded).map(|(_, missing)| missing.message());
         self.accepts.user_after_results.then(|| ends.collect())
+    }
+
+    /// Whether instructions may stand at the end of the prompt, and keep their role.
+    pub(crate) fn takes_late_instructions(&self) -> bool {
+        let anywhere = self.accepts.system == SystemPlace::Anywhere || self.accepts.inner_system;
+        anywhere && self.takes_state_last()
+    }
+
+    /// Whether tools may be added at the end of the prompt.
+    pub(crate) fn takes_late_tools(&self) -> bool {
+        self.late_tools && self.takes_late_instructions()
     }
 
     /// Whether state may come last, after whatever follows the live question (rule O1).

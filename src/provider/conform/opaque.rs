@@ -30,6 +30,10 @@ const ITEMS: [&str; 6] = [
     "mcp_list_tools",
 ];
 
+/// Tools that are added at the end of a prompt: one with Anthropic, several with `OpenAI`.
+const ADDED_TOOL: &str = "tool_addition";
+const ADDED_TOOLS: &str = "additional_tools";
+
 /// What a provider made of the messages before it.
 const COMPACTION: &str = "compaction";
 
@@ -51,6 +55,8 @@ impl TargetProfile {
             (WireFormat::OpenAiResponses, Role::Assistant) => {
                 is_item(kind, message) || is_compaction(message)
             }
+            (WireFormat::OpenAiResponses, Role::System | Role::Developer) => kind == Some(ADDED_TOOLS),
+            (WireFormat::Anthropic, Role::System) => kind == Some(ADDED_TOOL),
             (WireFormat::OpenAiResponses, role) => {
                 role == Role::User && kind.is_some_and(|kind| kind.starts_with("input_"))
             }
@@ -110,6 +116,17 @@ pub(super) fn is_compaction(message: &Message) -> bool {
         && message.text().is_empty()
         && message.parts().iter().all(opaque)
         && message.parts().iter().any(is_one)
+}
+
+/// Whether a message does nothing but add tools (rule S12).
+pub(super) fn adds_tools(message: &Message) -> bool {
+    let is_one = |part: &Part| {
+        part.opaque().is_some_and(|part| part["type"] == ADDED_TOOL || part["type"] == ADDED_TOOLS)
+    };
+    message.role().instructs()
+        && message.text().is_empty()
+        && !message.parts().is_empty()
+        && message.parts().iter().all(is_one)
 }
 
 /// Whether a block is the call or the result of one of the provider's own tools.

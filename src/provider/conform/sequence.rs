@@ -3,7 +3,7 @@
 
 use super::{
     TargetProfile, call_ids, has_one_place,
-    opaque::{is_compaction, server_tool_id},
+    opaque::{adds_tools, is_compaction, server_tool_id},
 };
 use crate::{
     message::{Content, Mark, Message, Part, Role, WireFormat},
@@ -77,9 +77,14 @@ impl TargetProfile {
         if lead {
             sent.supply(Missing::Lead);
         }
-        let mut messages = messages.peekable();
-        while let Some(message) = messages.next() {
-            let message = sent.in_its_place(message, messages.peek());
+        let messages: Vec<Message> = messages.collect();
+        let mut next = vec![None; messages.len()];
+        for at in (1..messages.len()).rev() {
+            let role = messages[at].role();
+            next[at - 1] = if role.instructs() { next[at] } else { Some(role) };
+        }
+        for (message, next) in messages.into_iter().zip(next) {
+            let message = sent.in_its_place(message, next);
             let message = sent.called_once(message);
             if self.wants_bridge(sent.last(), &message) {
                 sent.supply(Missing::Bridge);
@@ -137,17 +142,22 @@ impl Sent<'_> {
         self.done.places.extend(instructions.iter().map(|_| Mark { message: 0, part: 0 }));
     }
 
-    /// A later system message stands as one only after a user message, last or before the assistant.
-    fn in_its_place(&self, message: Message, next: Option<&Message>) -> Message {
+    /// Later system messages, one or several, stand as such only after a user message, last or before the assistant. `next` is
+    /// the first message after them.
+    fn in_its_place(&self, message: Message, next: Option<Role>) -> Message {
         if !message.role().instructs() || !has_one_place(&self.profile.accepts) {
             return message;
         }
         let before = self.last().map(Message::role);
-        let after = next.map(Message::role);
-        let stands = self.profile.accepts.inner_system
-            && matches!(before, Some(Role::User | Role::Tool))
-            && matches!(after, None | Some(Role::Assistant));
-        if stands { message } else { message.in_role(Role::User) }
+        // Behind others that stand, this one does.
+        let follows = matches!(before, Some(Role::User | Role::Tool | Role::System | Role::Developer));
+        let stands =
+            self.profile.accepts.inner_system && follows && matches!(next, None | Some(Role::Assistant));
+        match message {
+            message if stands => message,
+            message if adds_tools(&message) => Message::user(wording::left_out_part("tool_addition")),
+            message => message.in_role(Role::User),
+        }
     }
 
     /// The provider's own tools are called once by each id: what repeats one is named in its place.

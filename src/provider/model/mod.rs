@@ -167,6 +167,17 @@ impl Model {
         registry::on_demand_compaction(&self.provider)
     }
 
+    /// Whether tools may be added at the end of a prompt.
+    pub(crate) fn takes_late_tools(&self) -> bool {
+        let in_form = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
+        in_form && self.thinking.as_ref().is_some_and(|rule| rule.late_tools)
+    }
+
+    /// The header that a prompt with tools at its end needs.
+    pub(crate) fn late_tools_header(&self) -> Option<(String, String)> {
+        registry::late_tools_header(self.wire_format)
+    }
+
     /// What the provider edits of a prompt by itself; none where it does not, or not in this wire format.
     pub(crate) fn context_editing(&self) -> Option<EditingRule> {
         let has_it = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);

@@ -79,7 +79,9 @@ impl Price {
             Some(step) => (step.input, step.output, step.cache_read, step.cache_write),
             None => (self.input, self.output, self.cache_read, self.cache_write),
         };
-        let whole = |price: f64| (price * 1e6).round() as u64;
+        // Prices below zero are refused when they are read.
+        #[expect(clippy::cast_sign_loss, reason = "no price is below zero")]
+        let whole = |price: f64| (price * 1e6).round().max(0.0) as u64;
         Rates {
             input: whole(input),
             output: whole(output),

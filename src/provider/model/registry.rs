@@ -127,10 +127,20 @@ struct BuiltInFile {
     #[serde(default)]
     on_demand_compaction: BTreeMap<String, OnDemandRule>,
     #[serde(default)]
+    late_tools: BTreeMap<WireFormat, LateToolsRule>,
+    #[serde(default)]
     context_editing: BTreeMap<String, EditingRule>,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
+}
+
+/// How tools are added at the end of a prompt.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LateToolsRule {
+    /// A header that has to be sent: name and value.
+    header: (String, String),
 }
 
 /// What is taken to hold for models of a family that are newer than the registry.
@@ -148,6 +158,7 @@ struct BuiltIn {
     newer: Vec<Newer>,
     mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
     on_demand_compaction: BTreeMap<String, OnDemandRule>,
+    late_tools: BTreeMap<WireFormat, LateToolsRule>,
     context_editing: BTreeMap<String, EditingRule>,
     registry: Registry,
     wire_format: BTreeMap<WireFormat, Form>,
@@ -161,6 +172,7 @@ static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
         newer,
         mismatch_switch,
         on_demand_compaction,
+        late_tools,
         context_editing,
         wire_format,
         provider,
@@ -170,6 +182,7 @@ static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
         newer,
         mismatch_switch,
         on_demand_compaction,
+        late_tools,
         context_editing,
         registry: Registry::of(model, text, origin)?,
         wire_format,
@@ -393,6 +406,11 @@ pub(super) fn mismatch_switch(wire_format: WireFormat) -> Option<MismatchSwitch>
 /// How a provider is asked to compact; none where it is not.
 pub(super) fn on_demand_compaction(provider: &str) -> Option<OnDemandRule> {
     BUILT_IN.as_ref().ok()?.on_demand_compaction.get(provider).cloned()
+}
+
+/// The header that tools at the end of a prompt need in a wire format; none where they need none.
+pub(super) fn late_tools_header(wire_format: WireFormat) -> Option<(String, String)> {
+    Some(BUILT_IN.as_ref().ok()?.late_tools.get(&wire_format)?.header.clone())
 }
 
 /// What a provider edits of a prompt by itself; none where it does not.

@@ -18,6 +18,9 @@ pub struct ThinkingRule {
     /// To whom a block is bound: no other account, or end user, may send it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bound_to: Vec<BoundTo>,
+    /// Whether a prompt may add tools at its end, so that those before it stay as they were.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late_tools: bool,
 }
 
 /// For whom a model checks the prefix of reasoning.
@@ -90,6 +93,7 @@ mod tests {
             mismatch: PrefixMismatch::Refused,
             reads: vec!["claude-opus-4*".into(), "claude-opus-5".into()],
             bound_to: Vec::new(),
+            late_tools: false,
         };
         for (name, reads) in [
             ("claude-fable-9", true),

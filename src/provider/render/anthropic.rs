@@ -251,7 +251,7 @@ fn parts<'a>(message: &'a Message, marked: &[usize], control: Option<Control>) -
 }
 
 #[derive(Debug, Serialize)]
-struct WireTool<'a> {
+pub(super) struct WireTool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,

@@ -16,6 +16,7 @@ mod anthropic;
 mod gemini;
 mod openai;
 mod responses;
+mod late_tools;
 #[cfg(feature = "chat-template")]
 mod template;
 
@@ -25,6 +26,7 @@ pub(crate) use template::Renderer;
 pub use anthropic::{AnthropicBody, CacheLife};
 pub use gemini::GeminiBody;
 pub(crate) use gemini::{kind_of, unsigned_calls};
+pub(crate) use late_tools::added_tools;
 pub use openai::ChatBody;
 pub use responses::ResponsesBody;
 

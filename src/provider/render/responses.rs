@@ -51,7 +51,9 @@ impl ResponsesBody<'_> {
 
 /// Items of types that this library does not know: what the assistant says holds nothing else.
 fn own_items(message: &Message) -> Option<Vec<Raw<'_>>> {
-    if message.role() != Role::Assistant || message.parts().is_empty() {
+    // Of other roles only what adds tools is nothing but items.
+    let may_be = message.role() == Role::Assistant || message.role().instructs();
+    if !may_be || message.parts().is_empty() || !message.text().is_empty() {
         return None;
     }
     let mut items = Vec::new();
@@ -173,7 +175,7 @@ fn content<'a>(message: &'a Message, marked: &[usize]) -> Content<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct WireTool<'a> {
+pub(super) struct WireTool<'a> {
     r#type: &'static str,
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]

@@ -142,10 +142,13 @@ fn what_was_tried_live() {
     talk.tools.push(Tool::new("look", "Looks.", "{}"));
     assert!(talk.sent().is_empty(), "a tool more");
     talk.tools.clear();
+    let (plan, _) = talk.plan(|request| request.with_focus("Never guess."));
+    assert!(seals(&plan).is_empty(), "another system text");
+    // One that joins is sent at the end, where the model takes it.
     let mut other = talk.log.clone();
     other.push_system("rules", "Never guess.");
     std::mem::swap(&mut other, &mut talk.log);
-    assert!(talk.sent().is_empty(), "another system text");
+    assert_eq!(talk.sent().len(), 3, "a system text more");
     std::mem::swap(&mut other, &mut talk.log);
     assert_eq!(talk.sent().len(), 3, "and back");
     let mut config = Config::default();
@@ -325,8 +328,7 @@ fn what_was_foreseen_is_no_event() {
     config.conversation.reasoning = ReasoningPolicy::Provider;
     let mut talk = Talk::new(manager_for("claude-fable-5-2", config), "Where is it?");
     talk.log = looked(&manager(), RequestLimits::new());
-    talk.log.push_system("rules", "Never guess.");
-    let plan = talk.manager.build_plan(&PlanRequest::new(&talk.log)).unwrap();
+    let plan = talk.manager.build_plan(&PlanRequest::new(&talk.log).with_focus("Sheds.")).unwrap();
     assert_eq!((plan.thoughts.lost.len(), seals(&plan).len()), (3, 3));
     let report = ReplyReport::from_json(&json!({"input_transformations": [
         {"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "prefix_binding_mismatch"},

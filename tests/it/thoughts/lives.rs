@@ -187,9 +187,10 @@ impl Life {
                     let _ = manager.compactor().fall_back(&mut self.log, &job);
                 }
             }
-            5 => match self.tools.pop() {
-                Some(_) => {}
-                None => self.tools.push(Tool::new("look", "Looks.", "{}")),
+            5 => match self.dice.below(4) {
+                0 => drop(self.tools.pop()),
+                1 if !self.tools.is_empty() => self.tools[0].description.push('!'),
+                _ => self.tools.push(Tool::new(format!("look{}", self.tools.len()), "Looks.", "{}")),
             },
             6 => self.limits = RequestLimits::budget(600 + self.dice.below(1_500)),
             7 | 11 | 12 => {

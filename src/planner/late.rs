@@ -1,0 +1,111 @@
+//! What joined the head of a conversation after its prompt was first sent: system texts, and tools (rule S12).
+//!
+//! The head stands before everything else: whatever changes there, the cache and all reasoning behind it are lost. So what
+//! is new goes to the end, where the target takes instructions and tools there, and stays there like state (S10).
+
+use crate::{
+    item::ItemId,
+    message::{Role, Tool, WireFormat},
+    plan::{PromptPiece, TOOLS, Target, ToolsHash},
+    planner::request::PlanRequest,
+    provider::conform::TargetProfile,
+};
+use serde_json::Value;
+
+/// Which of the head stays there, and which is sent at the end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Late<'a> {
+    /// The prompt that this one goes on from.
+    last: Option<&'a [PromptPiece]>,
+    /// The tools that are sent at the end.
+    tools: &'a [Tool],
+}
+
+impl<'a> Late<'a> {
+    /// Of a request whose documents and state stay where they were sent, or do not.
+    pub(crate) fn of(
+        request: &'a PlanRequest<'a>,
+        target: &Target,
+        profile: &TargetProfile,
+        stays: bool,
+    ) -> Self {
+        let log = request.log;
+        // Behind anything but the user's words or results no target takes instructions.
+        let follows =
+            log.messages().last().is_some_and(|last| matches!(last.role(), Role::User | Role::Tool));
+        if !stays || !follows || !profile.takes_late_instructions() {
+            return Self::default();
+        }
+        // Where messages were archived since, the prompt is another one anyway.
+        let own = log.anchor().filter(|_| log.sent_since_the_record() || log.newest_record().is_none());
+        let last = request.previous.as_ref().or(own);
+        let last = last.filter(|last| last.target.as_ref().is_some_and(|of| of.is(target)));
+        let last = last.and_then(|last| last.prompt.as_deref());
+        let on_top = match last {
+            Some(last) if profile.takes_late_tools() => on_top(request.tools, last, profile),
+            _ => request.tools.len(),
+        };
+        Self { last, tools: &request.tools[on_top..] }
+    }
+
+    /// Whether a system text is sent at the end: the last prompt began without it.
+    pub(crate) fn is_late(&self, id: &ItemId) -> bool {
+        self.last.is_some_and(|last| !last.iter().any(|piece| piece.0 == *id))
+    }
+
+    /// The tools that are declared before the messages.
+    pub(crate) fn on_top(&self, tools: &'a [Tool]) -> &'a [Tool] {
+        &tools[..tools.len() - self.tools.len()]
+    }
+
+    /// Whether a list of tools that was sent with a message is one of tools that are late still.
+    pub(crate) fn has_tools(&self, text: &str) -> bool {
+        let sent: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+        !sent.is_empty() && sent.iter().all(|sent| self.tools.iter().any(|tool| *sent == stored(tool)))
+    }
+
+    /// The late tools that none of these lists has, as a list; none where every tool was sent.
+    pub(crate) fn new_tools<'t>(&self, sent: impl Iterator<Item = &'t str>) -> Option<String> {
+        let sent: Vec<Value> =
+            sent.flat_map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default()).collect();
+        let new: Vec<Value> = self.tools.iter().map(stored).filter(|tool| !sent.contains(tool)).collect();
+        (!new.is_empty()).then(|| Value::Array(new).to_string())
+    }
+}
+
+/// How many of the tools the last prompt began with: the longest beginning of the list that has its hash, else all of them,
+/// because one that changed cannot be sent as it was.
+fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usize {
+    let Some(declared) = last.first().filter(|piece| piece.0.as_str() == TOOLS) else {
+        // Anthropic wants one tool at least before the messages.
+        return if profile.wire_format() == WireFormat::OpenAiResponses { 0 } else { tools.len() };
+    };
+    let mut hash = ToolsHash::default();
+    let mut on_top = None;
+    for (at, tool) in tools.iter().enumerate() {
+        if profile.takes_tool(tool) {
+            hash.add(&profile.tool(tool));
+        }
+        on_top = (hash.text() == declared.1).then_some(at + 1).or(on_top);
+    }
+    on_top.unwrap_or(tools.len())
+}
+
+/// A tool as it is remembered.
+fn stored(tool: &Tool) -> Value {
+    let hosted = tool.hosted.as_ref().map(|(wire_format, json)| (wire_format, json.as_str()));
+    serde_json::json!({
+        "name": tool.name, "description": tool.description, "schema": tool.schema, "hosted": hosted,
+    })
+}
+
+/// Tools as they were remembered.
+pub(crate) fn remembered(text: &str) -> Vec<Tool> {
+    let stored: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+    let tool = |stored: Value| {
+        let text = |key: &str| stored[key].as_str().unwrap_or_default().to_owned();
+        let hosted = serde_json::from_value(stored["hosted"].clone()).unwrap_or_default();
+        Tool { hosted, ..Tool::new(text("name"), text("description"), text("schema")) }
+    };
+    stored.into_iter().map(tool).collect()
+}

@@ -1,0 +1,258 @@
+//! What joins the head of a conversation after its prompt was sent goes to the end, and the prompt only grows (rule S12).
+
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits,
+    Tool, ToolCall, WireFormat, config::Placement, io::Journal, message::Reasoning, plan::Loss, render,
+};
+use serde_json::{Value, json};
+
+fn manager_for(model: &str, config: &Config) -> ContextWindowManager {
+    let mut model = Model::named(model).unwrap();
+    model.tokenizer = Some("chars/4".into());
+    ContextWindowManager::configured(model, config.clone()).unwrap()
+}
+
+fn body(plan: &ContextPlan) -> Value {
+    match plan.wire_format {
+        WireFormat::Anthropic => serde_json::to_value(render::anthropic(plan)).unwrap(),
+        WireFormat::OpenAiResponses => serde_json::to_value(render::openai_responses(plan)).unwrap(),
+        _ => serde_json::to_value(render::openai(plan)).unwrap(),
+    }
+}
+
+/// The parts of a body in their order, the head first.
+fn pieces(plan: &ContextPlan) -> Vec<String> {
+    let body = body(plan);
+    let mut pieces: Vec<String> =
+        ["tools", "system"].iter().map(|key| body.get(*key).unwrap_or(&Value::Null).to_string()).collect();
+    for message in body.get("messages").or(body.get("input")).and_then(Value::as_array).unwrap() {
+        match message.get("content").and_then(Value::as_array) {
+            Some(parts) => pieces.extend(parts.iter().map(|part| format!("{}: {part}", message["role"]))),
+            None => pieces.push(message.to_string()),
+        }
+    }
+    pieces
+}
+
+fn tool(name: &str) -> Tool {
+    Tool::new(
+        name,
+        format!("What {name} does."),
+        r#"{"type":"object","properties":{"of":{"type":"string"}}}"#,
+    )
+}
+
+struct Talk {
+    manager: ContextWindowManager,
+    log: Conversation,
+    tools: Vec<Tool>,
+    limits: RequestLimits,
+    steps: usize,
+}
+
+impl Talk {
+    fn new(model: &str) -> Self {
+        let manager = manager_for(model, &Config::default());
+        let log = Conversation::from([Message::system("Be brief."), Message::user("Where is it?")]);
+        Self { manager, log, tools: vec![tool("look")], limits: RequestLimits::new(), steps: 0 }
+    }
+
+    fn plan(&self) -> ContextPlan {
+        let request = PlanRequest::new(&self.log).with_tools(&self.tools).with_limits(self.limits);
+        self.manager.build_plan(&request.with_state("clock", format!("{} o'clock", self.steps / 2))).unwrap()
+    }
+
+    /// A step of the tool loop, with a thought.
+    fn step(&mut self) -> ContextPlan {
+        let plan = self.plan();
+        let id = format!("c{}", self.steps);
+        self.steps += 1;
+        let seal = format!("s{}", self.steps);
+        let thought = match plan.wire_format {
+            WireFormat::OpenAiResponses => {
+                Reasoning::sealed(WireFormat::OpenAiResponses, "", seal.clone()).with_id(seal)
+            }
+            wire_format => Reasoning::sealed(wire_format, "", seal),
+        };
+        let name = self.tools.last().map_or("look", |tool| &*tool.name).to_owned();
+        let reply = Message::assistant("").with_tool_calls([ToolCall::new(&*id, name, "{}")]);
+        self.log.push_reply(&plan, reply.with_reasoning(thought), None);
+        self.log.push(Message::tool(&*id, "Not here."));
+        plan
+    }
+}
+
+const CHECKING: [&str; 3] = ["claude-fable-5-2", "claude-opus-5-5", "gpt-6.2-astra"];
+
+#[test]
+fn prompts_only_grow_while_tools_and_instructions_join() {
+    for model in CHECKING {
+        let mut talk = Talk::new(model);
+        let mut plans = vec![talk.step(), talk.step()];
+        talk.tools.push(tool("dig"));
+        plans.push(talk.step());
+        talk.log.push_system("rules", "Never dig at night.");
+        plans.push(talk.step());
+        talk.tools.extend([tool("ask"), tool("tell")]);
+        talk.log.push_system("more", "Ask first.");
+        plans.push(talk.step());
+        plans.push(talk.step());
+        plans.push(talk.plan());
+        for (at, pair) in plans.windows(2).enumerate() {
+            let (before, now) = (pieces(&pair[0]), pieces(&pair[1]));
+            assert!(now.starts_with(&before), "{model}, prompt {at}:\n{before:#?}\n{now:#?}");
+            assert!(pair[1].thoughts.lost.is_empty(), "{model}, prompt {at}: {:?}", pair[1].thoughts);
+            assert_eq!(pair[1].thoughts.sent, at as u64 + 1);
+        }
+        let text = body(plans.last().unwrap()).to_string();
+        for name in ["look", "dig", "ask", "tell"] {
+            let definition = format!("What {name} does.");
+            assert_eq!(text.matches(&definition).count(), 1, "{model}: {name}");
+        }
+        for said in ["Never dig at night.", "Ask first."] {
+            assert_eq!(text.matches(said).count(), 1, "{model}: {said}");
+        }
+    }
+}
+
+#[test]
+fn they_stand_in_the_form_of_the_provider() {
+    let mut talk = Talk::new("claude-fable-5-2");
+    talk.step();
+    talk.tools.push(tool("dig"));
+    talk.log.push_system("rules", "Never dig at night.");
+    let plan = talk.plan();
+    let body = body(&plan);
+    assert_eq!(body["tools"].as_array().unwrap().len(), 1);
+    let last = body["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["role"], "system");
+    let schema = json!({"type": "object", "properties": {"of": {"type": "string"}}});
+    let definition = json!({"name": "dig", "description": "What dig does.", "input_schema": schema});
+    let addition =
+        json!({"type": "tool_addition", "tool": {"type": "tool_definition", "definition": definition}});
+    assert_eq!(last["content"][1], addition);
+    assert!(last["content"][0]["text"].as_str().unwrap().contains("Never dig at night."));
+    let header = ("anthropic-beta".to_owned(), "inline-tools-2026-09-15".to_owned());
+    assert_eq!(plan.headers, [header]);
+
+    let mut talk = Talk::new("gpt-6.2-astra");
+    talk.step();
+    talk.tools.push(tool("dig"));
+    let plan = talk.plan();
+    let body = serde_json::to_value(render::openai_responses(&plan)).unwrap();
+    let last = body["input"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["type"], &last["role"]), (&json!("additional_tools"), &json!("developer")));
+    assert_eq!(last["tools"][0]["name"], "dig");
+    assert!(plan.headers.is_empty());
+}
+
+/// A tool that changed or is gone cannot be sent as it was: all stand before the messages again, once, and the notice names them.
+#[test]
+fn a_tool_that_changed_is_declared_anew() {
+    for model in CHECKING {
+        let mut talk = Talk::new(model);
+        talk.step();
+        talk.tools.push(tool("dig"));
+        talk.step();
+        talk.tools[0].description = "Looks otherwise.".into();
+        let plan = talk.plan();
+        assert_eq!(plan.thoughts.sent, 0, "{model}");
+        let named = |loss: &Loss| matches!(loss, Loss::PrefixChanged { at, .. } if at.as_str() == "tools");
+        assert!(plan.thoughts.lost.iter().all(|lost| named(&lost.why)), "{model}: {:?}", plan.thoughts);
+        let body = body(&plan);
+        assert_eq!(body["tools"].as_array().unwrap().len(), 2, "{model}");
+        assert_eq!(body.to_string().matches("What dig does.").count(), 1, "{model}");
+    }
+}
+
+/// A late tool that is gone is not offered any more.
+#[test]
+fn a_late_tool_that_is_gone_is_not_sent() {
+    for model in CHECKING {
+        let mut talk = Talk::new(model);
+        talk.step();
+        talk.tools.push(tool("dig"));
+        talk.step();
+        talk.tools.truncate(1);
+        talk.tools.push(tool("ask"));
+        let plan = talk.plan();
+        let text = body(&plan).to_string();
+        assert_eq!((text.matches("What dig").count(), text.matches("What ask").count()), (0, 1), "{model}");
+        // The first thought was made before the tool came.
+        assert_eq!(plan.thoughts.sent, 1, "{model}: {:?}", plan.thoughts);
+    }
+}
+
+#[test]
+fn elsewhere_they_join_the_head() {
+    // A target that takes instructions in one place, one whose documents do not stay, and a model that was switched to.
+    for model in ["gpt-4o", "claude-sonnet-4-5", "mistral-large-2512"] {
+        let mut talk = Talk::new(model);
+        talk.step();
+        talk.tools.push(tool("dig"));
+        talk.log.push_system("rules", "Never dig at night.");
+        let plan = talk.plan();
+        assert_eq!(plan.included[0].role.map(|role| role.instructs()), Some(true));
+        let ids: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).take(2).collect();
+        assert!(ids.contains(&"rules"), "{model}: {ids:?}");
+        assert_eq!(body(&plan)["tools"].as_array().unwrap().len(), 2, "{model}");
+    }
+    let mut talk = Talk::new("claude-fable-5-2");
+    talk.step();
+    talk.tools.push(tool("dig"));
+    talk.step();
+    talk.manager = manager_for("gpt-6.2-astra", &Config::default());
+    let plan = talk.plan();
+    assert_eq!(body(&plan)["tools"].as_array().unwrap().len(), 2);
+    assert_eq!(body(&plan).to_string().matches("What dig does.").count(), 1);
+    // And back: it goes on from the prompt before only if that was its own.
+    talk.manager = manager_for("claude-fable-5-2", &Config::default());
+    assert_eq!(talk.plan().thoughts.sent, 2);
+}
+
+#[test]
+fn a_log_that_is_opened_again_knows_them() {
+    let path = std::env::temp_dir().join(format!("context-window-{}-late.log", std::process::id()));
+    drop(std::fs::remove_file(&path));
+    let mut talk = Talk::new("claude-opus-5-5");
+    talk.step();
+    talk.tools.push(tool("dig"));
+    talk.log.push_system("rules", "Never dig at night.");
+    talk.step();
+    let plan = talk.step();
+    Journal::create(&path, &talk.log).unwrap();
+    let (_, log) = Journal::open(&path).unwrap();
+    let next = talk.plan();
+    talk.log = log;
+    drop(std::fs::remove_file(&path));
+    assert_eq!(pieces(&talk.plan()), pieces(&next));
+    assert!(pieces(&next).starts_with(&pieces(&plan)));
+}
+
+/// Where a cut takes them they are sent again: no tool and no instruction is ever missing, and none is there twice.
+#[test]
+fn a_cut_loses_none_of_them() {
+    for model in CHECKING {
+        let mut config = Config::default();
+        config.rag.placement = Placement::WithQuestion;
+        let mut talk = Talk::new(model);
+        talk.manager = manager_for(model, &config);
+        talk.limits = RequestLimits::budget(900);
+        talk.step();
+        talk.tools.push(tool("dig"));
+        talk.log.push_system("rules", "Never dig at night.");
+        let mut cuts = 0;
+        for turn in 0..30 {
+            let plan = talk.step();
+            assert!(plan.overflow.is_none());
+            let text = body(&plan).to_string();
+            for said in ["What look does.", "What dig does.", "Never dig at night."] {
+                assert_eq!(text.matches(said).count(), 1, "{model}, turn {turn}: {said}\n{:#}", body(&plan));
+            }
+            cuts += usize::from(plan.repeated().is_some_and(|prefix| prefix.cause.is_some()));
+            talk.log.push(Message::assistant("Nowhere, it seems. ".repeat(6)));
+            talk.log.push(Message::user("Look again, please, in the other room. ".repeat(3)));
+        }
+        assert!(cuts > 0, "{model}: never cut");
+    }
+}
