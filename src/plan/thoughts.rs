@@ -18,9 +18,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
 /// assert_eq!(plan.thoughts.sent, 1);
-/// // Another system text: this model would refuse what it thought under the one before.
-/// log.push_system("rules", "Be brief.");
-/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// // Another beginning: this model would refuse what it thought under the one before.
+/// let plan = manager.build_plan(&PlanRequest::new(&log).with_focus("refunds"))?;
 /// assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (0, 1));
 /// # Ok(())
 /// # }

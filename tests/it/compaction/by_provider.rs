@@ -124,6 +124,15 @@ fn openai_returns_the_whole_next_window() {
     let other = ContextWindowManager::configured(other, Config::default()).unwrap();
     let plan = other.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(!serde_json::to_value(render::openai_responses(&plan)).unwrap().to_string().contains("c2VjcmV0"));
+    // xAI is asked in the same form.
+    let mut grok = Model::named("grok-4.7").unwrap().with_wire_format(WireFormat::OpenAiResponses);
+    grok.tokenizer = Some("chars/4".into());
+    let mut config = Config::default();
+    config.compaction.retain.messages = Some(2);
+    let grok = ContextWindowManager::configured(grok, config).unwrap();
+    let request = super::by_provider::job(&grok, &talk()).on_demand().unwrap();
+    assert_eq!((request.path.as_str(), request.header), ("/v1/responses/compact", None));
+    assert!(request.body["input"].as_array().is_some_and(|input| input.len() > 2));
     // To others a digest says what was archived.
     let plan = super::by_provider::manager("claude-opus-5-5").build_plan(&PlanRequest::new(&log)).unwrap();
     let body = serde_json::to_value(render::anthropic(&plan)).unwrap().to_string();

@@ -388,3 +388,21 @@ fn a_thought_weighs_what_its_reply_reported() {
     assert_eq!(weight(usage(600)) - weight(usage(100)), 500);
     assert!(weight(usage(600)) > weight(json!({})) + 500);
 }
+
+/// The twelve cases as data: what changed, what became of it there and here, and the tests that hold it. The guide's table is these.
+#[test]
+fn the_table_of_the_cases_is_this_one() {
+    let cases: Vec<Value> = serde_json::from_str(include_str!("cases.json")).unwrap();
+    assert_eq!(cases.len(), 12);
+    let (own, guide) = (include_str!("cases.rs"), include_str!("../../../docs/guide/caching.md"));
+    for case in &cases {
+        let text = |key: &str| case[key].as_str().unwrap();
+        let row =
+            format!("| {} ({}) | {} | {} |", text("changed"), text("threads"), text("there"), text("here"));
+        assert!(guide.contains(&row), "docs/guide/caching.md has no row: {row}");
+        for test in case["tests"].as_array().unwrap() {
+            let name = format!("\n#[test]\nfn {}()", test.as_str().unwrap());
+            assert!(own.contains(&name), "there is no test {test}");
+        }
+    }
+}

@@ -156,6 +156,12 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         let notices = if plan.notices.len() == 1 { "notice" } else { "notices" };
         parts.push(Span::styled(format!("! {} {notices}", plan.notices.len()), app.theme.warning));
     }
+    let (sent, lost) = (plan.thoughts.sent, plan.thoughts.lost.len() as u64);
+    if sent + lost > 0 {
+        let style = if lost > 0 { app.theme.warning } else { Style::new() };
+        let text = format!("reasoning: {} sent, {} lost", report::grouped(sent), report::grouped(lost));
+        parts.push(Span::styled(text, style));
+    }
     if usage.limit > 0 {
         let (pressure, limit) = (report::tokens(usage.conversation_tokens), report::grouped(usage.limit));
         let percent = report::tenths(per_mille(usage.conversation_tokens.n, usage.limit));
