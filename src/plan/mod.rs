@@ -12,8 +12,10 @@ pub(crate) mod anchor;
 pub(crate) mod prefix;
 mod pieces;
 mod continuation;
+mod composition;
 
 pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
+pub use composition::{Composition, GridCells, Kind, LargeItem};
 pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
@@ -213,6 +215,8 @@ pub struct PlannedItem {
     pub reason: IncludedReason,
     /// What it costs.
     pub tokens: TokenCount,
+    /// Where a document of this request came from.
+    pub(crate) origin: Option<Arc<str>>,
     pub(crate) body: Message,
 }
 

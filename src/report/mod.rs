@@ -20,16 +20,33 @@ mod snapshot;
 mod history;
 #[cfg(feature = "html")]
 mod html;
+pub mod palette;
+mod grid;
+mod markdown;
 mod text;
 
 pub use columns::{cut, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
+pub use grid::Grid;
 #[cfg(feature = "html")]
 pub use html::Html;
+pub use markdown::{Markdown, markdown_cell};
 pub use message::{call_line, message_lines, shown};
 pub use row::{RowText, row, section, source, ttl};
 pub use text::Text;
 pub use words::{conflict, largest, sentence, tenths};
+
+/// What fills the prompt as a grid of cells, 80 columns wide unless [`Grid::with_width`] says otherwise.
+#[must_use]
+pub fn grid(plan: &ContextPlan) -> Grid<'_> {
+    Grid::new(plan)
+}
+
+/// The plan as Markdown, for comments on pull requests: what fills it, what is out and why.
+#[must_use]
+pub fn markdown(plan: &ContextPlan) -> Markdown<'_> {
+    Markdown::new(plan)
+}
 
 /// The plan as a text report, 80 columns wide unless [`Text::with_width`] says otherwise.
 #[must_use]

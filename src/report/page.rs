@@ -55,6 +55,15 @@ impl Page {
         self.paint("32", text)
     }
 
+    /// In one of the 16 colours of a terminal.
+    pub(super) fn coloured(self, colour: Option<u8>, text: &str) -> String {
+        match colour {
+            Some(colour @ 0..8) => self.paint(&format!("{}", 30 + colour), text),
+            Some(colour) => self.paint(&format!("{}", 82 + colour), text),
+            None => self.dim(text),
+        }
+    }
+
     fn paint(self, code: &str, text: &str) -> String {
         if self.colour && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.into() }
     }
@@ -89,15 +98,30 @@ impl Page {
         Ok(())
     }
 
-    /// A title, and under it rows of a number, a name and what is said of it.
-    pub(super) fn rows(self, f: &mut fmt::Formatter<'_>, title: &str, rows: Vec<[String; 3]>) -> fmt::Result {
+    /// A title, and under it rows of a number, a name and what is said of it. Of more than `most` the beginning and the end
+    /// are shown.
+    pub(super) fn rows(
+        self,
+        f: &mut fmt::Formatter<'_>,
+        title: &str,
+        most: usize,
+        rows: Vec<[String; 3]>,
+    ) -> fmt::Result {
         writeln!(f, "\n{}", self.bold(title))?;
         let widest = |at: usize| rows.iter().map(|row| row[at].width()).max().unwrap_or_default();
         let numbers = widest(0).max(8);
         // Names get what the texts leave them, and no less than a third of the page.
         let names = self.columns.saturating_sub(numbers + 4 + widest(2)).max(self.columns / 3).min(widest(1));
         let rest = self.columns.saturating_sub(numbers + 4 + names);
-        for [number, name, text] in rows {
+        let folded = rows.len().saturating_sub(most.max(2));
+        let from = most.max(2) / 3;
+        for (at, [number, name, text]) in rows.into_iter().enumerate() {
+            if folded > 0 && at == from {
+                writeln!(f, "{:>numbers$}  {}", "…", self.dim(&format!("{folded} more: --all shows them")))?;
+            }
+            if folded > 0 && (from..from + folded).contains(&at) {
+                continue;
+            }
             let text = fitted(&text, rest.min(text.width()));
             writeln!(f, "{number:>numbers$}  {}  {}", fitted(&name, names), self.dim(&text))?;
         }

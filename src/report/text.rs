@@ -1,6 +1,8 @@
 //! The report a person reads. Everything that comes from a session is cleaned before it reaches a terminal.
 
 use super::{
+    columns::{cut, fitted},
+    grid::Grid,
     grouped,
     page::Page,
     row::{number, repeats, row, section as section_name, short},
@@ -13,13 +15,23 @@ use crate::{
     usage::Level,
 };
 use std::fmt;
+use unicode_width::UnicodeWidthStr;
 
 /// A plan as text; print it with `{}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
     plan: &'a ContextPlan,
     page: Page,
+    /// How many of the largest items are listed.
+    top: usize,
+    /// How many rows of a list are shown at the most.
+    rows: usize,
+    /// Whether a grid stands in place of tables and lists.
+    grid: bool,
 }
+
+/// Kinds that are listed; the rest is one line.
+const MOST_KINDS: usize = 10;
 
 /// Columns of a bar, where there is room for it.
 const SHORTEST_BAR: usize = 6;
@@ -27,13 +39,34 @@ const LONGEST_BAR: usize = 40;
 
 impl<'a> Text<'a> {
     pub(super) fn new(plan: &'a ContextPlan) -> Self {
-        Self { plan, page: Page::default() }
+        Self { plan, page: Page::default(), top: 5, rows: usize::MAX, grid: false }
     }
 
     /// Sets the width in columns (default: 80); less than 60 reads as 60.
     #[must_use]
     pub fn with_width(mut self, columns: usize) -> Self {
         self.page = self.page.width(columns);
+        self
+    }
+
+    /// Sets how many of the largest items are listed (default: 5).
+    #[must_use]
+    pub fn with_top(mut self, items: usize) -> Self {
+        self.top = items;
+        self
+    }
+
+    /// Folds the lists of items that are longer than this (default: none is folded): their beginning and their end are shown.
+    #[must_use]
+    pub fn with_rows(mut self, rows: usize) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// Whether a grid of cells stands in place of the tables and the lists of items (default: no).
+    #[must_use]
+    pub fn with_grid(mut self, grid: bool) -> Self {
+        self.grid = grid;
         self
     }
 
@@ -48,11 +81,16 @@ impl<'a> Text<'a> {
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head(f)?;
+        self.overflow(f)?;
+        if self.grid {
+            write!(f, "\n{}", Grid::new(self.plan).on(self.page))?;
+            return self.largest(f, 0);
+        }
+        self.fills(f)?;
         self.sections(f)?;
         self.included(f)?;
         self.excluded(f)?;
-        self.notices(f)?;
-        self.overflow(f)
+        self.notices(f)
     }
 }
 
@@ -72,6 +110,7 @@ impl Text<'_> {
         self.field(f, "limits", &words::limits(plan))?;
         let start = plan.window_start.as_ref().map(|id| format!("starts at {}", short(id.as_str())));
         start.map_or(Ok(()), |start| self.field(f, "history", &start))?;
+        words::advice(plan).map_or(Ok(()), |advice| self.field(f, "fills", &advice))?;
         if plan.usage.level != Level::Normal {
             self.field(f, "usage", &self.usage())?;
         }
@@ -84,6 +123,53 @@ impl Text<'_> {
             return Ok(());
         }
         self.field(f, "thought", &format!("{} sent, {} lost", grouped(*sent), grouped(lost.len() as u64)))
+    }
+
+    /// What fills the prompt: its tokens by kind, and its largest items.
+    fn fills(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let composition = self.plan.composition(self.top);
+        let [shown, folded] = words::kinds(&composition, MOST_KINDS);
+        if shown.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n{}", self.page.bold("what fills the prompt"))?;
+        let names = shown.iter().chain(&folded).map(|(name, _)| name.width()).max().unwrap_or_default();
+        let names = names.min(self.page.columns() / 2);
+        let numbers = grouped(composition.total).len().max(8);
+        let room = self.page.columns().saturating_sub(numbers + names + 11).min(LONGEST_BAR);
+        let most = composition.kinds.first().map_or(1, |(_, tokens)| *tokens);
+        for (number, (name, tokens)) in shown.iter().chain(&folded).enumerate() {
+            let bar = usize::try_from(u128::from(*tokens) * room as u128 / u128::from(most)).unwrap_or(room);
+            let bar = if number < shown.len() { "█".repeat(bar.min(room)) } else { String::new() };
+            let percent = words::percent(*tokens, composition.total);
+            let tokens = grouped(*tokens);
+            let line = format!("{tokens:>numbers$}  {percent:>5}  {}  {bar}", fitted(name, names));
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        self.largest(f, numbers)
+    }
+
+    /// The largest items; `numbers` is the least width of their tokens.
+    fn largest(&self, f: &mut fmt::Formatter<'_>, numbers: usize) -> fmt::Result {
+        let composition = self.plan.composition(self.top);
+        if composition.largest.is_empty() {
+            return Ok(());
+        }
+        let widest =
+            composition.largest.iter().map(|item| number(item.tokens).len()).max().unwrap_or_default();
+        let numbers = numbers.max(widest);
+        writeln!(f, "\n{}", self.page.bold("largest items"))?;
+        let ids =
+            composition.largest.iter().map(|item| short(item.id.as_str()).width()).max().unwrap_or_default();
+        for item in &composition.largest {
+            let percent = words::percent(item.tokens.n, composition.total);
+            let tokens = number(item.tokens);
+            let id = fitted(&short(item.id.as_str()), ids);
+            let label = format!("{tokens:>numbers$}  {percent:>5}  {id}  ");
+            let room = self.page.columns().saturating_sub(label.width());
+            writeln!(f, "{label}{}", self.page.dim(&cut(&words::large_item(item), room)))?;
+        }
+        Ok(())
     }
 
     fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
@@ -173,7 +259,7 @@ impl Text<'_> {
         let items = &self.plan.included;
         let title = format!("in the prompt, in order: {}", items.len());
         let rows = items.iter().map(|item| row(self.plan, Decision::Included(item)));
-        self.page.rows(f, &title, rows.map(|row| [row.tokens, row.id, row.why]).collect())
+        self.page.rows(f, &title, self.rows, rows.map(|row| [row.tokens, row.id, row.why]).collect())
     }
 
     fn excluded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -181,7 +267,7 @@ impl Text<'_> {
         let count: u64 = items.iter().map(|item| item.count).sum();
         let title = format!("not in the prompt: {}", grouped(count));
         let rows = items.iter().map(|item| row(self.plan, Decision::Excluded(item)));
-        self.page.rows(f, &title, rows.map(|row| [row.tokens, row.id, row.why]).collect())
+        self.page.rows(f, &title, self.rows, rows.map(|row| [row.tokens, row.id, row.why]).collect())
     }
 
     fn notices(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

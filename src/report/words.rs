@@ -1,9 +1,10 @@
 //! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
 
-use super::{dollars, grouped, printable, row::number, row::short};
+use super::{columns::cut, dollars, grouped, printable, row::number, row::short};
 use crate::{
     message::WireFormat,
-    plan::{BudgetSource, ContextPlan, Notice, Overflow, Overhead, Upkeep},
+    plan::{BudgetSource, Composition, ContextPlan, Kind, LargeItem, Notice, Overflow, Overhead, Upkeep},
+    text::plain::per_cent,
     usage::TokenCalibration,
 };
 
@@ -24,6 +25,75 @@ pub(super) fn overhead(what: Overhead) -> &'static str {
         Overhead::Merged => "merged messages",
         Overhead::TokenCalibration => "token calibration",
     }
+}
+
+/// A share in per cent: what is there is never 0.
+pub(super) fn percent(tokens: u64, of: u64) -> String {
+    match per_cent(tokens, of) {
+        0 if tokens > 0 => "<1 %".into(),
+        percent => format!("{percent} %"),
+    }
+}
+
+/// The kinds of a prompt by name, the largest first, and in one line what comes after the first `most`.
+pub(super) fn kinds(composition: &Composition, most: usize) -> [Vec<(String, u64)>; 2] {
+    let named = |(kind, tokens): &(Kind, u64)| (printable(&kind.text()), *tokens);
+    let (shown, rest) = composition.kinds.split_at(most.min(composition.kinds.len()));
+    let folded = match rest {
+        [] => Vec::new(),
+        [one] => vec![named(one)],
+        rest => vec![(format!("{} kinds more", rest.len()), rest.iter().map(|(_, tokens)| tokens).sum())],
+    };
+    [shown.iter().map(named).collect(), folded]
+}
+
+/// With a capital at its beginning.
+pub(super) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
+
+/// What fills a prompt and what to do about it, in one line; none where less than half of the budget is used.
+pub(super) fn advice(plan: &ContextPlan) -> Option<String> {
+    let full = per_cent(plan.total.n, plan.prompt_budget);
+    if full < 50 {
+        return None;
+    }
+    let composition = plan.composition(1);
+    let groups = composition.by_group();
+    let (kind, tokens) = groups.kinds.first()?;
+    let share = per_cent(*tokens, composition.total);
+    let item = composition.largest.first()?;
+    let name = format!("{} {}", short(item.id.as_str()), what_it_is(item));
+    let largest =
+        format!("the largest item is {name}: {} tokens, {} %", grouped(item.tokens.n), item.share / 10);
+    let remedy = match kind {
+        _ if share < 40 || full < 60 => "",
+        Kind::ToolResults(_) => "; --set conversation.tool_results=clear sends old results as stubs",
+        Kind::Documents(_) => "; --set rag.max_items=N sends fewer",
+        Kind::Reasoning => "; --set conversation.reasoning=drop sends none",
+        Kind::User | Kind::Assistant => "; `plan-inspect compact` shows what a summary would free",
+        _ => "",
+    };
+    Some(format!("{} {share} % of the prompt; {largest}{remedy}", kind.text()))
+}
+
+/// What a large item is, and how its text begins: `Read session_live.ex: defmodule …`.
+pub(super) fn large_item(item: &LargeItem) -> String {
+    let text = if item.text.is_empty() { String::new() } else { format!(": {}", item.text) };
+    printable(&format!("{}{text}", what_it_is(item)))
+}
+
+/// What a large item is: `Read session_live.ex`.
+fn what_it_is(item: &LargeItem) -> String {
+    let what = match &item.kind {
+        Kind::ToolResults(name) if !name.is_empty() => name.clone(),
+        Kind::ToolResults(_) => "tool result".into(),
+        Kind::Documents(_) => "document".into(),
+        kind => kind.text(),
+    };
+    let about = if item.about.is_empty() { String::new() } else { format!(" {}", item.about) };
+    printable(&cut(&format!("{what}{about}"), 40))
 }
 
 /// What documents of earlier questions cost (rule S11).

@@ -11,10 +11,12 @@ mod calibration;
 mod refusal;
 mod transformed;
 mod reply;
+mod cost;
 
 pub(crate) use calibration::Calibrator;
 pub use calibration::{ReportedUsage, TokenCalibration};
 pub use context::{ContextEvent, ContextStats, ContextUsage};
+pub use cost::Cost;
 pub use refusal::{StopReason, is_context_overflow};
 pub use reply::{Committed, ReplyReport};
 pub use transformed::{AppliedEdit, TransformedInput};

@@ -1,6 +1,6 @@
 //! One prompt of a replay in numbers, and what happened there in words.
 
-use context_window::{ExcludedReason, analysis::Step, report};
+use context_window::{ExcludedReason, Model, analysis::Step, report, usage::Cost};
 use serde::Serialize;
 
 /// The figures of a prompt, as `replay --format json` writes them.
@@ -31,10 +31,12 @@ pub(crate) struct Figures {
     /// Messages that are sent with their reasoning, and those that lost it.
     pub(crate) thoughts_sent: u64,
     pub(crate) thoughts_lost: u64,
+    /// What its input costs; null where the model has no price.
+    pub(crate) cost: Option<Cost>,
 }
 
 impl Figures {
-    pub(crate) fn of(step: &Step) -> Self {
+    pub(crate) fn of(step: &Step, model: &Model) -> Self {
         let plan = &step.plan;
         let prefix = plan.repeated();
         let prefix = prefix.as_ref();
@@ -56,6 +58,7 @@ impl Figures {
             without_room: without_room.map(|row| row.count).sum(),
             thoughts_sent: plan.thoughts.sent,
             thoughts_lost: plan.thoughts.lost.len() as u64,
+            cost: model.input_cost(plan.total.n, prefix.map_or(0, |prefix| prefix.tokens), None),
         }
     }
 

@@ -69,6 +69,7 @@ impl Writer<'_, '_> {
                 ttl: None,
                 reason: kept.reason,
                 tokens: self.meter.counted(tokens),
+                origin: None,
                 body: Message::user(&*document.text),
             });
         }
@@ -105,6 +106,7 @@ impl Writer<'_, '_> {
                 ttl: item.ttl,
                 reason: IncludedReason::Relevant,
                 tokens: self.meter.counted(tokens),
+                origin: item.origin.clone(),
                 body: Message::user(fenced),
             });
         }

@@ -132,6 +132,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
             ttl: None,
             reason: IncludedReason::Required,
             tokens: meter.counted(tokens),
+            origin: None,
             body: message.clone(),
         };
         let at = normalized.messages.iter().position(|one| one == message).unwrap_or_default();

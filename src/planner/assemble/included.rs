@@ -374,6 +374,7 @@ impl Writer<'_, '_> {
             priority,
             reason: kept.reason,
             tokens: self.meter.counted_message(&message, tokens),
+            origin: None,
             body: message,
         });
         Ok(())

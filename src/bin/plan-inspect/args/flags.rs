@@ -343,8 +343,31 @@ pub(crate) enum Format {
     Json,
     /// What is sent: the provider's request body (messages and tools), or the text of the chat template
     Messages,
+    /// The report as Markdown, for a comment on a pull request
+    Markdown,
     /// One self-contained web page: the plan, its items with their texts, and at which budgets each is in
     Html,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// For people
+    Text,
+    /// One JSON object
+    Json,
+    /// A table as Markdown, for a comment on a pull request
+    Markdown,
+}
+
+/// What makes a diff fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// An item that was in is dropped for its size
+    Dropped,
+    /// The second plan is over its budget
+    Overflow,
+    /// The second prompt does not begin with the whole first one: the cache breaks
+    Cache,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

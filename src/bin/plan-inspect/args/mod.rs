@@ -17,7 +17,8 @@ use std::{
 mod flags;
 
 pub(crate) use flags::{
-    CertaintyAsked, DataFormat, Documents, Format, FormatName, Models, Options, Request, Screen, Terms,
+    CertaintyAsked, DataFormat, DiffFormat, Documents, FailOn, Format, FormatName, Models, Options, Request,
+    Screen, Terms,
 };
 use flags::{at_least_one, tokens};
 
@@ -179,9 +180,18 @@ fn value_of<'a>(flag: &str, arguments: &'a [OsString]) -> Option<&'a str> {
 pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) request: Request,
-    /// List the ids of the file's sessions instead
-    #[arg(long)]
+    /// List the file's sessions instead
+    #[arg(long, help_heading = "Output")]
     pub(crate) list: bool,
+    /// A grid of cells for what fills the prompt, in place of the tables and lists
+    #[arg(long, help_heading = "Output")]
+    pub(crate) grid: bool,
+    /// How many of the largest items are listed
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Output")]
+    pub(crate) top: usize,
+    /// Show all rows of long lists
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
@@ -250,8 +260,11 @@ pub(crate) struct Diff {
     #[command(flatten)]
     pub(crate) terms: Terms,
     /// What to print
-    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
-    pub(crate) format: DataFormat,
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text, help_heading = "Output")]
+    pub(crate) format: DiffFormat,
+    /// Exit with 1 where one of these happened, several with commas
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT", help_heading = "Output")]
+    pub(crate) fail_on: Vec<FailOn>,
 }
 
 #[derive(Debug, Args)]

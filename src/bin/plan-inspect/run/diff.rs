@@ -2,12 +2,19 @@
 
 use crate::stdout::print;
 use crate::{
-    args::{DataFormat, Diff, Screen},
+    args::{Diff, DiffFormat, FailOn, Screen},
     change, input, json,
     prepared::Prepared,
+    stderr,
     table::{Align, Table},
 };
 use anyhow::Result;
+use context_window::{
+    ContextPlan,
+    analysis::{self, ItemState},
+    plan::ExcludedCode,
+    report,
+};
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
@@ -18,22 +25,95 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     let session = input::sessions(&args.after)?.session(id.map(String::as_str))?;
     let after =
         Prepared::new(session, &args.terms, args.then_model.as_deref().or(model))?.budget(args.then_budget);
-    let diff = context_window::analysis::Diff::between(
+    let diff = analysis::Diff::between(
         &before.manager.explainer(&before.request()),
         &after.manager.explainer(&after.request()),
     )?;
+    let plans = [before.manager.build_plan(&before.request())?, after.manager.build_plan(&after.request())?];
     print(&match args.format {
-        DataFormat::Json => json::indented(&diff)?,
-        DataFormat::Text => text(&diff, screen),
+        DiffFormat::Json => json::indented(&diff)?,
+        DiffFormat::Text => head(&plans) + "\n" + &text(&diff, screen),
+        DiffFormat::Markdown => markdown(&diff, &plans),
     })?;
     before.hint();
     before.say_of_the_model();
     after.hint();
     after.say_of_the_model();
-    Ok(ExitCode::SUCCESS)
+    let failures: Vec<String> = args.fail_on.iter().filter_map(|on| failure(*on, &diff, &plans)).collect();
+    failures.iter().for_each(|failure| stderr::note(&format!("failed: {failure}")));
+    Ok(ExitCode::from(u8::from(!failures.is_empty())))
 }
 
-fn text(diff: &context_window::analysis::Diff, screen: &Screen) -> String {
+/// What happened of what a diff is to fail on.
+fn failure(on: FailOn, diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> Option<String> {
+    match on {
+        FailOn::Dropped => {
+            let dropped = diff.changes.iter().filter(|change| {
+                matches!(change.from, ItemState::Included(_))
+                    && change.to == ItemState::Excluded(ExcludedCode::Budget)
+            });
+            let ids: Vec<String> = dropped.map(|change| report::brief(change.id.as_str())).collect();
+            (!ids.is_empty()).then(|| format!("dropped: {}", ids.join(", ")))
+        }
+        FailOn::Overflow => {
+            after.overflow.as_ref().map(|over| format!("over budget by {}", report::grouped(over.tokens)))
+        }
+        FailOn::Cache => {
+            let prefix = after.prefix(&before.anchor())?;
+            let cause = prefix.cause?;
+            let at = prefix.instead_of.as_ref().map(|id| report::brief(id.as_str())).unwrap_or_default();
+            Some(format!("cache break at {at}: {}", cause.text()))
+        }
+    }
+}
+
+/// Totals of both plans, and what the second repeats of the first.
+fn head([before, after]: &[ContextPlan; 2]) -> String {
+    let line = |name: &str, plan: &ContextPlan| {
+        let (total, budget) = (report::tokens(plan.total), report::grouped(plan.prompt_budget));
+        let over = match plan.overflow_tokens() {
+            0 => String::new(),
+            over => format!(", over budget by {}", report::grouped(over)),
+        };
+        let count = |rows: u64| report::grouped(rows);
+        let out: u64 = plan.excluded.iter().map(|row| row.count).sum();
+        let included = count(plan.included.len() as u64);
+        format!("{name:<7} {total} / {budget} tokens, {included} in, {} out{over}\n", count(out))
+    };
+    let prefix = after.prefix(&before.anchor()).map(|prefix| {
+        let (tokens, of) = (report::grouped(prefix.tokens), report::grouped(prefix.of));
+        let at = prefix.instead_of.as_ref().map(|id| report::brief(id.as_str()));
+        let cause =
+            at.zip(prefix.cause).map(|(at, cause)| format!(", cache break at {at}: {}", cause.text()));
+        format!("cached  {tokens} of {of} tokens are the same{}\n", cause.unwrap_or_default())
+    });
+    line("before", before) + &line("after", after) + &prefix.unwrap_or_default()
+}
+
+/// The changes as Markdown.
+fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
+    let mut text: String =
+        head(plans).lines().map(|line| format!("- {}\n", report::markdown_cell(line))).collect();
+    let changes = diff.changes.iter().map(|change| change::cells(change).to_vec());
+    let thoughts = diff.thoughts.iter();
+    let thoughts = thoughts.map(|one| vec![one.id.to_string(), one.from.to_string(), one.to.to_string()]);
+    for (headings, rows) in [
+        (change::HEADINGS.to_vec(), changes.collect::<Vec<_>>()),
+        (vec!["thought of", "from", "to"], thoughts.collect()),
+    ] {
+        if rows.is_empty() {
+            continue;
+        }
+        text += &format!("\n| {} |\n|{}\n", headings.join(" | "), " --- |".repeat(headings.len()));
+        for row in rows {
+            let cells: Vec<String> = row.iter().map(|text| report::markdown_cell(text)).collect();
+            text += &format!("| {} |\n", cells.join(" | "));
+        }
+    }
+    text
+}
+
+fn text(diff: &analysis::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() && diff.thoughts.is_empty() {
         return "no differences\n".into();
     }

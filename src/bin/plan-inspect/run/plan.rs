@@ -39,8 +39,11 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let text = match args.format {
         Format::Text => {
             let colour = if args.output.is_some() { screen.colour_in_file() } else { screen.colour() };
-            report::text(&plan).with_width(screen.width()).with_colour(colour).to_string()
+            let rows = if args.all { usize::MAX } else { FOLDED_FROM };
+            let text = report::text(&plan).with_width(screen.width()).with_colour(colour);
+            text.with_top(args.top).with_rows(rows).with_grid(args.grid).to_string()
         }
+        Format::Markdown => report::markdown(&plan).to_string(),
         Format::Json => json::inert(&report::json(&plan)) + "\n",
         Format::Messages => messages(&plan, model, args.breakpoints)?,
         Format::Html => page(args, &prepared, &request, &plan)?,
@@ -63,6 +66,9 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     }
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
 }
+
+/// Rows of a list that are shown without --all.
+const FOLDED_FROM: usize = 60;
 
 /// The largest session whose rows a page explains, in messages and documents: other budgets look at all of them.
 const EXPLAINED: usize = 3_000;

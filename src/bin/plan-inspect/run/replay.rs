@@ -42,6 +42,11 @@ struct Sums {
     /// Messages that were sent with their reasoning, prompt by prompt, and those that lost it.
     thoughts_sent: u64,
     thoughts_lost: u64,
+    /// Prompts that part from the one before, and the tokens of that one that are not repeated.
+    breaks: u64,
+    sent_again: u64,
+    /// What the input costs, and would cost without a cache, in billionths of a US dollar; none without a price.
+    cost: Option<(u64, u64)>,
 }
 
 impl Sums {
@@ -55,6 +60,11 @@ impl Sums {
             sums.largest = sums.largest.max(prompt.tokens);
             sums.thoughts_sent += prompt.thoughts_sent;
             sums.thoughts_lost += prompt.thoughts_lost;
+            sums.breaks += u64::from(prompt.cause.is_some());
+            sums.pay(prompt.cost.map(|cost| (cost.billionths, cost.uncached)));
+            if let (Some(_), Some((reused, before))) = (prompt.cause, prompt.repeats()) {
+                sums.sent_again += before - reused;
+            }
             if let (Some(reused), Some(before)) = (prompt.reused, prompt.before) {
                 sums.reused += u128::from(reused);
                 sums.before += u128::from(before);
@@ -62,6 +72,13 @@ impl Sums {
             }
         }
         sums
+    }
+
+    fn pay(&mut self, cost: Option<(u64, u64)>) {
+        if let Some((cost, uncached)) = cost {
+            let (sum, sum_uncached) = self.cost.unwrap_or_default();
+            self.cost = Some((sum.saturating_add(cost), sum_uncached.saturating_add(uncached)));
+        }
     }
 
     fn add(mut self, other: &Self) -> Self {
@@ -76,6 +93,9 @@ impl Sums {
         self.compactions += other.compactions;
         self.thoughts_sent += other.thoughts_sent;
         self.thoughts_lost += other.thoughts_lost;
+        self.breaks += other.breaks;
+        self.sent_again += other.sent_again;
+        self.pay(other.cost);
         self
     }
 }
@@ -146,7 +166,7 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     let request = prepared.request();
     let mut prompts = Vec::new();
     for step in prepared.manager.explainer(&request).replay().with_newest(args.newest.unwrap_or(usize::MAX)) {
-        prompts.push(Figures::of(&step?));
+        prompts.push(Figures::of(&step?, &prepared.model));
     }
     let compactions = prepared.session.log.compactions().count() as u64;
     let sums = Sums { compactions, ..Sums::of(prompts.iter()) };
@@ -175,6 +195,10 @@ fn json(played: &[Played], whole: &Sums) -> Result<String> {
             "budget_use": ratio(whole.tokens, whole.budgets),
             "thoughts_sent": whole.thoughts_sent,
             "thoughts_lost": whole.thoughts_lost,
+            "cache_breaks": whole.breaks,
+            "sent_again_tokens": whole.sent_again,
+            "input_cost_billionths": whole.cost.map(|(cost, _)| cost),
+            "uncached_cost_billionths": whole.cost.map(|(_, uncached)| uncached),
         },
     });
     text.push_str(&json::on_a_line(&totals)?);
@@ -216,6 +240,18 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
         percent(whole.reused, whole.before),
         percent(whole.reused, whole.after),
     )?;
+    writeln!(
+        text,
+        "{}, which sent {} tokens again",
+        counted(whole.breaks, "cache break", "cache breaks"),
+        report::grouped(whole.sent_again),
+    )?;
+    writeln!(
+        text,
+        "{} tokens sent{}",
+        report::grouped(u64::try_from(whole.tokens).unwrap_or(u64::MAX)),
+        money(whole)
+    )?;
     let thoughts = whole.thoughts_sent + whole.thoughts_lost;
     if thoughts > 0 {
         writeln!(
@@ -227,6 +263,14 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
         )?;
     }
     Ok(text)
+}
+
+/// What the input of all prompts costs, in words; nothing without a price.
+fn money(sums: &Sums) -> String {
+    let said = |(cost, uncached): (u64, u64)| {
+        format!(": {} for input, {} without a cache", report::dollars(cost), report::dollars(uncached))
+    };
+    sums.cost.map(said).unwrap_or_default()
 }
 
 fn prompts(played: &Played, screen: &Screen) -> String {

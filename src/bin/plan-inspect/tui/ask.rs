@@ -4,7 +4,7 @@ use super::{Event, subject::Subject};
 use crate::{args::Tui, compaction::Compacted, prompt::Figures};
 use anyhow::Result;
 use context_window::{
-    ContextPlan, ContextWindowManager, PlanRequest,
+    ContextPlan, ContextWindowManager, Model, PlanRequest,
     analysis::{Diff, Step},
     io::Session,
     plan::Anchor,
@@ -115,11 +115,11 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    pub(crate) fn of(step: &Step) -> Self {
+    pub(crate) fn of(step: &Step, model: &Model) -> Self {
         let mut anchor = step.plan.anchor();
         // A prompt is long, and there may be many.
         anchor.prompt = None;
-        Self { figures: Figures::of(step), anchor }
+        Self { figures: Figures::of(step, model), anchor }
     }
 }
 
@@ -280,7 +280,7 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
     let request = subject.prepared.request();
     for step in subject.prepared.manager.explainer(&request).replay().with_newest(NEWEST) {
         let answer = match step {
-            Ok(step) => Answer::Step { epoch, mark: Box::new(Mark::of(&step)) },
+            Ok(step) => Answer::Step { epoch, mark: Box::new(Mark::of(&step, &subject.prepared.model)) },
             Err(error) => {
                 send(Answer::Replayed { epoch, failed: Some(said(error.into())) });
                 return;

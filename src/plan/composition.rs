@@ -1,0 +1,341 @@
+//! What fills a prompt: its tokens by kind, and its largest items.
+
+use super::{ContextPlan, Overhead, PlannedItem};
+use crate::{
+    item::{ItemId, ItemKind, Source},
+    message::Role,
+    tokens::TokenCount,
+};
+use std::collections::BTreeMap;
+
+/// What the tokens of a prompt are for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// System texts and the focus hint.
+    System,
+    /// Definitions of tools.
+    Tools,
+    /// Pinned notes.
+    Pins,
+    /// Summaries of archived messages.
+    Summary,
+    /// What the user said.
+    User,
+    /// What the assistant said, tool calls among it.
+    Assistant,
+    /// The reasoning of earlier replies.
+    Reasoning,
+    /// Results of a tool, by its name; empty where no call with that id is in the prompt.
+    ToolResults(String),
+    /// Documents of a source; empty for those without one, and those that stay from earlier questions.
+    Documents(String),
+    /// Volatile state.
+    State,
+    /// What providers and wire formats require around it: placeholders, headers, wrappers.
+    Overhead,
+}
+
+impl Kind {
+    /// The kind without the tool's or the source's name.
+    #[must_use]
+    pub fn group(&self) -> Self {
+        match self {
+            Self::ToolResults(_) => Self::ToolResults(String::new()),
+            Self::Documents(_) => Self::Documents(String::new()),
+            kind => kind.clone(),
+        }
+    }
+
+    /// As people read it: `tool results: Read`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let plain = match self {
+            Self::System => "system",
+            Self::Tools => "tool definitions",
+            Self::Pins => "pinned notes",
+            Self::Summary => "summaries",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Reasoning => "reasoning",
+            Self::ToolResults(name) if name.is_empty() => "tool results",
+            Self::ToolResults(name) => return format!("tool results: {name}"),
+            Self::Documents(source) if source.is_empty() => "documents",
+            Self::Documents(source) => return format!("documents: {source}"),
+            Self::State => "state",
+            Self::Overhead => "overhead",
+        };
+        plain.into()
+    }
+}
+
+/// The prompt of a plan by kind. Tokens of the kinds sum up to the plan's total.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Composition {
+    /// Tokens of each kind, the largest first.
+    pub kinds: Vec<(Kind, u64)>,
+    /// The largest items, the largest first.
+    pub largest: Vec<LargeItem>,
+    /// Tokens of the prompt.
+    pub total: u64,
+    /// Tokens of the budget that nothing takes; 0 where the prompt is over it.
+    pub free: u64,
+    /// Tokens that are kept for the reply.
+    pub reply: u64,
+}
+
+/// One of the largest items of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LargeItem {
+    /// Its id.
+    pub id: ItemId,
+    /// What it is.
+    pub kind: Kind,
+    /// What a tool was called about, the file's name of a path; empty for anything else.
+    pub about: String,
+    /// The beginning of its text, in one line.
+    pub text: String,
+    /// What it costs.
+    pub tokens: TokenCount,
+    /// What that is of the whole prompt, per mille.
+    pub share: u16,
+}
+
+/// Characters of a text that are looked at for its first line.
+const LOOKED_AT: usize = 400;
+
+impl ContextPlan {
+    /// What fills the prompt: tokens by kind, and the `most` largest items.
+    ///
+    /// ```
+    /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, plan::Kind};
+    ///
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// let manager = ContextWindowManager::for_model("gpt-4o")?;
+    /// let log = Conversation::from([Message::user("How long do refunds take?"), Message::assistant("5 days.")]);
+    /// let composition = manager.build_plan(&PlanRequest::new(&log))?.composition(1);
+    /// assert_eq!(composition.kinds[0].0, Kind::User);
+    /// assert_eq!(composition.largest[0].text, "How long do refunds take?");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn composition(&self, most: usize) -> Composition {
+        let mut kinds: BTreeMap<Kind, i128> = BTreeMap::new();
+        let mut add = |kind: Kind, tokens: i128| *kinds.entry(kind).or_default() += tokens;
+        let mut calls: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+        let mut rows: Vec<(&PlannedItem, Kind, &str)> = Vec::new();
+        for row in &self.included {
+            for call in row.body.tool_calls() {
+                calls.insert(&call.id, (&call.name, &call.arguments));
+            }
+            let call = row.body.answers().and_then(|id| calls.get(id)).copied();
+            let kind = kind(row, call.map(|(name, _)| name));
+            let reasoning = reasoning_tokens(row);
+            add(Kind::Reasoning, i128::from(reasoning));
+            add(kind.clone(), i128::from(row.tokens.n - reasoning));
+            rows.push((row, kind, call.map_or("", |(_, arguments)| arguments)));
+        }
+        for line in &self.overhead {
+            let kind = if line.what == Overhead::Tools { Kind::Tools } else { Kind::Overhead };
+            add(kind, i128::from(line.tokens));
+        }
+        rows.sort_by(|a, b| b.0.tokens.n.cmp(&a.0.tokens.n));
+        let largest = rows.into_iter().take(most).map(|(row, kind, arguments)| LargeItem {
+            id: row.id.clone(),
+            about: if row.role == Some(Role::Tool) { about(arguments) } else { String::new() },
+            text: first_line(row),
+            tokens: row.tokens,
+            share: per_mille(row.tokens.n, self.total.n),
+            kind,
+        });
+        Composition {
+            largest: largest.collect(),
+            kinds: sorted(kinds),
+            total: self.total.n,
+            free: self.prompt_budget.saturating_sub(self.total.n),
+            reply: self.limits.max_completion,
+        }
+    }
+}
+
+impl Composition {
+    /// The same with all tool results as one kind, and all documents.
+    #[must_use]
+    pub fn by_group(&self) -> Self {
+        let mut kinds: BTreeMap<Kind, i128> = BTreeMap::new();
+        for (kind, tokens) in &self.kinds {
+            *kinds.entry(kind.group()).or_default() += i128::from(*tokens);
+        }
+        Self { kinds: sorted(kinds), ..self.clone() }
+    }
+
+    /// So many cells of a grid, divided by the largest remainders: each kind of the prompt has one at least, then comes what is
+    /// free, then the reply reserve. `None` is free, and the reply is told apart by its place: it is last.
+    #[must_use]
+    pub fn cells(&self, cells: usize) -> GridCells {
+        let parts: Vec<u64> =
+            self.kinds.iter().map(|(_, tokens)| *tokens).chain([self.free, self.reply]).collect();
+        let mut divided = by_largest_remainder(&parts, cells);
+        // Every kind shows: it takes its cell from whatever has most.
+        for at in 0..parts.len() {
+            if parts[at] > 0 && divided[at] == 0 {
+                let most = (0..divided.len()).max_by_key(|other| (divided[*other], usize::MAX - other));
+                if let Some(most) = most.filter(|most| divided[*most] > 1) {
+                    divided[most] -= 1;
+                    divided[at] = 1;
+                }
+            }
+        }
+        let reply = divided.pop().unwrap_or_default();
+        let free = divided.pop().unwrap_or_default();
+        GridCells { kinds: divided, free, reply }
+    }
+}
+
+/// The cells of a grid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GridCells {
+    /// For each kind, in the order of [`Composition::kinds`].
+    pub kinds: Vec<usize>,
+    /// For what is free.
+    pub free: usize,
+    /// For the reply reserve.
+    pub reply: usize,
+}
+
+/// Whole numbers that sum up to `cells` and are as these parts.
+fn by_largest_remainder(parts: &[u64], cells: usize) -> Vec<usize> {
+    let whole: u128 = parts.iter().map(|part| u128::from(*part)).sum::<u128>().max(1);
+    let share = |part: &u64| u128::from(*part) * cells as u128;
+    let mut divided: Vec<usize> =
+        parts.iter().map(|part| usize::try_from(share(part) / whole).unwrap_or(cells)).collect();
+    let mut order: Vec<usize> = (0..parts.len()).filter(|at| parts[*at] > 0).collect();
+    order.sort_by_key(|at| (std::cmp::Reverse(share(&parts[*at]) % whole), *at));
+    let left = cells.saturating_sub(divided.iter().sum());
+    for at in order.into_iter().take(left) {
+        divided[at] += 1;
+    }
+    divided
+}
+
+/// The kinds that take anything, the largest first. What merging messages saves is taken from the largest.
+fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
+    let saved: i128 = kinds.values().filter(|tokens| **tokens < 0).sum();
+    let mut sorted: Vec<(Kind, i128)> = kinds.into_iter().filter(|(_, tokens)| *tokens > 0).collect();
+    sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let mut left = -saved;
+    for (_, tokens) in &mut sorted {
+        let taken = left.min(*tokens);
+        *tokens -= taken;
+        left -= taken;
+    }
+    let whole = |(kind, tokens): (Kind, i128)| (kind, u64::try_from(tokens).unwrap_or_default());
+    sorted.into_iter().map(whole).filter(|(_, tokens)| *tokens > 0).collect()
+}
+
+fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
+    match (&row.kind, row.source, row.role) {
+        (ItemKind::Document, ..) => Kind::Documents(row.origin.as_deref().unwrap_or_default().to_owned()),
+        (ItemKind::Note, ..) => Kind::Pins,
+        (ItemKind::Summary { .. }, ..) => Kind::Summary,
+        (ItemKind::State, ..) => Kind::State,
+        (ItemKind::SystemText | ItemKind::FocusHint, ..) => Kind::System,
+        (_, Source::Synthetic, _) => Kind::Overhead,
+        (_, _, Some(Role::Tool)) => Kind::ToolResults(tool.unwrap_or_default().to_owned()),
+        (_, _, Some(Role::Assistant)) => Kind::Assistant,
+        (_, _, Some(Role::System | Role::Developer)) => Kind::System,
+        _ => Kind::User,
+    }
+}
+
+/// What of a row is reasoning: what its reply reported, or the part of its texts' bytes.
+fn reasoning_tokens(row: &PlannedItem) -> u64 {
+    let reasonings = row.body.reasoning();
+    if reasonings.is_empty() {
+        return 0;
+    }
+    let thought: u64 = reasonings.iter().map(|reasoning| reasoning.text.len() as u64).sum();
+    let all: u64 = row.body.texts().map(|text| text.len() as u64).sum();
+    let by_bytes = u128::from(row.tokens.n) * u128::from(thought) / u128::from(all.max(1));
+    let reported: u64 = reasonings.iter().filter_map(|reasoning| reasoning.tokens).sum();
+    u64::try_from(by_bytes).unwrap_or_default().max(reported).min(row.tokens.n)
+}
+
+/// What a call is about: its first argument that is a text, of a path the last name.
+fn about(arguments: &str) -> String {
+    let arguments: serde_json::Value = crate::text::size::tree(arguments).unwrap_or_default();
+    let texts = arguments.as_object().into_iter().flat_map(|object| object.values());
+    let text =
+        texts.filter_map(|value| value.as_str()).find(|text| !text.trim().is_empty()).unwrap_or_default();
+    let line = one_line(text);
+    let is_path = !line.contains(' ') && line.contains('/');
+    let name = line.trim_end_matches('/').rsplit('/').next().filter(|_| is_path);
+    name.map_or(line.clone(), str::to_owned)
+}
+
+/// The beginning of what an item says, in one line; of a document without its fence.
+fn first_line(row: &PlannedItem) -> String {
+    let message = &row.body;
+    if row.kind.is_document() {
+        return one_line(message.text().split_once('\n').map_or("", |(_, text)| text));
+    }
+    let text = message.plain_texts().find(|text| !text.trim().is_empty());
+    let call =
+        message.tool_calls().first().map(|call| format!("{}({})", call.name, one_line(&call.arguments)));
+    text.map(one_line).or(call).unwrap_or_default()
+}
+
+fn one_line(text: &str) -> String {
+    let text: String = text.chars().take(LOOKED_AT).collect();
+    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+fn per_mille(tokens: u64, of: u64) -> u16 {
+    u16::try_from(u128::from(tokens) * 1_000 / u128::from(of.max(1))).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_sum_up_and_every_kind_has_one() {
+        let mut seed = 7u64;
+        let mut next = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for _ in 0..2_000 {
+            let kinds: Vec<(Kind, u64)> = (0..1 + next(12))
+                .map(|at| (Kind::ToolResults(at.to_string()), 1 + next([3, 100, 100_000][at as usize % 3])))
+                .collect();
+            let total = kinds.iter().map(|(_, tokens)| tokens).sum();
+            let composition =
+                Composition { kinds, largest: Vec::new(), total, free: next(50_000), reply: next(20_000) };
+            for cells in [50, 100, 200] {
+                let grid = composition.cells(cells);
+                assert_eq!(grid.kinds.iter().sum::<usize>() + grid.free + grid.reply, cells);
+                assert!(grid.kinds.iter().all(|cells| *cells > 0), "{composition:?} {grid:?}");
+                assert!((grid.free > 0) == (composition.free > 0));
+                // A larger part never has fewer cells, but for the one that each kind has.
+                for (a, (_, more)) in grid.kinds.iter().zip(&composition.kinds) {
+                    for (b, (_, less)) in grid.kinds.iter().zip(&composition.kinds) {
+                        assert!(more < less || a + 1 >= *b, "{composition:?} {grid:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_is_about_its_first_text() {
+        assert_eq!(about(r#"{"limit": 3, "file_path": "/src/live/session_live.ex"}"#), "session_live.ex");
+        assert_eq!(about(r#"{"command": "git  log\n --oneline /tmp"}"#), "git log --oneline /tmp");
+        assert_eq!(about("{}"), "");
+        assert_eq!(about("no json"), "");
+    }
+}

@@ -1,0 +1,79 @@
+//! What a prompt costs, by its model's cache rule and prices.
+
+use crate::provider::model::{CacheKind, Model};
+use serde::Serialize;
+
+/// What the input of one prompt costs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Cost {
+    /// Tokens that are read from the cache.
+    pub read: u64,
+    /// Tokens that are written to it.
+    pub written: u64,
+    /// Other tokens.
+    pub plain: u64,
+    /// What all of them cost; billionths of a US dollar.
+    pub billionths: u64,
+    /// What they would cost without a cache; billionths of a US dollar.
+    pub uncached: u64,
+}
+
+impl Model {
+    /// What the input of a prompt of so many tokens costs, of which the first `repeated` stood in the last prompt. It is taken that the
+    /// last prompt is in the cache still, and that breakpoints are marked where the provider wants them. `day` as in
+    /// [`crate::provider::Price::rates`]. None where the model has no price.
+    #[must_use]
+    pub fn input_cost(&self, prompt: u64, repeated: u64, day: Option<&str>) -> Option<Cost> {
+        let price = self.price.as_ref()?;
+        let rates = price.rates(prompt, day);
+        let least = self.cache.and_then(|rule| rule.min_tokens).unwrap_or_default();
+        let kind = self.cache.map(|rule| rule.rule);
+        let repeated = if repeated < least { 0 } else { repeated.min(prompt) };
+        let read = match kind {
+            // Whole steps only.
+            Some(CacheKind::Blocks) => {
+                let step = self.cache.and_then(|rule| rule.step).unwrap_or(1).max(1);
+                repeated / step * step
+            }
+            Some(_) => repeated,
+            None => 0,
+        };
+        let writes = matches!(kind, Some(CacheKind::Anthropic | CacheKind::Breakpoints)) && prompt >= least;
+        let written = if writes { prompt - read } else { 0 };
+        let plain = prompt - read - written;
+        let sum = |parts: [(u64, u64); 3]| {
+            let all: u128 = parts.iter().map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate)).sum();
+            u64::try_from(all / 1000).unwrap_or(u64::MAX)
+        };
+        Some(Cost {
+            read,
+            written,
+            plain,
+            billionths: sum([(read, rates.cache_read), (written, rates.cache_write), (plain, rates.input)]),
+            uncached: sum([(prompt, rates.input), (0, 0), (0, 0)]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_has_its_sum() {
+        let cost = |model: &str, prompt, repeated| {
+            let cost = Model::named(model).unwrap().input_cost(prompt, repeated, None).unwrap();
+            (cost.read, cost.written, cost.plain, cost.billionths)
+        };
+        // 2.5 and 1.25 dollars a million, in steps of 128 from 1,024 on.
+        assert_eq!(cost("gpt-4o", 2_000, 1_500), (1_408, 0, 592, 1_408 * 1_250 + 592 * 2_500));
+        assert_eq!(cost("gpt-4o", 2_000, 1_000), (0, 0, 2_000, 2_000 * 2_500));
+        // 4 dollars, read at 0.2 and written at 5; at least 512.
+        assert_eq!(cost("claude-opus-5-5", 2_000, 1_500), (1_500, 500, 0, 1_500 * 200 + 500 * 5_000));
+        assert_eq!(cost("claude-opus-5-5", 400, 400), (0, 0, 400, 400 * 4_000));
+        // Longer prompts have other prices, for every token.
+        assert_eq!(cost("claude-haiku-5-5", 100_001, 100_000), (100_000, 1, 0, 100_000 * 50 + 625));
+        assert_eq!(Model::custom("in-house").input_cost(100, 0, None), None);
+    }
+}
