@@ -142,7 +142,7 @@ impl ContextPlan {
             let kind = if line.what == Overhead::Tools { Kind::Tools } else { Kind::Overhead };
             add(kind, i128::from(line.tokens));
         }
-        rows.sort_by(|a, b| b.0.tokens.n.cmp(&a.0.tokens.n));
+        rows.sort_by_key(|(row, ..)| std::cmp::Reverse(row.tokens.n));
         let largest = rows.into_iter().take(most).map(|(row, kind, arguments)| LargeItem {
             id: row.id.clone(),
             about: if row.role == Some(Role::Tool) { about(arguments) } else { String::new() },
@@ -310,7 +310,7 @@ mod tests {
             (seed >> 33) % below
         };
         for _ in 0..2_000 {
-            let kinds: Vec<(Kind, u64)> = (0..1 + next(12))
+            let kinds: Vec<(Kind, u64)> = (0..=next(12))
                 .map(|at| (Kind::ToolResults(at.to_string()), 1 + next([3, 100, 100_000][at as usize % 3])))
                 .collect();
             let total = kinds.iter().map(|(_, tokens)| tokens).sum();

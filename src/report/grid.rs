@@ -71,6 +71,7 @@ impl fmt::Display for Grid<'_> {
         ];
         let legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
         let names = legend.iter().map(|(_, name, ..)| name.width()).max().unwrap_or_default();
+        let names = names.min(self.page.columns() / 3);
         let numbers = legend.iter().map(|(_, _, tokens, _)| grouped(*tokens).len()).max().unwrap_or_default();
         let blank = " ".repeat(2 * columns);
         for row in 0..ROWS.max(legend.len()) {

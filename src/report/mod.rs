@@ -34,7 +34,7 @@ pub use markdown::{Markdown, markdown_cell};
 pub use message::{call_line, message_lines, shown};
 pub use row::{RowText, row, section, source, ttl};
 pub use text::Text;
-pub use words::{conflict, largest, sentence, tenths};
+pub use words::{advice, conflict, largest, sentence, tenths};
 
 /// What fills the prompt as a grid of cells, 80 columns wide unless [`Grid::with_width`] says otherwise.
 #[must_use]

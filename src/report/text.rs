@@ -161,6 +161,7 @@ impl Text<'_> {
         writeln!(f, "\n{}", self.page.bold("largest items"))?;
         let ids =
             composition.largest.iter().map(|item| short(item.id.as_str()).width()).max().unwrap_or_default();
+        let ids = ids.min(self.page.columns() / 3);
         for item in &composition.largest {
             let percent = words::percent(item.tokens.n, composition.total);
             let tokens = number(item.tokens);

@@ -54,7 +54,8 @@ pub(super) fn capital(text: &str) -> String {
 }
 
 /// What fills a prompt and what to do about it, in one line; none where less than half of the budget is used.
-pub(super) fn advice(plan: &ContextPlan) -> Option<String> {
+#[must_use]
+pub fn advice(plan: &ContextPlan) -> Option<String> {
     let full = per_cent(plan.total.n, plan.prompt_budget);
     if full < 50 {
         return None;
@@ -75,7 +76,8 @@ pub(super) fn advice(plan: &ContextPlan) -> Option<String> {
         Kind::User | Kind::Assistant => "; `plan-inspect compact` shows what a summary would free",
         _ => "",
     };
-    Some(format!("{} {share} % of the prompt; {largest}{remedy}", kind.text()))
+    let text = format!("{} {share} % of the prompt; {largest}{remedy}", kind.text());
+    Some(printable(&text))
 }
 
 /// What a large item is, and how its text begins: `Read session_live.ex: defmodule …`.

@@ -275,3 +275,52 @@ fn one_log_record_a_plan() {
 fn help_names_everything() {
     insta::assert_snapshot!(out(&["plan", "--help"]));
 }
+
+/// A diff fails on what it is told to fail on, and on nothing else.
+#[test]
+fn a_diff_fails_on_what_it_is_told() {
+    let fails = |then: &str, on: &str| {
+        let output =
+            inspect(&["diff", EXAMPLE, EXAMPLE, "--then-budget", then, "--fail-on", on]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(fails("110592", "dropped,overflow,cache").0, Some(0));
+    let (code, said) = fails("400", "dropped");
+    assert_eq!(code, Some(1));
+    assert!(said.contains("dropped: care, hours"), "{said}");
+    assert_eq!(fails("400", "overflow").0, Some(0));
+    let (code, said) = fails("40", "overflow");
+    assert_eq!(code, Some(1));
+    assert!(said.contains("over budget by"), "{said}");
+    let (code, said) = fails("400", "cache");
+    assert_eq!(code, Some(1));
+    assert!(said.contains("cache break at care"), "{said}");
+    assert_eq!(fails("400", "everything").0, Some(2));
+    let text = out(&["diff", EXAMPLE, EXAMPLE, "--then-budget", "400", "--format", "markdown"]);
+    assert!(text.contains("| rag:care | in: relevant | dropped: budget |"), "{text}");
+}
+
+/// What a replay comes to: breaks, tokens that were sent again, and money where the model has a price.
+#[test]
+fn a_replay_ends_in_sums() {
+    let text = out(&["replay", "examples/long-talk.json", "--model", "claude-opus-5-5", "--budget", "400"]);
+    for said in [
+        "prefix kept ",
+        "cache hit rate ",
+        "cache breaks: ",
+        " tokens again",
+        " for input, ",
+        " without a cache",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let json = out(&["replay", "examples/long-talk.json", "--model", "gpt-4o", "--format", "json"]);
+    let lines: Vec<serde_json::Value> =
+        json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (totals, prompts) = lines.split_last().unwrap();
+    let sum = |key: &str| prompts.iter().map(|prompt| prompt["cost"][key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(totals["totals"]["input_cost_billionths"], sum("billionths"));
+    assert_eq!(totals["totals"]["uncached_cost_billionths"], sum("uncached"));
+    let breaks = prompts.iter().filter(|prompt| !prompt["cause"].is_null()).count();
+    assert_eq!(totals["totals"]["cache_breaks"], breaks);
+}

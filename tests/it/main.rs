@@ -19,6 +19,7 @@ mod calibration;
 #[cfg(all(feature = "inspect", feature = "openai"))]
 mod cli;
 mod compaction;
+mod composition;
 #[cfg(feature = "openai")]
 mod config;
 mod context_editing;

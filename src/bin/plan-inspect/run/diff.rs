@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     let plans = [before.manager.build_plan(&before.request())?, after.manager.build_plan(&after.request())?];
     print(&match args.format {
         DiffFormat::Json => json::indented(&diff)?,
-        DiffFormat::Text => head(&plans) + "\n" + &text(&diff, screen),
+        DiffFormat::Text => within(&head(&plans), screen) + "\n" + &text(&diff, screen),
         DiffFormat::Markdown => markdown(&diff, &plans),
     })?;
     before.hint();
@@ -40,7 +40,9 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     after.hint();
     after.say_of_the_model();
     let failures: Vec<String> = args.fail_on.iter().filter_map(|on| failure(*on, &diff, &plans)).collect();
-    failures.iter().for_each(|failure| stderr::note(&format!("failed: {failure}")));
+    for failure in &failures {
+        stderr::note(&format!("failed: {failure}"));
+    }
     Ok(ExitCode::from(u8::from(!failures.is_empty())))
 }
 
@@ -65,6 +67,17 @@ fn failure(on: FailOn, diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]
             Some(format!("cache break at {at}: {}", cause.text()))
         }
     }
+}
+
+/// Lines as wide as the page allows; what goes on in a further line stands under its text.
+fn within(text: &str, screen: &Screen) -> String {
+    let Some(limit) = screen.limit() else { return text.into() };
+    let lines = text.lines().flat_map(|line| {
+        let (name, said) = line.split_at_checked(8).unwrap_or((line, ""));
+        let said = report::wrapped(said, limit.saturating_sub(8).max(1)).into_iter().enumerate();
+        said.map(move |(number, said)| format!("{}{said}\n", if number == 0 { name } else { "        " }))
+    });
+    lines.collect()
 }
 
 /// Totals of both plans, and what the second repeats of the first.
@@ -92,8 +105,10 @@ fn head([before, after]: &[ContextPlan; 2]) -> String {
 
 /// The changes as Markdown.
 fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
-    let mut text: String =
-        head(plans).lines().map(|line| format!("- {}\n", report::markdown_cell(line))).collect();
+    let mut text = String::new();
+    for line in head(plans).lines() {
+        text = text + "- " + &report::markdown_cell(line) + "\n";
+    }
     let changes = diff.changes.iter().map(|change| change::cells(change).to_vec());
     let thoughts = diff.thoughts.iter();
     let thoughts = thoughts.map(|one| vec![one.id.to_string(), one.from.to_string(), one.to.to_string()]);
@@ -104,10 +119,11 @@ fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
         if rows.is_empty() {
             continue;
         }
-        text += &format!("\n| {} |\n|{}\n", headings.join(" | "), " --- |".repeat(headings.len()));
+        let line = " --- |".repeat(headings.len());
+        text = text + "\n| " + &headings.join(" | ") + " |\n|" + &line + "\n";
         for row in rows {
             let cells: Vec<String> = row.iter().map(|text| report::markdown_cell(text)).collect();
-            text += &format!("| {} |\n", cells.join(" | "));
+            text = text + "| " + &cells.join(" | ") + " |\n";
         }
     }
     text

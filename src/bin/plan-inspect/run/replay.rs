@@ -240,18 +240,10 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
         percent(whole.reused, whole.before),
         percent(whole.reused, whole.after),
     )?;
-    writeln!(
-        text,
-        "{}, which sent {} tokens again",
-        counted(whole.breaks, "cache break", "cache breaks"),
-        report::grouped(whole.sent_again),
-    )?;
-    writeln!(
-        text,
-        "{} tokens sent{}",
-        report::grouped(u64::try_from(whole.tokens).unwrap_or(u64::MAX)),
-        money(whole)
-    )?;
+    let (breaks, again) = (report::grouped(whole.breaks), report::grouped(whole.sent_again));
+    writeln!(text, "cache breaks: {breaks}, which sent {again} tokens again")?;
+    let sent = report::grouped(u64::try_from(whole.tokens).unwrap_or(u64::MAX));
+    writeln!(text, "sent {sent} tokens{}", money(whole))?;
     let thoughts = whole.thoughts_sent + whole.thoughts_lost;
     if thoughts > 0 {
         writeln!(

@@ -5,13 +5,14 @@ use super::super::{
     state::{App, Follow, View},
 };
 use context_window::{
-    ContextPlan, Section, report,
+    ContextPlan, Section,
+    report::{self, palette},
     widgets::{StatusLine, Theme},
 };
 use ratatui::{
     Frame,
     layout::Rect,
-    style::Style,
+    style::{Color, Style},
     text::{Line, Span},
     widgets::{Clear, Paragraph},
 };
@@ -103,14 +104,31 @@ pub(super) fn sign(section: Section) -> &'static str {
     }
 }
 
+/// The 16 colours of a terminal by their numbers.
+const SIXTEEN: [Color; 16] = [
+    Color::Black,
+    Color::Red,
+    Color::Green,
+    Color::Yellow,
+    Color::Blue,
+    Color::Magenta,
+    Color::Cyan,
+    Color::Gray,
+    Color::DarkGray,
+    Color::LightRed,
+    Color::LightGreen,
+    Color::LightYellow,
+    Color::LightBlue,
+    Color::LightMagenta,
+    Color::LightCyan,
+    Color::White,
+];
+
 /// The fewest columns of the bar.
 const LEAST: usize = 20;
 
-/// What fills the budget, part by part: `▓▓████▒▒▒#····`.
+/// What fills the budget, kind by kind: `OOOOOOAAAUS·····`.
 fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
-    let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
-    let overhead = u64::try_from(overhead).unwrap_or_default();
-    let whole = plan.prompt_budget.max(plan.total.n).max(1);
     let mut line = StatusLine::new(&plan.usage).with_theme(app.theme).line();
     // The bar says more than the words that end the line.
     while line.spans.len() > 1 && line.width() + 2 + LEAST > usize::from(area.width) {
@@ -118,30 +136,26 @@ fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
     }
     let status = line.width();
     let bar = usize::from(area.width).saturating_sub(status + 2).min(60);
-    let parts = plan.sections.iter().map(|section| (sign(section.section), section.used));
-    let mut before = 0;
-    let mut text = String::new();
-    for (sign, tokens) in parts.chain([("#", overhead)]) {
-        let at = |tokens: u64| {
-            let columns = u128::from(tokens) * bar as u128 / u128::from(whole);
-            usize::try_from(columns).unwrap_or(bar).min(bar)
-        };
-        let columns = at(before + tokens).saturating_sub(at(before));
-        text.push_str(&sign.repeat(columns));
-        before += tokens;
-    }
-    let free = bar.saturating_sub(text.chars().count());
-    text.push_str(&"·".repeat(free));
     if bar < LEAST {
-        text.clear();
+        frame.render_widget(line, area);
+        return;
     }
-    let gap = if text.is_empty() { "" } else { "  " };
-    let spans = [Span::styled(text, level(app.theme, plan)), Span::raw(gap)];
+    let mut kinds = plan.composition(0).by_group();
+    kinds.reply = 0;
+    let cells = kinds.cells(bar);
+    let mut spans: Vec<Span<'_>> = Vec::new();
+    for ((kind, _), columns) in kinds.kinds.iter().zip(cells.kinds) {
+        let sign = palette::sign(kind).to_string();
+        let style = if app.theme == Theme::plain() {
+            Style::new()
+        } else {
+            Style::new().fg(SIXTEEN[usize::from(palette::colour(kind)) % SIXTEEN.len()])
+        };
+        spans.push(Span::styled(sign.repeat(columns), style));
+    }
+    spans.push(Span::styled(palette::FREE.to_string().repeat(cells.free), app.theme.faint));
+    spans.push(Span::raw("  "));
     frame.render_widget(spans.into_iter().chain(line.spans).collect::<Line<'_>>(), area);
-}
-
-fn level(theme: Theme, plan: &ContextPlan) -> Style {
-    if plan.overflow.is_some() { theme.alarm } else { theme.level(plan.usage.level) }
 }
 
 /// The full conversation, the cached prefix, what was billed, and the number of notices.
@@ -152,6 +166,7 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         let over = report::grouped(overflow.tokens);
         parts.push(Span::styled(format!("! over budget by {over}"), app.theme.alarm));
     }
+    parts.extend(most(plan).map(Span::raw));
     if !plan.notices.is_empty() {
         let notices = if plan.notices.len() == 1 { "notice" } else { "notices" };
         parts.push(Span::styled(format!("! {} {notices}", plan.notices.len()), app.theme.warning));
@@ -194,6 +209,16 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         part.content = format!(" · {}", part.content).into();
     }
     parts
+}
+
+/// What takes most of a prompt that is half full or more: `documents 35 %, largest postage 48 (12 %)`.
+fn most(plan: &ContextPlan) -> Option<String> {
+    let composition = plan.composition(1);
+    let (kind, tokens) = composition.by_group().kinds.first().cloned()?;
+    let item = composition.largest.first().filter(|_| composition.total >= composition.free)?;
+    let share = u128::from(tokens) * 100 / u128::from(composition.total.max(1));
+    let (id, size) = (report::brief(item.id.as_str()), report::tokens(item.tokens));
+    Some(format!("{} {share} %, largest {id} {size} ({} %)", kind.text(), item.share / 10))
 }
 
 /// So much of that in per mille, as far as that is a number people read.

@@ -1,0 +1,135 @@
+//! What fills a prompt: its kinds sum up to it, and its largest items are the largest.
+
+use crate::support::data;
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
+    RagItem, RequestLimits, Tool, ToolCall, WireFormat,
+    message::Reasoning,
+    plan::{Composition, Kind},
+    report,
+};
+
+fn plan(log: &Conversation, model: &str, budget: u64) -> ContextPlan {
+    let mut model = Model::named(model).unwrap();
+    model.tokenizer = Some("chars/4".into());
+    let manager = ContextWindowManager::configured(model, Config::default()).unwrap();
+    let tools = [Tool::new("read", "Reads a file.", "{}")];
+    let documents =
+        [RagItem::new("a", 0.9, "Fact. ".repeat(20)).with_origin("wiki"), RagItem::new("b", 0.8, "Other.")];
+    let request = PlanRequest::new(log).with_tools(&tools).with_rag(documents).with_state("clock", "Noon.");
+    manager.build_plan(&request.with_limits(RequestLimits::budget(budget))).unwrap()
+}
+
+fn agent() -> Conversation {
+    let mut log = Conversation::from([Message::system("Be brief."), Message::user("Where is it?")]);
+    log.pin(PinnedItem::new("tone", "Short answers."));
+    for at in 0..4 {
+        let call =
+            ToolCall::new(format!("c{at}"), "read", format!(r#"{{"limit": 3, "path": "/src/part{at}.rs"}}"#));
+        let thought = Reasoning::sealed(WireFormat::Anthropic, "I should look there. ".repeat(4), "seal");
+        log.push(Message::assistant("Looking.").with_reasoning(thought).with_tool_calls([call]));
+        log.push(Message::tool(format!("c{at}"), "fn main() {}\n".repeat(10 * (at + 1))));
+    }
+    log
+}
+
+fn tokens(composition: &Composition, is: impl Fn(&Kind) -> bool) -> u64 {
+    composition.kinds.iter().filter(|(kind, _)| is(kind)).map(|(_, tokens)| tokens).sum()
+}
+
+/// The laws of any plan.
+fn check(plan: &ContextPlan) {
+    let composition = plan.composition(4);
+    let sum: u64 = composition.kinds.iter().map(|(_, tokens)| tokens).sum();
+    assert_eq!((sum, composition.total), (plan.total.n, plan.total.n));
+    assert!(
+        composition.kinds.is_sorted_by(|a, b| a.1 >= b.1) && composition.kinds.iter().all(|one| one.1 > 0)
+    );
+    assert_eq!(composition.free, plan.prompt_budget.saturating_sub(plan.total.n));
+    let mut sizes: Vec<u64> = plan.included.iter().map(|row| row.tokens.n).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let largest: Vec<u64> = composition.largest.iter().map(|item| item.tokens.n).collect();
+    assert_eq!(largest[..], sizes[..sizes.len().min(4)]);
+    let groups = composition.by_group();
+    assert_eq!(groups.kinds.iter().map(|(_, tokens)| tokens).sum::<u64>(), sum);
+    assert!(groups.kinds.len() <= composition.kinds.len());
+    for cells in [50, 100, 200] {
+        let grid = groups.cells(cells);
+        assert_eq!(grid.kinds.iter().sum::<usize>() + grid.free + grid.reply, cells);
+        assert!(grid.kinds.iter().all(|cells| *cells > 0));
+    }
+}
+
+#[test]
+fn each_kind_has_its_tokens() {
+    let plan = plan(&agent(), "claude-sonnet-4-5", 5_000);
+    check(&plan);
+    let composition = plan.composition(3);
+    let results = tokens(&composition, |kind| *kind == Kind::ToolResults("read".into()));
+    let rows =
+        plan.included.iter().filter(|row| row.role.is_some_and(|role| role == context_window::Role::Tool));
+    assert_eq!(results, rows.map(|row| row.tokens.n).sum::<u64>());
+    // Of four replies the texts are mostly thoughts.
+    assert!(
+        tokens(&composition, |kind| *kind == Kind::Reasoning)
+            > tokens(&composition, |kind| *kind == Kind::Assistant)
+    );
+    for kind in [Kind::System, Kind::Tools, Kind::Pins, Kind::User, Kind::Documents("wiki".into())] {
+        assert!(tokens(&composition, |one| *one == kind) > 0, "{kind:?}");
+    }
+    let item = &composition.largest[0];
+    assert_eq!((item.id.as_str(), item.about.as_str()), ("m9", "part3.rs"));
+    assert!(item.text.starts_with("fn main() {} fn main() {}"));
+    let document = plan.composition(40).largest.into_iter().find(|item| item.id == "a").unwrap();
+    assert!(document.text.starts_with("Fact. Fact."), "without its fence: {}", document.text);
+}
+
+#[test]
+fn what_fills_a_window_is_said_first() {
+    let full = plan(&agent(), "claude-sonnet-4-5", 900);
+    let said = report::advice(&full).unwrap();
+    assert!(said.contains("the largest item is m9 read part3.rs: "), "{said}");
+    let text = report::text(&full).to_string();
+    assert!(text.find("what fills the prompt").unwrap() < text.find("section ").unwrap());
+    assert_eq!(report::advice(&plan(&agent(), "claude-sonnet-4-5", 50_000)), None);
+    // Over the budget, that comes before everything else.
+    let over = report::text(&plan(&agent(), "claude-sonnet-4-5", 60)).to_string();
+    assert!(over.find("over budget by").unwrap() < over.find("what fills the prompt").unwrap(), "{over}");
+    // A long list is folded, and says so.
+    let folded = report::text(&full).with_rows(4).to_string();
+    assert!(folded.contains("more: --all shows them") && folded.len() < text.len());
+}
+
+#[test]
+fn the_grid_has_a_cell_for_every_kind() {
+    for (columns, cells) in [(79, 5), (80, 10)] {
+        let grid = report::grid(&plan(&agent(), "gpt-4o", 5_000)).with_width(columns).to_string();
+        let first: Vec<&str> = grid.lines().next().unwrap().split_whitespace().collect();
+        assert!(first[..cells].iter().all(|cell| cell.chars().count() == 1), "{grid}");
+        for sign in ["O Tool results", "A Assistant", "D Documents", "S System", "░ Reply reserve", "· Free"]
+        {
+            assert!(grid.contains(sign), "{sign}\n{grid}");
+        }
+    }
+    let wide = report::grid(&plan(&agent(), "claude-opus-5-5", 5_000)).with_width(80).to_string();
+    let first = wide.lines().next().unwrap().split_whitespace();
+    assert_eq!(
+        first.take_while(|cell| cell.chars().count() == 1).count(),
+        21,
+        "20 cells and a sign:\n{wide}"
+    );
+}
+
+#[test]
+fn real_sessions_are_what_their_kinds_sum_up_to() {
+    let files = data::files(&["conv_claudecode", "conv_tau2", "conv_reasontool", "conv_sweagent"]);
+    for file in &files {
+        for session in file.sessions().take(6) {
+            let log = session.unwrap().log;
+            for (model, budget) in [("claude-opus-5-5", 20_000), ("gpt-4o", 3_000)] {
+                check(&plan(&log, model, budget));
+            }
+        }
+    }
+    assert!(files.len() == 4 || data::folder().is_none());
+}
