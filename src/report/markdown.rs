@@ -88,9 +88,8 @@ impl fmt::Display for Markdown<'_> {
 #[must_use]
 pub fn markdown_cell(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in super::printable(text).chars() {
+    for c in super::printable(&text.replace(['\n', '\r', '\t'], " ")).chars() {
         match c {
-            '\n' => escaped.push(' '),
             '<' => escaped.push_str("&lt;"),
             '&' => escaped.push_str("&amp;"),
             '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' | '~' | '!' | '@' => {
