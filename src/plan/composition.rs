@@ -3,7 +3,7 @@
 use super::{ContextPlan, Overhead, PlannedItem};
 use crate::{
     item::{ItemId, ItemKind, Source},
-    message::Role,
+    message::{Message, Role},
     tokens::TokenCount,
 };
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ impl ContextPlan {
             }
             let call = row.body.answers().and_then(|id| calls.get(id)).copied();
             let kind = kind(row, call.map(|(name, _)| name));
-            let reasoning = reasoning_tokens(row);
+            let reasoning = reasoning_tokens(&row.body, row.tokens.n);
             add(Kind::Reasoning, i128::from(reasoning));
             add(kind.clone(), i128::from(row.tokens.n - reasoning));
             rows.push((row, kind, call.map_or("", |(_, arguments)| arguments)));
@@ -242,6 +242,11 @@ fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
         (ItemKind::Document, ..) => Kind::Documents(row.origin.as_deref().unwrap_or_default().to_owned()),
         (ItemKind::Note, ..) => Kind::Pins,
         (ItemKind::Summary { .. }, ..) => Kind::Summary,
+        // What joined the head late (rule S12).
+        (ItemKind::State, _, Some(Role::System | Role::Developer)) if row.body.has_opaque_parts() => {
+            Kind::Tools
+        }
+        (ItemKind::State, _, Some(Role::System | Role::Developer)) => Kind::System,
         (ItemKind::State, ..) => Kind::State,
         (ItemKind::SystemText | ItemKind::FocusHint, ..) => Kind::System,
         (_, Source::Synthetic, _) => Kind::Overhead,
@@ -253,16 +258,16 @@ fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
 }
 
 /// What of a row is reasoning: what its reply reported, or the part of its texts' bytes.
-fn reasoning_tokens(row: &PlannedItem) -> u64 {
-    let reasonings = row.body.reasoning();
+pub(crate) fn reasoning_tokens(message: &Message, tokens: u64) -> u64 {
+    let reasonings = message.reasoning();
     if reasonings.is_empty() {
         return 0;
     }
     let thought: u64 = reasonings.iter().map(|reasoning| reasoning.text.len() as u64).sum();
-    let all: u64 = row.body.texts().map(|text| text.len() as u64).sum();
-    let by_bytes = u128::from(row.tokens.n) * u128::from(thought) / u128::from(all.max(1));
+    let all: u64 = message.texts().map(|text| text.len() as u64).sum();
+    let by_bytes = u128::from(tokens) * u128::from(thought) / u128::from(all.max(1));
     let reported: u64 = reasonings.iter().filter_map(|reasoning| reasoning.tokens).sum();
-    u64::try_from(by_bytes).unwrap_or_default().max(reported).min(row.tokens.n)
+    u64::try_from(by_bytes).unwrap_or_default().max(reported).min(tokens)
 }
 
 /// What a call is about: its first argument that is a text, of a path the last name.

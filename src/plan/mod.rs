@@ -15,6 +15,7 @@ mod continuation;
 mod composition;
 
 pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
+pub(crate) use composition::reasoning_tokens;
 pub use composition::{Composition, GridCells, Kind, LargeItem};
 pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};

@@ -6,7 +6,7 @@
 use crate::{
     item::ItemId,
     message::{Role, Tool, WireFormat},
-    plan::{PromptPiece, TOOLS, Target, ToolsHash},
+    plan::{Anchor, PromptPiece, TOOLS, Target, ToolsHash},
     planner::request::PlanRequest,
     provider::conform::TargetProfile,
 };
@@ -19,6 +19,8 @@ pub(crate) struct Late<'a> {
     last: Option<&'a [PromptPiece]>,
     /// The tools that are sent at the end.
     tools: &'a [Tool],
+    /// Whether anything can be sent at the end now: behind anything but the user's words or results no target takes instructions.
+    pub(crate) takes_more: bool,
 }
 
 impl<'a> Late<'a> {
@@ -30,22 +32,28 @@ impl<'a> Late<'a> {
         stays: bool,
     ) -> Self {
         let log = request.log;
-        // Behind anything but the user's words or results no target takes instructions.
-        let follows =
+        let takes_more =
             log.messages().last().is_some_and(|last| matches!(last.role(), Role::User | Role::Tool));
-        if !stays || !follows || !profile.takes_late_instructions() {
+        if !stays || !profile.takes_late_instructions() {
             return Self::default();
         }
         // Where messages were archived since, the prompt is another one anyway.
-        let own = log.anchor().filter(|_| log.sent_since_the_record() || log.newest_record().is_none());
-        let last = request.previous.as_ref().or(own);
-        let last = last.filter(|last| last.target.as_ref().is_some_and(|of| of.is(target)));
+        let own = log.anchor().filter(|_| log.archive_events() == 0 || log.sent_since_the_record());
+        // Where the log does not remember what was sent beside it, nothing would stay.
+        let same = |own: &&Anchor| request.previous.as_ref().is_none_or(|given| given.prompt == own.prompt);
+        let last = own.filter(same).filter(|last| last.target.as_ref().is_some_and(|of| of.is(target)));
         let last = last.and_then(|last| last.prompt.as_deref());
         let on_top = match last {
             Some(last) if profile.takes_late_tools() => on_top(request.tools, last, profile),
             _ => request.tools.len(),
         };
-        Self { last, tools: &request.tools[on_top..] }
+        let late = Self { last, tools: &request.tools[on_top..], takes_more };
+        let id = ItemId::from(TOOLS);
+        let sent = log.sent_with().state_of(&id).map(|(_, sent)| sent.text.as_str());
+        match late.new_tools(profile, sent) {
+            Some(_) if !takes_more => Self { tools: &[], ..late },
+            _ => late,
+        }
     }
 
     /// Whether a system text is sent at the end: the last prompt began without it.
@@ -65,10 +73,15 @@ impl<'a> Late<'a> {
     }
 
     /// The late tools that none of these lists has, as a list; none where every tool was sent.
-    pub(crate) fn new_tools<'t>(&self, sent: impl Iterator<Item = &'t str>) -> Option<String> {
+    pub(crate) fn new_tools<'t>(
+        &self,
+        profile: &TargetProfile,
+        sent: impl Iterator<Item = &'t str>,
+    ) -> Option<String> {
         let sent: Vec<Value> =
             sent.flat_map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default()).collect();
-        let new: Vec<Value> = self.tools.iter().map(stored).filter(|tool| !sent.contains(tool)).collect();
+        let declared = self.tools.iter().filter(|tool| profile.takes_tool(tool));
+        let new: Vec<Value> = declared.map(stored).filter(|tool| !sent.contains(tool)).collect();
         (!new.is_empty()).then(|| Value::Array(new).to_string())
     }
 }

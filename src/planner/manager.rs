@@ -46,7 +46,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct ContextWindowManager {
     model: Model,
     meter: Meter,
+    /// The options in use.
     config: Config,
+    /// The options as they were given: another model's provider may do what this one's does not (rule C12).
+    asked: Config,
     config_name: String,
     /// What the options ask of the provider, and is done here (rule C12).
     edited_here: Vec<Notice>,
@@ -93,9 +96,10 @@ impl ContextWindowManager {
         let meter = Meter::new(counter, &model, config.rag.header)?;
         let config_name = name_of(&config);
         let edited_here = editing::notices(&config, &model);
+        let asked = config.clone();
         let mut config = config;
         editing::done_here(&mut config, &model);
-        Ok(Self { model, meter, config, config_name, edited_here })
+        Ok(Self { model, meter, config, asked, config_name, edited_here })
     }
 
     /// Decides what goes into the prompt of this request, within its budget, and says why.
@@ -231,6 +235,11 @@ impl ContextWindowManager {
         &self.config
     }
 
+    /// The options as they were given.
+    pub(crate) fn asked_config(&self) -> &Config {
+        &self.asked
+    }
+
     /// A manager with these options, for the same model and counter.
     pub(crate) fn with_config(&self, config: Config) -> Result<Self, Error> {
         Self::new(self.model.clone(), self.meter.counter().clone(), config)
@@ -330,7 +339,7 @@ impl ContextWindowManager {
             let sticky = anchor.sticky(&self.model, context.limits, context.prompt_budget, live.as_ref());
             let weighs =
                 self.placement() == Placement::WithQuestion && self.config.rag.leave == Leave::Weighed;
-            let upkeep = weighs.then(|| upkeep::weigh(request.log, anchor, &self.model)).flatten();
+            let upkeep = weighs.then(|| upkeep::weigh(request, anchor, &self.model)).flatten();
             Sticky { upkeep, ..sticky }
         };
         anchor.map(sticky).unwrap_or_default()

@@ -6,13 +6,20 @@
 
 use crate::{
     conversation::{Conversation, Place},
-    plan::{Target, Upkeep, anchor::Anchor},
+    item::ItemId,
+    plan::{TOOLS, Target, Upkeep, anchor::Anchor, reasoning_tokens},
+    planner::request::PlanRequest,
     provider::model::Model,
 };
 
 /// The costs of what stands in the last prompt, for a new question. None where nothing stands there, where the model has no
 /// price, where the prompt went to another model, or while a question is being worked on.
-pub(super) fn weigh(log: &Conversation, last: &Anchor, model: &Model) -> Option<Upkeep> {
+pub(super) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> Option<Upkeep> {
+    let log = request.log;
+    // After a compaction or a rewind the last prompt is none that is gone on from.
+    if log.archive_events() > 0 && !log.sent_since_the_record() {
+        return None;
+    }
     let prompt = last.prompt.as_deref()?;
     let same_target = last.target.as_ref().is_some_and(|target| target.is(&Target::of(model)));
     // Where the price of cached input is not known, it is not taken to be that of other input.
@@ -32,8 +39,11 @@ pub(super) fn weigh(log: &Conversation, last: &Anchor, model: &Model) -> Option<
     for piece in prompt {
         let is_message = log.position_of(&piece.0).is_some();
         let sent_with = log.sent_with();
-        let place = sent_with.place_of(&piece.0, false).or_else(|| sent_with.place_of(&piece.0, true));
-        if let Some(at) = place.filter(|_| !is_message) {
+        // What the request brings again would be sent again, and so would what is of the head.
+        let state = sent_with.place_of(&piece.0, false).filter(|_| !comes_again(request, &piece.0));
+        let document = sent_with.place_of(&piece.0, true);
+        let document = document.filter(|_| !request.rag.iter().any(|item| item.id == piece.0));
+        if let Some(at) = state.or(document).filter(|_| !is_message) {
             items += 1;
             tokens += piece.2;
             // The first of the replies since was written from the prompt that they came with.
@@ -41,7 +51,8 @@ pub(super) fn weigh(log: &Conversation, last: &Anchor, model: &Model) -> Option<
             read_again += u128::from(piece.2) * u128::from(read);
         } else if items > 0 {
             behind += piece.2;
-            thought += if piece.has_reasoning() { piece.2 } else { 0 };
+            let message = log.position_of(&piece.0).filter(|_| piece.has_reasoning());
+            thought += message.map_or(0, |at| reasoning_tokens(log.message(at), piece.2));
         }
     }
     if items == 0 {
@@ -52,6 +63,14 @@ pub(super) fn weigh(log: &Conversation, last: &Anchor, model: &Model) -> Option<
     let written_anew = u128::from(behind) * u128::from(rates.cache_write.saturating_sub(rates.cache_read));
     let leaving = billionths(written_anew + u128::from(thought) * u128::from(rates.output));
     Some(Upkeep { items, tokens, spent, leaving, leave: spent > 0 && spent >= leaving })
+}
+
+/// Whether a row of state would come back: the request has it, or it is a system text or tools (rule S12).
+fn comes_again(request: &PlanRequest<'_>, row: &ItemId) -> bool {
+    let name = row.as_str().rsplit_once('@').map_or(row.as_str(), |(name, _)| name);
+    let of_the_request = request.state.iter().any(|(id, _)| id.as_str() == name);
+    let of_the_head = request.log.system().iter().any(|text| text.id().is_some_and(|id| id.as_str() == name));
+    of_the_request || of_the_head || name == TOOLS
 }
 
 /// How many replies there are before a position.

@@ -256,3 +256,52 @@ fn a_cut_loses_none_of_them() {
         assert!(cuts > 0, "{model}: never cut");
     }
 }
+
+/// What stands stays where it is, whatever the log ends with; only what is new is then declared in the head.
+#[test]
+fn what_stands_stays_where_nothing_can_be_added() {
+    for model in CHECKING {
+        let mut talk = Talk::new(model);
+        talk.step();
+        talk.tools.push(tool("dig"));
+        talk.log.push_system("rules", "Never dig at night.");
+        let plan = talk.step();
+        talk.log.push(Message::assistant("Nowhere."));
+        let after = talk.plan();
+        assert!(after.thoughts.lost.is_empty(), "{model}: {:?}", after.thoughts);
+        assert!(pieces(&after).starts_with(&pieces(&plan)), "{model}");
+        talk.tools.push(tool("ask"));
+        let text = body(&talk.plan()).to_string();
+        for name in ["look", "dig", "ask"] {
+            assert_eq!(text.matches(&format!("What {name} does.")).count(), 1, "{model}: {name}");
+        }
+        assert_eq!(text.matches("Never dig at night.").count(), 1, "{model}");
+    }
+}
+
+/// A caller whose log does not remember prompts has everything in the head.
+#[test]
+fn a_caller_with_nothing_but_anchors_has_it_in_the_head() {
+    let manager = manager_for("claude-fable-5-2", &Config::default());
+    let mut log = Conversation::from([Message::system("Be brief."), Message::user("Where is it?")]);
+    let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    log.push(Message::assistant("Here."));
+    log.push(Message::user("Thanks."));
+    log.push_system("rules", "Never dig at night.");
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_previous(first.anchor())).unwrap();
+    assert!(plan.included.iter().position(|row| row.id == "rules").is_some_and(|at| at <= 1));
+}
+
+/// Tools that another provider runs are no addition.
+#[test]
+fn a_foreign_tool_adds_nothing() {
+    for model in CHECKING {
+        let mut talk = Talk::new(model);
+        talk.step();
+        let before = talk.plan();
+        let foreign =
+            if model.starts_with("gpt") { WireFormat::Anthropic } else { WireFormat::OpenAiResponses };
+        talk.tools.push(Tool::hosted("search", foreign, r#"{"type": "web_search"}"#));
+        assert_eq!(pieces(&talk.plan()), pieces(&before), "{model}");
+    }
+}

@@ -10,7 +10,7 @@ use context_window::{
     render, report,
 };
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const MODELS: [&str; 3] = ["claude-fable-5-2", "gpt-6.2-astra", "gpt-4o"];
 
@@ -559,23 +559,28 @@ fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
     let mut talk = Talk::new("gpt-5.6", &config, None);
     let (read, write) = (400u64, 5_000u64);
     let mut released = Vec::new();
-    let mut spent = 0;
+    // What reading each of them again has cost so far.
+    let mut rent: BTreeMap<String, u64> = BTreeMap::new();
     for turn in 0..60 {
         talk.ask();
         let plan = talk.plan();
         let last = talk.log.anchor().and_then(|anchor| anchor.prompt.clone());
-        let standing = |id: &str| id.starts_with('d') || id.starts_with('e') || id.starts_with("clock@");
+        let documents: BTreeSet<String> =
+            talk.documents().iter().map(|item| item.id().as_str().to_owned()).collect();
+        let stays = |id: &str| id.starts_with('d') || id.starts_with('e') || id.starts_with("clock@");
+        // The clock and what is retrieved again would be sent again.
+        let standing = |id: &str| stays(id) && !id.starts_with("clock@") && !documents.contains(id);
         let before = last.iter().flat_map(|last| last.iter()).map(|piece| piece.0.as_str().to_owned());
-        let stood: BTreeSet<String> = before.filter(|id| standing(id)).collect();
+        let stood: BTreeSet<String> = before.filter(|id| stays(id)).collect();
         let notice = plan.notices.iter().find(|notice| notice.code == NoticeCode::DocumentsReleased);
         if let Some(upkeep) = plan.upkeep {
             let pieces = last.unwrap();
             let first = pieces.iter().position(|piece| standing(piece.0.as_str())).unwrap();
             let behind = pieces[first..].iter().filter(|piece| !standing(piece.0.as_str()));
             assert_eq!(upkeep.leaving, behind.map(|piece| piece.2).sum::<u64>() * (write - read));
-            let there: u64 =
-                pieces.iter().filter(|piece| standing(piece.0.as_str())).map(|piece| piece.2).sum();
-            assert_eq!(upkeep.tokens, there);
+            let there = || pieces.iter().filter(|piece| standing(piece.0.as_str()));
+            assert_eq!(upkeep.tokens, there().map(|piece| piece.2).sum::<u64>());
+            let spent: u64 = there().filter_map(|piece| rent.get(piece.0.as_str())).sum();
             assert_eq!(upkeep.spent, spent, "turn {turn}");
             assert_eq!(upkeep.leave, upkeep.spent > 0 && upkeep.spent >= upkeep.leaving);
             assert_eq!(notice.is_some(), upkeep.leave);
@@ -584,13 +589,14 @@ fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
             assert!(notice.text.contains("has cost $0."), "{}", notice.text);
             assert!(plan.upkeep.is_some_and(|upkeep| upkeep.leave));
             released.push(turn);
-            spent = 0;
+            rent.clear();
         }
         let sent = talk.reply(false);
         // What the prompt before held already was read again, unless it left just now.
         let stood = if notice.is_some() { BTreeSet::new() } else { stood };
-        let again = sent.included.iter().filter(|row| stood.contains(row.id.as_str()));
-        spent += again.map(|row| row.tokens.n).sum::<u64>() * read;
+        for row in sent.included.iter().filter(|row| stood.contains(row.id.as_str())) {
+            *rent.entry(row.id.to_string()).or_default() += row.tokens.n * read;
+        }
     }
     assert!(!released.is_empty(), "nothing ever left");
 }

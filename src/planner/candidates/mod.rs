@@ -215,7 +215,7 @@ impl<'a> Candidates<'a> {
             let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
             if text.is_empty() {
                 self.empty_texts.push((id, Source::System));
-            } else if !self.late.is_late(&id) {
+            } else if !self.is_late(&id, text.text(), again) {
                 self.system.push((id, text.clone()));
             }
         }

@@ -174,10 +174,24 @@ impl<'a> Candidates<'a> {
         render::added_tools(self.profile.wire_format(), &self.profile.tools(&tools))
     }
 
+    /// Whether a system text is sent behind the head: there already, or from now on.
+    pub(super) fn is_late(&self, id: &ItemId, text: &str, again: Option<&SentAgain>) -> bool {
+        let stands = || {
+            let mut places =
+                self.log.sent_with().state_of(id).filter(|(at, _)| self.standing.holds(self.log, *at));
+            let left = again.is_some_and(|again| again.state.contains(id));
+            !left && places.any(|(_, sent)| sent.text == text)
+        };
+        self.late.is_late(id) && (self.late.takes_more || stands())
+    }
+
     /// What joined the head since its beginning was sent: at the end, instructions after state.
     pub(super) fn send_late(&mut self, again: Option<&SentAgain>) {
         for text in self.log.system() {
-            let Some(id) = text.id().filter(|id| !text.is_empty() && self.late.is_late(id)) else { continue };
+            let Some(id) = text.id().filter(|id| !text.is_empty() && self.is_late(id, text.text(), again))
+            else {
+                continue;
+            };
             let said = text.text();
             if !self.standing.has_state(self.log, id, said, again) {
                 self.send_from_now_on(id, Some(said.to_owned()), Message::system(said));
@@ -190,7 +204,7 @@ impl<'a> Candidates<'a> {
         let is_there = |row: &ItemId| again.is_none_or(|again| !again.state.contains(row));
         let stands = stands.filter(|(row, text)| is_there(row) && self.late.has_tools(text));
         let (rows, texts): (Vec<ItemId>, Vec<&str>) = stands.unzip();
-        let new = self.late.new_tools(texts.into_iter());
+        let new = self.late.new_tools(&self.profile, texts.into_iter());
         self.standing.state.extend(rows.into_iter().map(|row| (row.clone(), row)));
         if let Some(text) = new {
             let message = self.late_tools(&text);
