@@ -246,9 +246,9 @@ fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
         (ItemKind::State, _, Some(Role::System | Role::Developer)) if row.body.has_opaque_parts() => {
             Kind::Tools
         }
-        (ItemKind::State, _, Some(Role::System | Role::Developer)) => Kind::System,
+        (ItemKind::State, _, Some(Role::System | Role::Developer))
+        | (ItemKind::SystemText | ItemKind::FocusHint, ..) => Kind::System,
         (ItemKind::State, ..) => Kind::State,
-        (ItemKind::SystemText | ItemKind::FocusHint, ..) => Kind::System,
         (_, Source::Synthetic, _) => Kind::Overhead,
         (_, _, Some(Role::Tool)) => Kind::ToolResults(tool.unwrap_or_default().to_owned()),
         (_, _, Some(Role::Assistant)) => Kind::Assistant,
