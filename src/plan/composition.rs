@@ -125,31 +125,22 @@ impl ContextPlan {
     pub fn composition(&self, most: usize) -> Composition {
         let mut kinds: BTreeMap<Kind, i128> = BTreeMap::new();
         let mut add = |kind: Kind, tokens: i128| *kinds.entry(kind).or_default() += tokens;
-        let mut calls: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
-        let mut rows: Vec<(&PlannedItem, Kind, &str)> = Vec::new();
-        for row in &self.included {
-            for call in row.body.tool_calls() {
-                calls.insert(&call.id, (&call.name, &call.arguments));
-            }
-            let call = row.body.answers().and_then(|id| calls.get(id)).copied();
-            let kind = kind(row, call.map(|(name, _)| name));
-            let reasoning = reasoning_tokens(&row.body, row.tokens.n);
-            add(Kind::Reasoning, i128::from(reasoning));
+        let mut rows = self.rows_by_kind();
+        for RowKind { row, kind, reasoning, .. } in &rows {
+            add(Kind::Reasoning, i128::from(*reasoning));
             add(kind.clone(), i128::from(row.tokens.n - reasoning));
-            rows.push((row, kind, call.map_or("", |(_, arguments)| arguments)));
         }
         for line in &self.overhead {
-            let kind = if line.what == Overhead::Tools { Kind::Tools } else { Kind::Overhead };
-            add(kind, i128::from(line.tokens));
+            add(line.what.kind(), i128::from(line.tokens));
         }
-        rows.sort_by_key(|(row, ..)| std::cmp::Reverse(row.tokens.n));
-        let largest = rows.into_iter().take(most).map(|(row, kind, arguments)| LargeItem {
-            id: row.id.clone(),
-            about: if row.role == Some(Role::Tool) { about(arguments) } else { String::new() },
-            text: first_line(row),
-            tokens: row.tokens,
-            share: per_mille(row.tokens.n, self.total.n),
-            kind,
+        rows.sort_by_key(|one| std::cmp::Reverse(one.row.tokens.n));
+        let largest = rows.into_iter().take(most).map(|one| LargeItem {
+            id: one.row.id.clone(),
+            about: one.about(),
+            text: first_line(one.row),
+            tokens: one.row.tokens,
+            share: per_mille(one.row.tokens.n, self.total.n),
+            kind: one.kind,
         });
         Composition {
             largest: largest.collect(),
@@ -158,6 +149,49 @@ impl ContextPlan {
             free: self.prompt_budget.saturating_sub(self.total.n),
             reply: self.limits.max_completion,
         }
+    }
+
+    /// What each row of the prompt is, in prompt order.
+    pub(crate) fn rows_by_kind(&self) -> Vec<RowKind<'_>> {
+        let mut calls: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+        let mut rows = Vec::with_capacity(self.included.len());
+        for row in &self.included {
+            for call in row.body.tool_calls() {
+                calls.insert(&call.id, (&call.name, &call.arguments));
+            }
+            let call = row.body.answers().and_then(|id| calls.get(id)).copied();
+            rows.push(RowKind {
+                row,
+                kind: kind(row, call.map(|(name, _)| name)),
+                reasoning: reasoning_tokens(&row.body, row.tokens.n),
+                arguments: call.map_or("", |(_, arguments)| arguments),
+            });
+        }
+        rows
+    }
+}
+
+/// A row of a prompt by kind.
+pub(crate) struct RowKind<'a> {
+    pub(crate) row: &'a PlannedItem,
+    pub(crate) kind: Kind,
+    /// What of its tokens is reasoning.
+    pub(crate) reasoning: u64,
+    /// The arguments of the call that it answers.
+    arguments: &'a str,
+}
+
+impl RowKind<'_> {
+    /// What a tool was called about; empty for anything else.
+    pub(crate) fn about(&self) -> String {
+        if self.row.role == Some(Role::Tool) { about(self.arguments) } else { String::new() }
+    }
+}
+
+impl Overhead {
+    /// The kind that it belongs to.
+    pub(crate) fn kind(self) -> Kind {
+        if self == Self::Tools { Kind::Tools } else { Kind::Overhead }
     }
 }
 

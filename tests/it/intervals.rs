@@ -2,9 +2,18 @@
 //! the library, and through the tool's JSON (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
 
 use crate::support::data;
-use context_window::{ContextWindowManager, Model, Source, analysis::Interval, io::Session};
+use context_window::{
+    ContextPlan, ContextWindowManager, ItemKind, Model, Section, Source,
+    analysis::{BudgetMap, Interval},
+    io::Session,
+    plan::Kind,
+};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, process::Command, sync::Mutex};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+    sync::Mutex,
+};
 
 /// The largest budget that is planned at, in tokens.
 const MOST: u64 = 3_000;
@@ -92,15 +101,65 @@ fn sessions() -> Vec<Value> {
     sessions
 }
 
-/// What is in at each budget from 1 on: ids, documents marked as such.
-fn by_force(manager: &ContextWindowManager, session: &Session) -> Vec<BTreeSet<(bool, String)>> {
+/// The plan at each budget from 1 on.
+fn by_force(manager: &ContextWindowManager, session: &Session) -> Vec<ContextPlan> {
     let plan = |budget: u64| {
         let mut limits = session.limits;
         limits.prompt_budget = Some(budget);
-        let plan = manager.build_plan(&session.request().with_limits(limits)).unwrap();
-        plan.included.iter().map(|row| (row.source == Source::Rag, row.id.to_string())).collect()
+        manager.build_plan(&session.request().with_limits(limits)).unwrap()
     };
     (1..=MOST).map(plan).collect()
+}
+
+/// What is in: ids, documents marked as such.
+fn ids(plan: &ContextPlan) -> BTreeSet<(bool, String)> {
+    plan.included.iter().map(|row| (row.source == Source::Rag, row.id.to_string())).collect()
+}
+
+/// The first budget at which the map is not what planning shows: items with their tokens, overhead, total, kinds.
+fn differs(map: &BudgetMap, forced: &[ContextPlan]) -> Option<String> {
+    let mut held: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+    let mut steps = map.steps.iter();
+    let mut step = steps.next()?;
+    held.extend(step.enters.iter().map(|(at, tokens, thought)| (*at, (*tokens, *thought))));
+    if (step.from, map.steps.last()?.to, map.largest_budget) != (1, MOST, MOST) {
+        return Some(format!("from {} to {:?}", step.from, map.steps.last()));
+    }
+    for (budget, plan) in (1..).zip(forced) {
+        if budget > step.to {
+            step = steps.next()?;
+            held.retain(|at, _| !step.leaves.contains(at));
+            held.extend(step.enters.iter().map(|(at, tokens, thought)| (*at, (*tokens, *thought))));
+        }
+        let of_map = held.iter().map(|(at, (tokens, _))| {
+            let item = &map.items[*at];
+            (item.section, item.document, item.id.to_string(), *tokens)
+        });
+        let mut of_map: Vec<(Section, bool, String, u64)> = of_map.collect();
+        let of_plan = plan.included.iter();
+        let mut of_plan: Vec<_> = of_plan
+            .map(|row| (row.section, row.kind == ItemKind::Document, row.id.to_string(), row.tokens.n))
+            .collect();
+        of_map.sort();
+        of_plan.sort();
+        if of_map != of_plan || (step.total, &step.overhead) != (plan.total, &plan.overhead) {
+            return Some(format!("at {budget}: {of_map:?} {}, planned {of_plan:?}", step.total.n));
+        }
+        let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
+        for (at, (tokens, thought)) in &held {
+            *kinds.entry(map.items[*at].kind.clone()).or_default() += tokens - thought;
+            *kinds.entry(Kind::Reasoning).or_default() += thought;
+        }
+        let planned = plan.composition(0);
+        let planned = planned.kinds.iter().filter(|(kind, _)| !matches!(kind, Kind::Overhead | Kind::Tools));
+        for (kind, tokens) in planned {
+            // What merging saves is taken from the largest.
+            if kinds.get(kind).is_none_or(|own| own < tokens) {
+                return Some(format!("at {budget}: {kinds:?}, planned {kind:?} {tokens}"));
+            }
+        }
+    }
+    None
 }
 
 /// The intervals from a budget up, as the tool's JSON has them, and how many more there are.
@@ -130,7 +189,13 @@ fn check(value: &Value, number: usize) -> Result<u64, String> {
     let model = Model::named(session.model.as_deref().unwrap()).unwrap();
     let manager = ContextWindowManager::configured(model, Default::default()).unwrap();
     let budget = session.limits.prompt_budget.unwrap();
-    let forced = by_force(&manager, &session);
+    let plans = by_force(&manager, &session);
+    let map =
+        manager.explainer(&session.request()).budget_map(usize::MAX).map_err(|error| error.to_string())?;
+    if let Some(wrong) = differs(&map, &plans) {
+        return Err(format!("the map of {text}: {wrong}"));
+    }
+    let forced: Vec<_> = plans.iter().map(ids).collect();
     let answers = manager.explainer(&session.request()).explain_all().map_err(|error| error.to_string())?;
     let path = std::env::temp_dir().join(format!("context-window-{}-{number}.json", std::process::id()));
     std::fs::write(&path, &text).unwrap();

@@ -23,7 +23,9 @@ mod reach;
 mod sweep;
 mod subject;
 mod tracks;
+mod budget_map;
 
+pub use budget_map::{BudgetMap, BudgetStep, MappedItem};
 use gathered::Gathered;
 use key::Key;
 use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};

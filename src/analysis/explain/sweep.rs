@@ -191,6 +191,16 @@ impl<'p> Sweep<'p> {
         })
     }
 
+    /// The whole plan at a budget, as `build_plan` makes it: with results clipped where they have to be (rule S7).
+    pub(super) fn plan_at(&self, manager: &ContextWindowManager, budget: u64) -> Result<ContextPlan, Error> {
+        let context = PlanContext { prompt_budget: budget, ..self.context.clone() };
+        let attempt = manager.solver(self.first.candidates).plan(&context)?;
+        match self.anew.as_ref().filter(|_| attempt.solution.chosen.gave_up_the_set) {
+            Some(anew) => Ok(manager.solver(anew.candidates).plan(&context)?.plan),
+            None => Ok(attempt.plan),
+        }
+    }
+
     fn at(
         &self,
         budget: u64,

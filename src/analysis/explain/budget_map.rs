@@ -1,0 +1,203 @@
+//! What the prompt holds at every budget: the whole plan, budget by budget, as what changes from one to the next.
+
+use super::{Explainer, gathered::Gathered, key::Key, sweep::Sweep};
+use crate::{
+    error::Error,
+    item::{ItemId, Section},
+    plan::{ContextPlan, Kind, LedgerLine, NoticeCode},
+    tokens::TokenCount,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the prompt of a request holds at every prompt budget of a range, tokens included; made by [`Explainer::budget_map`].
+///
+/// Budgets are tried as explanations try them: as if the last prompt had been made under them (rule E1).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct BudgetMap {
+    /// The present budget, in tokens.
+    pub prompt_budget: u64,
+    /// The largest budget of the model, in tokens; the last step ends earlier where there are too many changes.
+    pub largest_budget: u64,
+    /// What is in at any of the budgets, in the order of the prompts that it is in.
+    pub items: Vec<MappedItem>,
+    /// The budgets, in ascending order without a gap: at all of those of one step the prompt is the same.
+    pub steps: Vec<BudgetStep>,
+}
+
+/// An item of a [`BudgetMap`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct MappedItem {
+    /// Its id.
+    pub id: ItemId,
+    /// Whether it is a document: their ids are a namespace of their own.
+    pub document: bool,
+    /// Who pays for it.
+    pub section: Section,
+    /// What its tokens are for.
+    pub kind: Kind,
+}
+
+/// Budgets at which the prompt is the same.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct BudgetStep {
+    /// The smallest of them, in tokens.
+    pub from: u64,
+    /// The largest of them, in tokens.
+    pub to: u64,
+    /// What the prompt costs.
+    pub total: TokenCount,
+    /// What is sent beside the items.
+    pub overhead: Vec<LedgerLine>,
+    /// What is in here, and was not in the step before or had other tokens there: its place in [`BudgetMap::items`], its
+    /// tokens, and those of its reasoning. Of the first step, all that is in.
+    pub enters: Vec<(usize, u64, u64)>,
+    /// What was in in the step before and is not in here, by its place in [`BudgetMap::items`].
+    pub leaves: Vec<usize>,
+}
+
+impl BudgetMap {
+    /// The step of a budget; none where the map does not reach so far.
+    #[must_use]
+    pub fn step(&self, budget: u64) -> Option<&BudgetStep> {
+        let at = self.steps.partition_point(|step| step.to < budget);
+        self.steps.get(at).filter(|step| step.from <= budget)
+    }
+}
+
+/// The prompt at some budgets: each item's place, its tokens and those of its reasoning.
+struct Seen {
+    from: u64,
+    to: u64,
+    total: TokenCount,
+    overhead: Vec<LedgerLine>,
+    rows: BTreeMap<usize, (u64, u64)>,
+}
+
+/// The items that were seen so far, by what tells them apart: of several with one id, its number among them.
+#[derive(Default)]
+struct Items {
+    all: Vec<MappedItem>,
+    places: BTreeMap<(Section, bool, ItemId, usize), usize>,
+}
+
+impl Items {
+    fn seen(&mut self, (from, to): (u64, u64), plan: ContextPlan) -> Seen {
+        let mut rows = BTreeMap::new();
+        let mut same: BTreeMap<(Section, bool, &ItemId), usize> = BTreeMap::new();
+        for one in plan.rows_by_kind() {
+            let (row, document) = (one.row, one.row.kind.is_document());
+            let nth = same.entry((row.section, document, &row.id)).or_default();
+            let key = (row.section, document, row.id.clone(), *nth);
+            *nth += 1;
+            let place = *self.places.entry(key).or_insert_with(|| {
+                let (id, section, kind) = (row.id.clone(), row.section, one.kind);
+                self.all.push(MappedItem { id, document, section, kind });
+                self.all.len() - 1
+            });
+            rows.insert(place, (row.tokens.n, one.reasoning));
+        }
+        Seen { from, to, total: plan.total, overhead: plan.overhead, rows }
+    }
+}
+
+impl Explainer<'_> {
+    /// What the prompt holds at every budget, as far as `most_steps` changes reach below and above the present one.
+    ///
+    /// ```
+    /// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits};
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// # #[cfg(feature = "openai")] {
+    /// let manager = ContextWindowManager::for_model("gpt-4o")?;
+    /// let log = Conversation::from([Message::user("How long do refunds take?")]);
+    /// let refunds = RagItem::new("refunds", 0.92, "Refunds take 5 days.");
+    /// let request = PlanRequest::new(&log).with_rag([refunds]).with_limits(RequestLimits::budget(20));
+    ///
+    /// let map = manager.explainer(&request).budget_map(100)?;
+    /// let totals: Vec<_> = map.steps.iter().map(|step| (step.from, step.total.n)).collect();
+    /// assert_eq!(totals, [(1, 13), (40, 40)]); // over the budget below 13 tokens; the document is in from 40 on
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Whatever planning runs into.
+    pub fn budget_map(&self, most_steps: usize) -> Result<BudgetMap, Error> {
+        let (manager, request) = (self.manager, self.request);
+        let present = manager.plan(request)?;
+        let budget = present.prompt_budget;
+        let context = manager.context(request)?;
+        let gathered = Gathered::of(manager, request, &context)?;
+        let required = present.included.iter().filter(|row| row.kind.is_required_by_provider());
+        let required: Vec<ItemId> = required.map(|row| row.id.clone()).collect();
+        // Nothing is asked about but what the provider requires: a single goal would make ranges longer than the prompt is
+        // the same.
+        let asked: BTreeSet<Key> = (0..).take(required.len()).map(Key::RequiredByProvider).collect();
+        let sweep = Sweep::new(manager, &context, &gathered, &asked, required)?;
+        let mut items = Items::default();
+        let (mut above, mut at) = (Vec::new(), budget);
+        while above.len() < most_steps.max(1) {
+            let to = sweep.above(at)?.to;
+            let plan = sweep.plan_at(manager, to)?;
+            let (to, plan) =
+                if is_clipped(&plan) && to > at { (at, sweep.plan_at(manager, at)?) } else { (to, plan) };
+            above.push(items.seen((at, to), plan));
+            if to >= sweep.most {
+                break;
+            }
+            at = to + 1;
+        }
+        let (mut below, mut at) = (Vec::new(), budget);
+        while at > 1 && below.len() < most_steps {
+            at -= 1;
+            let plan = sweep.plan_at(manager, at)?;
+            let from = if is_clipped(&plan) { at } else { sweep.below(at)?.from };
+            below.push(items.seen((from, at), plan));
+            at = from;
+        }
+        below.reverse();
+        Ok(BudgetMap {
+            prompt_budget: budget,
+            largest_budget: sweep.most,
+            steps: steps(below.into_iter().chain(above)),
+            items: items.all,
+        })
+    }
+}
+
+/// Whether results are clipped: to how many bytes depends on every token of the budget (rule S7). Where a budget that does not
+/// hold the minimum needs no clips, no smaller one has any.
+fn is_clipped(plan: &ContextPlan) -> bool {
+    plan.notices.iter().any(|notice| notice.code == NoticeCode::ResultsClipped)
+}
+
+/// What changes from each prompt to the next; neighbours without a change are one step.
+fn steps(seen: impl Iterator<Item = Seen>) -> Vec<BudgetStep> {
+    let mut steps: Vec<BudgetStep> = Vec::new();
+    let mut before: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+    for now in seen {
+        let changed = now.rows.iter().filter(|(place, tokens)| before.get(place) != Some(tokens));
+        let enters: Vec<_> = changed.map(|(place, (tokens, thought))| (*place, *tokens, *thought)).collect();
+        let leaves: Vec<_> = before.keys().filter(|place| !now.rows.contains_key(place)).copied().collect();
+        match steps.last_mut() {
+            Some(last)
+                if enters.is_empty()
+                    && leaves.is_empty()
+                    && last.total == now.total
+                    && last.overhead == now.overhead =>
+            {
+                last.to = now.to;
+            }
+            _ => {
+                let Seen { from, to, total, overhead, .. } = now;
+                steps.push(BudgetStep { from, to, total, overhead, enters, leaves });
+            }
+        }
+        before = now.rows;
+    }
+    steps
+}
