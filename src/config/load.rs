@@ -16,7 +16,7 @@ const ENVIRONMENT: &str = "CONTEXT_WINDOW_";
 const MOST: u64 = 1 << 20;
 
 /// The tests' own variables, and the one that names the file to load: no options.
-const NOT_OPTIONS: [&str; 5] = ["DATA", "TOKENIZERS", "BODIES", "SKIPPED", "CONFIG"];
+const NOT_OPTIONS: [&str; 6] = ["DATA", "TOKENIZERS", "BODIES", "PAGES", "SKIPPED", "CONFIG"];
 
 /// Collects options: defaults, then a preset, then whatever is added, each over what came before.
 ///

@@ -1,6 +1,6 @@
 //! What fills a prompt: its tokens by kind, and its largest items.
 
-use super::{ContextPlan, Overhead, PlannedItem};
+use super::{BudgetSource, ContextPlan, Overhead, PlannedItem};
 use crate::{
     item::{ItemId, ItemKind, Source},
     message::{Message, Role},
@@ -81,7 +81,7 @@ pub struct Composition {
     pub total: u64,
     /// Tokens of the budget that nothing takes; 0 where the prompt is over it.
     pub free: u64,
-    /// Tokens that are kept for the reply.
+    /// Tokens that are kept for the reply; 0 where the budget was set by itself.
     pub reply: u64,
 }
 
@@ -147,8 +147,13 @@ impl ContextPlan {
             kinds: sorted(kinds),
             total: self.total.n,
             free: self.prompt_budget.saturating_sub(self.total.n),
-            reply: self.limits.max_completion,
+            reply: self.reply_reserve(),
         }
+    }
+
+    /// Tokens that are kept for the reply beside the budget; none where the budget was set by itself.
+    pub(crate) fn reply_reserve(&self) -> u64 {
+        if self.budget_source == BudgetSource::Request { 0 } else { self.limits.max_completion }
     }
 
     /// What each row of the prompt is, in prompt order.
@@ -271,6 +276,17 @@ fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
     sorted.into_iter().map(whole).filter(|(_, tokens)| *tokens > 0).collect()
 }
 
+/// What a message is that is not in the prompt; `tool` is the name of the tool whose call it answers.
+#[cfg(feature = "html")]
+pub(crate) fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
+    match message.role() {
+        Role::Tool => Kind::ToolResults(tool.unwrap_or_default().to_owned()),
+        Role::Assistant => Kind::Assistant,
+        Role::System | Role::Developer => Kind::System,
+        Role::User => Kind::User,
+    }
+}
+
 fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
     match (&row.kind, row.source, row.role) {
         (ItemKind::Document, ..) => Kind::Documents(row.origin.as_deref().unwrap_or_default().to_owned()),
@@ -305,7 +321,7 @@ pub(crate) fn reasoning_tokens(message: &Message, tokens: u64) -> u64 {
 }
 
 /// What a call is about: its first argument that is a text, of a path the last name.
-fn about(arguments: &str) -> String {
+pub(crate) fn about(arguments: &str) -> String {
     let arguments: serde_json::Value = crate::text::size::tree(arguments).unwrap_or_default();
     let texts = arguments.as_object().into_iter().flat_map(|object| object.values());
     let text =

@@ -12,7 +12,7 @@ pub(crate) mod anchor;
 pub(crate) mod prefix;
 mod pieces;
 mod continuation;
-mod composition;
+pub(crate) mod composition;
 
 pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
 pub(crate) use composition::reasoning_tokens;

@@ -13,6 +13,11 @@ pub struct Grid<'a> {
     page: Page,
 }
 
+/// Columns of cells where there is room: twice as many for large windows.
+pub(super) fn columns(context_len: u64) -> usize {
+    if context_len >= 1_000_000 { 20 } else { 10 }
+}
+
 /// Rows of the grid.
 const ROWS: usize = 10;
 
@@ -43,8 +48,7 @@ impl<'a> Grid<'a> {
     fn columns(&self) -> usize {
         match self.page.columns() {
             0..80 => 5,
-            _ if self.plan.limits.context_len >= 1_000_000 => 20,
-            _ => 10,
+            _ => columns(self.plan.limits.context_len),
         }
     }
 }

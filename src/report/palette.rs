@@ -20,6 +20,24 @@ pub fn sign(kind: &Kind) -> char {
     }
 }
 
+/// The name of a kind's colour in the style of a page.
+#[cfg(feature = "html")]
+pub(super) fn name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::System => "system",
+        Kind::Tools => "tools",
+        Kind::Pins => "pins",
+        Kind::Summary => "summary",
+        Kind::User => "user",
+        Kind::Assistant => "assistant",
+        Kind::Reasoning => "reasoning",
+        Kind::ToolResults(_) => "results",
+        Kind::Documents(_) => "documents",
+        Kind::State => "state",
+        Kind::Overhead => "overhead",
+    }
+}
+
 /// The sign of what is free.
 pub const FREE: char = '·';
 

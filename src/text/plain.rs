@@ -74,7 +74,7 @@ pub fn grouped(n: u64) -> String {
 #[must_use]
 pub fn dollars(billionths: u64) -> String {
     let decimals = match billionths {
-        0 | 10_000_000.. => 2,
+        0 | 1_000_000_000.. => 2,
         1_000_000.. => 4,
         100_000.. => 5,
         10_000.. => 6,

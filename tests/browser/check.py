@@ -18,8 +18,12 @@ light and in dark, with and without JavaScript:
   a row, and what has the focus shows it;
 * text has the contrast of WCAG AA (4.5 to 1, 3 to 1 where it is large);
 * a dark page is dark; without JavaScript every row is there and the filter is not;
-* what a session says makes no element, whatever it says.
+* what a session says makes no element, whatever it says;
+* the slider, moved to every budget of the pages that `--pages` names, draws the total, the kinds and the rows that planning
+  at that budget shows; each prompt of a timeline, clicked, has the total that `replay` reports;
+* sorting keeps every row, a link opens its row, runs unfold.
 
+`--pages` is the folder that the test `pages_with_a_slider_and_what_planning_shows` writes where `CONTEXT_WINDOW_PAGES` names one.
 `--shots` writes pictures of the pages. `--self-test` breaks a page in each of these ways
 and sees that the check finds it. Exit: 0 all well, 1 something is wrong, 2 bad usage,
 no browser or missing packages.
@@ -67,12 +71,12 @@ HOSTILE = [
 # Everything that the page's own template writes.
 ELEMENTS = set(
     "a b bdi body button code dd details div dl dt footer h1 h2 h3 head header html input kbd "
-    "label li line main meta ol p rect script section span strong style summary svg table "
+    "label li line main meta ol option p path rect script section select span strong style summary svg table "
     "tbody td th thead title tr ul".split()
 )
 
 ELEMENTS_USED = "() => [...new Set([...document.querySelectorAll('*')].map(e => e.localName))]"
-HANDLERS = """() => [...document.querySelectorAll('*')].flatMap(e => [...e.attributes])
+HANDLERS = """() => [...document.querySelectorAll(':not(html)')].flatMap(e => [...e.attributes])
     .map(a => a.name).filter(name => name.startsWith('on') || name === 'src' || name === 'style')"""
 # Asked of the row, not of what is inside of it: that may not be laid out while it is out of sight.
 SHOWN = """() => [...document.querySelectorAll('li.item')]
@@ -81,12 +85,31 @@ POKING = """() => {
     const wide = document.scrollingElement.scrollWidth;
     const out = wide > innerWidth ? [`the page is ${wide} wide`] : [];
     for (const e of [...document.querySelectorAll('body *')].slice(0, 6000)) {
-        if (e.closest('.scroll') || e.closest('svg') || e.matches('.skip')) continue;
+        // What is cut off with an ellipsis does not show behind its cell.
+        if (e.closest('.scroll') || e.closest('svg') || e.matches('.skip, .fills th *, .kind *')) continue;
         if (e.closest('thead') && getComputedStyle(e.closest('thead')).position === 'absolute') continue;
         const box = e.getBoundingClientRect();
         if (box.width && (box.right > innerWidth + 1 || box.left < -1)) out.push(`${e.localName}.${e.className}`);
     }
     return out.slice(0, 5);
+}"""
+# Everything that is drawn, at every budget; moved as a person types a number.
+AT_BUDGETS = """budgets => {
+    const runs = document.getElementById('runs');
+    if (runs) runs.click();
+    const field = document.getElementById('budget');
+    const number = text => Number(text.replace(/[^0-9]/g, ''));
+    return budgets.map(budget => {
+        field.value = budget;
+        field.dispatchEvent(new Event('change'));
+        const rows = [...document.querySelectorAll('li.item[data-state=in] .id')].map(e => e.textContent);
+        const kinds = [...document.querySelectorAll('#kinds tr')]
+            .map(row => [row.querySelector('th').textContent, number(row.cells[1].textContent)]);
+        const cells = new Set([...document.querySelectorAll('#grid rect')].map(e => e.getAttribute('class')));
+        const legend = document.querySelectorAll('#legend li').length;
+        return [budget, number(document.getElementById('total').textContent), rows.sort(), kinds,
+            number(document.getElementById('of').textContent), cells.size === legend];
+    });
 }"""
 CONTRAST = """() => {
     const numbers = colour => (colour.match(/[\\d.]+/g) || []).map(Number);
@@ -178,11 +201,62 @@ class Checker:
         page = self.open(path, WIDE, "light")
         self.keys(page, rows)
         page.context.close()
+        page = self.open(path, WIDE, "light")
+        self.sorts(page)
+        page.context.close()
         page = self.open(path, PHONE, "light", script=False)
         # The page's own scripts are off; the browser still answers questions about it.
         visible = page.evaluate(SHOWN)
         self.expect(visible == rows, f"{visible} of {rows} rows are there")
         self.expect(not page.locator("#filter").is_visible(), "a filter that does nothing")
+        page.context.close()
+
+    def sorts(self, page):
+        """Sorting, runs, and a link to an item."""
+        there = "() => [...document.querySelectorAll('li.item .id')].map(e => e.textContent)"
+        if page.locator("#runs").count():
+            page.locator("#runs").click()
+        before = page.evaluate(there)
+        for by in ("session", "tokens", "kind", "score", "enters"):
+            page.select_option("#sort", by)
+            self.expect(sorted(page.evaluate(there)) == sorted(before), f"sorted by {by}: other rows")
+        page.select_option("#sort", "tokens")
+        tokens = page.evaluate(
+            "() => [...document.querySelectorAll('li.item.in .tokens')].map(e => Number(e.textContent.replace(/[^0-9]/g, '')))"
+        )
+        self.expect(tokens == sorted(tokens, reverse=True), f"not sorted by tokens: {tokens[:9]}")
+        page.select_option("#sort", "")
+        self.expect(sorted(page.evaluate(there)) == sorted(before), "not all rows are back")
+        items = page.evaluate("() => [...document.querySelectorAll('li.item[data-item] .id')].map(e => e.textContent)")
+        if not items:
+            return
+        page.evaluate("id => { location.hash = '#' + encodeURIComponent(id); }", items[-1])
+        page.wait_for_function("() => document.querySelector('li.item details[open]')")
+        opened = page.locator("li.item > details[open] .id").first.text_content()
+        self.expect(opened == items[-1], f"a link to {items[-1][:40]!r} opens {opened[:40]!r}")
+
+    def budgets(self, path, expected):
+        """The slider at every budget, beside what planning shows."""
+        page = self.open(path, WIDE, "light")
+        drawn = page.evaluate(AT_BUDGETS, [one[0] for one in expected])
+        page.context.close()
+        for (budget, total, ids, kinds), (_, seen, rows, seen_kinds, of, every_kind) in zip(expected, drawn):
+            # Placeholders have rows only where the plan itself has them.
+            made = {one for one in ids if one.startswith("synth:")}
+            self.expect((total, budget) == (seen, of), f"at {budget}: {seen} of {of} tokens, planned {total}")
+            self.expect(set(ids) - made == set(rows) - made, f"at {budget}: {rows}, planned {ids}")
+            self.expect(sorted(map(tuple, kinds[:12])) == sorted(map(tuple, seen_kinds)) or len(kinds) > 12,
+                        f"at {budget}: {seen_kinds}, planned {kinds}")
+            self.expect(every_kind, f"at {budget}: not every kind has a cell")
+
+    def prompts(self, path, totals):
+        """Each prompt of a timeline, clicked."""
+        page = self.open(path, WIDE, "light")
+        seen = page.evaluate("""() => [...document.querySelectorAll('.hit')].map(hit => {
+            hit.dispatchEvent(new MouseEvent('click'));
+            return Number(document.getElementById('total').textContent.replace(/[^0-9]/g, ''));
+        })""")
+        self.expect(seen == totals, f"prompts of {seen}, replayed {totals}")
         page.context.close()
 
     def looks(self, page, scheme):
@@ -247,7 +321,7 @@ class Checker:
         focused = "() => document.activeElement.id || document.activeElement.localName"
         ring = "() => getComputedStyle(document.activeElement).outlineStyle"
         seen = []
-        for _ in range(20):
+        for _ in range(40):
             page.keyboard.press("Tab")
             seen.append(page.evaluate(focused))
             # Behind the last element it is the page's own turn.
@@ -303,14 +377,14 @@ def sessions():
 
 
 def build(binary, folder):
-    """Pages, and how many rows each has by the plan's JSON."""
+    """Pages and how many rows each has by the plan's JSON; timelines and the tokens of their prompts."""
     files = sorted((ROOT / "examples").glob("*.json"))
     files = [path for path in files if '"window_start"' not in path.read_text(encoding="utf-8")[:400]]
     for name, session in sessions().items():
         path = folder / f"{name}.json"
         path.write_text(json.dumps(session), encoding="utf-8")
         files.append(path)
-    made = []
+    made, totals = [], {}
     for path in files:
         # One page of thousands of rows is enough.
         kinds = (("", []), ("-small", ["--budget", "400"]), ("-redacted", ["--redact"]))
@@ -328,10 +402,11 @@ def build(binary, folder):
                 timeline = folder / f"{path.stem}-timeline.html"
                 replay = [str(binary), "replay", str(path), "--format", "html", "-o", str(timeline)]
                 subprocess.run(replay, check=True)
-                if "Timeline, newest first" not in timeline.read_text(encoding="utf-8"):
-                    give_up(f"{timeline.name} has no timeline")
+                told = subprocess.run([*replay[:3], "--format", "json"], check=True, capture_output=True)
+                lines = [json.loads(line) for line in told.stdout.splitlines()]
+                totals[timeline] = [line["estimated_tokens_total"] for line in lines if "prompt" in line]
                 made.append((timeline, made[-1][1]))
-    return made
+    return made, totals
 
 
 BREAKS = {
@@ -345,11 +420,22 @@ BREAKS = {
     "a light page in the dark": ("@media (prefers-color-scheme: dark)", "@media (width: 1px)", "", "background"),
     "grey on white": ("--soft: #545d68", "--soft: #b5bcc4", "", "contrast"),
     "a deaf field": ('addEventListener("input", apply)', 'addEventListener("x", apply)', "", "words of no row"),
-    "a deaf button": ('button.addEventListener("click"', 'button.addEventListener("x"', "", "rows for"),
+    "a deaf button": ("chosenOf[button.dataset.key] = button.dataset.value;", "", "", "rows for"),
     "a deaf key": ('event.key === "/"', 'event.key === "§"', "", "/ does not go"),
     "an invisible focus": (":focus-visible { outline:", ":focus-visible, :focus { outline: none; x:", "", "focus"),
-    "rows that only a script shows": ("<ol class=\"rows\">", "<ol class=\"rows\" hidden>", "document.querySelector('ol').hidden = false;", "rows are there"),
+    "rows that only a script shows": ('<div id="listed">', '<div id="listed" hidden>', "document.getElementById('listed').hidden = false;", "rows are there"),
+    "an order that is none": ("-tokens(row), inSession(row)", "inSession(row)", "", "not sorted by tokens"),
+    "a link that opens nothing": ('addEventListener("hashchange", linked)', "", "", "Timeout"),
     "a row that is missing": ('<li class="item in"', '<li class="itm in"', "", "rows"),
+}
+
+
+# What makes the slider draw something else than planning shows.
+SLIDER_BREAKS = {
+    "items that never leave": ("for (const item of leaves) held.delete(item);", ""),
+    "a step too far": ("if (steps[middle].from <= budget) low", "if (steps[middle].from <= budget + 1) low"),
+    "no overhead": ("add(view.overhead[at], view.overhead[at + 1])", "add(view.overhead[at], 0)"),
+    "an old total": ('$("total").textContent = mark + number(view.total)', ""),
 }
 
 
@@ -361,10 +447,18 @@ def break_page(text, old, new, script):
     return text.replace("</body>", f"<script>{script}</script></body>") if script else text
 
 
-def self_test(checker, page, rows, folder):
+def self_test(checker, page, rows, folder, slider):
     """Each break is found, and the policy alone stops a script that is put in."""
     text = page.read_text(encoding="utf-8")
     missed = []
+    expected = json.loads(slider.with_suffix(".json").read_text(encoding="utf-8"))[100:600:5] if slider else []
+    for name, (old, new) in SLIDER_BREAKS.items() if slider else []:
+        path = folder / "broken.html"
+        path.write_text(break_page(slider.read_text(encoding="utf-8"), old, new, ""), encoding="utf-8")
+        checker.wrong = []
+        checker.budgets(path, expected)
+        if not checker.wrong:
+            missed.append(f"{name} is not found")
     for name, (old, new, script, found) in BREAKS.items():
         path = folder / "broken.html"
         path.write_text(break_page(text, old, new, script), encoding="utf-8")
@@ -405,6 +499,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", nargs="?", type=Path, default=ROOT / "target/debug/plan-inspect")
     parser.add_argument("--shots", type=Path, metavar="FOLDER")
+    parser.add_argument("--pages", type=Path, metavar="FOLDER", help="pages that are tried at every budget")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--browser", default=CHROMIUM, help=f"Chromium [default: {CHROMIUM}]")
     arguments = parser.parse_args()
@@ -414,19 +509,25 @@ def main():
         give_up(f"{arguments.browser} is not there; install it with: apt-get install chromium")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
-        pages = build(arguments.binary.resolve(), folder)
+        pages, totals = build(arguments.binary.resolve(), folder)
         browser = playwright.chromium.launch(executable_path=arguments.browser, args=ARGUMENTS)
         checker = Checker(browser)
         if arguments.self_test:
             one = next(one for one in pages if one[0].stem == "support-chat-small")
-            self_test(checker, *one, folder)
-            done = f"{len(BREAKS) + 1} broken pages"
+            slider = arguments.pages and arguments.pages / "support-chat.html"
+            self_test(checker, *one, folder, slider)
+            done = f"{len(BREAKS) + (len(SLIDER_BREAKS) if slider else 0) + 1} broken pages"
         else:
             for page, rows in pages:
                 checker.page(page, rows)
             if arguments.shots:
                 shoot(checker, pages, arguments.shots)
-            done = f"{len(pages)} pages"
+            for page, expected in totals.items():
+                checker.prompts(page, expected)
+            sliders = sorted(arguments.pages.glob("*.html")) if arguments.pages else []
+            for page in sliders:
+                checker.budgets(page, json.loads(page.with_suffix(".json").read_text(encoding="utf-8")))
+            done = f"{len(pages)} pages, {len(sliders)} of them at every budget"
         browser.close()
     for one in checker.wrong:
         print(one)

@@ -22,6 +22,13 @@ impl Planned {
         Some(Self { name: name.into(), session, manager })
     }
 
+    /// The session's limits with this budget.
+    fn at(&self, budget: u64) -> RequestLimits {
+        let mut limits = self.session.limits;
+        limits.prompt_budget = Some(budget);
+        limits
+    }
+
     fn page(&self, redact: bool) -> Option<(ContextPlan, String)> {
         let request = self.session.request();
         let plan = self.manager.build_plan(&request).ok()?;
@@ -68,6 +75,8 @@ fn all() -> Vec<Planned> {
 struct Tag {
     name: String,
     attributes: Vec<(String, String)>,
+    /// Whether it closes itself.
+    closed: bool,
 }
 
 /// The tags and the texts of a page, read as a browser would: what is inside of style and script is one text.
@@ -79,9 +88,11 @@ fn read(page: &str) -> (Vec<Tag>, Vec<String>) {
         let name_ends = rest.find(|c: char| c.is_whitespace() || c == '>').unwrap();
         let name = rest[..name_ends].to_owned();
         rest = &rest[name_ends..];
-        let mut attributes = Vec::new();
+        let (mut attributes, mut closed) = (Vec::new(), false);
         loop {
-            rest = rest.trim_start().trim_start_matches('/');
+            rest = rest.trim_start();
+            closed |= rest.starts_with("/>");
+            rest = rest.trim_start_matches('/');
             if let Some(after) = rest.strip_prefix('>') {
                 rest = after;
                 break;
@@ -101,7 +112,7 @@ fn read(page: &str) -> (Vec<Tag>, Vec<String>) {
         if name == "style" || name == "script" {
             rest = &rest[rest.find(&format!("</{name}")).unwrap()..];
         }
-        tags.push(Tag { name, attributes });
+        tags.push(Tag { name, attributes, closed });
     }
     (tags, texts)
 }
@@ -114,10 +125,12 @@ fn unescaped(text: &str) -> String {
 /// What the template writes, and nothing else.
 fn is_sound(page: &str) {
     const NAMES: &str = "!doctype html head meta title style body a header h1 p bdi strong main section div h2 b svg rect line \
-        ul li ol dl dt dd h3 table thead tr th tbody td label input span kbd button details summary footer code script";
+        ul li ol dl dt dd h3 table thead tr th tbody td label input span kbd button details summary footer code script path select \
+        option";
     const KEYS: &str = "html lang charset http-equiv content name class href dir aria-label viewBox preserveAspectRatio role x \
         x1 x2 y1 y2 width height tabindex scope data-name id hidden for type autocomplete spellcheck aria-describedby \
-        aria-keyshortcuts data-key data-value aria-pressed aria-live aria-hidden data-state data-section";
+        aria-keyshortcuts data-key data-value aria-pressed aria-live aria-hidden data-state data-section \
+        rx y d min value data-item data-id data-prompt";
     let (tags, texts) = read(page);
     let mut open: Vec<&str> = Vec::new();
     for tag in &tags {
@@ -129,13 +142,16 @@ fn is_sound(page: &str) {
         }
         match tag.name.strip_prefix('/') {
             Some(name) => assert_eq!(open.pop(), Some(name)),
-            None if ["!doctype", "meta", "input", "rect", "line"].contains(&name) => {}
+            None if tag.closed || ["!doctype", "meta", "input"].contains(&name) => {}
             None => open.push(name),
         }
     }
     assert!(open.is_empty(), "{open:?}");
     let count = |name: &str| tags.iter().filter(|tag| tag.name == name).count();
-    assert_eq!([count("script"), count("style"), count("title"), count("input")], [1, 1, 1, 1]);
+    assert_eq!([count("script"), count("style")], [2, 1]);
+    assert!([1, 3].contains(&count("input")));
+    assert!(tags.iter().filter(|tag| tag.name == "script").all(|tag| tag.attributes.is_empty()
+        || tag.attributes.contains(&("type".into(), "application/json".into()))));
     for text in texts {
         let seen = unescaped(&text);
         let unseen = |c: char| c.is_control() && c != '\n' && c != '\t';
@@ -421,30 +437,177 @@ fn a_timeline_has_a_line_a_prompt() {
     }
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     let repeated = plan.repeated().unwrap();
-    assert!(!report::html(&plan).render().unwrap().contains("Timeline, newest first"));
+    assert!(!report::html(&plan).render().unwrap().contains("id=\"timeline\""));
     let page = report::html(&plan).with_earlier(&plans).render().unwrap();
     is_sound(&page);
-    let (_, table) = page.split_once("Timeline, newest first").unwrap();
+    let (_, picture) = page.split_once("id=\"timeline\"").unwrap();
+    let (picture, table) = picture.split_once("<table>").unwrap();
     let (table, _) = table.split_once("</table>").unwrap();
-    assert_eq!(table.matches("<tr>").count(), 4);
-    let order = ["3 (this)<", ">2<", ">1<"].map(|name| table.find(name).unwrap());
-    assert!(order.is_sorted(), "the newest first");
-    assert!(table.contains(&format!("<td>{} of {}</td>", repeated.tokens, repeated.of)), "{table}");
-    // The largest prompt is a whole bar, however much the budget is.
-    let row = table.split("<tr>").nth(2).unwrap();
-    let widths = row
-        .split("<rect class=\"fill-")
-        .skip(1)
-        .filter(|rect| rect.starts_with("same") || rect.starts_with("new"));
-    let number = |rect: &str| rect.split("width=\"").nth(1)?.split('"').next()?.parse::<u64>().ok();
-    assert_eq!(widths.filter_map(number).sum::<u64>(), 10_000, "{row}");
+    assert_eq!((picture.matches("class=\"hit\"").count(), table.matches("<tr>").count()), (3, 4));
+    let order = [">1</th>", ">2</th>", ">3</th>"].map(|name| table.find(name).unwrap());
+    assert!(order.is_sorted(), "in time order");
+    assert!(table.contains(&format!("<td>{}</td>", repeated.tokens)), "{table}");
+    // Every kind has an outline, and the bar of the largest prompt ends where its tokens do.
+    for name in ["user", "assistant", "overhead"] {
+        assert!(picture.contains(&format!("<path class=\"fill-{name}\" d=\"M")), "{picture}");
+    }
+    let heights = |class: &str| -> u64 {
+        let (_, path) = picture.split_once(&format!("fill-{class}\" d=\"")).unwrap();
+        let (path, _) = path.split_once('"').unwrap();
+        let last = path.rsplit('M').next().unwrap();
+        last.split('v').nth(1).unwrap().split('h').next().unwrap().parse().unwrap()
+    };
+    assert_eq!(
+        heights("user") + heights("assistant") + heights("overhead"),
+        1_000,
+        "the largest is the whole height"
+    );
 
     let page = report::html(&plan).with_earlier(&plans).with_first_number(41).render().unwrap();
-    let (_, table) = page.split_once("Timeline, newest first").unwrap();
     assert!(
-        table.contains("43 (this)<") && table.contains(">41<") && table.contains("40 older prompts"),
-        "{table}"
+        page.contains("40 older prompts are not shown")
+            && page.contains(">43</th>")
+            && page.contains(">41</th>")
     );
+}
+
+#[test]
+fn a_timeline_marks_what_happened() {
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    let mut log =
+        Conversation::from([Message::user("What is a kettle, and why does it whistle when it boils?")]);
+    let mut plans = Vec::new();
+    for (text, budget) in [("And a pot?", 1_000), ("And a pan?", 24), ("And a lid?", 1_000)] {
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+        let plan = manager.build_plan(&request).unwrap();
+        log.push_reply(&plan, Message::assistant("A thing of the kitchen."), None);
+        plans.push(plan);
+        log.push(Message::user(text));
+    }
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(5))).unwrap();
+    let model = Model::named("gpt-4o").unwrap();
+    let page = report::html(&plan).with_earlier(&plans).with_model(&model).render().unwrap();
+    is_sound(&page);
+    let mark = |class: &str| -> Vec<u64> {
+        let Some((_, path)) = page.split_once(&format!("class=\"mark-{class}\" d=\"")) else {
+            return Vec::new();
+        };
+        let (path, _) = path.split_once('"').unwrap();
+        path.split('M')
+            .skip(1)
+            .map(|one| one.split(' ').next().unwrap().parse::<u64>().unwrap() / 100)
+            .collect()
+    };
+    let breaks: Vec<u64> = plans
+        .iter()
+        .chain([&plan])
+        .enumerate()
+        .filter_map(|(at, plan)| {
+            plan.repeated()?.cause?;
+            Some(at as u64)
+        })
+        .collect();
+    assert!(!breaks.is_empty());
+    assert_eq!((mark("break"), mark("over"), mark("lost")), (breaks, vec![3], Vec::new()));
+    assert!(page.contains("; cache break at m0: dropped: budget"), "the cause is in the tooltip");
+    assert!(page.contains("for input, $"), "and what all of it costs");
+}
+
+#[test]
+fn a_speaker_is_no_preview() {
+    let log = Conversation::from([Message::user("The kettle whistles.").with_name("Ida")]);
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    let page = report::html(&manager.build_plan(&PlanRequest::new(&log)).unwrap()).render().unwrap();
+    assert_eq!(of_class(&page, "preview\" dir=\"auto"), ["The kettle whistles."]);
+}
+
+/// Sessions whose pages are tried at every budget: shipped ones, and real ones with real passages.
+fn at_every_budget() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shipped = ["support-chat", "agent-parallel-tools", "overflow"].into_iter().filter_map(|name| {
+        let text = std::fs::read_to_string(root.join(format!("examples/{name}.json"))).ok()?;
+        Some((name.to_owned(), serde_json::from_str(&text).ok()?))
+    });
+    let mut all: Vec<(String, serde_json::Value)> = shipped.collect();
+    let lines = |prefix: &str| -> Vec<serde_json::Value> {
+        let texts = crate::support::data::texts(&[prefix]);
+        texts
+            .iter()
+            .flat_map(|text| text.lines())
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    };
+    let queries = lines("rag_");
+    for prefix in [
+        "conv_claudecode",
+        "conv_small",
+        "conv_tau2",
+        "conv_taubench",
+        "conv_reasontool",
+        "long_memorybank",
+        "conv_glaive",
+    ] {
+        let talks = lines(prefix);
+        let Some(mut session) = talks.into_iter().nth(3) else { continue };
+        let messages = session["messages"].as_array_mut().unwrap();
+        let from = messages.len().saturating_sub(30);
+        messages.drain(..from);
+        messages.retain(|message| message.to_string().len() < 3_000);
+        messages.iter_mut().for_each(|message| drop(message.as_object_mut().unwrap().remove("id")));
+        let passages = queries.get(all.len()).map_or_else(Vec::new, |query| {
+            query["passages"].as_array().unwrap().iter().take(8).cloned().collect()
+        });
+        let session = serde_json::json!({"model": "gpt-4o", "messages": messages, "rag": passages,
+            "pinned": [{"id": "note", "text": "Answer in one line.", "priority": "high"}]});
+        all.push((prefix.to_owned(), session));
+    }
+    let limited = |(name, mut session): (String, serde_json::Value)| {
+        session["limits"] = serde_json::json!({"context_len": EVERY_BUDGET, "max_completion": 0, "safety_buffer": 0,
+            "prompt_budget": 900});
+        (name, session.to_string())
+    };
+    all.into_iter().map(limited).collect()
+}
+
+/// The largest budget of these pages.
+const EVERY_BUDGET: u64 = 2_500;
+
+/// Pages with a slider, and beside each what planning at every budget shows: `tests/browser/check.py` moves the slider over all of them
+/// and compares what it draws. Written where `CONTEXT_WINDOW_PAGES` names a folder.
+#[test]
+fn pages_with_a_slider_and_what_planning_shows() {
+    let folder = std::env::var_os("CONTEXT_WINDOW_PAGES").map(std::path::PathBuf::from);
+    let mut pages = 0;
+    for (name, text) in at_every_budget() {
+        let session = Session::from_json(&text).unwrap();
+        let Some(planned) = Planned::new(&name, session, "") else { continue };
+        let request = planned.session.request();
+        let plan = planned.manager.build_plan(&request).unwrap();
+        let map = planned.manager.explainer(&request).budget_map(usize::MAX).unwrap();
+        let page = report::html(&plan)
+            .with_title(&name)
+            .with_request(&request)
+            .with_budget_map(&map)
+            .render()
+            .unwrap();
+        is_sound(&page);
+        assert!(page.contains("id=\"slider\"") && map.steps.len() > 2, "{name}: {} steps", map.steps.len());
+        pages += 1;
+        let Some(folder) = &folder else { continue };
+        std::fs::create_dir_all(folder).unwrap();
+        let planned_at = |budget| {
+            let plan = planned.manager.build_plan(&request.clone().with_limits(planned.at(budget))).unwrap();
+            let ids: BTreeSet<String> = plan.included.iter().map(|row| row.id.to_string()).collect();
+            let kinds: Vec<(String, u64)> =
+                plan.composition(0).kinds.into_iter().map(|(kind, tokens)| (kind.text(), tokens)).collect();
+            serde_json::json!([budget, plan.total.n, ids, kinds])
+        };
+        let all: Vec<_> = (1..=EVERY_BUDGET).map(planned_at).collect();
+        std::fs::write(folder.join(format!("{name}.html")), page).unwrap();
+        std::fs::write(folder.join(format!("{name}.json")), serde_json::Value::from(all).to_string())
+            .unwrap();
+    }
+    assert!(pages >= 3, "{pages}");
 }
 
 #[cfg(feature = "inspect")]

@@ -2,6 +2,7 @@
 
 mod body;
 mod change;
+mod web_page;
 mod wrap;
 mod interrupt;
 mod json;

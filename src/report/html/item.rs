@@ -2,29 +2,45 @@
 
 use super::{
     Html,
+    catalog::{Catalog, Place},
     shown::{Piece, Texts, visible},
+    states::Inside,
 };
 use crate::{
     analysis::explain::Explanation,
+    conversation::Conversation,
     item::{ItemId, Priority, Section, Source, Ttl},
-    plan::{Decision, ExcludedItem, PlannedItem, reason::ExcludedReason},
+    message::ToolCall,
+    plan::{
+        Decision, ExcludedItem, Kind, PlannedItem,
+        composition::{RowKind, about, kind_of_message},
+        reason::ExcludedReason,
+    },
     planner::request::PlanRequest,
-    report::{self, row},
+    report::{self, cut, palette, row},
     text::plain::grouped,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
+/// Rows of what is out that a page lists; more are counted in one.
+const MOST_OUT: usize = 600;
+
+/// Messages inside of runs that a page lists, the newest of each run.
+const MOST_INSIDE: usize = 1_500;
+
 /// A row of the plan as the page shows it.
 #[derive(Debug, Serialize)]
 pub(super) struct Item {
+    /// Its number for the script; none of a run.
+    number: Option<usize>,
     state: &'static str,
     section: &'static str,
-    /// The section as people read it.
-    section_title: &'static str,
     id: String,
     tokens: String,
-    /// What it is, and the role it is sent in.
+    /// The name of its kind's colour.
+    class: &'static str,
+    /// What it is.
     kind: String,
     why: String,
     preview: String,
@@ -44,6 +60,15 @@ pub(super) struct Items<'a> {
     texts: Texts,
     explained: Explained<'a>,
     sources: Option<Sources<'a>>,
+    pub(super) catalog: Catalog,
+    pub(super) inside: Vec<Inside>,
+    /// How many rows of what is out are not listed.
+    pub(super) not_listed: usize,
+    left_inside: usize,
+    /// The position in the log of each message of the prompt, ascending, and its row.
+    positions: Vec<(u32, usize)>,
+    /// The last row of each section.
+    last_rows: BTreeMap<Section, usize>,
 }
 
 impl<'a> Items<'a> {
@@ -53,21 +78,60 @@ impl<'a> Items<'a> {
             explained.entry((one.document, one.included, one.id.as_str())).or_default().push_back(one);
         }
         let sources = html.request.map(Sources::new);
-        Self { html, texts: Texts::new(html.redact), explained, sources }
+        let rows = html.plan.included.iter().enumerate();
+        let log = html.request.map(|request| request.log);
+        let position = |row: &PlannedItem| log.and_then(|log| log.position_of(&row.id));
+        let own = rows.clone().filter(|(_, row)| row.section == Section::Conversation);
+        let mut positions: Vec<_> = own.filter_map(|(at, row)| Some((position(row)?, at))).collect();
+        positions.sort_unstable();
+        Self {
+            positions,
+            last_rows: rows.map(|(at, row)| (row.section, at)).collect(),
+            html,
+            texts: Texts::new(html.redact),
+            explained,
+            sources,
+            catalog: Catalog::new(html.redact),
+            inside: Vec::new(),
+            not_listed: 0,
+            left_inside: MOST_INSIDE,
+        }
     }
 
     /// What is in, in prompt order.
     pub(super) fn included(&mut self) -> Vec<Item> {
-        let rows = &self.html.plan.included;
-        rows.iter().enumerate().map(|(at, row)| self.planned(at, row, rows.len())).collect()
+        let rows = self.html.plan.rows_by_kind();
+        let count = rows.len();
+        let mut same: BTreeMap<(Section, bool, &ItemId), usize> = BTreeMap::new();
+        let mut items = Vec::new();
+        for (at, one) in rows.iter().enumerate() {
+            let document = one.row.kind.is_document();
+            let nth = same.entry((one.row.section, document, &one.row.id)).or_default();
+            let key = (one.row.section, document, one.row.id.clone(), *nth);
+            *nth += 1;
+            let score = self.sources.as_ref().filter(|_| document && one.row.section == Section::Rag);
+            let score = score.and_then(|sources| sources.scores.get(&one.row.id).copied());
+            let number = self.catalog.number(key, &one.kind, score, Some((at, 0)));
+            items.push(self.planned((at, count), number, one, score));
+        }
+        items
     }
 
     /// What is out.
     pub(super) fn excluded(&mut self) -> Vec<Item> {
-        self.html.plan.excluded.iter().map(|row| self.left_out(row)).collect()
+        let rows = &self.html.plan.excluded;
+        self.not_listed = rows.len().saturating_sub(MOST_OUT);
+        rows.iter().take(MOST_OUT).enumerate().map(|(at, row)| self.left_out(at, row)).collect()
     }
 
-    fn planned(&mut self, at: usize, item: &'a PlannedItem, of: usize) -> Item {
+    fn planned(
+        &mut self,
+        (at, of): (usize, usize),
+        number: usize,
+        one: &RowKind<'a>,
+        score: Option<f64>,
+    ) -> Item {
+        let item = one.row;
         let words = row(self.html.plan, Decision::Included(item));
         let pieces = self.texts.of(&item.body);
         // What is sent for a document begins with its header; its own text says more.
@@ -79,15 +143,18 @@ impl<'a> Items<'a> {
         let place = format!("{} of {}", grouped(at as u64 + 1), grouped(of as u64));
         let mut facts = vec![("position", place), ("certainty", item.tokens.certainty.name().to_owned())];
         facts.extend(lasting(Some(item.priority), item.ttl));
+        facts.extend(score.map(|score| ("score", format!("{score}"))));
         facts.extend(item.body.answers().map(|call| ("answers", visible(call))));
         facts.push(("hash", item.hash()));
+        let about = if self.html.redact { String::new() } else { one.about() };
         Item {
+            number: Some(number),
             state: "in",
             section: item.section.name(),
-            section_title: report::section(item.section),
             id: visible(&words.id),
             tokens: words.tokens,
-            kind: kind(Some(item.source), item.role.map(crate::message::Role::name)),
+            class: palette::name(&one.kind),
+            kind: scored(self.kind(&one.kind, &about), score),
             why: visible(&words.why),
             preview,
             facts,
@@ -97,7 +164,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    fn left_out(&mut self, item: &'a ExcludedItem) -> Item {
+    fn left_out(&mut self, at: usize, item: &'a ExcludedItem) -> Item {
         let words = row(self.html.plan, Decision::Excluded(item));
         let last = item.last_id.as_ref();
         let found = match &self.sources {
@@ -109,17 +176,36 @@ impl<'a> Items<'a> {
             Err(why) => (Vec::new(), why),
         };
         let mut facts = vec![("certainty", item.tokens.certainty.name().to_owned())];
-        if item.count > 1 {
+        let is_run = item.count > 1;
+        if is_run {
             facts.insert(0, ("messages", grouped(item.count)));
         }
         facts.extend(lasting(item.priority, item.ttl));
+        let (kind, about) = self.kind_of(item);
+        let (mut number, mut score) = (None, None);
+        if is_run {
+            self.look_inside(at, item);
+        } else {
+            let document = item.kind.is_document();
+            let sources = self.sources.as_ref();
+            score = sources.filter(|_| document).and_then(|sources| sources.scores.get(&item.id).copied());
+            facts.extend(score.map(|score| ("score", format!("{score}"))));
+            let position = sources.and_then(|sources| sources.request.log.position_of(&item.id));
+            let place = self.place(item.section, position, at);
+            // A document that repeats another's id is not what goes by that id.
+            let repeats = matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id);
+            let key = (item.section, document, item.id.clone(), usize::from(repeats) * (at + 1));
+            number = Some(self.catalog.number(key, &kind, score, Some(place)));
+        }
+        let named = if is_run { "messages".into() } else { scored(self.kind(&kind, &about), score) };
         Item {
+            number,
             state: "out",
             section: item.section.name(),
-            section_title: report::section(item.section),
             id: visible(&words.id),
             tokens: words.tokens,
-            kind: if item.count > 1 { "messages".into() } else { kind(item.source, None) },
+            class: if is_run { "run" } else { palette::name(&kind) },
+            kind: named,
             why: visible(&words.why),
             preview: self.texts.preview(&pieces),
             facts,
@@ -127,6 +213,84 @@ impl<'a> Items<'a> {
             absent,
             explained: self.explanation(item.kind.is_document(), false, last.unwrap_or(&item.id)),
         }
+    }
+
+    /// What an item is, in words: of a result the tool and what it was called about.
+    fn kind(&self, kind: &Kind, about: &str) -> String {
+        let text = match kind {
+            Kind::ToolResults(name) if !name.is_empty() && !self.html.redact => {
+                format!("{name} {about}").trim_end().to_owned()
+            }
+            Kind::ToolResults(_) => "tool result".into(),
+            Kind::Documents(_) => "document".into(),
+            Kind::Pins => "pinned note".into(),
+            Kind::Summary => "summary".into(),
+            kind => kind.text(),
+        };
+        visible(&cut(&text, 40))
+    }
+
+    /// What is known of an item that is out: its kind, and of a result what its tool was called about.
+    fn kind_of(&self, item: &ExcludedItem) -> (Kind, String) {
+        match (item.section, item.source) {
+            (Section::Rag, _) => (Kind::Documents(String::new()), String::new()),
+            (Section::SystemPinned, Some(Source::System)) => (Kind::System, String::new()),
+            (Section::SystemPinned, _) => (Kind::Pins, String::new()),
+            (Section::Conversation, _) => {
+                let log = self.sources.as_ref().map(|sources| sources.request.log);
+                let found = log.and_then(|log| log.position_of(&item.id).map(|at| (log, at)));
+                match found {
+                    Some((log, at)) => self.kind_at(log, at),
+                    None => (Kind::User, String::new()),
+                }
+            }
+        }
+    }
+
+    fn kind_at(&self, log: &Conversation, at: u32) -> (Kind, String) {
+        let message = log.message(at);
+        let call = message.answers().and_then(|call| call_before(log, at, call));
+        let about =
+            call.filter(|_| !self.html.redact).map_or_else(String::new, |call| about(&call.arguments));
+        (kind_of_message(message, call.map(|call| call.name.as_str())), about)
+    }
+
+    /// The messages of a run, the newest ones.
+    fn look_inside(&mut self, run: usize, item: &ExcludedItem) {
+        let Some(sources) = &self.sources else { return };
+        let log = sources.request.log;
+        let ends = [Some(&item.id), item.last_id.as_ref()];
+        let [Some(first), Some(last)] = ends.map(|id| id.and_then(|id| log.position_of(id))) else { return };
+        if last < first || u64::from(last - first) + 1 != item.count {
+            return;
+        }
+        let listed = u32::try_from(self.left_inside).unwrap_or(u32::MAX).min(last - first + 1);
+        self.left_inside -= listed as usize;
+        for at in last + 1 - listed..=last {
+            let (kind, about) = self.kind_at(log, at);
+            let key = (item.section, false, log.message_id(at), 0);
+            let place = self.place(item.section, Some(at), run);
+            let number = self.catalog.number(key, &kind, None, Some(place));
+            let pieces = self.texts.of(log.message(at));
+            let (kind, preview) = (self.kind(&kind, &about), self.texts.preview(&pieces));
+            self.inside.push(Inside { item: number, run, kind, preview, pieces });
+        }
+    }
+
+    /// Where something that is out stands in the session: behind the last row of its section that is before it.
+    fn place(&self, section: Section, position: Option<u32>, nth: usize) -> Place {
+        let last = |section| self.last_rows.get(&section).copied();
+        let behind = match (section, position) {
+            (Section::Conversation, Some(position)) => {
+                let before = self.positions.partition_point(|(at, _)| *at < position);
+                let row = before.checked_sub(1).map(|before| self.positions[before].1);
+                row.or_else(|| last(Section::SystemPinned))
+            }
+            _ => last(section),
+        };
+        let behind =
+            behind.unwrap_or(if section == Section::Rag { self.html.plan.included.len() } else { 0 });
+        (behind, position.map_or(nth as u64, u64::from) + 1)
     }
 
     fn explanation(&mut self, document: bool, included: bool, id: &'a ItemId) -> Vec<(&'static str, String)> {
@@ -137,10 +301,18 @@ impl<'a> Items<'a> {
     }
 }
 
-fn kind(source: Option<Source>, role: Option<&'static str>) -> String {
-    let source = source.map(report::source);
-    let role = role.filter(|role| Some(*role) != source);
-    source.into_iter().chain(role).collect::<Vec<_>>().join(" · ")
+/// What a document is, with its score.
+fn scored(kind: String, score: Option<f64>) -> String {
+    score.map_or(kind.clone(), |score| format!("{kind}, score {score}"))
+}
+
+/// The call that a result answers, among the messages before it.
+fn call_before<'l>(log: &'l Conversation, at: u32, call: &str) -> Option<&'l ToolCall> {
+    const LOOKED_AT: u32 = 64;
+    let before = (at.saturating_sub(LOOKED_AT)..at).rev();
+    before
+        .map(|at| log.message(at))
+        .find_map(|message| message.tool_calls().iter().find(|one| one.id == call))
 }
 
 fn lasting(priority: Option<Priority>, ttl: Option<Ttl>) -> Vec<(&'static str, String)> {
@@ -156,6 +328,8 @@ struct Sources<'a> {
     /// The text of each document; none where several share an id.
     documents: BTreeMap<&'a ItemId, Option<&'a str>>,
     notes: BTreeMap<&'a ItemId, &'a str>,
+    /// The score of each document.
+    scores: BTreeMap<&'a ItemId, f64>,
 }
 
 impl<'a> Sources<'a> {
@@ -165,7 +339,8 @@ impl<'a> Sources<'a> {
             documents.entry(&item.id).and_modify(|text| *text = None).or_insert(Some(&*item.text));
         }
         let notes = request.log.note_entries().iter().map(|note| (&note.item.id, &*note.item.text)).collect();
-        Self { request, documents, notes }
+        let scores = request.rag.iter().map(|item| (&item.id, item.score)).collect();
+        Self { request, documents, notes, scores }
     }
 
     /// The texts of an excluded row, of a run those of its first and last message; or why there are none.

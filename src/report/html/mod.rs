@@ -1,12 +1,21 @@
 //! A plan as one self-contained web page. Whatever a session holds stays text: the template escapes it, controls and direction
 //! marks are written out, and the page's own policy lets nothing run and nothing load but the style and script in it.
 
-use crate::{analysis::explain::Explanation, error::Error, plan::ContextPlan, planner::request::PlanRequest};
+use crate::{
+    analysis::{BudgetMap, explain::Explanation},
+    error::Error,
+    plan::ContextPlan,
+    planner::request::PlanRequest,
+    provider::model::Model,
+};
 use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig, value::Serde};
 
 mod bar;
 mod shown;
+mod catalog;
+mod states;
 mod item;
+mod overview;
 mod timeline;
 mod view;
 
@@ -19,8 +28,8 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// SHA-256 of the style and of the script, in Base64: what the page's policy lets in. A test computes them again.
-const STYLE_HASH: &str = "qzWi3LdVFk/O3GOQ/FHLJQAIHEvq7I2wDGdVN6onEOU=";
-const SCRIPT_HASH: &str = "VSJ20SHEttHduhi1dFy1D0KZdyDCii/a9bNoS/M1hOk=";
+const STYLE_HASH: &str = "oEc3Jk3XlHqAkwPE61chOICWrWspFRGAnEBzoTgkAmo=";
+const SCRIPT_HASH: &str = "NHbiUvfz7727kuoxOkw48WtP/sQyeZ0VH3Mvxf6KUwU=";
 
 /// A plan as a web page; [`Html::render`] gives its bytes.
 ///
@@ -34,12 +43,24 @@ pub struct Html<'a> {
     explanations: &'a [Explanation],
     earlier: &'a [ContextPlan],
     first: usize,
+    budget_map: Option<&'a BudgetMap>,
+    model: Option<&'a Model>,
     redact: bool,
 }
 
 impl<'a> Html<'a> {
     pub(super) fn new(plan: &'a ContextPlan) -> Self {
-        Self { plan, title: None, request: None, explanations: &[], earlier: &[], first: 1, redact: false }
+        Self {
+            plan,
+            title: None,
+            request: None,
+            explanations: &[],
+            earlier: &[],
+            first: 1,
+            budget_map: None,
+            model: None,
+            redact: false,
+        }
     }
 
     /// Sets what the page is called (default: the model and what the plan takes).
@@ -76,6 +97,21 @@ impl<'a> Html<'a> {
     #[must_use]
     pub fn with_first_number(mut self, first: usize) -> Self {
         self.first = first;
+        self
+    }
+
+    /// What the prompt holds at every budget ([`Explainer::budget_map`](crate::analysis::Explainer::budget_map)): the page then has a
+    /// slider that shows it, and a lane a row with the budgets at which it is in.
+    #[must_use]
+    pub fn with_budget_map(mut self, map: &'a BudgetMap) -> Self {
+        self.budget_map = Some(map);
+        self
+    }
+
+    /// The model: its prices say what prompts cost.
+    #[must_use]
+    pub fn with_model(mut self, model: &'a Model) -> Self {
+        self.model = Some(model);
         self
     }
 

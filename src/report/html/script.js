@@ -1,12 +1,381 @@
 "use strict";
 (() => {
-  const filter = document.getElementById("filter");
-  const field = document.getElementById("words");
-  const count = document.getElementById("count");
-  const open = document.getElementById("open");
+  const $ = (id) => document.getElementById(id);
+  const data = JSON.parse($("data").textContent);
+  const { kinds, items, rank, mark } = data;
+  const number = (n) => n.toLocaleString("en-US");
+  const SVG = "http://www.w3.org/2000/svg";
+
+  const make = (name, classes, text) => {
+    const made = document.createElement(name);
+    if (classes) made.className = classes;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const draw = (name, attributes) => {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const swatch = (kind) => {
+    const made = draw("svg", { class: "swatch", viewBox: "0 0 1 1", "aria-hidden": "true" });
+    made.append(draw("rect", { class: `fill-${kind}`, width: 1, height: 1 }));
+    return made;
+  };
+
+  // ---- What a prompt holds. -----------------------------------------------------------------------------------------
+
+  // Applies what enters and leaves to what was held: item -> [tokens, tokens of reasoning].
+  const change = (held, enters, leaves) => {
+    for (const item of leaves) held.delete(item);
+    for (let at = 0; at < enters.length; at += 3) held.set(enters[at], [enters[at + 1], enters[at + 2]]);
+    return held;
+  };
+  // The state at a place of a list whose entries say what changes from one to the next.
+  const cursor = (entries) => {
+    let at = -1;
+    let held = new Map();
+    return (to) => {
+      if (to < at) [at, held] = [-1, new Map()];
+      while (at < to) {
+        at += 1;
+        change(held, entries[at].enters, entries[at].leaves);
+      }
+      return held;
+    };
+  };
+  const now = { ...data.now, held: change(new Map(), data.now.enters, []) };
+  const steps = data.budgets
+    ? data.budgets.steps.map(([from, total, overhead, enters, leaves]) => ({ from, total, overhead, enters, leaves }))
+    : [];
+  const heldAtStep = cursor(steps);
+  const heldAtPrompt = cursor(data.prompts);
+  // The last step that begins at or below a budget.
+  const stepOf = (budget) => {
+    let [low, high] = [0, steps.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (steps[middle].from <= budget) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  };
+  const atBudget = (budget) => {
+    const at = stepOf(budget);
+    return { budget, reply: now.reply, total: steps[at].total, overhead: steps[at].overhead, held: heldAtStep(at) };
+  };
+
+  // Tokens by kind, the largest first; what merging messages saves is taken from the largest.
+  const byKind = (view, group) => {
+    const sums = new Map();
+    const add = (kind, tokens) => {
+      const key = group ? kinds[kind][0] : kind;
+      sums.set(key, (sums.get(key) || 0) + tokens);
+    };
+    for (const [item, [tokens, thought]] of view.held) {
+      add(items[item][1], tokens - thought);
+      if (thought) add(data.reasoning, thought);
+    }
+    for (let at = 0; at < view.overhead.length; at += 2) add(view.overhead[at], view.overhead[at + 1]);
+    let saved = 0;
+    for (const tokens of sums.values()) saved += Math.max(0, -tokens);
+    const place = (key) => (group ? Math.min(...kinds.filter((kind) => kind[0] === key).map((kind) => kind[3])) : kinds[key][3]);
+    const sorted = [...sums].filter(([, tokens]) => tokens > 0);
+    sorted.sort((a, b) => b[1] - a[1] || place(a[0]) - place(b[0]));
+    for (const one of sorted) {
+      const taken = Math.min(saved, one[1]);
+      one[1] -= taken;
+      saved -= taken;
+    }
+    return sorted.filter(([, tokens]) => tokens > 0);
+  };
+
+  // Whole cells by the largest remainders; every part has one.
+  const cellsOf = (parts, cells) => {
+    const whole = Math.max(1, parts.reduce((sum, part) => sum + part, 0));
+    const divided = parts.map((part) => Math.floor((part * cells) / whole));
+    const order = parts.map((_, at) => at).filter((at) => parts[at] > 0);
+    const left = (at) => (parts[at] * cells) % whole;
+    order.sort((a, b) => left(b) - left(a) || a - b);
+    const missing = cells - divided.reduce((sum, one) => sum + one, 0);
+    for (const at of order.slice(0, missing)) divided[at] += 1;
+    parts.forEach((part, at) => {
+      if (part === 0 || divided[at] > 0) return;
+      const most = divided.indexOf(Math.max(...divided));
+      if (divided[most] > 1) {
+        divided[most] -= 1;
+        divided[at] = 1;
+      }
+    });
+    return divided;
+  };
+  const percent = (part, whole) => {
+    const tenths = Math.floor((part * 1000) / Math.max(1, whole));
+    return tenths === 0 && part > 0 ? "under 0.1 %" : `${Math.floor(tenths / 10)}.${tenths % 10} %`;
+  };
+
+  // ---- Rows. --------------------------------------------------------------------------------------------------------
+
   const rows = Array.from(document.querySelectorAll("li.item"));
+  const rowOf = new Map(rows.filter((row) => row.dataset.item).map((row) => [Number(row.dataset.item), row]));
+  const runs = rows.filter((row) => row.dataset.state === "out");
+  const insideOf = new Map();
+  for (const one of data.inside) {
+    if (!insideOf.has(one.run)) insideOf.set(one.run, []);
+    insideOf.get(one.run).push(one);
+  }
+  for (const [run, inside] of insideOf) runs[run].inside = inside.map((one) => one.item);
+
+  // Budgets at which each item is in.
+  const intervals = new Map();
+  steps.forEach((step, at) => {
+    for (const item of step.leaves) intervals.get(item).at(-1)[1] = step.from - 1;
+    for (let one = 0; one < step.enters.length; one += 3) {
+      const item = step.enters[one];
+      if (!intervals.has(item)) intervals.set(item, []);
+      const own = intervals.get(item);
+      if (own.length === 0 || own.at(-1)[1] !== null) own.push([step.from, null]);
+    }
+    if (at + 1 === steps.length) for (const own of intervals.values()) own.at(-1)[1] ??= data.budgets.to;
+  });
+  const [low, high] = data.budgets ? [data.budgets.from, data.budgets.until] : [0, 1];
+  const place = (budget) => Math.max(0, Math.min(1000, ((budget - low) * 1000) / Math.max(1, high - low)));
+  const said = (item) => {
+    const own = intervals.get(item) || [];
+    if (own.length === 0) return `at none of the budgets from ${number(steps[0].from)} to ${number(data.budgets.to)}`;
+    const named = own.slice(0, 12).map(([from, to]) => (to === data.budgets.to ? `${number(from)} and more` : from === to ? number(from) : `${number(from)} to ${number(to)}`));
+    return named.join(", ") + (own.length > 12 ? `, and ${own.length - 12} more` : "");
+  };
+  const lane = (row, of) => {
+    if (!data.budgets) return;
+    const made = make("span", "lane");
+    const picture = draw("svg", { viewBox: "0 0 1000 10", preserveAspectRatio: "none", role: "img" });
+    const title = draw("title", {});
+    const several = of.length > 1;
+    title.textContent = several ? `${of.length} messages; unfold the run to see each` : `in the prompt at ${said(of[0])}`;
+    picture.append(title);
+    const kind = several ? "overhead" : kinds[items[of[0]][1]][0];
+    const seen = new Set();
+    for (const item of of) {
+      for (const [from, to] of intervals.get(item) || []) {
+        const [x, end] = [place(from), place(to)].map(Math.round);
+        if (end < 0 || x > 1000 || seen.has(`${x} ${end}`)) continue;
+        seen.add(`${x} ${end}`);
+        picture.append(draw("rect", { class: `fill-${kind}`, x, width: Math.max(2, end - x), height: 10 }));
+      }
+    }
+    made.append(picture);
+    row.querySelector("summary").append(made);
+  };
+  const largest = Math.max(1, ...[...now.held.values()].map(([tokens]) => tokens));
+  const share = (row, tokens, kind) => {
+    const picture = draw("svg", { class: "share", viewBox: "0 0 1000 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+    picture.append(draw("rect", { class: `fill-${kind}`, width: Math.min(1000, Math.max(4, Math.round((tokens * 1000) / largest))), height: 10 }));
+    row.querySelector(".tokens").append(picture);
+  };
+  for (const [item, row] of rowOf) {
+    lane(row, [item]);
+    const held = now.held.get(item);
+    if (held) share(row, held[0], kinds[items[item][1]][0]);
+  }
+  for (const row of runs) if (row.inside) lane(row, row.inside);
+
+  // The rows of the messages inside of a run, made when somebody wants to see them.
+  const unfolded = new Set();
+  const tokensAnywhere = new Map();
+  for (const step of steps) for (let at = 0; at < step.enters.length; at += 3) tokensAnywhere.set(step.enters[at], step.enters[at + 1]);
+  const textOfPiece = (piece) => {
+    const made = [];
+    if (piece.what) made.push(make("p", "what", piece.what));
+    if (piece.text) {
+      const text = make("div", piece.code ? "text code" : "text", piece.text);
+      text.dir = "auto";
+      made.push(text);
+    }
+    if (piece.note) made.push(make("p", "note", piece.note));
+    return made;
+  };
+  const rowInside = (one, run) => {
+    const [id, kind] = items[one.item];
+    const row = make("li", "item out inner");
+    Object.assign(row.dataset, { state: "out", section: run.dataset.section, item: one.item });
+    const details = make("details");
+    const summary = make("summary");
+    summary.append(make("span", "state", "✕ out"), make("bdi", "id", id));
+    const tokens = tokensAnywhere.get(one.item);
+    const count = make("span", "tokens", tokens === undefined ? "" : `${mark}${number(tokens)} `);
+    if (tokens !== undefined) count.append(make("span", "unit", "tokens"));
+    const what = make("span", "kind");
+    what.append(swatch(kinds[kind][0]), make("bdi", "", one.kind));
+    const why = make("span", "why", run.querySelector(".why").textContent);
+    summary.append(count, what, why);
+    if (one.preview) {
+      const preview = make("span", "preview", one.preview);
+      preview.dir = "auto";
+      summary.append(preview);
+    }
+    const more = make("div", "more");
+    for (const piece of one.pieces) more.append(...textOfPiece(piece));
+    if (data.budgets) more.append(make("p", "note", `In the prompt at ${said(one.item)}.`));
+    details.append(summary, more);
+    row.append(details);
+    lane(row, [one.item]);
+    if (tokens !== undefined) share(row, tokens, kinds[kind][0]);
+    rowOf.set(one.item, row);
+    return row;
+  };
+  const unfold = (run) => {
+    if (!run.inside || unfolded.has(run)) return;
+    unfolded.add(run);
+    const made = insideOf.get(runs.indexOf(run)).map((one) => rowInside(one, run));
+    rows.splice(rows.indexOf(run) + 1, 0, ...made);
+    run.after(...made);
+    show(shown);
+    arrange();
+    apply();
+  };
+
+  // ---- Drawing a prompt. --------------------------------------------------------------------------------------------
+
+  let shown = now;
+  const list = (names, items_, sum) => {
+    const named = items_.slice(0, 8).map((item) => items[item][0]);
+    const more = items_.length > 8 ? ` and ${number(items_.length - 8)} more` : "";
+    return `${number(items_.length)} ${names} (${mark}${number(sum)} tokens${named.length ? `: ${named.join(", ")}${more}` : ""})`;
+  };
+  const show = (view) => {
+    shown = view;
+    const { held } = view;
+    const free = Math.max(0, view.budget - view.total);
+    const over = view.total - view.budget;
+    $("total").textContent = mark + number(view.total);
+    $("of").textContent = number(view.budget);
+    $("percent").textContent = percent(view.total, view.budget);
+    $("says").textContent = over > 0 ? `⚠ over budget by ${number(over)}` : `fits, ${number(free)} free`;
+    $("overview").classList.toggle("alarm", over > 0);
+    $("view").textContent = view === now ? "Prompt" : view.name ? view.name.replace("prompt", "Prompt") : "Prompt at another budget";
+    // Not part of this prompt's figures.
+    if ($("advice")) $("advice").hidden = view !== now;
+    const groups = byKind(view, true);
+    const parts = [...groups.map(([, tokens]) => tokens), free, view.reply];
+    const names = [...groups.map(([kind]) => kind), "free", "reply"];
+    const cells = cellsOf(parts, data.cells).flatMap((count, at) => Array(count).fill(names[at]));
+    document.querySelectorAll("#grid rect").forEach((cell, at) => cell.setAttribute("class", `fill-${cells[at]}`));
+    const whole = parts.reduce((sum, part) => sum + part, 0);
+    const plain = { free: ["·", "free"], reply: ["░", "reply reserve"] };
+    const known = (kind) => kinds.find((one) => one[0] === kind);
+    $("legend").replaceChildren(
+      ...names.filter((_, at) => parts[at] > 0).map((kind) => {
+        const tokens = parts[names.indexOf(kind)];
+        const [sign, name] = plain[kind] || [known(kind)[2], known(kind)[1].split(": ")[0]];
+        const one = make("li");
+        one.append(swatch(kind), make("span", "sign", sign), ` ${name} `, make("b", "", number(tokens)), " ", make("span", "unit", percent(tokens, whole)));
+        return one;
+      }),
+    );
+    const table = byKind(view, false);
+    const scale = table.length ? table[0][1] : 1;
+    const line = ([kind, tokens]) => {
+      const row = make("tr");
+      const name = make("th");
+      name.scope = "row";
+      name.append(swatch(kinds[kind][0]), make("bdi", "", kinds[kind][1]));
+      const bar = draw("svg", { class: "bar", viewBox: "0 0 10000 100", preserveAspectRatio: "none", "aria-hidden": "true" });
+      bar.append(draw("rect", { class: `fill-${kinds[kind][0]}`, width: Math.max(25, Math.floor((tokens * 10000) / scale)), height: 100 }));
+      const drawn = make("td", "drawn");
+      drawn.append(bar);
+      row.append(name, make("td", "", number(tokens)), make("td", "", percent(tokens, view.total)), drawn);
+      return row;
+    };
+    $("kinds").tBodies[0].replaceChildren(...table.slice(0, 12).map(line));
+    const came = [...held.keys()].filter((item) => !now.held.has(item)).sort((a, b) => rank[a] - rank[b]);
+    const left = [...now.held.keys()].filter((item) => !held.has(item)).sort((a, b) => rank[a] - rank[b]);
+    const sum = (all, from) => all.reduce((tokens, item) => tokens + from.get(item)[0], 0);
+    const than = view.name ? "Compared with the newest prompt" : `Compared with ${number(now.budget)}`;
+    $("changes").textContent =
+      view === now ? "" : `${than}: ${list("dropped", left, sum(left, now.held))}; ${list("added", came, sum(came, held))}.`;
+    for (const [item, row] of rowOf) {
+      const [is, was] = [held.has(item), now.held.has(item)];
+      row.dataset.state = is ? "in" : "out";
+      row.classList.toggle("in", is);
+      row.classList.toggle("out", !is);
+      row.classList.toggle("came", is && !was);
+      row.classList.toggle("left", was && !is);
+      row.querySelector(".state").textContent = is ? (was ? "✓ in" : "+ added") : was ? "− dropped" : "✕ out";
+    }
+    for (const run of runs) {
+      if (!run.inside) continue;
+      const count = run.inside.filter((item) => held.has(item)).length;
+      run.classList.toggle("came", count > 0);
+      run.querySelector(".state").textContent = count > 0 ? `+ ${number(count)} in` : "✕ out";
+    }
+    if (data.budgets) {
+      document.documentElement.style.setProperty("--budget", `${place(view.budget) / 10}%`);
+      $("budget").value = String(view.budget);
+      $("range").value = String(Math.max(low, Math.min(high, view.budget)));
+      $("range").setAttribute("aria-valuetext", `${number(view.budget)} tokens`);
+    }
+    apply();
+  };
+
+  // ---- The slider. --------------------------------------------------------------------------------------------------
+
+  const move = (budget) => {
+    const to = Math.max(steps[0].from, Math.min(data.budgets.to, Math.round(budget) || now.budget));
+    choose(data.prompts.length - 1, false);
+    show(to === now.budget ? now : atBudget(to));
+  };
+  if (data.budgets) {
+    const [field, range] = [$("budget"), $("range")];
+    Object.assign(range, { min: low, max: high, step: 1, value: now.budget });
+    Object.assign(field, { min: steps[0].from, max: data.budgets.to, value: now.budget });
+    range.addEventListener("input", () => move(Number(range.value)));
+    field.addEventListener("change", () => move(Number(field.value)));
+    $("fewer").addEventListener("click", () => {
+      const at = stepOf(shown.budget);
+      move(at > 0 ? steps[at].from - 1 : steps[0].from);
+    });
+    $("more").addEventListener("click", () => {
+      const at = stepOf(shown.budget);
+      if (at + 1 < steps.length) move(steps[at + 1].from);
+    });
+    $("back").addEventListener("click", () => move(now.budget));
+    $("slider").hidden = false;
+    $("axis").append(make("span", "", `in the prompt at budgets from ${number(low)}`), make("span", "", `to ${number(high)}`));
+    $("axis").hidden = false;
+  }
+
+  // ---- The timeline. ------------------------------------------------------------------------------------------------
+
+  const hits = Array.from(document.querySelectorAll(".hit"));
+  let chosen = hits.length - 1;
+  const choose = (at, draws) => {
+    if (hits.length === 0) return;
+    chosen = Math.max(0, Math.min(hits.length - 1, at));
+    hits.forEach((hit, other) => hit.classList.toggle("now", other === chosen));
+    $("prompt").textContent = hits[chosen].querySelector("title").textContent;
+    $("earlier").disabled = chosen === 0;
+    $("later").disabled = chosen === hits.length - 1;
+    if (!draws) return;
+    const one = data.prompts[chosen];
+    show(chosen === hits.length - 1 ? now : { ...one, held: new Map(heldAtPrompt(chosen)) });
+  };
+  if (hits.length > 0) {
+    hits.forEach((hit, at) => hit.addEventListener("click", () => choose(at, true)));
+    $("earlier").addEventListener("click", () => choose(chosen - 1, true));
+    $("later").addEventListener("click", () => choose(chosen + 1, true));
+    $("newest").addEventListener("click", () => choose(hits.length - 1, true));
+    $("chosen").hidden = false;
+  }
+
+  // ---- Sorting and filtering. ---------------------------------------------------------------------------------------
+
+  const filter = $("filter");
+  const field = $("words");
+  const count = $("count");
+  const open = $("open");
   const buttons = Array.from(filter.querySelectorAll("button[data-key]"));
-  const chosen = { state: "", section: "" };
+  const chosenOf = { state: "", section: "" };
   const texts = new Map();
 
   // Texts are read when somebody searches: a page may hold thousands of them.
@@ -15,24 +384,69 @@
     return texts.get(row);
   };
   const fits = (row, words) =>
-    Object.entries(chosen).every(([key, value]) => !value || row.dataset[key] === value) &&
+    Object.entries(chosenOf).every(([key, value]) => !value || row.dataset[key] === value) &&
     words.every((word) => textOf(row).includes(word));
 
   const apply = () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
+    let seen = 0;
     for (const row of rows) {
       row.hidden = !fits(row, words);
-      if (!row.hidden) shown += 1;
+      if (!row.hidden) seen += 1;
     }
-    const number = (n) => n.toLocaleString("en-US");
-    count.textContent = `${number(shown)} of ${number(rows.length)} rows`;
+    count.textContent = `${number(seen)} of ${number(rows.length)} rows`;
+  };
+
+  // Rows go back to where they stand without an order: before the row that follows them there.
+  const homes = new Map(rows.map((row) => [row, row.parentElement]));
+  const arrange = () => {
+    const by = $("sort").value;
+    const sorted = by !== "";
+    $("sorted").hidden = !sorted;
+    $("listed").hidden = sorted;
+    const of = (row) => Number(row.dataset.item ?? -1);
+    const tokens = (row) => (now.held.get(of(row)) || [tokensAnywhere.get(of(row)) || 0])[0];
+    // A run stands where the first of its messages does.
+    const inSession = (row) => (row.dataset.item ? rank[of(row)] : row.inside ? rank[row.inside[0]] - 0.5 : items.length);
+    const keys = {
+      session: (row) => [inSession(row)],
+      tokens: (row) => [-tokens(row), inSession(row)],
+      kind: (row) => [row.dataset.item ? kinds[items[of(row)][1]][3] : kinds.length, inSession(row)],
+      score: (row) => [-(row.dataset.item ? (items[of(row)][3] ?? -Infinity) : -Infinity), inSession(row)],
+      enters: (row) => [(intervals.get(of(row)) || [[Infinity]])[0][0], inSession(row)],
+    };
+    if (!sorted) {
+      for (const row of rows) {
+        const home = homes.get(row) || homes.get(runs.find((run) => run.inside?.includes(of(row))));
+        home.append(row);
+      }
+      return;
+    }
+    const key = new Map(rows.map((row) => [row, keys[by](row)]));
+    const compared = (a, b) => {
+      for (let at = 0; at < a.length; at += 1) if (a[at] !== b[at]) return a[at] < b[at] ? -1 : 1;
+      return 0;
+    };
+    const order = rows.map((row, at) => [row, at]).sort((a, b) => compared(key.get(a[0]), key.get(b[0])) || a[1] - b[1]);
+    $("sorted").querySelector("ol").append(...order.map(([row]) => row));
   };
 
   field.addEventListener("input", apply);
+  $("sort").addEventListener("change", arrange);
+  if ($("runs")) $("runs").addEventListener("click", () => runs.forEach(unfold));
+  for (const run of runs) {
+    if (!run.inside) continue;
+    const button = make("button", "", `show its messages: ${number(run.inside.length)}`);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      unfold(run);
+      button.disabled = true;
+    });
+    run.querySelector(".more").prepend(button);
+  }
   for (const button of buttons) {
     button.addEventListener("click", () => {
-      chosen[button.dataset.key] = button.dataset.value;
+      chosenOf[button.dataset.key] = button.dataset.value;
       for (const other of buttons.filter((other) => other.dataset.key === button.dataset.key)) {
         other.setAttribute("aria-pressed", String(other === button));
       }
@@ -55,5 +469,40 @@
       apply();
     }
   });
+
+  // ---- Links to an item: #m195. -------------------------------------------------------------------------------------
+
+  const goTo = (id) => {
+    const at = items.findIndex((item) => item[0] === id);
+    if (at < 0) return;
+    if (!rowOf.has(at)) runs.filter((run) => run.inside?.includes(at)).forEach(unfold);
+    const row = rowOf.get(at);
+    if (!row) return;
+    row.hidden = false;
+    row.querySelector("details").open = true;
+    row.scrollIntoView({ block: "center" });
+    row.querySelector("summary").focus({ preventScroll: true });
+  };
+  const linked = () => {
+    let id = location.hash.slice(1);
+    try {
+      id = decodeURIComponent(id);
+    } catch {
+      // What is no encoding is the id itself.
+    }
+    if (id && id !== "items") goTo(id);
+  };
+  addEventListener("hashchange", linked);
+  // A row that is opened is what the address names.
+  $("items").addEventListener("click", (event) => {
+    const row = event.target.closest("summary")?.closest("li.item");
+    if (!row?.dataset.item || row.querySelector("details").open) return;
+    history.replaceState(null, "", `#${encodeURIComponent(items[Number(row.dataset.item)][0])}`);
+  });
+  for (const name of document.querySelectorAll(".large")) name.addEventListener("click", () => goTo(name.dataset.id));
+
   filter.hidden = false;
+  if (data.budgets) show(now);
+  choose(hits.length - 1, false);
+  linked();
 })();

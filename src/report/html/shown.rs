@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 const SHOWN: usize = 4_000;
 
 /// Characters that all texts of a page show together; behind that, each shows no more than its beginning.
-const SHOWN_IN_ALL: usize = 6_000_000;
+const SHOWN_IN_ALL: usize = 700_000;
 const BEGINNING: usize = 200;
 
 /// Characters of a row's first line.
@@ -110,7 +110,10 @@ impl Texts {
 
     /// The first words of the first of these texts; nothing where texts are not shown.
     pub(super) fn preview(&self, pieces: &[Piece]) -> String {
-        let texts = pieces.iter().filter(|piece| piece.what != "reasoning");
+        // Not who speaks or what was thought, where something is said.
+        let says = |piece: &&Piece| !["reasoning", "speaker"].contains(&&*piece.what);
+        let (said, other): (Vec<&Piece>, Vec<&Piece>) = pieces.iter().partition(says);
+        let texts = said.into_iter().chain(other);
         self.line(
             texts.map(|piece| piece.text.trim_start()).find(|text| !text.is_empty()).unwrap_or_default(),
         )

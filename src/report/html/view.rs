@@ -3,19 +3,21 @@
 use super::{
     Html,
     bar::{Bar, percent},
+    catalog::Catalog,
     item::{Item, Items},
+    overview::Overview,
     shown::visible,
+    states::Data,
     timeline::Timeline,
 };
 use crate::{
-    item::Section,
     plan::{ContextPlan, Notice, Overflow},
     report::{
         remedy,
         row::{self, number, repeats, short},
         words::{self, signed, tenths},
     },
-    text::plain::grouped,
+    text::plain::{dollars, grouped},
     usage::Level,
 };
 use serde::Serialize;
@@ -30,8 +32,10 @@ pub(super) struct View {
     model: String,
     redacted: bool,
     fill: Fill,
+    overview: Overview,
     pressure: Pressure,
     prefix: Option<Reuse>,
+    cost: Option<Money>,
     overflow: Option<Over>,
     notices: Vec<(&'static str, String)>,
     timeline: Option<Timeline>,
@@ -43,6 +47,14 @@ pub(super) struct View {
     items_total: String,
     included: Vec<Item>,
     excluded: Vec<Item>,
+    /// Rows of what is out that are not listed; empty where all are.
+    not_listed: String,
+    /// Messages inside of runs that the script can list.
+    inside: usize,
+    /// Whether there is a slider.
+    slider: bool,
+    /// What the script is given, as JSON.
+    data: String,
     /// How many rows there are, and whether that is more than a browser should lay out at once.
     rows: String,
     many: bool,
@@ -60,8 +72,14 @@ struct Fill {
     percent: String,
     says: String,
     over: bool,
-    bar: Bar,
-    legend: Vec<(&'static str, &'static str, String)>,
+}
+
+/// What the input of the prompt costs.
+#[derive(Debug, Serialize)]
+struct Money {
+    cost: String,
+    says: String,
+    uncached: String,
 }
 
 /// What the conversation would take if all of it were sent: another figure than what is sent (rule U2).
@@ -120,12 +138,27 @@ impl View {
         let items_total: u64 = plan.included.iter().map(|item| item.tokens.n).sum();
         let rows = plan.included.len() + plan.excluded.len();
         let left_out: u64 = plan.excluded.iter().map(|item| item.count).sum();
+        let overview = Overview::new(html);
+        let (included, excluded) = (items.included(), items.excluded());
+        let data = Data::new(
+            html,
+            std::mem::replace(&mut items.catalog, Catalog::new(html.redact)),
+            overview.cells(),
+            &items.inside,
+        );
+        let listed = included.len() + excluded.len();
         let default_title = || format!("{}: {} tokens", short(&plan.model), number(plan.total));
         Self {
             title: visible(&html.title.clone().unwrap_or_else(default_title)),
             model: visible(&short(&plan.model)),
             redacted: html.redact,
             fill: Fill::new(plan),
+            data: data.json(),
+            overview,
+            cost: Money::new(html),
+            inside: items.inside.len(),
+            slider: html.budget_map.is_some(),
+            not_listed: if items.not_listed == 0 { String::new() } else { grouped(items.not_listed as u64) },
             pressure: Pressure::new(plan),
             prefix: plan.repeated().map(|prefix| Reuse {
                 percent: percent(prefix.tokens, prefix.of),
@@ -149,9 +182,9 @@ impl View {
                 .collect(),
             ledger_total: signed(overhead),
             items_total: grouped(items_total),
-            included: items.included(),
-            excluded: items.excluded(),
-            rows: grouped(rows as u64),
+            included,
+            excluded,
+            rows: grouped(listed as u64),
             many: rows > MANY,
             left_out: grouped(left_out),
             explained: explained(html.explanations.len(), rows),
@@ -174,40 +207,40 @@ fn explained(explanations: usize, rows: usize) -> String {
 impl Fill {
     fn new(plan: &ContextPlan) -> Self {
         let (total, budget) = (plan.total.n, plan.prompt_budget);
-        let of = |section: Section| {
-            plan.sections.iter().find(|one| one.section == section).map_or(0, |one| one.used)
-        };
-        let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
-        let beside = u64::try_from(overhead).unwrap_or_default();
-        let lengths = [
-            ("system_pinned", of(Section::SystemPinned)),
-            ("conversation", of(Section::Conversation)),
-            ("rag", of(Section::Rag)),
-            ("overhead", beside),
-        ];
         let over = plan.overflow_tokens();
         let says = if over > 0 {
             format!("over budget by {}", grouped(over))
         } else {
             format!("fits, {} free", grouped(plan.left_over()))
         };
-        let [system, conversation, rag, _] = lengths;
-        let named =
-            |(class, tokens): (&'static str, u64), section| (class, row::section(section), grouped(tokens));
         Self {
             total: number(plan.total),
             budget: grouped(budget),
             percent: percent(total, budget),
             says,
             over: over > 0,
-            bar: Bar::new(&lengths, total.max(budget), budget),
-            legend: vec![
-                named(system, Section::SystemPinned),
-                named(conversation, Section::Conversation),
-                named(rag, Section::Rag),
-                ("overhead", "Overhead", signed(overhead)),
-            ],
         }
+    }
+}
+
+impl Money {
+    fn new(html: &Html<'_>) -> Option<Self> {
+        let total = html.plan.total.n;
+        let repeated = html.plan.repeated().map_or(0, |prefix| prefix.tokens);
+        let cost = html.model?.input_cost(total, repeated, None)?;
+        let parts = [
+            (cost.read, "from the cache"),
+            (cost.written, "written to the cache"),
+            (cost.plain, "not cached"),
+        ];
+        let parts = parts.into_iter().filter(|(tokens, _)| *tokens > 0);
+        let parts: Vec<String> =
+            parts.map(|(tokens, what)| format!("{} tokens {what}", grouped(tokens))).collect();
+        Some(Self {
+            cost: dollars(cost.billionths),
+            says: parts.join(", "),
+            uncached: dollars(cost.uncached),
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     output::Outputs,
     prepared::Prepared,
     stderr,
+    web_page::{self, Beside},
 };
 use anyhow::{Result, bail};
 use context_window::{ContextPlan, Model, PlanRequest, render, report};
@@ -70,25 +71,12 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
 /// Rows of a list that are shown without --all.
 const FOLDED_FROM: usize = 60;
 
-/// The largest session whose rows a page explains, in messages and documents: other budgets look at all of them.
-const EXPLAINED: usize = 3_000;
-
 /// The plan as a web page.
 fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &ContextPlan) -> Result<String> {
-    let session = &prepared.session;
-    let small = session.log.messages().len() + session.rag.len() <= EXPLAINED;
-    let explanations = if small { prepared.manager.explainer(request).explain_all()? } else { Vec::new() };
-    if !small {
-        stderr::note(&format!(
-            "more than {} messages and documents: the page has no explanations, `plan-inspect explain` has",
-            report::grouped(EXPLAINED as u64)
-        ));
-    }
     let file = args.request.session.file_name().map(|name| name.to_string_lossy().into_owned());
     let file = file.filter(|name| name != "-").unwrap_or_else(|| "standard input".into());
     let title = args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"));
-    let page = report::html(plan).with_title(title).with_request(request).with_explanations(&explanations);
-    Ok(page.with_redaction(args.redact).render()?)
+    web_page::of(prepared, request, plan, Beside { title, redact: args.redact, earlier: &[], first: 1 })
 }
 
 /// Whether what is printed is a prompt as its model reads it, marks and all: JSON escapes them, a template does not.

@@ -9,6 +9,7 @@ use crate::{
     progress::Progress,
     prompt::Figures,
     table::{Align, Table},
+    web_page::{self, Beside},
 };
 use anyhow::{Context, Result, bail};
 use context_window::{analysis::Step, io::Session, report};
@@ -16,7 +17,7 @@ use serde::Serialize;
 use std::{fmt::Write as _, process::ExitCode};
 
 /// The most earlier prompts that a page shows.
-const ON_A_PAGE: usize = 200;
+const ON_A_PAGE: usize = 1_000;
 
 /// A line of the JSON.
 #[derive(Serialize)]
@@ -331,10 +332,6 @@ fn page(args: &Replay) -> Result<String> {
     let first = steps.first().map_or(1, |step| step.prompt);
     let mut plans: Vec<_> = steps.into_iter().map(|step| step.plan).collect();
     let last = plans.pop().context("replay: a session has at least one prompt")?;
-    let page = report::html(&last)
-        .with_title(name)
-        .with_request(&request)
-        .with_earlier(&plans)
-        .with_first_number(first);
-    Ok(page.with_redaction(args.redact).render()?)
+    let beside = Beside { title: name, redact: args.redact, earlier: &plans, first };
+    web_page::of(&prepared, &request, &last, beside)
 }
