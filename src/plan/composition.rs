@@ -287,6 +287,12 @@ pub(crate) fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
     }
 }
 
+/// What a row is, without the name of a tool.
+#[cfg(feature = "widgets")]
+pub(crate) fn kind_of(row: &PlannedItem) -> Kind {
+    kind(row, None)
+}
+
 fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
     match (&row.kind, row.source, row.role) {
         (ItemKind::Document, ..) => Kind::Documents(row.origin.as_deref().unwrap_or_default().to_owned()),

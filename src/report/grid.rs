@@ -14,7 +14,7 @@ pub struct Grid<'a> {
 }
 
 /// Columns of cells where there is room: twice as many for large windows.
-pub(super) fn columns(context_len: u64) -> usize {
+pub(crate) fn columns(context_len: u64) -> usize {
     if context_len >= 1_000_000 { 20 } else { 10 }
 }
 

@@ -18,22 +18,24 @@ mod explanation;
 mod words;
 mod snapshot;
 mod history;
-#[cfg(feature = "html")]
-mod html;
 pub mod palette;
 mod grid;
+#[cfg(feature = "html")]
+mod html;
 mod markdown;
 mod text;
 
 pub use columns::{cut, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 pub use grid::Grid;
+pub(crate) use grid::columns as grid_columns;
 #[cfg(feature = "html")]
-pub use html::Html;
+pub use html::{Html, TablePage};
 pub use markdown::{Markdown, markdown_cell};
 pub use message::{call_line, message_lines, shown};
 pub use row::{RowText, row, section, source, ttl};
 pub use text::Text;
+pub(crate) use words::large_item;
 pub use words::{advice, conflict, largest, sentence, tenths};
 
 /// What fills the prompt as a grid of cells, 80 columns wide unless [`Grid::with_width`] says otherwise.

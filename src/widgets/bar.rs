@@ -83,7 +83,7 @@ impl Widget for UsageBar<'_> {
         draw_bar(area, buffer, (conversation_tokens.n, limit), style, full, &format!("{all:<width$}"));
         if area.height > 1 {
             let below = Rect { y: area.y + 1, height: 1, ..area };
-            let style = if prompt_tokens > budget { self.theme.alarm } else { self.theme.good };
+            let style = self.theme.fill(prompt_tokens, budget);
             draw_bar(below, buffer, (prompt_tokens, budget), style, of_plan, &format!("{sent:<width$}"));
         }
     }

@@ -10,7 +10,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 
 /// What a section uses of its budget: `Conversation   ████░░  31,004 / 60,000  52 %   61 in    153 out`.
 ///
-/// More than 100 % is correct: a section may use what another one leaves (rule B6).
+/// More than 100 % is correct, and has a `^`: a section may use what another one leaves (rule B6).
 ///
 /// ```
 /// # use context_window::{*, widgets::SectionGauge};
@@ -63,7 +63,10 @@ impl Widget for SectionGauge<'_> {
         };
         let text =
             format!("{:>7} / {:<7} {:>4} %{counts}", grouped(used), grouped(budget), per_cent(used, budget));
-        let style = if used > budget { self.theme.warning } else { self.theme.good };
+        // One that takes what others leave says so without colour too (rule B6).
+        let borrowed = if used > budget { "^" } else { " " };
+        let text = text + borrowed;
+        let style = if used > budget { self.theme.warning } else { self.theme.section(section) };
         draw_bar(area, buffer, (used, budget), style, &format!("{:<14}", report::section(section)), &text);
     }
 }

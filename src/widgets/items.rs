@@ -1,6 +1,8 @@
 //! A plan's rows as a list that a user filters, sorts and moves in.
 
-use super::{ContextPreview, Filter, FilterError, ItemTexts, Move, PreviewState, Theme, filter};
+use super::{
+    ContextPreview, Filter, FilterError, ItemTexts, Move, PreviewState, Theme, WhatIfEffect, filter,
+};
 use crate::{
     item::ItemId,
     plan::{ContextPlan, Decision},
@@ -290,6 +292,7 @@ impl ItemListState {
 pub struct ItemList<'a> {
     plan: &'a ContextPlan,
     texts: Option<&'a ItemTexts<'a>>,
+    effect: Option<&'a WhatIfEffect>,
     empty: &'a str,
     theme: Theme,
 }
@@ -298,13 +301,20 @@ impl<'a> ItemList<'a> {
     /// The list of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
-        Self { plan, texts: None, empty: "no matches", theme: Theme::default() }
+        Self { plan, texts: None, effect: None, empty: "no matches", theme: Theme::default() }
     }
 
     /// Shows texts beside the rows, and finds messages inside of runs by their ids.
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
         self.texts = Some(texts);
+        self
+    }
+
+    /// Marks what came in and what dropped out with what is tried.
+    #[must_use]
+    pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
+        self.effect = Some(effect);
         self
     }
 
@@ -357,6 +367,10 @@ impl StatefulWidget for ItemList<'_> {
         let list = ContextPreview::new(plan).with_rows(&state.rows).with_theme(self.theme);
         let list = match self.texts {
             Some(texts) => list.with_texts(texts),
+            None => list,
+        };
+        let list = match self.effect {
+            Some(effect) => list.with_effect(effect),
             None => list,
         };
         let nothing = list.is_empty();

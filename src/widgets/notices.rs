@@ -229,6 +229,13 @@ impl<'a> NoticeList<'a> {
         lines
     }
 
+    /// How many lines all of it takes in so many columns, with the actions of the selected entry.
+    #[must_use]
+    pub fn height(&self, columns: u16, state: &NoticeListState) -> u16 {
+        let area = Rect { x: 0, y: 0, width: columns, height: u16::MAX };
+        u16::try_from(self.scroll(area, &mut state.clone()).len()).unwrap_or(u16::MAX)
+    }
+
     /// Scrolls as drawing in this area would: so that the selected entry is in sight.
     pub fn scroll_into(&self, area: Rect, state: &mut NoticeListState) {
         self.scroll(area, state);

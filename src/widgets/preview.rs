@@ -1,9 +1,9 @@
 //! What a plan holds and what it leaves out, as a list to move in.
 
-use super::{ItemTexts, Theme};
+use super::{ItemTexts, Theme, WhatIfEffect};
 use crate::{
-    item::Source,
-    plan::{ContextPlan, Decision, reason::IncludedReason},
+    item::{ItemId, Source},
+    plan::{ContextPlan, Decision, composition::kind_of, reason::IncludedReason},
     report::{self, RowText, fitted, fitted_id},
     text::plain::grouped,
 };
@@ -36,6 +36,7 @@ pub struct ContextPreview<'a> {
     plan: &'a ContextPlan,
     rows: Option<&'a [u32]>,
     texts: Option<&'a ItemTexts<'a>>,
+    effect: Option<&'a WhatIfEffect>,
     theme: Theme,
 }
 
@@ -92,7 +93,7 @@ impl<'a> ContextPreview<'a> {
     /// The rows of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
-        Self { plan, rows: None, texts: None, theme: Theme::default() }
+        Self { plan, rows: None, texts: None, effect: None, theme: Theme::default() }
     }
 
     /// Only these rows, in this order, by their numbers ([`ContextPlan::row_at`]): what a filter left, or another order.
@@ -106,6 +107,13 @@ impl<'a> ContextPreview<'a> {
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
         self.texts = Some(texts);
+        self
+    }
+
+    /// Marks what came in (`+*`) and what dropped out (`-*`) with what is tried; a run where any of its messages did.
+    #[must_use]
+    pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
+        self.effect = Some(effect);
         self
     }
 
@@ -146,8 +154,8 @@ const TOKENS: usize = 11;
 const SECTION: usize = 15;
 
 /// The columns of what is said of a row beside its text, and the fewest of a text.
-const WHY_BESIDE: usize = 28;
-const LEAST_TEXT: usize = 16;
+const WHY_BESIDE: usize = 24;
+const LEAST_TEXT: usize = 12;
 
 /// The columns of ids and of sections; and where texts are shown too, those of what is said of a row.
 #[derive(Clone, Copy)]
@@ -168,12 +176,12 @@ impl Widths {
     }
 
     /// With a column for texts: a text says more of a row than its section does.
-    fn with_texts(columns: usize, longest: usize) -> Self {
+    fn with_texts(columns: usize, longest: usize, longest_why: usize) -> Self {
         const FULL: usize = 120;
         let rest = columns.saturating_sub(2 + TOKENS + 2);
         let section = if columns >= FULL { SECTION } else { 0 };
         let ids = longest.clamp(8, 24).min((rest / 4).max(8));
-        let why = if columns >= FULL { WHY + 6 } else { WHY_BESIDE };
+        let why = longest_why.clamp(12, if columns >= FULL { WHY + 6 } else { WHY_BESIDE });
         match rest.checked_sub(ids + section + why + 2) {
             Some(text) if text >= LEAST_TEXT => Self { ids, section, why: Some(why) },
             _ => Self::of(columns, longest),
@@ -198,7 +206,8 @@ impl ContextPreview<'_> {
 
     fn line(&self, row: Decision<'_>, words: &RowText, columns: usize, widths: Widths) -> String {
         let (sign, id) = (Sign::of(row).symbol(), fitted_id(&words.id, widths.ids));
-        let mut text = format!("{sign} {id}{:>TOKENS$}  ", words.tokens);
+        let mark = if self.is_changed(row) { "*" } else { " " };
+        let mut text = format!("{sign}{mark}{id}{:>TOKENS$}  ", words.tokens);
         if widths.section > 0 {
             text += &fitted(report::section(row.section()), widths.section);
         }
@@ -213,11 +222,27 @@ impl ContextPreview<'_> {
         fitted(&text, columns)
     }
 
-    fn style(&self, row: Decision<'_>) -> Style {
-        match Sign::of(row) {
-            Sign::Out => self.theme.faint,
-            Sign::Pinned | Sign::Instead => self.theme.warning,
-            Sign::In => Style::new(),
+    /// Whether what is tried brought it in or dropped it.
+    fn is_changed(&self, row: Decision<'_>) -> bool {
+        let Some(effect) = self.effect else { return false };
+        let none = ItemTexts::new();
+        let texts = self.texts.unwrap_or(&none);
+        match row {
+            Decision::Included(item) => effect.came.contains(&item.id),
+            Decision::Excluded(_) => {
+                let is_it = |id: &ItemId| row.id() == id || texts.represents(row, id.as_str());
+                effect.went.iter().any(is_it)
+            }
+        }
+    }
+
+    /// The style of a row, and that of its sign and id.
+    fn styles(&self, row: Decision<'_>) -> [Style; 2] {
+        match (row, self.is_changed(row)) {
+            (Decision::Included(_), true) => [self.theme.good; 2],
+            (Decision::Excluded(_), true) => [self.theme.warning; 2],
+            (Decision::Excluded(_), false) => [self.theme.faint; 2],
+            (Decision::Included(item), false) => [Style::new(), self.theme.kind(&kind_of(item))],
         }
     }
 }
@@ -238,16 +263,22 @@ impl StatefulWidget for ContextPreview<'_> {
         let rows: Vec<_> = rows.map(|(place, row)| (place, row, report::row(self.plan, row))).collect();
         let longest = rows.iter().map(|(.., words)| words.id.width()).max();
         let longest = longest.unwrap_or_default();
+        let why = rows.iter().map(|(.., words)| words.why.width()).max().unwrap_or_default();
         let widths = match self.texts {
-            Some(_) => Widths::with_texts(columns, longest),
+            Some(_) => Widths::with_texts(columns, longest, why),
             None => Widths::of(columns, longest),
         };
         let heading = self.heading(columns, widths, *state);
         buffer.set_stringn(area.x, area.y, heading, columns, self.theme.heading);
         for ((place, row, words), y) in rows.into_iter().zip(area.top() + 1..area.bottom()) {
-            let style = self.style(row);
-            let style = if place == state.selected { style.patch(self.theme.selected) } else { style };
+            let [style, head] = self.styles(row);
             buffer.set_stringn(area.x, y, self.line(row, &words, columns, widths), columns, style);
+            let line = Rect { y, height: 1, ..area };
+            let head_columns = u16::try_from(widths.ids + 2).unwrap_or(u16::MAX).min(area.width);
+            buffer.set_style(Rect { width: head_columns, ..line }, head);
+            if place == state.selected {
+                buffer.set_style(line, self.theme.selected);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The budget to try: a slider, and what the changes bring.
 
 use super::{Theme, WhatIfEffect, WhatIfState};
-use crate::report;
+use crate::{item::ItemId, report};
 use ratatui_core::{
     buffer::Buffer,
     layout::Rect,
@@ -123,9 +123,19 @@ impl Widget for BudgetSlider<'_> {
             if items > 0 {
                 said.push(format!(", {items} {}", if items == 1 { "change" } else { "changes" }));
             }
+            let named = |word: &str, ids: &[ItemId]| {
+                let few: Vec<String> = ids.iter().take(4).map(|id| report::brief(id.as_str())).collect();
+                let more = if ids.len() > few.len() { " …" } else { "" };
+                format!(", {word} {}{more}", few.join(" "))
+            };
             if let Some((kept, of)) = effect.kept {
                 let percent = u128::from(kept) * 100 / u128::from(of.max(1));
                 said.push(format!(", cached prefix {percent} %"));
+            }
+            for (word, ids) in [("added", &effect.came), ("dropped", &effect.went)] {
+                if !ids.is_empty() {
+                    said.push(named(word, ids));
+                }
             }
             spans.extend(said.into_iter().map(|said| Span::styled(said, self.theme.warning)));
         } else {

@@ -68,7 +68,13 @@ impl<'a> StatusLine<'a> {
             ..
         } = *self.usage;
         let over = prompt_tokens > budget && budget > 0;
-        let style = if over { self.theme.alarm } else { self.theme.level(level) };
+        let own = self.theme.fill(prompt_tokens, budget);
+        // Whichever is the worse of the two says it.
+        let style = if own == self.theme.good || level == Level::AtLimit && !over {
+            self.theme.level(level)
+        } else {
+            own
+        };
         let sent = format!("ctx tokens: {} / {}", grouped(prompt_tokens), grouped(budget));
         let mut spans = vec![Span::styled(sent, style)];
         if context_len > 0 {

@@ -106,11 +106,15 @@ fn the_grid_has_a_cell_for_every_kind() {
         let grid = report::grid(&plan(&agent(), "gpt-4o", 5_000)).with_width(columns).to_string();
         let first: Vec<&str> = grid.lines().next().unwrap().split_whitespace().collect();
         assert!(first[..cells].iter().all(|cell| cell.chars().count() == 1), "{grid}");
-        for sign in ["O Tool results", "A Assistant", "D Documents", "S System", "░ Reply reserve", "· Free"]
-        {
+        for sign in ["O Tool results", "A Assistant", "D Documents", "S System", "· Free"] {
             assert!(grid.contains(sign), "{sign}\n{grid}");
         }
     }
+    // What is kept for the reply is beside the budget where the budget follows from it.
+    assert!(!report::grid(&plan(&agent(), "gpt-4o", 5_000)).to_string().contains("Reply reserve"));
+    let log = Conversation::from([Message::user("What is new?")]);
+    let own = ContextWindowManager::for_model("gpt-4o").unwrap().build_plan(&PlanRequest::new(&log)).unwrap();
+    assert!(report::grid(&own).to_string().contains("░ Reply reserve"));
     let wide = report::grid(&plan(&agent(), "claude-opus-5-5", 5_000)).with_width(80).to_string();
     let first = wide.lines().next().unwrap().split_whitespace();
     assert_eq!(

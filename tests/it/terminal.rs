@@ -126,7 +126,7 @@ fn a_walk_through_a_real_terminal() {
     it.shows("- hours");
     it.keys(&["+", ".", "."]);
     it.shows("480 (session 400)");
-    it.shows("+ care");
+    it.shows("+*care");
     it.keys(&["u"]);
     it.shows("- care");
     it.keys(&["2"]);
@@ -285,7 +285,7 @@ fn what_is_copied_and_written_stays() {
     let again = format!("{} tui {session} --budget 400 --what-if what-if.json", binary.display());
     it.type_in(&again);
     it.shows("480 (session 400)");
-    it.shows("+ care");
+    it.shows("+*care");
     it.keys(&["q"]);
     it.is_sane(0);
 }

@@ -2,7 +2,6 @@
 
 mod body;
 mod change;
-mod web_page;
 mod wrap;
 mod interrupt;
 mod json;
@@ -16,6 +15,8 @@ mod stderr;
 mod table;
 mod args;
 mod prepared;
+mod listed;
+mod web_page;
 mod compaction;
 mod tui;
 mod run;

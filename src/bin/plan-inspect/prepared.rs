@@ -6,8 +6,8 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
-    ContextWindowManager, Conversation, ErrorKind, Model, PlanRequest, RagItem, RequestLimits, WireFormat,
-    io::Session, plan::Anchor, provider::ChatTemplate, report,
+    ContextWindowManager, Conversation, ErrorKind, Model, Part, PlanRequest, RagItem, RequestLimits,
+    WireFormat, io::Session, plan::Anchor, provider::ChatTemplate, report,
 };
 use std::path::Path;
 
@@ -64,6 +64,20 @@ impl Prepared {
 
     pub(crate) fn request(&self) -> PlanRequest<'_> {
         self.session.request().with_limits(self.limits)
+    }
+
+    /// Bytes of the texts that can be left out: messages and documents.
+    pub(crate) fn bytes(&self) -> usize {
+        let messages = self.session.log.messages().iter();
+        let messages = messages.map(|message| {
+            let calls = message.tool_calls().iter().map(|call| call.arguments.len());
+            let parts = message.parts().iter().map(|part| match part {
+                Part::Text(text) => text.len(),
+                _ => 0,
+            });
+            message.text().len() + calls.sum::<usize>() + parts.sum::<usize>()
+        });
+        messages.sum::<usize>() + self.session.rag.iter().map(|document| document.text().len()).sum::<usize>()
     }
 
     /// The limits of the session, and of the flags over them.

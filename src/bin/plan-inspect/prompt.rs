@@ -33,6 +33,10 @@ pub(crate) struct Figures {
     pub(crate) thoughts_lost: u64,
     /// What its input costs; null where the model has no price.
     pub(crate) cost: Option<Cost>,
+    /// What the cache break adds to that, in billionths of a US dollar: what it would cost less, had all of the prompt before been
+    /// read from the cache.
+    #[serde(rename = "cache_break_billionths")]
+    pub(crate) break_cost: Option<u64>,
 }
 
 impl Figures {
@@ -58,6 +62,10 @@ impl Figures {
             without_room: without_room.map(|row| row.count).sum(),
             thoughts_sent: plan.thoughts.sent,
             thoughts_lost: plan.thoughts.lost.len() as u64,
+            break_cost: prefix.filter(|prefix| prefix.cause.is_some()).and_then(|prefix| {
+                let cost = |repeated| Some(model.input_cost(plan.total.n, repeated, None)?.billionths);
+                Some(cost(prefix.tokens)?.saturating_sub(cost(prefix.of)?))
+            }),
             cost: model.input_cost(plan.total.n, prefix.map_or(0, |prefix| prefix.tokens), None),
         }
     }

@@ -10,6 +10,32 @@ pub(crate) enum Align {
     Right,
 }
 
+/// How a row is coloured, where there are colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Heading,
+    Good,
+    Warning,
+    Alarm,
+    Faint,
+}
+
+impl Tone {
+    /// A text in it.
+    pub(crate) fn paint(self, text: &str, colour: bool) -> String {
+        let code = match self {
+            Self::Plain => return text.into(),
+            Self::Heading => "1",
+            Self::Good => "32",
+            Self::Warning => "33",
+            Self::Alarm => "1;31",
+            Self::Faint => "2",
+        };
+        if colour && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.into() }
+    }
+}
+
 /// Between two columns.
 const GAP: usize = 2;
 
@@ -22,8 +48,9 @@ const INDENT: usize = 4;
 /// Rows under a heading; every column is as wide as its widest text, as far as the page allows it.
 pub(crate) struct Table<const N: usize> {
     align: [Align; N],
-    rows: Vec<[String; N]>,
+    rows: Vec<(Tone, [String; N])>,
     limit: Option<usize>,
+    colour: bool,
 }
 
 /// What a table's columns come to on its page.
@@ -36,7 +63,8 @@ struct Layout<const N: usize> {
 impl<const N: usize> Table<N> {
     pub(crate) fn new(columns: &[(&str, Align); N]) -> Self {
         let heading = columns.map(|(name, _)| name.to_owned());
-        Self { align: columns.map(|(_, align)| align), rows: vec![heading], limit: None }
+        let rows = vec![(Tone::Heading, heading)];
+        Self { align: columns.map(|(_, align)| align), rows, limit: None, colour: false }
     }
 
     /// No line is longer than this many columns: names in the first column are cut, and texts in the last one go on in the
@@ -46,13 +74,23 @@ impl<const N: usize> Table<N> {
         self
     }
 
+    /// Whether its rows have their colours.
+    pub(crate) fn in_colour(mut self, colour: bool) -> Self {
+        self.colour = colour;
+        self
+    }
+
     pub(crate) fn row(&mut self, cells: [String; N]) {
-        self.rows.push(cells.map(|cell| report::printable(&cell)));
+        self.row_in(Tone::Plain, cells);
+    }
+
+    pub(crate) fn row_in(&mut self, tone: Tone, cells: [String; N]) {
+        self.rows.push((tone, cells.map(|cell| report::printable(&cell))));
     }
 
     fn layout(&self) -> Layout<N> {
         let mut widths = [0; N];
-        for row in &self.rows {
+        for (_, row) in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.width());
             }
@@ -108,7 +146,11 @@ impl<const N: usize> Table<N> {
 impl<const N: usize> fmt::Display for Table<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layout = self.layout();
-        let mut lines = self.rows.iter().flat_map(|row| self.lines(row, &layout));
-        lines.try_for_each(|line| writeln!(f, "{}", line.trim_end()))
+        for (tone, row) in &self.rows {
+            for line in self.lines(row, &layout) {
+                writeln!(f, "{}", tone.paint(line.trim_end(), self.colour))?;
+            }
+        }
+        Ok(())
     }
 }

@@ -84,6 +84,9 @@ fn dialect(text: &str) -> Vec<String> {
 /// What of a page a person reads or hears: no style, no script, no tags, but their labels.
 fn seen(page: &str) -> String {
     let mut text = String::new();
+    let scripts =
+        page.split("<script").skip(1).map(|script| script.split("</script>").next().unwrap_or_default());
+    let page = scripts.fold(page.to_owned(), |page, script| page.replace(script, ""));
     for part in page.split('<').skip(1) {
         let (tag, after) = part.split_once('>').unwrap_or((part, ""));
         if tag.starts_with("style") || tag.starts_with("script") {

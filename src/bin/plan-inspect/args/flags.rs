@@ -327,8 +327,36 @@ impl Screen {
     }
 }
 
+/// How items that are not in the prompt are counted.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Counts {
+    /// Precision of the token counts of items that are not in the prompt
+    #[arg(long, value_enum, default_value_t = CertaintyAsked::Auto, value_name = "HOW", help_heading = "Output")]
+    certainty: CertaintyAsked,
+}
+
+impl Counts {
+    /// Whether texts of so many bytes are counted in full, for people to read.
+    pub(crate) fn in_full(&self, bytes: usize) -> bool {
+        /// At 20 million bytes a second, the slowest tokenizer of the benches, that is a tenth of a second.
+        const UNNOTICED: usize = 2_000_000;
+        match self.certainty {
+            CertaintyAsked::Auto => bytes <= UNNOTICED,
+            CertaintyAsked::Bounds => false,
+            CertaintyAsked::Exact => true,
+        }
+    }
+
+    /// Whether they are counted in full because that was asked for.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.certainty == CertaintyAsked::Exact
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CertaintyAsked {
+    /// Counted in full where that takes no time to notice: up to 2,000,000 bytes of texts, and not in JSON; else bounds
+    Auto,
     /// Bounds that need no counting
     Bounds,
     /// Counted in full
@@ -357,6 +385,8 @@ pub(crate) enum DiffFormat {
     Json,
     /// A table as Markdown, for a comment on a pull request
     Markdown,
+    /// One self-contained web page
+    Html,
 }
 
 /// What makes a diff fail.

@@ -17,8 +17,8 @@ use std::{
 mod flags;
 
 pub(crate) use flags::{
-    CertaintyAsked, DataFormat, DiffFormat, Documents, FailOn, Format, FormatName, Models, Options, Request,
-    Screen, Terms,
+    Counts, DataFormat, DiffFormat, Documents, FailOn, Format, FormatName, Models, Options, Request, Screen,
+    Terms,
 };
 use flags::{at_least_one, tokens};
 
@@ -116,7 +116,13 @@ impl Cli {
             // `help` is clap's own, and takes the names of commands only.
             arguments = flags_first(arguments);
         }
-        let mut command = Self::command().color(colour_asked(&arguments));
+        let colour = colour_asked(&arguments);
+        match colour {
+            ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
+            ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
+            ColorChoice::Auto => {}
+        }
+        let mut command = Self::command().color(colour);
         if let Some(columns) = value_of("--width", &arguments).and_then(|width| width.parse().ok()) {
             command = command.term_width(columns);
         }
@@ -207,9 +213,8 @@ pub(crate) struct Plan {
     /// Mark cache breakpoints in the messages (--format messages), where the provider knows them
     #[arg(long, help_heading = "Output")]
     pub(crate) breakpoints: bool,
-    /// Precision of the token counts of items that are not in the prompt
-    #[arg(long, value_enum, default_value_t = CertaintyAsked::Bounds, value_name = "HOW", help_heading = "Output")]
-    pub(crate) certainty: CertaintyAsked,
+    #[command(flatten)]
+    pub(crate) certainty: Counts,
     /// Exit with 1 when the plan is over its budget
     #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,
@@ -272,20 +277,30 @@ pub(crate) struct Compact {
     #[command(flatten)]
     pub(crate) request: Request,
     /// The first message to archive, in place of what the options choose; without --to, up to the last
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", help_heading = "Compaction")]
     pub(crate) from: Option<String>,
     /// The last message to archive; without --from, from the first
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", help_heading = "Compaction")]
     pub(crate) to: Option<String>,
     /// A summary to use: a text file, or - for standard input [default: the digest]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Compaction")]
     pub(crate) summary: Option<PathBuf>,
     /// Write the compacted session to a new file; the session itself is not changed
-    #[arg(long, value_name = "NEW FILE")]
+    #[arg(long, value_name = "NEW FILE", help_heading = "Compaction")]
     pub(crate) apply: Option<PathBuf>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
-    pub(crate) format: DataFormat,
+    #[arg(long, value_enum, default_value_t = CompactFormat::Text, help_heading = "Output")]
+    pub(crate) format: CompactFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompactFormat {
+    /// For people
+    Text,
+    /// Markdown, for a comment on a pull request
+    Markdown,
+    /// One JSON object
+    Json,
 }
 
 #[derive(Debug, Args)]
@@ -351,25 +366,28 @@ pub(crate) enum ReplayFormat {
 pub(crate) struct Tui {
     #[command(flatten)]
     pub(crate) request: Request,
+    #[command(flatten)]
+    pub(crate) certainty: Counts,
     /// Read the session again whenever its file grows
-    #[arg(long)]
+    #[arg(long, help_heading = "Screen")]
     pub(crate) follow: bool,
     /// Compare with the plan of this session, in place of the previous prompt
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Screen")]
     pub(crate) against: Option<PathBuf>,
     /// The session to take from that file
-    #[arg(long, value_name = "ID", requires = "against")]
+    #[arg(long, value_name = "ID", requires = "against", help_heading = "Screen")]
     pub(crate) against_id: Option<String>,
     /// Start with the what-if changes in this file, as the key `w` saves them
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Screen")]
     pub(crate) what_if: Option<PathBuf>,
     /// Print one screen of this size as text and exit
-    #[arg(long, value_name = "COLUMNSxLINES", value_parser = picture_size, conflicts_with = "follow")]
+    #[arg(long, value_name = "COLUMNSxLINES", value_parser = picture_size, conflicts_with = "follow", help_heading = "Screen")]
     pub(crate) print: Option<(u16, u16)>,
     // No comment: the names of keys would be tags of a page of documentation.
     #[arg(
         long,
         requires = "print",
+        help_heading = "Screen",
         help = "Keys to press before printing: characters, or names such as <Enter>, <Tab>, <C-d>, <lt>"
     )]
     pub(crate) keys: Option<String>,

@@ -2,17 +2,19 @@
 
 use crate::stdout::print;
 use crate::{
-    args::{Compact, DataFormat, Screen},
+    args::{Compact, CompactFormat, Screen},
     compaction::{self, Compacted},
     input, json,
     prepared::Prepared,
     stderr,
+    table::Tone,
     wrap::folded,
 };
 use anyhow::{Result, bail};
 use context_window::{
     ItemId,
     compaction::{BlockedBy, CompactionState},
+    report,
 };
 use serde_json::json;
 use std::process::ExitCode;
@@ -40,8 +42,9 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     let summary = summary.as_ref().map(|(_, text)| &**text);
     let compacted = Compacted::by(&prepared, job, summary)?;
     let text = match args.format {
-        DataFormat::Text => folded(&compacted.text(state)?, screen.limit()),
-        DataFormat::Json => compacted.json(state, prepared.model.wire_format)?,
+        CompactFormat::Text => labelled(&folded(&compacted.text(state)?, screen.limit()), screen.colour()),
+        CompactFormat::Markdown => markdown(&compacted.text(state)?),
+        CompactFormat::Json => compacted.json(state, prepared.model.wire_format)?,
     };
     if let Some(path) = &args.apply {
         compaction::write(path, &args.request, &[&compacted])?;
@@ -50,6 +53,34 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     print(&text)?;
     prepared.hint();
     Ok(ExitCode::SUCCESS)
+}
+
+/// The labels of the figures stand out, and what is due.
+fn labelled(text: &str, colour: bool) -> String {
+    let line = |line: &str| match line.split_once("  ").filter(|(label, _)| !label.is_empty()) {
+        Some((label, rest)) => {
+            let due = label == "compaction" && rest.trim_start().starts_with("due");
+            let rest = if due { Tone::Warning.paint(rest, colour) } else { rest.to_owned() };
+            format!("{}  {rest}\n", Tone::Heading.paint(label, colour))
+        }
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// The figures as a table, and the summary as a quotation.
+fn markdown(text: &str) -> String {
+    let (figures, summary) = text.split_once("\n\n").unwrap_or((text, ""));
+    let mut page = String::from("| compaction | |\n| --- | --- |\n");
+    for line in figures.lines() {
+        let (label, rest) = line.split_once("  ").unwrap_or((line, ""));
+        page += &format!("| {} | {} |\n", report::markdown_cell(label), report::markdown_cell(rest.trim()));
+    }
+    let mut lines = summary.lines();
+    if let Some(kind) = lines.next() {
+        page += &format!("\n{}\n\n", report::markdown_cell(kind));
+    }
+    page + &lines.map(|line| format!("> {}\n", report::markdown_cell(line.trim()))).collect::<String>()
 }
 
 /// What blocks the compaction, in words.
@@ -62,10 +93,10 @@ fn waiting(state: CompactionState) -> Option<&'static str> {
     }
 }
 
-fn nothing(format: DataFormat, why: &str) -> Result<String> {
+fn nothing(format: CompactFormat, why: &str) -> Result<String> {
     Ok(match format {
-        DataFormat::Text => format!("nothing to compact: {why}\n"),
-        DataFormat::Json => {
+        CompactFormat::Text | CompactFormat::Markdown => format!("nothing to compact: {why}\n"),
+        CompactFormat::Json => {
             let none: [&str; 0] = [];
             let all = json!({"archived": none, "kept": null, "tokens_before": null, "tokens_after": null,
                 "request": null, "digest": null, "why": why});

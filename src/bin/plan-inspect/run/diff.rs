@@ -6,7 +6,7 @@ use crate::{
     change, input, json,
     prepared::Prepared,
     stderr,
-    table::{Align, Table},
+    table::{Align, Table, Tone},
 };
 use anyhow::Result;
 use context_window::{
@@ -32,7 +32,8 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     let plans = [before.manager.build_plan(&before.request())?, after.manager.build_plan(&after.request())?];
     print(&match args.format {
         DiffFormat::Json => json::indented(&diff)?,
-        DiffFormat::Text => within(&head(&plans), screen) + "\n" + &text(&diff, screen),
+        DiffFormat::Text => headed(&within(&head(&plans), screen), screen) + "\n" + &text(&diff, screen),
+        DiffFormat::Html => page(args, &diff, &plans)?,
         DiffFormat::Markdown => markdown(&diff, &plans),
     })?;
     before.hint();
@@ -78,6 +79,55 @@ fn within(text: &str, screen: &Screen) -> String {
         said.map(move |(number, said)| format!("{}{said}\n", if number == 0 { name } else { "        " }))
     });
     lines.collect()
+}
+
+/// What a change is: something that came in, or something that is not there any more.
+fn tone(change: &analysis::Change) -> Tone {
+    match (change.from, change.to) {
+        (_, ItemState::Included(_)) if matches!(change.from, ItemState::Included(_)) => Tone::Plain,
+        (_, ItemState::Included(_)) => Tone::Good,
+        (ItemState::Included(_), _) => Tone::Warning,
+        _ => Tone::Faint,
+    }
+}
+
+/// The head, in red where the second plan is over its budget, and where the cache breaks in amber.
+fn headed(head: &str, screen: &Screen) -> String {
+    let line = |line: &str| {
+        let tone = match () {
+            () if line.contains(", over budget by ") => Tone::Alarm,
+            () if line.contains(", cache break at ") => Tone::Warning,
+            () => Tone::Plain,
+        };
+        tone.paint(line, screen.colour()) + "\n"
+    };
+    head.lines().map(line).collect()
+}
+
+/// The differences as a web page.
+fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<String> {
+    let name = |path: &std::path::Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let names = [&args.before, &args.after].map(|path| name(path).unwrap_or_else(|| "standard input".into()));
+    let rows = diff.changes.iter().map(|change| {
+        let class = match tone(change) {
+            Tone::Good => "came",
+            Tone::Warning => "left",
+            _ => "",
+        };
+        (class, change::cells(change).to_vec())
+    });
+    let head = head(plans);
+    let mut page = report::TablePage::new(format!("{} → {}", names[0], names[1]))
+        .with_lines(head.lines().map(str::to_owned))
+        .with_table(change::HEADINGS.map(str::to_owned).to_vec(), rows.collect());
+    if !diff.thoughts.is_empty() {
+        let row = |one: &analysis::ThoughtChange| {
+            ("", vec![one.id.to_string(), one.from.to_string(), one.to.to_string()])
+        };
+        let headings = ["thought of", "from", "to"].map(str::to_owned).to_vec();
+        page = page.with_table(headings, diff.thoughts.iter().map(row).collect());
+    }
+    Ok(page.render()?)
 }
 
 /// Totals of both plans, and what the second repeats of the first.
@@ -134,8 +184,8 @@ fn text(diff: &analysis::Diff, screen: &Screen) -> String {
         return "no differences\n".into();
     }
     let columns = change::HEADINGS.map(|heading| (heading, Align::Left));
-    let mut table = Table::new(&columns).within(screen.limit());
-    diff.changes.iter().for_each(|change| table.row(change::cells(change)));
+    let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
+    diff.changes.iter().for_each(|change| table.row_in(tone(change), change::cells(change)));
     let changes = if diff.changes.len() == 1 { "change" } else { "changes" };
     let mut text = String::new();
     if !diff.changes.is_empty() {

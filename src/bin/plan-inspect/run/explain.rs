@@ -6,7 +6,7 @@ use crate::{
     json,
     prepared::Prepared,
     progress::Progress,
-    table::{Align, Table},
+    table::{Align, Table, Tone},
     wrap::folded,
 };
 use anyhow::Result;
@@ -20,13 +20,13 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     let text = match (&args.item, args.format) {
         (Some(id), DataFormat::Text) => {
             let text = report::explanation(&prepared.manager.explainer(&request).explain(id)?).to_string();
-            folded(&text, screen.limit())
+            first_line_in_colour(&folded(&text, screen.limit()), screen)
         }
         (Some(id), DataFormat::Json) => json::indented(&prepared.manager.explainer(&request).explain(id)?)?,
         (None, DataFormat::Text) => {
             let remedies = prepared.manager.explainer(&request).remedies()?;
             table(&prepared.manager.explainer(&request).explain_all()?, screen)
-                + &folded(&confirmed(&remedies), screen.limit())
+                + &Tone::Alarm.paint(&folded(&confirmed(&remedies), screen.limit()), screen.colour())
         }
         (None, DataFormat::Json) => {
             let all = BTreeMap::from([("explanations", prepared.manager.explainer(&request).explain_all()?)]);
@@ -38,6 +38,13 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     prepared.hint();
     prepared.say_of_the_model();
     Ok(ExitCode::SUCCESS)
+}
+
+/// The answer itself stands out: green where the item is in, amber where it is out.
+fn first_line_in_colour(text: &str, screen: &Screen) -> String {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let tone = if first.contains("  in: ") { Tone::Good } else { Tone::Warning };
+    format!("{}\n{rest}", tone.paint(first, screen.colour()))
 }
 
 /// What would make an overflowing plan fit, and what that plan comes to.
@@ -65,20 +72,33 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
         ("drops at", Align::Right),
         ("why", Align::Left),
     ])
-    .within(screen.limit());
+    .within(screen.limit())
+    .in_colour(screen.colour());
     let number = |n: Option<u64>| n.map(report::grouped).unwrap_or_default();
     for one in all {
         let enters = one.enters_at.filter(|_| !one.included);
         let never = if one.never.is_some() { "never" } else { "" };
-        table.row([
-            report::explanation(one).name(),
-            if one.included { "in" } else { "out" }.into(),
-            report::explanation(one).cost().unwrap_or_default(),
-            if one.included { String::new() } else { enters.map_or(never.into(), report::grouped) },
-            number(one.stays_from.filter(|from| *from != one.prompt_budget)),
-            if one.included { one.leaves_at.map_or(never.into(), report::grouped) } else { String::new() },
-            report::printable(&one.reason.to_string()),
-        ]);
+        let tone = match one.included {
+            true => Tone::Plain,
+            false if one.never.is_some() => Tone::Faint,
+            false => Tone::Warning,
+        };
+        table.row_in(
+            tone,
+            [
+                report::explanation(one).name(),
+                if one.included { "in" } else { "out" }.into(),
+                report::explanation(one).cost().unwrap_or_default(),
+                if one.included { String::new() } else { enters.map_or(never.into(), report::grouped) },
+                number(one.stays_from.filter(|from| *from != one.prompt_budget)),
+                if one.included {
+                    one.leaves_at.map_or(never.into(), report::grouped)
+                } else {
+                    String::new()
+                },
+                report::printable(&one.reason.to_string()),
+            ],
+        );
     }
     let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));
     let runs = all.iter().any(|one| one.first_id.is_some());

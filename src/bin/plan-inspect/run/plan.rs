@@ -2,12 +2,15 @@
 
 use crate::stdout::print;
 use crate::{
-    args::{CertaintyAsked, Format, Plan, Screen},
+    args::{Format, Plan, Screen},
     body::body,
-    input, json, message_text,
+    json,
+    listed::Listed,
+    message_text,
     output::Outputs,
     prepared::Prepared,
     stderr,
+    table::{Align, Table},
     web_page::{self, Beside},
 };
 use anyhow::{Result, bail};
@@ -19,10 +22,7 @@ use std::{
 
 pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     if args.list {
-        let ids: Vec<String> =
-            input::sessions(&args.request.session)?.ids().map(|id| report::printable(&id) + "\n").collect();
-        print(&ids.concat())?;
-        return Ok(ExitCode::SUCCESS);
+        return list(args, screen);
     }
     if args.redact && args.format != Format::Html {
         bail!("--redact needs --format html");
@@ -34,8 +34,9 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let anchor = outputs.claim_over("--save-anchor", args.save_anchor.as_deref(), previous)?;
     let prepared = Prepared::read(&args.request)?;
     let request = prepared.request();
-    let request =
-        if args.certainty == CertaintyAsked::Exact { request.with_excluded_counts() } else { request };
+    let for_people = !matches!(args.format, Format::Json | Format::Messages);
+    let exact = args.certainty.is_exact() || for_people && args.certainty.in_full(prepared.bytes());
+    let request = if exact { request.with_excluded_counts() } else { request };
     let (plan, model) = (prepared.manager.build_plan(&request)?, &prepared.model);
     let text = match args.format {
         Format::Text => {
@@ -66,6 +67,26 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
         say_beside(&plan);
     }
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
+}
+
+/// The sessions of a file: id, model, messages, tokens of all of them together.
+fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
+    let sessions = Listed::of(&args.request)?;
+    let text = if args.format == Format::Json {
+        json::indented(&sessions)?
+    } else {
+        let columns = [
+            ("id", Align::Left),
+            ("model", Align::Left),
+            ("messages", Align::Right),
+            ("tokens", Align::Right),
+        ];
+        let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
+        sessions.iter().for_each(|session| table.row(session.cells()));
+        table.to_string()
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Rows of a list that are shown without --all.

@@ -8,13 +8,13 @@ use crate::{
     prepared::Prepared,
     progress::Progress,
     prompt::Figures,
-    table::{Align, Table},
+    table::{Align, Table, Tone},
     web_page::{self, Beside},
 };
 use anyhow::{Context, Result, bail};
 use context_window::{analysis::Step, io::Session, report};
 use serde::Serialize;
-use std::{fmt::Write as _, process::ExitCode};
+use std::{collections::BTreeMap, fmt::Write as _, process::ExitCode};
 
 /// The most earlier prompts that a page shows.
 const ON_A_PAGE: usize = 1_000;
@@ -46,6 +46,9 @@ struct Sums {
     /// Prompts that part from the one before, and the tokens of that one that are not repeated.
     breaks: u64,
     sent_again: u64,
+    /// How many of them for each cause, and what they cost.
+    causes: BTreeMap<&'static str, u64>,
+    break_cost: u64,
     /// What the input costs, and would cost without a cache, in billionths of a US dollar; none without a price.
     cost: Option<(u64, u64)>,
 }
@@ -62,6 +65,10 @@ impl Sums {
             sums.thoughts_sent += prompt.thoughts_sent;
             sums.thoughts_lost += prompt.thoughts_lost;
             sums.breaks += u64::from(prompt.cause.is_some());
+            if let Some(cause) = prompt.cause {
+                *sums.causes.entry(cause).or_default() += 1;
+            }
+            sums.break_cost = sums.break_cost.saturating_add(prompt.break_cost.unwrap_or_default());
             sums.pay(prompt.cost.map(|cost| (cost.billionths, cost.uncached)));
             if let (Some(_), Some((reused, before))) = (prompt.cause, prompt.repeats()) {
                 sums.sent_again += before - reused;
@@ -96,6 +103,10 @@ impl Sums {
         self.thoughts_lost += other.thoughts_lost;
         self.breaks += other.breaks;
         self.sent_again += other.sent_again;
+        for (cause, count) in &other.causes {
+            *self.causes.entry(cause).or_default() += count;
+        }
+        self.break_cost = self.break_cost.saturating_add(other.break_cost);
         self.pay(other.cost);
         self
     }
@@ -198,6 +209,8 @@ fn json(played: &[Played], whole: &Sums) -> Result<String> {
             "thoughts_lost": whole.thoughts_lost,
             "cache_breaks": whole.breaks,
             "sent_again_tokens": whole.sent_again,
+            "cache_breaks_by_cause": whole.causes,
+            "cache_breaks_cost_billionths": whole.cost.map(|_| whole.break_cost),
             "input_cost_billionths": whole.cost.map(|(cost, _)| cost),
             "uncached_cost_billionths": whole.cost.map(|(_, uncached)| uncached),
         },
@@ -241,8 +254,21 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
         percent(whole.reused, whole.before),
         percent(whole.reused, whole.after),
     )?;
-    let (breaks, again) = (report::grouped(whole.breaks), report::grouped(whole.sent_again));
-    writeln!(text, "cache breaks: {breaks}, which sent {again} tokens again")?;
+    let colour = screen.colour();
+    if whole.breaks == 0 {
+        writeln!(text, "no cache breaks")?;
+    } else {
+        let causes = whole.causes.iter().map(|(cause, count)| format!("{} {cause}", report::grouped(*count)));
+        let causes = causes.collect::<Vec<_>>().join("; ");
+        let cost = match whole.break_cost {
+            0 => String::new(),
+            cost => format!(" = {}", report::dollars(cost)),
+        };
+        let breaks = counted(whole.breaks, "cache break", "cache breaks");
+        let again = report::grouped(whole.sent_again);
+        let said = format!("{breaks} sent {again} tokens again{cost}: {causes}");
+        writeln!(text, "{}", Tone::Warning.paint(&said, colour))?;
+    }
     let sent = report::grouped(u64::try_from(whole.tokens).unwrap_or(u64::MAX));
     writeln!(text, "sent {sent} tokens{}", money(whole))?;
     let thoughts = whole.thoughts_sent + whole.thoughts_lost;
@@ -274,23 +300,33 @@ fn prompts(played: &Played, screen: &Screen) -> String {
         ("tokens", Align::Right),
         ("cached", Align::Right),
         ("new", Align::Right),
+        ("cost", Align::Right),
         ("events", Align::Left),
     ]);
     let mut before = None;
     for prompt in &played.prompts {
-        let said = prompt.said(before);
+        let (said, earlier) = (prompt.said(before), before);
         before = Some(prompt);
-        table.row([
-            report::grouped(prompt.number as u64),
-            report::grouped(prompt.turn as u64),
-            report::grouped(prompt.messages as u64),
-            report::grouped(prompt.tokens),
-            prompt.reused.map_or_else(|| "-".into(), report::grouped),
-            report::grouped(prompt.new_tokens()),
-            said,
-        ]);
+        let tone = match () {
+            () if prompt.over > 0 => Tone::Alarm,
+            () if prompt.cause.is_some() || prompt.is_compacted_since(earlier) => Tone::Warning,
+            () => Tone::Plain,
+        };
+        table.row_in(
+            tone,
+            [
+                report::grouped(prompt.number as u64),
+                report::grouped(prompt.turn as u64),
+                report::grouped(prompt.messages as u64),
+                report::grouped(prompt.tokens),
+                prompt.reused.map_or_else(|| "-".into(), report::grouped),
+                report::grouped(prompt.new_tokens()),
+                prompt.cost.map_or_else(|| "-".into(), |cost| report::dollars(cost.billionths)),
+                said,
+            ],
+        );
     }
-    table.within(screen.limit()).to_string()
+    table.within(screen.limit()).in_colour(screen.colour()).to_string()
 }
 
 fn one_line_each(played: &[Played], screen: &Screen) -> String {
@@ -312,7 +348,7 @@ fn one_line_each(played: &[Played], screen: &Screen) -> String {
             percent(sums.reused, sums.before),
         ]);
     }
-    table.within(screen.limit()).to_string()
+    table.within(screen.limit()).in_colour(screen.colour()).to_string()
 }
 
 /// The last prompt as a web page, with the prompts before it as its timeline.

@@ -7,7 +7,7 @@ use context_window::{
     ContextPlan, ContextWindowManager, Model, PlanRequest,
     analysis::{Diff, Step},
     io::Session,
-    plan::Anchor,
+    plan::{Anchor, Kind},
     report,
     widgets::{BannerAction, WhatIf, WhatIfEffect},
 };
@@ -110,6 +110,8 @@ pub(crate) struct Offer {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mark {
     pub(crate) figures: Figures,
+    /// Tokens by kind, tool results as one.
+    pub(crate) kinds: Vec<(Kind, u64)>,
     /// What it leaves behind for the next one.
     pub(crate) anchor: Anchor,
 }
@@ -119,7 +121,9 @@ impl Mark {
         let mut anchor = step.plan.anchor();
         // A prompt is long, and there may be many.
         anchor.prompt = None;
-        Self { figures: Figures::of(step, model), anchor }
+        let mut kinds = step.plan.composition(0).by_group().kinds;
+        kinds.sort();
+        Self { figures: Figures::of(step, model), kinds, anchor }
     }
 }
 
@@ -204,12 +208,17 @@ fn as_of(session: &Session, messages: usize) -> Session {
 }
 
 fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
-    let build = |what_if: &WhatIf| {
-        asked(subject, at, what_if, |manager, request| Ok(Arc::new(manager.build_plan(request)?)))
+    let build = |what_if: &WhatIf, exact: bool| {
+        asked(subject, at, what_if, |manager, request| {
+            let counted = if exact { request.clone().with_excluded_counts() } else { request.clone() };
+            Ok(Arc::new(manager.build_plan(&counted)?))
+        })
     };
-    let base = build(&WhatIf::default())?;
-    let plan = if what_if.is_empty() { base.clone() } else { build(what_if)? };
-    let fingerprint = plan.fingerprint().chars().take(8).collect();
+    let base = build(&WhatIf::default(), subject.exact)?;
+    let plan = if what_if.is_empty() { base.clone() } else { build(what_if, subject.exact)? };
+    // The one that everybody else has of this request, who asks for no more counts.
+    let bare = if subject.exact { build(what_if, false)? } else { plan.clone() };
+    let fingerprint = bare.fingerprint().chars().take(8).collect();
     let effect =
         if what_if.is_empty() { WhatIfEffect::default() } else { WhatIfEffect::between(&base, &plan) };
     Ok(Planned { plan, base, fingerprint, effect })

@@ -8,6 +8,12 @@ pub(crate) const SMALLEST: (u16, u16) = (60, 15);
 /// From this width on sections, timeline and detail stand beside the items.
 const WIDE: u16 = 100;
 
+/// Lines of the grid with its frame, and of the sections.
+const GRID: u16 = 12;
+const SECTIONS: u16 = 5;
+/// Lines of the sections with overhead and what is free.
+const GAUGES: u16 = 7;
+
 /// The parts of a screen; those that there is no room for are empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Places {
@@ -16,6 +22,8 @@ pub(crate) struct Places {
     pub(crate) facts: Rect,
     /// Where the conversation outgrows its window.
     pub(crate) banner: Rect,
+    /// What fills the prompt, or what would help where it does not fit.
+    pub(crate) overview: Rect,
     pub(crate) sections: Rect,
     pub(crate) strip: Rect,
     pub(crate) items: Rect,
@@ -27,34 +35,49 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// With so many lines for the banner.
-    pub(crate) fn of(area: Rect, banner: u16) -> Self {
+    /// With so many lines for the banner. Where there is little room, either the overview or the sections are shown.
+    pub(crate) fn of(area: Rect, banner: u16, overview: bool) -> Self {
         let rows = [1, 1, 1, banner].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
         let rows = rows.chain([1, 1].map(Constraint::Length));
         let [title, fill, facts, banner, body, what_if, keys] = Layout::vertical(rows).areas(area);
         let places = Self { title, fill, facts, banner, body, what_if, keys, ..Self::default() };
         if area.width < WIDE {
-            let [sections, items] =
-                Layout::vertical([Constraint::Length(5), Constraint::Fill(1)]).areas(body);
-            return Self { sections, items, ..places };
+            let overview = overview && body.height >= GRID + 4;
+            let above = Constraint::Length(if overview { GRID } else { SECTIONS });
+            let [above, items] = Layout::vertical([above, Constraint::Fill(1)]).areas(body);
+            let none = Rect::default();
+            let (overview, sections) = if overview { (above, none) } else { (none, above) };
+            return Self { overview, sections, items, ..places };
         }
-        let [left, right] = Layout::horizontal([
-            Constraint::Length(if area.width < 120 { 44 } else { 52 }),
-            Constraint::Fill(1),
-        ])
-        .areas(body);
-        let [sections, strip] = Layout::vertical([Constraint::Length(10), Constraint::Fill(1)]).areas(left);
+        let columns = match area.width {
+            ..120 => 44,
+            120..170 => 54,
+            _ => 60,
+        };
+        let [left, right] =
+            Layout::horizontal([Constraint::Length(columns), Constraint::Fill(1)]).areas(body);
+        let (overview, sections) = match body.height {
+            ..24 if overview => (GRID, 0),
+            ..24 => (0, GAUGES),
+            24..40 => (GRID, GAUGES),
+            // With the largest items below.
+            _ => (GRID + 6, GAUGES),
+        };
+        let heights = [Constraint::Length(overview), Constraint::Length(sections), Constraint::Fill(1)];
+        let [overview, sections, strip] = Layout::vertical(heights).areas(left);
         let [items, detail] = Layout::vertical([Constraint::Fill(3), Constraint::Fill(2)]).areas(right);
-        Self { sections, strip, items, detail, ..places }
+        Self { overview, sections, strip, items, detail, ..places }
     }
 
     pub(crate) fn is_wide(&self) -> bool {
         !self.detail.is_empty()
     }
 
-    /// A window as wide as the screen.
-    pub(crate) fn help(area: Rect) -> Rect {
-        Rect { y: area.y + 1.min(area.height), height: area.height.saturating_sub(2), ..area }
+    /// A window over the middle of the screen for so many columns and lines of text, as far as there is room.
+    pub(crate) fn popup_for(area: Rect, columns: u16, lines: u16) -> Rect {
+        let width = columns.saturating_add(2).min(area.width);
+        let height = lines.saturating_add(2).min(area.height.saturating_sub(2));
+        Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
     }
 
     /// A window over the middle of the body.

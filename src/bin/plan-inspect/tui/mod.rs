@@ -13,6 +13,7 @@ mod state;
 mod view;
 mod terminal;
 mod update;
+mod picker;
 mod script;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use crate::args::{self, Tui};
 use anyhow::Result;
 use ask::{Answer, Asker};
 use context_window::widgets::Theme;
+use picker::Picker;
 use ratatui::layout::Rect;
 use state::App;
 use std::{
@@ -44,16 +46,46 @@ pub(crate) enum Event {
 
 pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     if let Some((width, height)) = args.print {
-        let app = app(args, Theme::plain(), Rect::new(0, 0, width, height))?;
-        crate::stdout::print(&script::print(app, args.keys.as_deref().unwrap_or_default())?)?;
+        let size = Rect::new(0, 0, width, height);
+        let keys = args.keys.as_deref().unwrap_or_default();
+        let picture = match Picker::of(args, Theme::plain(), size)? {
+            Some(picker) => script::print_picker(picker, size, keys, |id, keys| {
+                script::print(app(&with_id(args, id), Theme::plain(), size)?, keys)
+            })?,
+            None => script::print(app(args, Theme::plain(), size)?, keys)?,
+        };
+        crate::stdout::print(&picture)?;
         return Ok(ExitCode::SUCCESS);
     }
     terminal::expect_one()?;
     let theme = if colours.colour() { Theme::colours() } else { Theme::plain() };
-    let mut app = app(args, theme, Rect::default())?;
+    let picker = Picker::of(args, theme, Rect::default())?;
+    let first = if picker.is_none() { Some(app(args, theme, Rect::default())?) } else { None };
     let (happenings, queue) = mpsc::channel();
     let mut screen = Screen::open()?;
     terminal::listen(&happenings)?;
+    let chosen = match picker {
+        Some(mut picker) => {
+            let Rect { width, height, .. } = screen.size()?;
+            picker.happens(&ratatui::crossterm::event::Event::Resize(width, height));
+            match picker.ask(&mut screen, &queue) {
+                Ok(Some(id)) => with_id(args, id),
+                ended => {
+                    screen.close()?;
+                    return ended.map(|_| ExitCode::SUCCESS);
+                }
+            }
+        }
+        None => args.clone(),
+    };
+    let args = &chosen;
+    let mut app = match first.map_or_else(|| app(args, theme, Rect::default()), Ok) {
+        Ok(app) => app,
+        Err(error) => {
+            screen.close()?;
+            return Err(error);
+        }
+    };
     let asker = Asker::start(&happenings, args.follow.then(|| args.clone()));
     app.size = screen.size()?;
     app.follow = if args.follow { state::Follow::Yes } else { state::Follow::No };
@@ -65,6 +97,13 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
         // What a shell says of a process that a signal ended.
         Some(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(2)),
     })
+}
+
+/// The same for one session of the file.
+fn with_id(args: &Tui, id: String) -> Tui {
+    let mut args = args.clone();
+    args.request.id = Some(id);
+    args
 }
 
 /// The session, and what is to be tried with it from the beginning.

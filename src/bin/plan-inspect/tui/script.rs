@@ -2,6 +2,7 @@
 
 use super::{
     ask::{self, Question},
+    picker::{Picked, Picker},
     state::{App, Effect},
     update, view,
 };
@@ -31,19 +32,8 @@ impl Script {
     /// Presses keys one after another: characters as they are, others by name: `<Enter>`, `<Tab>`, `<C-d>`, `<lt>`.
     pub(crate) fn press(&mut self, keys: &str) -> Result<()> {
         let mut rest = keys;
-        while let Some(first) = rest.chars().next() {
-            let named = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'));
-            let (event, after) = match named.and_then(|(name, after)| Some((key(name)?, after))) {
-                Some(found) => found,
-                None if first == '<' && named.is_some_and(|(name, _)| name.len() > 1) => {
-                    let name = named.map_or("", |(name, _)| name);
-                    bail!(
-                        "--keys: <{name}> is not a key; expected <Enter>, <Esc>, <Tab>, <lt>, <C-d> and the like"
-                    );
-                }
-                None => (KeyEvent::from(KeyCode::Char(first)), &rest[first.len_utf8()..]),
-            };
-            self.happens(&Event::Key(event));
+        while let Some((event, after)) = next_key(rest)? {
+            self.happens(&event);
             rest = after;
         }
         Ok(())
@@ -84,24 +74,43 @@ impl Script {
 
     /// The picture's text, line by line.
     pub(crate) fn text(&self) -> Result<String> {
-        let buffer = self.buffer()?;
-        let mut text = String::new();
-        for y in 0..buffer.area.height {
-            let (mut line, mut covered) = (String::new(), 0);
-            for x in 0..buffer.area.width {
-                let symbol = buffer[(x, y)].symbol();
-                // A wide character covers the cell behind it.
-                if covered == 0 {
-                    line.push_str(symbol);
-                    covered = unicode_width::UnicodeWidthStr::width(symbol);
-                }
-                covered = covered.saturating_sub(1);
-            }
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        Ok(text)
+        Ok(text_of(&self.buffer()?))
     }
+}
+
+/// A picture's text, line by line.
+fn text_of(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for y in 0..buffer.area.height {
+        let (mut line, mut covered) = (String::new(), 0);
+        for x in 0..buffer.area.width {
+            let symbol = buffer[(x, y)].symbol();
+            // A wide character covers the cell behind it.
+            if covered == 0 {
+                line.push_str(symbol);
+                covered = unicode_width::UnicodeWidthStr::width(symbol);
+            }
+            covered = covered.saturating_sub(1);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The first of some keys, and the others; none where there are none.
+fn next_key(keys: &str) -> Result<Option<(Event, &str)>> {
+    let Some(first) = keys.chars().next() else { return Ok(None) };
+    let named = keys.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+    let (event, after) = match named.and_then(|(name, after)| Some((key(name)?, after))) {
+        Some(found) => found,
+        None if first == '<' && named.is_some_and(|(name, _)| name.len() > 1) => {
+            let name = named.map_or("", |(name, _)| name);
+            bail!("--keys: <{name}> is not a key; expected <Enter>, <Esc>, <Tab>, <lt>, <C-d> and the like");
+        }
+        None => (KeyEvent::from(KeyCode::Char(first)), &keys[first.len_utf8()..]),
+    };
+    Ok(Some((Event::Key(event), after)))
 }
 
 /// A key by its name.
@@ -131,6 +140,25 @@ fn key(name: &str) -> Option<KeyEvent> {
         "F1" => KeyCode::F(1),
         _ => return None,
     }))
+}
+
+/// Draws the list of sessions after these keys; from the one that is chosen on `open` draws, with the keys that are left.
+pub(crate) fn print_picker(
+    mut picker: Picker,
+    size: Rect,
+    keys: &str,
+    open: impl FnOnce(String, &str) -> Result<String>,
+) -> Result<String> {
+    let mut rest = keys;
+    while let Some((event, after)) = next_key(rest)? {
+        match picker.happens(&event) {
+            Picked::Session(id) => return open(id, after),
+            Picked::Nothing | Picked::Quit => rest = after,
+        }
+    }
+    let mut terminal = Terminal::new(TestBackend::new(size.width, size.height))?;
+    terminal.draw(|frame| picker.draw(frame))?;
+    Ok(text_of(terminal.backend().buffer()))
 }
 
 /// Draws once, after these keys, and hands the picture over as text.

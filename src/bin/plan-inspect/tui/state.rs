@@ -163,6 +163,10 @@ pub(crate) struct App {
     pub(crate) goes_to: Option<usize>,
     pub(crate) list: ItemListState,
     pub(crate) section: usize,
+    /// Where there is little room: whether the overview is shown, not the sections.
+    pub(crate) overview: bool,
+    /// Which fix was tried last, of a prompt that is over its budget.
+    pub(crate) fix: usize,
     pub(crate) detail: DetailState,
     pub(crate) notices: NoticeListState,
     /// What is chosen where the conversation is to become smaller.
@@ -216,6 +220,8 @@ impl App {
             goes_to: None,
             list: ItemListState::new(),
             section: 0,
+            overview: true,
+            fix: 0,
             detail: DetailState::default(),
             notices: NoticeListState::default(),
             banner: BannerState::default(),
@@ -288,7 +294,8 @@ impl App {
 
     /// Where everything is on the screen.
     pub(crate) fn places(&self) -> Places {
-        Places::of(self.size, self.banner().map_or(0, |(_, height)| height))
+        let overview = self.overview && self.pane != Pane::Sections;
+        Places::of(self.size, self.banner().map_or(0, |(_, height)| height), overview)
     }
 
     /// What there is to compare with, the nearest first.

@@ -22,6 +22,8 @@ pub(crate) struct Subject {
     pub(crate) prepared: Prepared,
     pub(crate) config: LoadedConfig,
     pub(crate) against: Option<Prepared>,
+    /// Whether what is out is counted in full.
+    pub(crate) exact: bool,
     /// The rows of the log view.
     pub(crate) rows: Vec<LogRow>,
     /// How many prompts there were, the next one among them.
@@ -61,8 +63,17 @@ impl Subject {
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = prepared.session.id.clone().or(file).unwrap_or_else(|| "session".into());
         let source = args.request.clone();
-        let subject =
-            Self { name, source, prepared, config, against, rows: Vec::new(), prompts: 0, longest_id: 0 };
+        let subject = Self {
+            name,
+            source,
+            exact: args.certainty.in_full(prepared.bytes()),
+            prepared,
+            config,
+            against,
+            rows: Vec::new(),
+            prompts: 0,
+            longest_id: 0,
+        };
         Ok(subject.indexed())
     }
 

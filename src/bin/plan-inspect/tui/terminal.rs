@@ -60,6 +60,12 @@ impl Screen {
         Ok(Rect::new(0, 0, size.width, size.height))
     }
 
+    /// Draws something else than a plan.
+    pub(crate) fn draw_with(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> Result<()> {
+        self.terminal.draw(draw)?;
+        Ok(())
+    }
+
     pub(crate) fn draw(&mut self, app: &App) -> Result<()> {
         self.terminal.draw(|frame| view::draw(frame, app))?;
         // How a test sees what a panic leaves behind.

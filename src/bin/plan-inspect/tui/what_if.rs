@@ -5,7 +5,10 @@ use crate::input;
 use anyhow::{Result, anyhow, ensure};
 use context_window::{ItemId, report, widgets::WhatIf};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 /// A what-if as it is written to a file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,6 +23,9 @@ pub(crate) struct Saved {
     pub(crate) prompt_budget: Option<u64>,
     pub(crate) pinned: BTreeMap<ItemId, bool>,
     pub(crate) expired: BTreeMap<ItemId, bool>,
+    /// Documents that are left out.
+    #[serde(default)]
+    pub(crate) excluded: BTreeSet<ItemId>,
 }
 
 impl Saved {
@@ -47,6 +53,11 @@ impl Saved {
                 (is_message(id.as_str()) || is_pinned(id.as_str()), report::printable(id.as_str()));
             ensure!(is_there, "{at}: expired.{id}: {name} has no message or note with that id");
         }
+        for id in &saved.excluded {
+            let is_there = subject.session().rag.iter().any(|document| document.id() == id);
+            let id = report::printable(id.as_str());
+            ensure!(is_there, "{at}: excluded: {name} has no document `{id}`");
+        }
         ensure!(saved.prompt_budget != Some(0), "{at}: prompt_budget: expected tokens from 1 up, or null");
         let prompts = subject.prompts;
         ensure!(
@@ -61,6 +72,8 @@ impl Saved {
     pub(crate) fn what_if(self) -> WhatIf {
         let what_if = WhatIf::new().with_budget(self.prompt_budget);
         let what_if = self.pinned.into_iter().fold(what_if, |tried, (id, pinned)| tried.with_pin(id, pinned));
-        self.expired.into_iter().fold(what_if, |tried, (id, expired)| tried.with_expired(id, expired))
+        let what_if =
+            self.expired.into_iter().fold(what_if, |tried, (id, expired)| tried.with_expired(id, expired));
+        self.excluded.into_iter().fold(what_if, |tried, id| tried.with_excluded(id, true))
     }
 }

@@ -30,7 +30,7 @@ fn every_key_does_what_the_help_says() {
 
     press(&mut it, "i");
     assert_eq!(it.app.list.rows().len(), 13);
-    press(&mut it, "x");
+    press(&mut it, "o");
     assert_eq!(it.app.list.rows().len(), 2);
     press(&mut it, "a/care<Enter>");
     assert_eq!((it.app.list.rows().len(), it.app.row_id()), (1, Some(("care", true))));
@@ -41,7 +41,7 @@ fn every_key_does_what_the_help_says() {
     assert_eq!(it.app.list.rows().len(), total);
 
     press(&mut it, "sg");
-    assert_eq!(it.app.row_id().map(|row| row.0), Some("postage"), "the largest first");
+    assert_eq!(it.app.row_id().map(|row| row.0), Some("care"), "the largest first");
     press(&mut it, "Sssss");
     press(&mut it, "Sg");
     assert_eq!(it.app.row_id().map(|row| row.0), Some("s0"));
@@ -245,7 +245,7 @@ fn a_named_message_inside_of_a_row_is_found() {
         .collect();
     let path = std::env::temp_dir().join(format!("context-window-{}-named.json", std::process::id()));
     std::fs::write(&path, serde_json::json!({"model": "gpt-4o", "messages": messages}).to_string()).unwrap();
-    let mut it = screen(&format!("{} --budget 150", path.display()), (120, 40), "x");
+    let mut it = screen(&format!("{} --budget 150", path.display()), (120, 40), "o");
     assert_eq!(it.app.list.rows().len(), 1, "{}", it.text().unwrap());
     for (name, found) in
         [("Turn-c", 1), ("Turn-d", 1), ("Turn-i", 0), ("Turn", 1), ("turn-c", 0), ("Turn-x", 0)]
@@ -263,7 +263,9 @@ fn every_binding_is_in_the_help() {
     for size in [(120, 40), (60, 40)] {
         let text = screen(CHAT, size, "?").text().unwrap();
         for binding in BINDINGS {
-            assert!(text.contains(binding.does), "{} at {size:?}", binding.shown);
+            // Long ones are cut on narrow screens.
+            let does: String = binding.does.chars().take(usize::from(size.0) - 18).collect();
+            assert!(text.contains(&does), "{} at {size:?}", binding.shown);
         }
     }
 }
@@ -284,4 +286,69 @@ fn names_of_keys_that_are_none_are_refused() {
     for wrong in ["120", "0x5", "x", "-1x3", "120x40x2", "99999x9"] {
         assert!(crate::args::picture_size(wrong).is_err(), "{wrong}");
     }
+}
+
+/// `x` leaves an item out as a what-if, whatever it is; the rows say what that changes, and it can be saved and taken back.
+#[test]
+fn an_item_is_excluded_as_a_what_if() {
+    let mut it = screen(CHAT, (120, 40), "/id:postage<Enter>x<Esc>");
+    assert!(it.app.what_if.changes().excluded().iter().any(|id| id.as_str() == "postage"));
+    let text = it.text().unwrap();
+    assert!(text.contains("-0") || text.contains("-1"), "{text}");
+    assert!(it.app.known().unwrap().effect.went.iter().any(|id| id.as_str() == "postage"), "{text}");
+    assert!(text.contains("dropped postage"), "the what-if line names it\n{text}");
+    it.press("w").unwrap();
+    assert!(
+        matches!(&it.effects[..], [super::super::state::Effect::Write(json)] if json.contains("\"postage\""))
+    );
+    it.press("u").unwrap();
+    assert!(it.app.what_if.changes().is_empty());
+    // What another budget brings in has a mark, and so has what drops out.
+    it.press("+>>>>").unwrap();
+    assert!(it.text().unwrap().contains("+*care"), "{}", it.text().unwrap());
+    it.press("=<lt><lt>").unwrap();
+    assert!(it.text().unwrap().contains("-*"), "{}", it.text().unwrap());
+}
+
+/// A prompt over its budget says what would help on the first view, and `f` tries it.
+#[test]
+fn a_fix_is_tried_by_a_key() {
+    for size in [(120, 40), (100, 24), (80, 24)] {
+        let mut it = screen(super::OVER, size, "");
+        let text = it.text().unwrap();
+        assert!(text.contains("Over budget by 66: f tries a fix"), "{size:?}\n{text}");
+        assert!(text.contains("raise the prompt budget to 246"), "{size:?}\n{text}");
+        it.press("f").unwrap();
+        assert!(it.app.plan().unwrap().overflow.is_none(), "{size:?}: {}", it.app.note);
+        assert!(it.text().unwrap().contains("u undoes it"));
+        it.press("u").unwrap();
+        assert!(it.app.plan().unwrap().overflow.is_some());
+    }
+    let mut it = screen(CHAT, (120, 40), "f");
+    assert_eq!(it.app.note, "the prompt fits: nothing to fix");
+    it.press("f").unwrap();
+}
+
+/// Popups are as large as what they show.
+#[test]
+fn a_popup_is_as_large_as_its_content() {
+    let it = screen(CHAT, (120, 40), "!");
+    let text = it.text().unwrap();
+    let frame: Vec<&str> =
+        text.lines().filter(|line| line.contains("Notices · ") || line.contains("no notices")).collect();
+    assert!(frame.len() <= 2, "{text}");
+    let lines = text.lines().position(|line| line.contains("[Notices")).unwrap();
+    assert!(lines > 10, "in the middle\n{text}");
+    // Below it the view goes on.
+    assert!(text.lines().nth(lines + 6).unwrap().contains('│'), "{text}");
+}
+
+/// Where there is little room, `v` shows the sections in place of the grid.
+#[test]
+fn the_overview_gives_way_to_the_sections() {
+    let mut it = screen(CHAT, (80, 24), "");
+    assert!(it.text().unwrap().contains("What fills the prompt"));
+    it.press("v").unwrap();
+    let text = it.text().unwrap();
+    assert!(text.contains("Sections") && !text.contains("What fills the prompt"), "{text}");
 }

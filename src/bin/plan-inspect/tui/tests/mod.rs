@@ -142,7 +142,7 @@ fn levels_have_their_colours_and_sixteen_are_enough() {
     assert_eq!(fill("examples/long-talk.json --context-len 520 --max-completion 64"), Color::Yellow);
     assert_eq!(fill("examples/long-talk.json --context-len 400 --max-completion 64"), Color::Red);
     assert_eq!(fill(OVER), Color::Red);
-    for (arguments, keys) in [(CHAT, "xG"), (TALK, "2"), (OVER, ""), (TALK, "5"), (TALK, "d")] {
+    for (arguments, keys) in [(CHAT, "oG"), (TALK, "2"), (OVER, ""), (TALK, "5"), (TALK, "d")] {
         let used = colours(&screen(arguments, (120, 40), keys));
         let more = |colour: &Color| matches!(colour, Color::Indexed(_) | Color::Rgb(..));
         assert!(!used.iter().any(more), "{used:?}");
@@ -152,13 +152,11 @@ fn levels_have_their_colours_and_sixteen_are_enough() {
 
 #[test]
 fn without_colour_there_is_none_and_the_text_is_the_same() {
-    for (arguments, keys) in
-        [(CHAT, "x"), (TALK, "2"), (OVER, ""), (TALK, "5{<Enter>"), (TALK, "d"), (TALK, "?")]
-    {
-        let mut plain = Script::open(app(arguments, Theme::plain(), (120, 40)));
+    for (arguments, keys) in [(CHAT, "o"), (OVER, ""), (TALK, "5{<Enter>"), (TALK, "d"), (TALK, "?")] {
+        let mut plain = Script::open(app(arguments, Theme::plain(), (80, 24)));
         plain.press(keys).unwrap();
         assert_eq!(colours(&plain), [Color::Reset], "{keys}");
-        assert_eq!(plain.text().unwrap(), screen(arguments, (120, 40), keys).text().unwrap(), "{keys}");
+        assert_eq!(plain.text().unwrap(), screen(arguments, (80, 24), keys).text().unwrap(), "{keys}");
     }
 }
 
@@ -180,11 +178,11 @@ fn the_head_is_never_cut() {
         assert!(facts.ends_with(&whole) || !facts.contains("rep"), "{width}: {facts}");
         let keys = text.lines().last().unwrap();
         assert!(
-            "? help  q quit  / filter  a i x show  [ ] prompt  < > budget  p pin  ! notices"
+            "? help  q quit  / filter  a i o show  [ ] prompt  < > budget  p pin  x exclude  ! notices"
                 .starts_with(keys)
         );
         assert!(
-            ["quit", "filter", "show", "prompt", "budget", "pin", "notices"]
+            ["quit", "filter", "show", "prompt", "budget", "pin", "exclude", "notices"]
                 .iter()
                 .any(|end| keys.ends_with(end))
         );

@@ -45,18 +45,20 @@ fn the_mouse_chooses_scrolls_and_slides() {
     let mut it = screen(TALK, (120, 40), "");
     let foot = |it: &Script| {
         let picture = it.text().unwrap();
-        let at = picture.lines().position(|line| line.contains("C compacted")).unwrap();
-        u16::try_from(at).unwrap() - 1
+        let at = picture.lines().position(|line| line.contains("C compaction")).unwrap();
+        u16::try_from(at).unwrap() - 2
     };
     let y = foot(&it);
-    it.happens(&mouse(click, 1 + 4 * 6, y));
+    // Behind the axis a bar takes three columns.
+    it.happens(&mouse(click, 10 + 3 * 6, y));
     assert_eq!(it.app.place_of_prompt(), Some(6));
-    assert_eq!(it.buffer().unwrap()[(1 + 4 * 6, y)].symbol(), "C", "the bar that was clicked");
-    it.happens(&mouse(click, 1 + 4 * 12, y));
+    assert_eq!(it.buffer().unwrap()[(10 + 3 * 6, y)].symbol(), "C", "the bar that was clicked");
+    assert_eq!(it.buffer().unwrap()[(10 + 3 * 6, y + 1)].symbol(), "^", "and its mark is not covered");
+    it.happens(&mouse(click, 10 + 3 * 12, y));
     assert_eq!(it.app.place_of_prompt(), Some(6), "there is no bar");
     it.press("2").unwrap();
     let y = foot(&it);
-    it.happens(&mouse(click, 1 + 7 * 2 + 3, y - 1));
+    it.happens(&mouse(click, 10 + 7 * 2 + 3, y - 1));
     assert_eq!((it.app.view, it.app.prompt.selected), (View::Timeline, 2));
 }
 

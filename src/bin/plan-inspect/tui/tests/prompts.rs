@@ -84,7 +84,8 @@ fn every_comparison_is_reached() {
     assert_eq!(it.app.comparison(), Some(Comparison::Other));
 }
 
-/// Where there are more prompts than columns, a column shows what happened at any of its own.
+/// Where there are more prompts than columns, a column shows the worst of its own: a break, a compaction, a budget that is exceeded, the
+/// largest prompt.
 #[test]
 fn nothing_is_lost_in_a_crowded_timeline() {
     let mut it = screen(TALK, (80, 24), "2");
@@ -95,14 +96,27 @@ fn nothing_is_lost_in_a_crowded_timeline() {
             mark.figures.number = place + 1;
             mark.figures.over = u64::from(place == 340);
             mark.figures.compactions = usize::from(place >= 700);
+            mark.figures.cause = (place == 120 || place == 860).then_some("dropped: budget");
+            if place == 500 {
+                mark.figures.tokens *= 2;
+                mark.kinds.iter_mut().for_each(|(_, tokens)| *tokens *= 2);
+            }
             mark
         })
         .collect();
+    it.app.prompt.selected = 120;
     let picture = it.text().unwrap();
-    let signs = picture.lines().find(|line| line.contains('!') && !line.contains("cached")).unwrap();
-    assert_eq!((signs.matches('!').count(), signs.matches('C').count()), (1, 1), "{picture}");
-    let column = |sign: char| signs.chars().position(|c| c == sign).unwrap();
-    assert_eq!((column('!'), column('C')), (1 + 340 * 78 / 1_000, 1 + 700 * 78 / 1_000));
+    let legend = picture.lines().position(|line| line.contains("! over budget")).unwrap();
+    let [signs, chosen] = [legend - 2, legend - 1].map(|at| picture.lines().nth(at).unwrap());
+    let column = |line: &str, sign: char| line.chars().position(|c| c == sign).unwrap();
+    assert_eq!(['!', 'C', 'B'].map(|sign| signs.matches(sign).count()), [1, 1, 2], "{picture}");
+    // The frame and the axis take 10 columns, the bars 69.
+    let at = |place: usize| 10 + place * 69 / 1_000;
+    assert_eq!((column(signs, '!'), column(signs, 'C'), column(signs, 'B')), (at(340), at(700), at(120)));
+    assert_eq!(column(chosen, '^'), at(120), "what happened there does not cover what is selected");
+    // The largest prompt is as high as the chart, though it is one of 14 in its column.
+    let top = picture.lines().nth(4).unwrap();
+    assert_eq!(top.chars().position(|c| ('▁'..='█').contains(&c)), Some(at(500)), "{picture}");
 }
 
 /// What an earlier prompt shows is what the replay planned.
@@ -129,7 +143,7 @@ fn earlier_prompts_are_those_of_the_replay() {
 fn what_is_said_of_other_budgets_is_what_they_do() {
     let mut tried = 0;
     for arguments in [CHAT, TALK_SMALL, OVER, "examples/agent-parallel-tools.json --budget 200"] {
-        let mut it = screen(arguments, (120, 40), "x");
+        let mut it = screen(arguments, (120, 40), "o");
         for _ in 0..it.app.marks.len() {
             for place in 0..it.app.list.rows().len() {
                 it.press(&format!("g{}", "j".repeat(place))).unwrap();
@@ -164,40 +178,37 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
     assert!(tried > 20, "{tried}");
 }
 
-/// Every bar of the chart has as many half lines of repeated tokens as the prompt repeats, to the nearest.
+/// Every bar of the chart is as high as its prompt, and has cells of every kind that takes two of them.
 #[test]
-fn bars_show_what_is_repeated() {
+fn bars_are_as_high_as_their_prompts() {
     let mut checked = 0;
     for (arguments, size) in [(TALK, (80, 24)), (TALK, (120, 40)), (TALK_SMALL, (80, 24)), (CHAT, (100, 30))]
     {
-        let it = screen(arguments, size, "2");
-        let buffer = it.buffer().unwrap();
-        let text = it.text().unwrap();
-        let legend = text.lines().position(|line| line.contains("cached ░▂ new")).unwrap();
-        let foot = u16::try_from(legend).unwrap() - 1;
+        let mut it = Script::open(super::app(arguments, context_window::widgets::Theme::plain(), size));
+        it.press("2").unwrap();
+        let (buffer, text) = (it.buffer().unwrap(), it.text().unwrap());
+        let legend = text.lines().position(|line| line.contains("! over budget")).unwrap();
+        let top = text.lines().position(|line| line.contains("Timeline · ")).unwrap() + 1;
+        let rows = u64::try_from(legend - 2 - top).unwrap();
+        let label: String = text.lines().nth(top).unwrap().chars().skip(1).take(8).collect();
+        let whole: u64 = label.trim().replace(',', "").parse().unwrap();
         let bars = it.app.marks.len();
-        let wide = ((usize::from(size.0) - 2) / bars).min(7);
+        let wide = ((usize::from(size.0) - 2 - 9) / bars).min(7);
         for (number, mark) in it.app.marks.iter().enumerate() {
-            let x = u16::try_from(1 + number * wide).unwrap();
-            let (mut whole, mut repeated) = (0_u64, 0_u64);
-            for y in 4..foot {
-                let (of, part) = match buffer[(x, y)].symbol() {
-                    "█" => (2, 2),
-                    "▓" => (2, 1),
-                    "░" => (2, 0),
-                    "▄" => (1, 1),
-                    "▂" => (1, 0),
-                    other => {
-                        assert_eq!(other, " ");
-                        (0, 0)
-                    }
-                };
-                (whole, repeated) = (whole + of, repeated + part);
+            let x = u16::try_from(10 + number * wide).unwrap();
+            let cells = (top..top + rows as usize)
+                .map(|y| buffer[(x, u16::try_from(y).unwrap())].symbol().to_owned());
+            let cells: Vec<String> = cells.filter(|cell| cell != " " && cell != "─").collect();
+            let eighths = mark.figures.tokens * rows * 8 / whole;
+            assert_eq!(
+                cells.len() as u64,
+                eighths.div_ceil(8).max(u64::from(eighths > 0)),
+                "{arguments} {number}\n{text}"
+            );
+            for (kind, tokens) in mark.kinds.iter().filter(|(_, tokens)| tokens * rows >= 2 * whole) {
+                let sign = context_window::report::palette::sign(kind).to_string();
+                assert!(cells.contains(&sign), "{arguments} {number}: {tokens} of {kind:?}\n{text}");
             }
-            let (reused, _) = mark.figures.repeats().unwrap_or_default();
-            let tokens = mark.figures.tokens;
-            assert!(whole > 0, "{arguments} {number}");
-            assert!((repeated * tokens).abs_diff(whole * reused) * 2 <= tokens, "{arguments} {number}");
             checked += 1;
         }
     }

@@ -29,7 +29,7 @@ use ratatui::{
 };
 use search::{choose, hit, list_anew, search};
 use std::{mem, sync::Arc};
-use tries::{save, slide, try_action, try_out, try_with_item, undo};
+use tries::{save, slide, try_action, try_fix, try_out, try_with_item, undo};
 use tui_input::{Input, InputRequest};
 
 /// Something was typed, clicked or resized.
@@ -279,6 +279,9 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         Action::ResetBudget => return try_out(app, WhatIfState::reset_budget),
         Action::Pin => return try_with_item(app, WhatIfState::toggle_pin),
         Action::Expire => return try_with_item(app, WhatIfState::toggle_expired),
+        Action::Exclude => return try_with_item(app, WhatIfState::exclude),
+        Action::Fix => return try_fix(app),
+        Action::Overview => app.overview = !app.overview,
         Action::Undo => return undo(app),
         Action::Diff => {
             compare(app);

@@ -7,8 +7,9 @@ use super::super::{
 };
 use super::compaction;
 use context_window::{
-    plan::Decision,
-    widgets::{Attempt, ItemTexts, NoticeAction, WhatIfState},
+    plan::{Decision, Remedy},
+    report,
+    widgets::{Attempt, ItemTexts, NoticeAction, WhatIf, WhatIfState},
 };
 
 /// Changes what is tried, and plans again where that is something else.
@@ -47,10 +48,36 @@ pub(super) fn try_with_item(
     if attempt.changed() { vec![app.ask_for_a_plan()] } else { Vec::new() }
 }
 
+/// Tries the next single change that makes a prompt fit: another budget, or a pin less. What shortens an item, or leaves less for
+/// the reply, cannot be tried here.
+pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
+    let base = app.known().map(|planned| planned.base.clone());
+    let overflow = base.as_ref().and_then(|base| base.overflow.as_ref());
+    let Some((base, overflow)) = base.as_ref().zip(overflow) else {
+        app.note = "the prompt fits: nothing to fix".into();
+        return Vec::new();
+    };
+    let can_be_tried = |remedy: &&Remedy| matches!(remedy, Remedy::RaiseBudget { .. } | Remedy::Unpin { .. });
+    let fixes: Vec<&Remedy> = overflow.remedies.iter().filter(can_be_tried).collect();
+    if fixes.is_empty() {
+        app.note = "none of the fixes can be tried here: ! lists them".into();
+        return Vec::new();
+    }
+    let fix = fixes[app.fix % fixes.len()];
+    app.fix += 1;
+    app.note = format!("tried: {}; u undoes it, f tries the next", report::remedy(fix, &base.limits));
+    let changes = match fix {
+        Remedy::RaiseBudget { to } => WhatIf::new().with_budget(Some(*to)),
+        Remedy::Unpin { id } => WhatIf::new().with_pin(id.clone(), false),
+        _ => return Vec::new(),
+    };
+    try_out(app, |what_if| what_if.set(changes))
+}
+
 /// Tries what the selected notice offers.
 pub(super) fn try_action(app: &mut App, action: &NoticeAction) -> Vec<Question> {
     let subject = app.subject.clone();
-    app.note = format!("{}: {}", context_window::report::brief(action.id().as_str()), action.label());
+    app.note = format!("{}: {}", report::brief(action.id().as_str()), action.label());
     try_out(app, |what_if| what_if.try_action(action, &subject.session().log))
 }
 
@@ -79,6 +106,7 @@ fn save_changes(app: &mut App) {
         prompt_budget: tried.budget(),
         pinned: tried.pins().clone(),
         expired: tried.expired().clone(),
+        excluded: tried.excluded().clone(),
     };
     match serde_json::to_string_pretty(&saved) {
         Ok(json) => app.effects.push(Effect::Write(json + "\n")),

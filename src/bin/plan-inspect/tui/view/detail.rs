@@ -45,10 +45,23 @@ pub(super) fn popup(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
 }
 
+/// As large as what it shows, as far as there is room.
+pub(crate) fn popup_area(app: &App) -> Rect {
+    let most = Places::popup(app.size);
+    let width = usize::from(inside(most).width).max(1);
+    let lines = if app.view == View::Log {
+        message(app).lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum()
+    } else {
+        let texts = app.subject.item_texts();
+        detail(app, &texts).map_or(1, |detail| detail.lines(inside(most).width).len())
+    };
+    Places::popup_for(app.size, inside(most).width, u16::try_from(lines).unwrap_or(u16::MAX).max(3))
+}
+
 /// Finds out how far the detail of the item can be scrolled.
 pub(crate) fn scroll_detail(app: &App, state: &mut DetailState) {
     let places = app.places();
-    let area = if app.popup.is_some() { Places::popup(app.size) } else { places.detail };
+    let area = if app.popup.is_some() { popup_area(app) } else { places.detail };
     let texts = app.subject.item_texts();
     if let Some(detail) = detail(app, &texts) {
         detail.scroll_into(inside(area), state);
@@ -58,12 +71,12 @@ pub(crate) fn scroll_detail(app: &App, state: &mut DetailState) {
 /// How far the help, a compaction or a message can be scrolled.
 pub(crate) fn last_line(app: &App) -> u16 {
     if app.popup == Some(Popup::Help) {
-        return super::help::last_line(Places::help(app.size));
+        return super::help::last_line(super::help::area(app.size));
     }
     if app.popup == Some(Popup::Compaction) {
         return super::compaction::last_line(app, Places::popup(app.size));
     }
-    let inner = inside(Places::popup(app.size));
+    let inner = inside(popup_area(app));
     let width = usize::from(inner.width).max(1);
     let rows = message(app).lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum::<usize>();
     u16::try_from(rows.saturating_sub(usize::from(inner.height))).unwrap_or(u16::MAX)

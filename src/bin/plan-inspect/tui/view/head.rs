@@ -5,14 +5,15 @@ use super::super::{
     state::{App, Follow, View},
 };
 use context_window::{
-    ContextPlan, Section,
+    ContextPlan, ExcludedReason, Section,
+    plan::NoticeCode,
     report::{self, palette},
-    widgets::{StatusLine, Theme},
+    widgets::StatusLine,
 };
 use ratatui::{
     Frame,
     layout::Rect,
-    style::{Color, Style},
+    style::Style,
     text::{Line, Span},
     widgets::{Clear, Paragraph},
 };
@@ -104,26 +105,6 @@ pub(super) fn sign(section: Section) -> &'static str {
     }
 }
 
-/// The 16 colours of a terminal by their numbers.
-const SIXTEEN: [Color; 16] = [
-    Color::Black,
-    Color::Red,
-    Color::Green,
-    Color::Yellow,
-    Color::Blue,
-    Color::Magenta,
-    Color::Cyan,
-    Color::Gray,
-    Color::DarkGray,
-    Color::LightRed,
-    Color::LightGreen,
-    Color::LightYellow,
-    Color::LightBlue,
-    Color::LightMagenta,
-    Color::LightCyan,
-    Color::White,
-];
-
 /// The fewest columns of the bar.
 const LEAST: usize = 20;
 
@@ -146,12 +127,7 @@ fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
     let mut spans: Vec<Span<'_>> = Vec::new();
     for ((kind, _), columns) in kinds.kinds.iter().zip(cells.kinds) {
         let sign = palette::sign(kind).to_string();
-        let style = if app.theme == Theme::plain() {
-            Style::new()
-        } else {
-            Style::new().fg(SIXTEEN[usize::from(palette::colour(kind)) % SIXTEEN.len()])
-        };
-        spans.push(Span::styled(sign.repeat(columns), style));
+        spans.push(Span::styled(sign.repeat(columns), app.theme.kind(kind)));
     }
     spans.push(Span::styled(palette::FREE.to_string().repeat(cells.free), app.theme.faint));
     spans.push(Span::raw("  "));
@@ -164,8 +140,9 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     let mut parts = Vec::new();
     if let Some(overflow) = &plan.overflow {
         let over = report::grouped(overflow.tokens);
-        parts.push(Span::styled(format!("! over budget by {over}"), app.theme.alarm));
+        parts.push(Span::styled(format!("! over budget by {over}, f tries a fix"), app.theme.alarm));
     }
+    parts.extend(dropped_pin(plan).map(|said| Span::styled(said, app.theme.alarm)));
     parts.extend(most(plan).map(Span::raw));
     if !plan.notices.is_empty() {
         let notices = if plan.notices.len() == 1 { "notice" } else { "notices" };
@@ -211,6 +188,20 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     parts
 }
 
+/// The first pin that has no room: `! note does not fit: 7,147 > 3,408`.
+fn dropped_pin(plan: &ContextPlan) -> Option<String> {
+    let notice = plan.notices.iter().find(|notice| notice.code == NoticeCode::PinDropped)?;
+    let id = notice.ids.first()?;
+    let room = plan.excluded.iter().find(|row| row.id == *id).map(|row| (&row.reason, row.tokens));
+    let said = match room {
+        Some((ExcludedReason::Budget { room, .. }, tokens)) => {
+            format!(": {} > {}", report::tokens(tokens), report::grouped(*room))
+        }
+        _ => String::new(),
+    };
+    Some(format!("! {} does not fit{said}", report::brief(id.as_str())))
+}
+
 /// What takes most of a prompt that is half full or more: `documents 35 %, largest postage 48 (12 %)`.
 fn most(plan: &ContextPlan) -> Option<String> {
     let composition = plan.composition(1);
@@ -252,7 +243,9 @@ pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
         return;
     }
     let keys = match app.view {
-        View::Plan => "? help  q quit  / filter  a i x show  [ ] prompt  < > budget  p pin  ! notices",
+        View::Plan => {
+            "? help  q quit  / filter  a i o show  [ ] prompt  < > budget  p pin  x exclude  ! notices"
+        }
         View::Timeline => "? help  q quit  j k select  Enter open prompt  { } compaction  1 plan",
         View::Diff => "? help  q quit  j k select  Enter open item  d next comparison  [ ] prompt  1 plan",
         View::Config => "? help  q quit  j k scroll  1 plan",

@@ -1,7 +1,11 @@
 //! Every key.
 
 use super::{
-    super::{keys::BINDINGS, layout::inside, state::App},
+    super::{
+        keys::BINDINGS,
+        layout::{Places, inside},
+        state::App,
+    },
     pane,
 };
 use ratatui::{
@@ -25,6 +29,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let line: Line<'_> = [keys, Span::raw(binding.does)].into_iter().collect();
         frame.render_widget(line, Rect { y, height: 1, ..inner });
     }
+}
+
+/// As large as the table of keys, as far as there is room.
+pub(crate) fn area(screen: Rect) -> Rect {
+    let columns = BINDINGS.iter().map(|binding| 15 + binding.does.width()).max().unwrap_or_default();
+    let lines = u16::try_from(BINDINGS.len()).unwrap_or(u16::MAX);
+    Places::popup_for(screen, u16::try_from(columns).unwrap_or(u16::MAX), lines)
 }
 
 /// How far the help can be scrolled.

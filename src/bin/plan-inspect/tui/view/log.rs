@@ -4,8 +4,18 @@ use super::{
     super::{ask::At, layout::inside, state::App, subject::LogRow},
     pane,
 };
-use context_window::{report, widgets::CompactionMarker};
-use ratatui::{Frame, layout::Rect, text::Line};
+use context_window::{
+    ItemKind, Role,
+    plan::{Decision, Kind},
+    report,
+    widgets::{CompactionMarker, Sign},
+};
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
 use unicode_width::UnicodeWidthStr;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -83,19 +93,28 @@ fn lines(app: &App, row: &LogRow, columns: u16) -> Vec<Line<'static>> {
             let message = &log.messages()[*position];
             let width = app.subject.longest_id;
             let later = matches!(&app.at, At::Past(past) if *position >= past.messages);
-            let sign = if later {
-                ">"
-            } else if *archived {
-                "-"
-            } else {
-                " "
+            let planned = app.plan().and_then(|plan| {
+                plan.included.iter().find(|row| row.id == *id && row.kind == ItemKind::Message)
+            });
+            let sign = match planned {
+                _ if later => ">",
+                Some(row) => Sign::of(Decision::Included(row)).symbol(),
+                None => "-",
             };
             let id: String = report::printable(id.as_str()).chars().take(width).collect();
-            let who = format!("{sign} {id:width$}  {:9}  ", message.role().name());
+            let tokens = planned.map(|row| report::tokens(row.tokens)).unwrap_or_default();
+            let who = format!("{sign} {id:width$} {tokens:>8}  {:9}  ", message.role().name());
             let room = usize::from(columns).saturating_sub(who.width());
-            let text = who + &report::cut(&said(app, row, room), room);
-            let style = if *archived || later { app.theme.faint } else { ratatui::style::Style::new() };
-            vec![Line::styled(text, style)]
+            let text = report::cut(&said(app, row, room), room);
+            let faint = *archived || later || planned.is_none();
+            let kind = app.theme.kind(&match message.role() {
+                Role::System | Role::Developer => Kind::System,
+                Role::Assistant => Kind::Assistant,
+                Role::Tool => Kind::ToolResults(String::new()),
+                _ => Kind::User,
+            });
+            let [head, rest] = if faint { [app.theme.faint; 2] } else { [kind, Style::new()] };
+            vec![Line::from_iter([Span::styled(who, head), Span::styled(text, rest)])]
         }
         LogRow::Compaction(number) => match log.compaction(*number) {
             Some(record) => {

@@ -7,6 +7,7 @@ mod head;
 mod help;
 mod log;
 mod notices;
+mod overview;
 mod detail;
 mod timeline;
 mod plan;
@@ -54,10 +55,10 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
     what_if(frame, app, places.what_if);
     head::foot(frame, app, places.keys);
     match app.popup {
-        Some(Popup::Help) => help::draw(frame, app, Places::help(area)),
-        Some(Popup::Notices) => notices::draw(frame, app, Places::popup(area)),
+        Some(Popup::Help) => help::draw(frame, app, help::area(area)),
+        Some(Popup::Notices) => notices::draw(frame, app, notices::area(app)),
         Some(Popup::Compaction) => compaction::draw(frame, app, Places::popup(area)),
-        Some(Popup::Detail) => detail::popup(frame, app, Places::popup(area)),
+        Some(Popup::Detail) => detail::popup(frame, app, detail::popup_area(app)),
         None => {}
     }
 }

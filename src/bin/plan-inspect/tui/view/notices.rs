@@ -25,9 +25,17 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_stateful_widget(list, inside(area), &mut app.notices.clone());
 }
 
+/// As large as the notices, as far as there is room.
+pub(crate) fn area(app: &App) -> Rect {
+    let most = Places::popup(app.size);
+    let columns = inside(most).width;
+    let lines = app.plan().map_or(1, |plan| NoticeList::new(plan).height(columns, &app.notices));
+    Places::popup_for(app.size, columns, lines.max(1))
+}
+
 /// Brings the selected notice into sight.
 pub(crate) fn scroll_notices(app: &App, state: &mut NoticeListState) {
     if let Some(plan) = app.plan() {
-        NoticeList::new(plan).scroll_into(inside(Places::popup(app.size)), state);
+        NoticeList::new(plan).scroll_into(inside(area(app)), state);
     }
 }

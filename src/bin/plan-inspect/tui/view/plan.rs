@@ -5,7 +5,7 @@ use super::{
         layout::{Places, inside},
         state::{App, Loadable, Pane},
     },
-    detail, pane, show_text, timeline,
+    detail, overview, pane, show_text, timeline,
 };
 use context_window::{
     report,
@@ -13,12 +13,10 @@ use context_window::{
 };
 use ratatui::{Frame, layout::Rect, text::Line};
 
-/// From these columns on a row has room for the beginning of its text.
-const WITH_TEXTS: u16 = 120;
-
 const NOTHING: &str = "no matches: Esc clears the filter, a shows all items; 5 lists every message";
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, places: &Places) {
+    overview::draw(frame, app, places.overview);
     sections(frame, app, places.sections);
     if places.is_wide() {
         timeline::strip(frame, app, places.strip);
@@ -29,10 +27,28 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, places: &Places) {
 
 fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let focused = app.pane == Pane::Sections;
-    let block = pane(app, "Sections", focused);
+    if area.is_empty() {
+        return;
+    }
     let inner = inside(area);
-    frame.render_widget(block, area);
-    let Some(plan) = app.plan() else { return };
+    let Some(plan) = app.plan() else {
+        frame.render_widget(pane(app, "Sections", focused), area);
+        return;
+    };
+    let section = &plan.sections[app.section];
+    let cap = section.cap.map_or_else(|| "no cap".into(), |cap| format!("cap {}", report::grouped(cap)));
+    let of = format!(
+        "{}: share {}, {cap}, {} in, {} out",
+        report::section(section.section),
+        report::tenths(section.share),
+        report::grouped(section.included),
+        report::grouped(section.excluded)
+    );
+    let title = if focused { of } else { "Sections".into() };
+    frame.render_widget(
+        pane(app, &report::cut(&title, usize::from(area.width).saturating_sub(4)), focused),
+        area,
+    );
     for (at, (section, y)) in plan.sections.iter().zip(inner.top()..inner.bottom()).enumerate() {
         let line = Rect { y, height: 1, ..inner };
         frame.render_widget(super::head::sign(section.section), line);
@@ -52,11 +68,6 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
     row(format!("# {:<14}{overhead:>7}", "Overhead"));
     row(format!("· {:<14}{:>7}", "Free", report::grouped(plan.left_over())));
-    let section = &plan.sections[app.section];
-    let cap = section.cap.map_or_else(|| "no cap".into(), |cap| format!("cap {}", report::grouped(cap)));
-    row(String::new());
-    row(format!("{}: share {}, {cap}", report::section(section.section), report::tenths(section.share)));
-    row(format!("{} in, {} out", report::grouped(section.included), report::grouped(section.excluded)));
 }
 
 fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -68,7 +79,7 @@ fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
         Loadable::Answered(planned) => {
             let texts = app.subject.item_texts();
             let list = ItemList::new(&planned.plan).with_theme(app.theme).with_empty(NOTHING);
-            let list = if inner.width < WITH_TEXTS { list } else { list.with_texts(&texts) };
+            let list = list.with_texts(&texts).with_effect(&planned.effect);
             frame.render_stateful_widget(list, inner, &mut app.list.clone());
         }
         Loadable::Failed(error) => show_text(frame, inner, error.clone(), app.theme.alarm),

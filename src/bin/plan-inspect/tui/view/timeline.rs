@@ -1,15 +1,18 @@
-//! Every prompt of the session: how large it was, how much of the one before it repeated, and where it was compacted.
+//! Every prompt of the session in time order: what filled it, what was cached, what it costs and what happened.
 
 use super::{
     super::{
-        ask::Mark,
         layout::inside,
         state::{App, Loadable, View},
     },
     pane, show_text,
 };
 use crate::prompt::Figures;
-use context_window::report;
+use context_window::{
+    plan::Kind,
+    report::{self, palette},
+    widgets::Theme,
+};
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Position, Rect},
@@ -21,11 +24,14 @@ use std::ops::Range;
 /// Columns of a bar, where there are few prompts.
 const WIDEST: usize = 7;
 
+/// Columns of the numbers at the axis.
+const AXIS: u16 = 9;
+
 /// Rows of the chart.
-const CHART: u16 = 8;
+const CHART: u16 = 9;
 
 fn areas(body: Rect) -> [Rect; 2] {
-    let chart = if body.height >= 20 { CHART + 3 } else { 6 };
+    let chart = if body.height >= 20 { CHART + 5 } else { 9 };
     Layout::vertical([Constraint::Length(chart), Constraint::Fill(1)]).areas(body)
 }
 
@@ -55,7 +61,7 @@ fn heading(app: &App) -> String {
         .iter()
         .filter_map(|mark| Some((mark.figures.reused?, mark.figures.tokens)))
         .fold((0, 0), |sum, (reused, of)| (sum.0 + u128::from(reused), sum.1 + u128::from(of)));
-    let reuse = (reused * 100).checked_div(of).map(|percent| format!(" · cache hit {percent} %"));
+    let reuse = (reused * 100).checked_div(of).map(|percent| format!(" · {percent} % cached"));
     let planning = if matches!(app.replayed, Loadable::Asked) { " · planning" } else { "" };
     let all = app.subject.prompts;
     let (some, whole) = (report::grouped(prompts as u64), report::grouped(all as u64));
@@ -64,7 +70,15 @@ fn heading(app: &App) -> String {
         _ if prompts == all => format!("{whole} prompts"),
         _ => format!("{some} of {whole} prompts"),
     };
-    format!("Timeline · {which}{}{planning}", reuse.unwrap_or_default())
+    let breaks = app.marks.iter().filter(|mark| mark.figures.cause.is_some()).count();
+    let breaks = match breaks {
+        0 => String::new(),
+        1 => ", 1 break".into(),
+        several => format!(", {several} breaks"),
+    };
+    let cost: u64 = app.marks.iter().filter_map(|mark| mark.figures.cost).map(|cost| cost.billionths).sum();
+    let cost = if cost == 0 { String::new() } else { format!(" · {}", report::dollars(cost)) };
+    format!("Timeline · {which}{}{breaks}{cost}{planning}", reuse.unwrap_or_default())
 }
 
 /// The bars of the chart: one for each prompt, or for several where there are more prompts than columns.
@@ -81,86 +95,147 @@ impl Columns {
         Self { marks, count, wide: width.checked_div(count).unwrap_or(1).min(WIDEST) }
     }
 
-    /// Indexes of the prompts that a bar represents; its height is that of the last one.
+    /// Indexes of the prompts that a bar represents.
     fn prompts(self, column: usize) -> Range<usize> {
         let first_of = |column: usize| column * self.marks / self.count;
         first_of(column)..first_of(column + 1)
     }
 }
 
+/// What happened at a prompt, the worst first.
+const EVENTS: &str = "! over budget  C compaction  B cache break  L lost";
+
+fn event(app: &App, place: usize) -> Option<char> {
+    let figures = &app.marks[place].figures;
+    let before = place.checked_sub(1).map_or(0, |before| app.marks[before].figures.thoughts_lost);
+    match () {
+        () if figures.over > 0 => Some('!'),
+        () if app.was_compacted(place) => Some('C'),
+        () if figures.cause.is_some() => Some('B'),
+        () if figures.thoughts_lost > before => Some('L'),
+        () => None,
+    }
+}
+
+/// Of several prompts the one that a bar shows: the one with the worst event, or else the largest, the last of equals.
+fn worst(app: &App, prompts: Range<usize>) -> usize {
+    let rank = |place: &usize| {
+        let event = event(app, *place).and_then(|event| EVENTS.find(event));
+        (event.map_or(0, |at| usize::MAX - at), app.marks[*place].figures.tokens)
+    };
+    let last = prompts.end - 1;
+    prompts.max_by_key(rank).unwrap_or(last)
+}
+
+/// The chart without its axis, marks and legend.
+fn bars(area: Rect) -> Rect {
+    let axis = if area.width >= 40 { AXIS } else { 0 };
+    Rect { x: area.x + axis, width: area.width - axis, height: area.height.saturating_sub(3), ..area }
+}
+
 /// The index of the prompt whose bar is here, of the chart in the plan view or in its own.
 pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
     let places = app.places();
     let area = inside(if app.view == View::Timeline { areas(places.body)[0] } else { places.strip });
-    let columns = Columns::of(app.marks.len(), area.width.into());
-    let column = usize::from(at.x.checked_sub(area.x)?).checked_div(columns.wide)?;
-    (area.contains(at) && column < columns.count).then(|| columns.prompts(column).end - 1)
+    let bars = bars(area);
+    let columns = Columns::of(app.marks.len(), bars.width.into());
+    let column = usize::from(at.x.checked_sub(bars.x)?).checked_div(columns.wide)?;
+    (area.contains(at) && column < columns.count).then(|| worst(app, columns.prompts(column)))
 }
 
-/// The cached prefix of a prompt in half lines of a bar, rounded to the nearest.
-fn repeated(mark: &Mark, halves: u16) -> u16 {
-    let (tokens, whole) =
-        (mark.figures.repeats().map_or(0, |(tokens, _)| tokens), mark.figures.tokens.max(1));
-    let (tokens, whole) = (u128::from(tokens.min(whole)), u128::from(whole));
-    u16::try_from((u128::from(halves) * tokens * 2 + whole) / (whole * 2)).unwrap_or(halves)
-}
+/// The lower eighths of a cell.
+const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// One column a prompt, or several prompts; repeated tokens below, new ones above, `C` where it was compacted.
+/// The prompts in time order: a bar each, stacked by kind, with an axis, a line for the budget and marks for what happened.
 fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if let Loadable::Failed(error) = &app.replayed {
         show_text(frame, area, error.clone(), app.theme.alarm);
         return;
     }
-    let (height, width) = (area.height.saturating_sub(2), usize::from(area.width));
-    if app.marks.is_empty() || height == 0 || width == 0 {
+    let bars = bars(area);
+    if app.marks.is_empty() || bars.height == 0 || bars.width == 0 {
         return;
     }
-    let whole = app.marks.iter().map(|mark| mark.figures.tokens).max().unwrap_or(1).max(1);
-    let halves = |tokens: u64| {
-        let parts = u128::from(tokens) * u128::from(height) * 2 / u128::from(whole);
-        u16::try_from(parts).unwrap_or(u16::MAX)
+    let largest = app.marks.iter().map(|mark| mark.figures.tokens).max().unwrap_or(1).max(1);
+    // Budgets may be a thousand times as large as any prompt: then they are off the chart.
+    let budgets = app.marks.iter().map(|mark| mark.figures.budget).filter(|budget| budget / 4 <= largest);
+    let whole = budgets.max().unwrap_or(0).max(largest);
+    let eighths = |tokens: u64| {
+        let parts = u128::from(tokens) * u128::from(bars.height) * 8 / u128::from(whole);
+        usize::try_from(parts).unwrap_or(usize::MAX).min(usize::from(bars.height) * 8)
     };
-    let columns = Columns::of(app.marks.len(), width);
+    let buffer = frame.buffer_mut();
+    if bars.x > area.x {
+        let labels = [(0, whole), (bars.height / 2, whole / 2), (bars.height - 1, 0)];
+        for (row, tokens) in labels.into_iter().filter(|(row, _)| *row < bars.height) {
+            let label = format!("{:>8} ", report::grouped(tokens));
+            buffer.set_stringn(area.x, bars.y + row, label, AXIS.into(), app.theme.faint);
+        }
+    }
+    let columns = Columns::of(app.marks.len(), bars.width.into());
     for column in 0..columns.count {
         let prompts = columns.prompts(column);
-        let mark = &app.marks[prompts.end - 1];
-        let x = area.x + u16::try_from(column * columns.wide).unwrap_or_default();
-        let bar = if columns.wide > 2 { columns.wide - 1 } else { columns.wide };
-        let all = halves(mark.figures.tokens).max(1);
-        let reused = repeated(mark, all);
-        for row in 0..height {
-            let y = area.y + height - 1 - row;
-            let (symbol, style) = match (all.saturating_sub(row * 2), reused.saturating_sub(row * 2)) {
-                (0, _) => (" ", Style::new()),
-                (1, 1..) => ("▄", app.theme.good),
-                (1, 0) => ("▂", app.theme.warning),
-                (_, 2..) => ("█", app.theme.good),
-                (_, 1) => ("▓", app.theme.warning),
-                _ => ("░", app.theme.warning),
-            };
-            frame.buffer_mut().set_string(x, y, symbol.repeat(bar), style);
+        let place = worst(app, prompts.clone());
+        let mark = &app.marks[place];
+        let x = bars.x + u16::try_from(column * columns.wide).unwrap_or_default();
+        let wide = if columns.wide > 2 { columns.wide - 1 } else { columns.wide };
+        // Which kind fills each eighth, from the bottom up.
+        let (mut filled, mut below): (Vec<&Kind>, u64) = (Vec::new(), 0);
+        for (kind, tokens) in &mark.kinds {
+            below += tokens;
+            filled.resize(eighths(below).max(filled.len()), kind);
         }
-        let selected = prompts.contains(&app.prompt.selected);
-        // A column of several prompts shows what happened at any of them.
-        let over = app.marks[prompts.clone()].iter().any(|mark| mark.figures.over > 0);
-        let compacted = prompts.clone().any(|place| app.was_compacted(place));
-        let (symbol, style) = match (over, compacted, selected) {
-            (true, ..) => ("!", app.theme.alarm),
-            (_, true, _) => ("C", app.theme.heading),
-            (.., true) => ("^", app.theme.heading),
-            _ => (" ", Style::new()),
-        };
-        frame.buffer_mut().set_string(x, area.y + height, symbol, style);
+        let limit =
+            usize::from(bars.height).checked_sub(1 + eighths(mark.figures.budget).saturating_sub(1) / 8);
+        for row in 0..usize::from(bars.height) {
+            let y = bars.y + bars.height - 1 - u16::try_from(row).unwrap_or_default();
+            let cell = filled.get(row * 8..).unwrap_or_default();
+            let cell = &cell[..cell.len().min(8)];
+            let (symbol, style) = match cell.first() {
+                None if mark.figures.budget <= whole && limit == Some(usize::from(y - bars.y)) => {
+                    ("─".to_owned(), app.theme.alarm)
+                }
+                None => (" ".to_owned(), Style::new()),
+                Some(kind) => block(app, cell, kind),
+            };
+            buffer.set_string(x, y, symbol.repeat(wide), style);
+        }
+        let below = bars.y + bars.height;
+        let what =
+            prompts.clone().filter_map(|place| event(app, place)).min_by_key(|event| EVENTS.find(*event));
+        if let Some(what) = what {
+            let style = if what == '!' { app.theme.alarm } else { app.theme.warning };
+            buffer.set_string(x, below, what.to_string(), style);
+        }
+        if prompts.contains(&app.prompt.selected) {
+            buffer.set_string(x, below + 1, "^", app.theme.heading);
+        }
     }
-    let legend = "█▄ cached ░▂ new ▓ mixed C compacted ! over budget";
-    let line = Rect { y: area.y + height + 1, height: 1, ..area };
-    frame.render_widget(Line::styled(legend, app.theme.faint), line);
+    let line = Rect { y: bars.y + bars.height + 2, height: 1, ..area };
+    frame.render_widget(Line::styled(EVENTS, app.theme.faint), line);
+}
+
+/// A cell of a bar. In colour it has a boundary to an eighth; without, the sign of the kind that takes most of it.
+fn block(app: &App, cell: &[&Kind], lowest: &Kind) -> (String, Style) {
+    let upper = cell.iter().find(|kind| **kind != lowest);
+    let own = cell.iter().take_while(|kind| **kind == lowest).count();
+    if app.theme == Theme::plain() {
+        let kind = upper.filter(|_| own < 4).copied().unwrap_or(lowest);
+        let sign = if cell.len() < 4 { ".".to_owned() } else { palette::sign(kind).to_string() };
+        return (sign, Style::new());
+    }
+    let style = app.theme.kind(lowest);
+    match upper {
+        None => (EIGHTHS[own].to_owned(), style),
+        // What stands above it fills the rest of the cell, also where the bar ends in it.
+        Some(upper) => (EIGHTHS[own].to_owned(), style.bg(app.theme.kind(upper).fg.unwrap_or_default())),
+    }
 }
 
 fn prompts(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let heading = format!(
-        "{:>6} {:>5} {:>7} {:>9} {:>9} {:>9}  {}",
-        "prompt", "turn", "msgs", "tokens", "cached", "new", "events"
+        "{:>6} {:>5} {:>7} {:>9} {:>9} {:>9} {:>9}  {}",
+        "prompt", "turn", "msgs", "tokens", "cached", "new", "cost", "events"
     );
     frame.render_widget(Line::styled(heading, app.theme.heading), area);
     if app.marks.is_empty() {
@@ -181,8 +256,9 @@ fn prompts(frame: &mut Frame<'_>, app: &App, area: Rect) {
 fn prompt(prompt: &Figures, before: Option<&Figures>) -> String {
     let reused = prompt.reused.map_or_else(|| "-".into(), report::grouped);
     let said = prompt.said(before);
+    let cost = prompt.cost.map_or_else(|| "-".into(), |cost| report::dollars(cost.billionths));
     format!(
-        "{:>6} {:>5} {:>7} {:>9} {reused:>9} {:>9}  {said}",
+        "{:>6} {:>5} {:>7} {:>9} {reused:>9} {:>9} {cost:>9}  {said}",
         prompt.number,
         prompt.turn,
         prompt.messages,
