@@ -339,7 +339,7 @@ pub(crate) fn about(arguments: &str) -> String {
 }
 
 /// The beginning of what an item says, in one line; of a document without its fence.
-fn first_line(row: &PlannedItem) -> String {
+pub(crate) fn first_line(row: &PlannedItem) -> String {
     let message = &row.body;
     if row.kind.is_document() {
         return one_line(message.text().split_once('\n').map_or("", |(_, text)| text));

@@ -64,7 +64,6 @@ impl fmt::Display for Grid<'_> {
         }
         cells.extend(std::iter::repeat_n((palette::FREE, None), divided.free));
         cells.extend(std::iter::repeat_n((palette::REPLY, None), divided.reply));
-        let whole = composition.total + composition.free + composition.reply;
         let kinds = composition.kinds.iter();
         let kinds = kinds.map(|(kind, tokens)| {
             (palette::sign(kind), words::capital(&kind.text()), *tokens, Some(palette::colour(kind)))
@@ -86,7 +85,9 @@ impl fmt::Display for Grid<'_> {
             let line = line.map_or_else(|| blank.clone(), Iterator::collect);
             let said = legend.get(row).map(|(sign, name, tokens, colour)| {
                 let (sign, name) = (self.page.coloured(*colour, &sign.to_string()), fitted(name, names));
-                let percent = words::percent(*tokens, whole);
+                // Of the prompt, as everywhere; what is free or kept for the reply is no part of it.
+                let percent =
+                    if colour.is_some() { words::percent(*tokens, composition.total) } else { String::new() };
                 format!("   {sign} {name}  {:>numbers$}  {percent:>5}", grouped(*tokens))
             });
             writeln!(f, "{}", format!("{line}{}", said.unwrap_or_default()).trim_end())?;

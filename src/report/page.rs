@@ -123,7 +123,8 @@ impl Page {
                 continue;
             }
             let text = fitted(&text, rest.min(text.width()));
-            writeln!(f, "{number:>numbers$}  {}  {}", fitted(&name, names), self.dim(&text))?;
+            let text = self.dim(text.trim_end());
+            writeln!(f, "{}", format!("{number:>numbers$}  {}  {text}", fitted(&name, names)).trim_end())?;
         }
         Ok(())
     }

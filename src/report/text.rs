@@ -5,12 +5,13 @@ use super::{
     grid::Grid,
     grouped,
     page::Page,
+    printable,
     row::{number, repeats, row, section as section_name, short},
     words::{self, signed, tenths},
 };
 use crate::{
     item::Section,
-    plan::{ContextPlan, Decision, SectionUse, Thoughts},
+    plan::{ContextPlan, Decision, SectionUse, Thoughts, composition::first_line},
     text::plain::per_cent,
     usage::Level,
 };
@@ -36,6 +37,9 @@ const MOST_KINDS: usize = 10;
 /// Columns of a bar, where there is room for it.
 const SHORTEST_BAR: usize = 6;
 const LONGEST_BAR: usize = 40;
+
+/// From these columns on a row shows the beginning of its text.
+const WITH_TEXTS: usize = 120;
 
 impl<'a> Text<'a> {
     pub(super) fn new(plan: &'a ContextPlan) -> Self {
@@ -183,6 +187,7 @@ impl Text<'_> {
         let level = match usage.level {
             Level::Normal => return String::new(),
             Level::Approaching => self.page.yellow("approaching the limit"),
+            Level::AtLimit if usage.percent > 100 => self.page.red("over the limit"),
             Level::AtLimit => self.page.red("at the limit"),
         };
         let (pressure, limit) = (number(usage.conversation_tokens), grouped(usage.limit));
@@ -231,6 +236,11 @@ impl Text<'_> {
             let text = format!("{:<13}{}{bar}", section_name(section.section), line(cells));
             writeln!(f, "{}", text.trim_end())?;
         }
+        for section in plan.sections.iter().filter(|section| section.used > section.budget) {
+            let more = grouped(section.used - section.budget);
+            let said = format!("{:<13}takes {more} more than its budget: others leave them", "");
+            writeln!(f, "{}", self.page.yellow(&said))?;
+        }
         let gap = share + budget + 6 + used;
         let lines: Vec<String> = plan
             .overhead
@@ -259,8 +269,16 @@ impl Text<'_> {
     fn included(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = &self.plan.included;
         let title = format!("in the prompt, in order: {}", items.len());
-        let rows = items.iter().map(|item| row(self.plan, Decision::Included(item)));
-        self.page.rows(f, &title, self.rows, rows.map(|row| [row.tokens, row.id, row.why]).collect())
+        let wide = self.page.columns() >= WITH_TEXTS;
+        let rows = items.iter().map(|item| {
+            let row = row(self.plan, Decision::Included(item));
+            // Where there is room, what it says stands beside why it is there.
+            let text = if wide { first_line(item) } else { String::new() };
+            let why =
+                if text.is_empty() { row.why } else { format!("{:<24}  {}", row.why, printable(&text)) };
+            [row.tokens, row.id, why]
+        });
+        self.page.rows(f, &title, self.rows, rows.collect())
     }
 
     fn excluded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -19,14 +19,56 @@ pub struct Cost {
     pub uncached: u64,
 }
 
+/// How long what is written to a cache is kept, where the request can say so (Anthropic's `ttl`). Writing for an hour costs twice the input
+/// price, for five minutes 1.25 times (Anthropic, prompt caching, 2026).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CacheLife {
+    /// What the provider does without being asked: five minutes, in the prices of the registry.
+    #[default]
+    Default,
+    /// An hour.
+    Hour,
+}
+
+/// On which terms a prompt is paid.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CostTerms<'a> {
+    /// The day, as in [`crate::provider::Price::rates`].
+    pub day: Option<&'a str>,
+    /// How long the cache is kept.
+    pub life: CacheLife,
+}
+
+impl<'a> CostTerms<'a> {
+    /// Sets the day: year, month and day, as 2026-12-01.
+    #[must_use]
+    pub fn with_day(mut self, day: Option<&'a str>) -> Self {
+        self.day = day;
+        self
+    }
+
+    /// Sets how long the cache is kept.
+    #[must_use]
+    pub fn with_life(mut self, life: CacheLife) -> Self {
+        self.life = life;
+        self
+    }
+}
+
 impl Model {
     /// What the input of a prompt of so many tokens costs, of which the first `repeated` stood in the last prompt. It is taken that the
-    /// last prompt is in the cache still, and that breakpoints are marked where the provider wants them. `day` as in
-    /// [`crate::provider::Price::rates`]. None where the model has no price.
+    /// last prompt is in the cache still, and that breakpoints are marked where the provider wants them. None where the model has
+    /// no price.
     #[must_use]
-    pub fn input_cost(&self, prompt: u64, repeated: u64, day: Option<&str>) -> Option<Cost> {
+    pub fn input_cost(&self, prompt: u64, repeated: u64, terms: CostTerms<'_>) -> Option<Cost> {
         let price = self.price.as_ref()?;
-        let rates = price.rates(prompt, day);
+        let mut rates = price.rates(prompt, terms.day);
+        let is_anthropic = self.cache.is_some_and(|rule| rule.rule == CacheKind::Anthropic);
+        if terms.life == CacheLife::Hour && is_anthropic {
+            rates.cache_write = rates.input.saturating_mul(2);
+        }
         let least = self.cache.and_then(|rule| rule.min_tokens).unwrap_or_default();
         let kind = self.cache.map(|rule| rule.rule);
         let repeated = if repeated < least { 0 } else { repeated.min(prompt) };
@@ -63,7 +105,8 @@ mod tests {
     #[test]
     fn each_rule_has_its_sum() {
         let cost = |model: &str, prompt, repeated| {
-            let cost = Model::named(model).unwrap().input_cost(prompt, repeated, None).unwrap();
+            let cost =
+                Model::named(model).unwrap().input_cost(prompt, repeated, CostTerms::default()).unwrap();
             (cost.read, cost.written, cost.plain, cost.billionths)
         };
         // 2.5 and 1.25 dollars a million, in steps of 128 from 1,024 on.
@@ -74,6 +117,12 @@ mod tests {
         assert_eq!(cost("claude-opus-5-5", 400, 400), (0, 0, 400, 400 * 4_000));
         // Longer prompts have other prices, for every token.
         assert_eq!(cost("claude-haiku-5-5", 100_001, 100_000), (100_000, 1, 0, 100_000 * 50 + 625));
-        assert_eq!(Model::custom("in-house").input_cost(100, 0, None), None);
+        assert_eq!(Model::custom("in-house").input_cost(100, 0, CostTerms::default()), None);
+        // An hour in the cache is written at twice the price, and read as before.
+        let hour = CostTerms::default().with_life(CacheLife::Hour);
+        let cost =
+            |model: &str| Model::named(model).unwrap().input_cost(2_000, 1_500, hour).unwrap().billionths;
+        assert_eq!(cost("claude-opus-5-5"), 1_500 * 200 + 500 * 8_000);
+        assert_eq!(cost("gpt-4o"), 1_408 * 1_250 + 592 * 2_500, "nobody else has two lives");
     }
 }

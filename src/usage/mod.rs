@@ -16,7 +16,7 @@ mod cost;
 pub(crate) use calibration::Calibrator;
 pub use calibration::{ReportedUsage, TokenCalibration};
 pub use context::{ContextEvent, ContextStats, ContextUsage};
-pub use cost::Cost;
+pub use cost::{CacheLife, Cost, CostTerms};
 pub use refusal::{StopReason, is_context_overflow};
 pub use reply::{Committed, ReplyReport};
 pub use transformed::{AppliedEdit, TransformedInput};

@@ -133,6 +133,7 @@ impl<'a> Banner<'a> {
         let ContextUsage { conversation_tokens, limit, percent, level, .. } = *self.usage;
         let word = match level {
             Level::Approaching => "! approaching the limit",
+            Level::AtLimit if self.usage.percent > 100 => "!! over the limit",
             Level::AtLimit => "!! at the limit",
             Level::Normal => return Vec::new(),
         };

@@ -86,7 +86,6 @@ impl Widget for PromptGrid<'_> {
             }
         }
         let beside = area.x + 2 * columns + 2;
-        let whole = groups.total + groups.free + groups.reply;
         let kinds = groups.kinds.iter();
         let kinds =
             kinds.map(|(kind, tokens)| (palette::sign(kind), kind.text(), *tokens, self.theme.kind(kind)));
@@ -103,12 +102,14 @@ impl Widget for PromptGrid<'_> {
         {
             let left = usize::from(area.right().saturating_sub(beside));
             let x = buffer.set_stringn(beside, y, format!("{sign} "), left, style).0;
-            let percent = match per_cent(tokens, whole) {
-                0 => "<1".to_owned(),
-                percent => percent.to_string(),
+            // Of the prompt; what is free or kept for the reply is no part of it.
+            let percent = match per_cent(tokens, groups.total) {
+                _ if sign == palette::FREE || sign == palette::REPLY => String::new(),
+                0 => " <1 %".to_owned(),
+                percent => format!("{percent:>3} %"),
             };
             let names = if has_right { LEGEND.into() } else { left }.saturating_sub(16).clamp(10, 16);
-            let said = format!("{} {:>7} {percent:>3} %", fitted(&name, names), grouped(tokens));
+            let said = format!("{} {:>7} {percent}", fitted(&name, names), grouped(tokens));
             buffer.set_stringn(x, y, said, left.saturating_sub(2), Style::new());
         }
         let largest = if has_right {

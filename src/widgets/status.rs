@@ -90,6 +90,7 @@ impl<'a> StatusLine<'a> {
         let word = match level {
             Level::Normal => return Line::from(spans),
             Level::Approaching => "approaching the limit",
+            Level::AtLimit if percent > 100 => "over the limit",
             Level::AtLimit => "at the limit",
         };
         let all = format!(

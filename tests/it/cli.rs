@@ -9,6 +9,7 @@ mod input;
 mod packaging;
 mod target;
 #[cfg(unix)]
+mod seen;
 mod terminal;
 mod wording;
 

@@ -24,6 +24,7 @@ mod composition;
 mod config;
 mod context_editing;
 #[cfg(all(feature = "openai", feature = "hf"))]
+mod costs;
 mod counting;
 #[cfg(all(feature = "openai", feature = "hf", feature = "chat-template"))]
 mod counts_in_plans;

@@ -1,6 +1,11 @@
 //! One prompt of a replay in numbers, and what happened there in words.
 
-use context_window::{ExcludedReason, Model, analysis::Step, report, usage::Cost};
+use context_window::{
+    ExcludedReason, Model,
+    analysis::Step,
+    report,
+    usage::{Cost, CostTerms},
+};
 use serde::Serialize;
 
 /// The figures of a prompt, as `replay --format json` writes them.
@@ -40,7 +45,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    pub(crate) fn of(step: &Step, model: &Model) -> Self {
+    pub(crate) fn of(step: &Step, model: &Model, terms: CostTerms<'_>) -> Self {
         let plan = &step.plan;
         let prefix = plan.repeated();
         let prefix = prefix.as_ref();
@@ -63,10 +68,10 @@ impl Figures {
             thoughts_sent: plan.thoughts.sent,
             thoughts_lost: plan.thoughts.lost.len() as u64,
             break_cost: prefix.filter(|prefix| prefix.cause.is_some()).and_then(|prefix| {
-                let cost = |repeated| Some(model.input_cost(plan.total.n, repeated, None)?.billionths);
+                let cost = |repeated| Some(model.input_cost(plan.total.n, repeated, terms)?.billionths);
                 Some(cost(prefix.tokens)?.saturating_sub(cost(prefix.of)?))
             }),
-            cost: model.input_cost(plan.total.n, prefix.map_or(0, |prefix| prefix.tokens), None),
+            cost: model.input_cost(plan.total.n, prefix.map_or(0, |prefix| prefix.tokens), terms),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{prepared::Prepared, stderr};
 use anyhow::Result;
-use context_window::{ContextPlan, PlanRequest, report};
+use context_window::{ContextPlan, PlanRequest, report, usage::CostTerms};
 
 /// The largest session whose rows a page explains, in messages and documents: other budgets look at all of them.
 const EXPLAINED: usize = 3_000;
@@ -19,6 +19,7 @@ pub(crate) struct Beside<'a> {
     /// The prompts before, oldest first, and the number of the first of them.
     pub(crate) earlier: &'a [ContextPlan],
     pub(crate) first: usize,
+    pub(crate) terms: CostTerms<'a>,
 }
 
 pub(crate) fn of(
@@ -44,6 +45,7 @@ pub(crate) fn of(
         .with_explanations(&explanations)
         .with_budget_map(&map)
         .with_model(&prepared.model)
+        .with_terms(beside.terms)
         .with_title(beside.title)
         .with_earlier(beside.earlier)
         .with_first_number(beside.first)

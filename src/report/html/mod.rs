@@ -7,6 +7,7 @@ use crate::{
     plan::ContextPlan,
     planner::request::PlanRequest,
     provider::model::Model,
+    usage::CostTerms,
 };
 use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig, value::Serde};
 
@@ -31,7 +32,7 @@ const SCRIPT: &str = include_str!("script.js");
 
 /// SHA-256 of the style and of the script, in Base64: what the page's policy lets in. A test computes them again.
 const STYLE_HASH: &str = "/m6YGyHRm7L+DdJQtl5mpW2yfn11pltBFg55s2QQeL8=";
-const SCRIPT_HASH: &str = "NHbiUvfz7727kuoxOkw48WtP/sQyeZ0VH3Mvxf6KUwU=";
+const SCRIPT_HASH: &str = "TtmdLLIgt2Efk7iu6Ndh5j7jmcmqU1XhHDdMd3RvO4U=";
 
 /// A plan as a web page; [`Html::render`] gives its bytes.
 ///
@@ -47,6 +48,7 @@ pub struct Html<'a> {
     first: usize,
     budget_map: Option<&'a BudgetMap>,
     model: Option<&'a Model>,
+    terms: CostTerms<'a>,
     redact: bool,
 }
 
@@ -61,6 +63,7 @@ impl<'a> Html<'a> {
             first: 1,
             budget_map: None,
             model: None,
+            terms: CostTerms::default(),
             redact: false,
         }
     }
@@ -114,6 +117,13 @@ impl<'a> Html<'a> {
     #[must_use]
     pub fn with_model(mut self, model: &'a Model) -> Self {
         self.model = Some(model);
+        self
+    }
+
+    /// On which terms prompts are paid (default: without a day, cached for the provider's default time).
+    #[must_use]
+    pub fn with_terms(mut self, terms: CostTerms<'a>) -> Self {
+        self.terms = terms;
         self
     }
 

@@ -146,7 +146,6 @@ fn cells(composition: &Composition, columns: usize) -> Vec<Cell> {
 }
 
 fn legend(composition: &Composition) -> Vec<Legend> {
-    let whole = composition.total + composition.free + composition.reply;
     let kinds = composition.kinds.iter();
     let kinds = kinds.map(|(kind, tokens)| (palette::name(kind), palette::sign(kind), kind.text(), *tokens));
     let rest = [
@@ -158,7 +157,12 @@ fn legend(composition: &Composition) -> Vec<Legend> {
         sign,
         name: visible(&name),
         tokens: grouped(tokens),
-        percent: percent(tokens, whole),
+        // Of the prompt; what is free or kept for the reply is no part of it.
+        percent: if ["free", "reply"].contains(&class) {
+            String::new()
+        } else {
+            percent(tokens, composition.total)
+        },
     };
     kinds.chain(rest).filter(|(.., tokens)| *tokens > 0).map(line).collect()
 }

@@ -261,7 +261,6 @@
     const names = [...groups.map(([kind]) => kind), "free", "reply"];
     const cells = cellsOf(parts, data.cells).flatMap((count, at) => Array(count).fill(names[at]));
     document.querySelectorAll("#grid rect").forEach((cell, at) => cell.setAttribute("class", `fill-${cells[at]}`));
-    const whole = parts.reduce((sum, part) => sum + part, 0);
     const plain = { free: ["·", "free"], reply: ["░", "reply reserve"] };
     const known = (kind) => kinds.find((one) => one[0] === kind);
     $("legend").replaceChildren(
@@ -269,7 +268,7 @@
         const tokens = parts[names.indexOf(kind)];
         const [sign, name] = plain[kind] || [known(kind)[2], known(kind)[1].split(": ")[0]];
         const one = make("li");
-        one.append(swatch(kind), make("span", "sign", sign), ` ${name} `, make("b", "", number(tokens)), " ", make("span", "unit", percent(tokens, whole)));
+        one.append(swatch(kind), make("span", "sign", sign), ` ${name} `, make("b", "", number(tokens)), " ", make("span", "unit", plain[kind] ? "" : percent(tokens, view.total)));
         return one;
       }),
     );

@@ -191,7 +191,8 @@ impl Prompt {
         let cached = prefix.as_ref().map(|prefix| prefix.tokens.min(total));
         sums.sent += u128::from(total);
         sums.cached += u128::from(cached.unwrap_or_default());
-        let cost = html.model.and_then(|model| model.input_cost(total, cached.unwrap_or_default(), None));
+        let cost =
+            html.model.and_then(|model| model.input_cost(total, cached.unwrap_or_default(), html.terms));
         if let Some(cost) = cost {
             let (sum, uncached) = sums.cost.unwrap_or_default();
             sums.cost = Some((sum.saturating_add(cost.billionths), uncached.saturating_add(cost.uncached)));

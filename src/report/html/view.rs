@@ -227,7 +227,7 @@ impl Money {
     fn new(html: &Html<'_>) -> Option<Self> {
         let total = html.plan.total.n;
         let repeated = html.plan.repeated().map_or(0, |prefix| prefix.tokens);
-        let cost = html.model?.input_cost(total, repeated, None)?;
+        let cost = html.model?.input_cost(total, repeated, html.terms)?;
         let parts = [
             (cost.read, "from the cache"),
             (cost.written, "written to the cache"),
@@ -250,6 +250,9 @@ impl Pressure {
         let (level, class) = match usage.level {
             Level::Normal => ("OK", "calm"),
             Level::Approaching => ("approaching the limit", "near"),
+            Level::AtLimit if usage.percent > 100 => {
+                ("does not fit as a whole: older messages are dropped", "full")
+            }
             Level::AtLimit => ("at the limit", "full"),
         };
         let (tokens, limit) = (usage.conversation_tokens.n, usage.limit);

@@ -160,6 +160,7 @@ fn replay_and_screen_say_the_same_of_a_prompt() {
         let lines = lines.filter(|line| !line.contains(" prompts of "));
         // Behind the numbers of the axis there are bars.
         let lines = lines.skip_while(|line| !line.starts_with("prompt"));
+        let lines = lines.filter(|line| !line.contains(" tokens again"));
         let rows =
             lines.filter(|line| line.split_whitespace().next().is_some_and(|n| n.parse::<u8>().is_ok()));
         rows.map(|row| row.split("  ").last().unwrap().trim().to_owned()).collect()

@@ -8,6 +8,7 @@ use context_window::{
     Config, Registry, RequestLimits,
     config::{ConfigLayers, LoadedConfig},
     io::FieldMap,
+    usage::{CacheLife, CostTerms},
 };
 use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
 
@@ -325,6 +326,45 @@ impl Screen {
             ColorChoice::Auto => anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
         }
     }
+}
+
+/// On which terms prompts are paid.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Costs")]
+pub(crate) struct Costs {
+    /// The day whose prices hold, as 2026-12-01 [default: prices without a date]
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    day: Option<String>,
+    /// How long the cache is kept, for Anthropic: writing for an hour costs more
+    #[arg(long, value_enum, default_value_t = Life::FiveMinutes, value_name = "TIME")]
+    cache_life: Life,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Life {
+    /// Five minutes
+    #[value(name = "5m")]
+    FiveMinutes,
+    /// An hour
+    #[value(name = "1h")]
+    Hour,
+}
+
+impl Costs {
+    pub(crate) fn terms(&self) -> CostTerms<'_> {
+        let life = if self.cache_life == Life::Hour { CacheLife::Hour } else { CacheLife::Default };
+        CostTerms::default().with_day(self.day.as_deref()).with_life(life)
+    }
+}
+
+/// Year, month and day.
+fn day(text: &str) -> Result<String, String> {
+    let is_day = text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if is_day { Ok(text.into()) } else { Err("expected year, month and day, as 2026-12-01".into()) }
 }
 
 /// How items that are not in the prompt are counted.

@@ -17,8 +17,8 @@ use std::{
 mod flags;
 
 pub(crate) use flags::{
-    Counts, DataFormat, DiffFormat, Documents, FailOn, Format, FormatName, Models, Options, Request, Screen,
-    Terms,
+    Costs, Counts, DataFormat, DiffFormat, Documents, FailOn, Format, FormatName, Models, Options, Request,
+    Screen, Terms,
 };
 use flags::{at_least_one, tokens};
 
@@ -341,6 +341,8 @@ pub(crate) struct Replay {
     pub(crate) newest: Option<usize>,
     #[command(flatten)]
     pub(crate) terms: Terms,
+    #[command(flatten)]
+    pub(crate) costs: Costs,
     /// What to print
     #[arg(long, value_enum, default_value_t = ReplayFormat::Text, help_heading = "Output")]
     pub(crate) format: ReplayFormat,

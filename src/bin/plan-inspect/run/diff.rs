@@ -118,8 +118,10 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
     });
     let head = head(plans);
     let mut page = report::TablePage::new(format!("{} → {}", names[0], names[1]))
-        .with_lines(head.lines().map(str::to_owned))
-        .with_table(change::HEADINGS.map(str::to_owned).to_vec(), rows.collect());
+        .with_lines(head.lines().map(str::to_owned));
+    if !diff.changes.is_empty() {
+        page = page.with_table(change::HEADINGS.map(str::to_owned).to_vec(), rows.collect());
+    }
     if !diff.thoughts.is_empty() {
         let row = |one: &analysis::ThoughtChange| {
             ("", vec![one.id.to_string(), one.from.to_string(), one.to.to_string()])

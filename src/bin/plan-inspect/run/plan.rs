@@ -14,7 +14,7 @@ use crate::{
     web_page::{self, Beside},
 };
 use anyhow::{Result, bail};
-use context_window::{ContextPlan, Model, PlanRequest, render, report};
+use context_window::{ContextPlan, Model, PlanRequest, render, report, usage::CostTerms};
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
@@ -97,7 +97,12 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
     let file = args.request.session.file_name().map(|name| name.to_string_lossy().into_owned());
     let file = file.filter(|name| name != "-").unwrap_or_else(|| "standard input".into());
     let title = args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"));
-    web_page::of(prepared, request, plan, Beside { title, redact: args.redact, earlier: &[], first: 1 })
+    web_page::of(
+        prepared,
+        request,
+        plan,
+        Beside { title, redact: args.redact, earlier: &[], first: 1, terms: CostTerms::default() },
+    )
 }
 
 /// Whether what is printed is a prompt as its model reads it, marks and all: JSON escapes them, a template does not.

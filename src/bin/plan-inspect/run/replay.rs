@@ -178,7 +178,7 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     let request = prepared.request();
     let mut prompts = Vec::new();
     for step in prepared.manager.explainer(&request).replay().with_newest(args.newest.unwrap_or(usize::MAX)) {
-        prompts.push(Figures::of(&step?, &prepared.model));
+        prompts.push(Figures::of(&step?, &prepared.model, args.costs.terms()));
     }
     let compactions = prepared.session.log.compactions().count() as u64;
     let sums = Sums { compactions, ..Sums::of(prompts.iter()) };
@@ -368,6 +368,7 @@ fn page(args: &Replay) -> Result<String> {
     let first = steps.first().map_or(1, |step| step.prompt);
     let mut plans: Vec<_> = steps.into_iter().map(|step| step.plan).collect();
     let last = plans.pop().context("replay: a session has at least one prompt")?;
-    let beside = Beside { title: name, redact: args.redact, earlier: &plans, first };
+    let beside =
+        Beside { title: name, redact: args.redact, earlier: &plans, first, terms: args.costs.terms() };
     web_page::of(&prepared, &request, &last, beside)
 }

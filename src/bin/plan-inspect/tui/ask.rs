@@ -9,6 +9,7 @@ use context_window::{
     io::Session,
     plan::{Anchor, Kind},
     report,
+    usage::CostTerms,
     widgets::{BannerAction, WhatIf, WhatIfEffect},
 };
 use std::{
@@ -123,7 +124,7 @@ impl Mark {
         anchor.prompt = None;
         let mut kinds = step.plan.composition(0).by_group().kinds;
         kinds.sort();
-        Self { figures: Figures::of(step, model), kinds, anchor }
+        Self { figures: Figures::of(step, model, CostTerms::default()), kinds, anchor }
     }
 }
 
