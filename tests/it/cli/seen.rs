@@ -8,9 +8,10 @@ const TALK: &str = "examples/long-talk.json";
 
 /// The heading of the help under which a flag stands.
 fn heading(help: &str, flag: &str) -> String {
-    let at = help.find(&format!(" {flag}")).unwrap_or_else(|| panic!("{flag} in {help}"));
-    let before = help[..at].lines().rev();
-    let found = before.map(str::trim_end).find(|line| line.ends_with(':') && !line.starts_with(' '));
+    let lines: Vec<&str> = help.lines().collect();
+    let at = lines.iter().position(|line| line.starts_with(' ') && line.trim_start().starts_with(flag));
+    let before = lines[..at.unwrap_or_else(|| panic!("{flag} in {help}"))].iter().rev();
+    let found = before.map(|line| line.trim_end()).find(|line| line.ends_with(':') && !line.starts_with(' '));
     found.unwrap().to_owned()
 }
 

@@ -222,11 +222,12 @@ pub(crate) struct Plan {
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
+    // First of all: what comes behind the options would stand under the last heading of theirs.
+    /// Id of a message, note, document or system text; item:ID or rag:ID where both have that id [default: all items]
+    #[arg(value_name = "ID", index = 2)]
+    pub(crate) item: Option<String>,
     #[command(flatten)]
     pub(crate) request: Request,
-    /// Id of a message, note, document or system text; item:ID or rag:ID where both have that id [default: all items]
-    #[arg(value_name = "ID")]
-    pub(crate) item: Option<String>,
     /// What to print
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
     pub(crate) format: DataFormat,
@@ -237,7 +238,7 @@ pub(crate) struct Retrieval {
     #[command(flatten)]
     pub(crate) request: Request,
     /// Tokens of one document, to say how many of them could be in
-    #[arg(long, value_name = "N", value_parser = tokens)]
+    #[arg(long, value_name = "N", value_parser = tokens, help_heading = "Documents")]
     pub(crate) tokens_each: Option<u64>,
     /// What to print
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
