@@ -103,7 +103,7 @@ impl Catalog {
         lines
             .iter()
             .filter(|line| line.tokens != 0)
-            .flat_map(|line| [self.kind(&line.what.kind()) as i64, line.tokens])
+            .flat_map(|line| [i64::try_from(self.kind(&line.what.kind())).unwrap_or(i64::MAX), line.tokens])
             .collect()
     }
 

@@ -154,7 +154,7 @@ impl<'a> Items<'a> {
             id: visible(&words.id),
             tokens: words.tokens,
             class: palette::name(&one.kind),
-            kind: scored(self.kind(&one.kind, &about), score),
+            kind: scored(&self.kind(&one.kind, &about), score),
             why: visible(&words.why),
             preview,
             facts,
@@ -197,7 +197,7 @@ impl<'a> Items<'a> {
             let key = (item.section, document, item.id.clone(), usize::from(repeats) * (at + 1));
             number = Some(self.catalog.number(key, &kind, score, Some(place)));
         }
-        let named = if is_run { "messages".into() } else { scored(self.kind(&kind, &about), score) };
+        let named = if is_run { "messages".into() } else { scored(&self.kind(&kind, &about), score) };
         Item {
             number,
             state: "out",
@@ -302,8 +302,8 @@ impl<'a> Items<'a> {
 }
 
 /// What a document is, with its score.
-fn scored(kind: String, score: Option<f64>) -> String {
-    score.map_or(kind.clone(), |score| format!("{kind}, score {score}"))
+fn scored(kind: &str, score: Option<f64>) -> String {
+    score.map_or_else(|| kind.to_owned(), |score| format!("{kind}, score {score}"))
 }
 
 /// The call that a result answers, among the messages before it.

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     plan::{Composition, Kind},
     report::{
-        advice,
+        advice, cut,
         grid::columns,
         palette,
         row::{number, short},
@@ -74,31 +74,19 @@ impl Overview {
         let by_name = if html.redact { &groups } else { &whole };
         let scale = by_name.kinds.first().map_or(0, |(_, tokens)| *tokens);
         let kinds = by_name.kinds.iter().take(KINDS).map(|(kind, tokens)| {
-            Line::new(kind, String::new(), kind.text(), grouped(*tokens), (*tokens, whole.total, scale))
+            Line::new(kind, "", &kind.text(), grouped(*tokens), (*tokens, whole.total, scale))
         });
         let mut kinds: Vec<Line> = kinds.collect();
         if let Some(more) = by_name.kinds.get(KINDS..).filter(|more| !more.is_empty()) {
             let tokens: u64 = more.iter().map(|(_, tokens)| tokens).sum();
             let name = format!("{} kinds more", more.len());
-            kinds.push(Line::new(
-                &Kind::Overhead,
-                String::new(),
-                name,
-                grouped(tokens),
-                (tokens, whole.total, scale),
-            ));
+            kinds.push(Line::new(&Kind::Overhead, "", &name, grouped(tokens), (tokens, whole.total, scale)));
         }
         let scale = whole.largest.first().map_or(0, |item| item.tokens.n);
         let largest = whole.largest.iter().map(|item| {
             let name = if html.redact { item.kind.group().text() } else { words::large_item(item) };
             let shares = (item.tokens.n, whole.total, scale);
-            Line::new(
-                &item.kind,
-                short(item.id.as_str()),
-                super::super::cut(&name, 160),
-                number(item.tokens),
-                shares,
-            )
+            Line::new(&item.kind, &short(item.id.as_str()), &cut(&name, 160), number(item.tokens), shares)
         });
         Self {
             columns,
@@ -116,14 +104,8 @@ impl Overview {
 }
 
 impl Line {
-    fn new(
-        kind: &Kind,
-        id: String,
-        name: String,
-        tokens: String,
-        (own, whole, scale): (u64, u64, u64),
-    ) -> Self {
-        let (class, id, name) = (palette::name(kind), visible(&id), visible(&name));
+    fn new(kind: &Kind, id: &str, name: &str, tokens: String, (own, whole, scale): (u64, u64, u64)) -> Self {
+        let (class, id, name) = (palette::name(kind), visible(id), visible(name));
         Self {
             class,
             id,

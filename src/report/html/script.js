@@ -238,6 +238,7 @@
   // ---- Drawing a prompt. --------------------------------------------------------------------------------------------
 
   let shown = now;
+  const ownLargest = Array.from($("largest").tBodies[0].rows);
   const list = (names, items_, sum) => {
     const named = items_.slice(0, 8).map((item) => items[item][0]);
     const more = items_.length > 8 ? ` and ${number(items_.length - 8)} more` : "";
@@ -287,6 +288,23 @@
       return row;
     };
     $("kinds").tBodies[0].replaceChildren(...table.slice(0, 12).map(line));
+    // The figures of the plan alone, and its largest items with all that is said of them; of another prompt, ids and what they are.
+    for (const card of document.querySelectorAll(".own")) card.hidden = view !== now;
+    const top = [...held].sort((a, b) => b[1][0] - a[1][0] || rank[a[0]] - rank[b[0]]).slice(0, 5);
+    const large = ([item, [tokens]]) => {
+      const row = make("tr");
+      const name = make("th");
+      name.scope = "row";
+      const id = make("bdi", "large", items[item][0]);
+      id.addEventListener("click", () => goTo(items[item][0]));
+      const preview = rowOf.get(item)?.querySelector(".preview")?.textContent ?? "";
+      const what = make("span", "unit", `${kinds[items[item][1]][1]} ${preview}`);
+      what.dir = "auto";
+      name.append(swatch(kinds[items[item][1]][0]), id, " ", what);
+      row.append(name, make("td", "", mark + number(tokens)), make("td", "", percent(tokens, view.total)));
+      return row;
+    };
+    $("largest").tBodies[0].replaceChildren(...(view === now ? ownLargest : top.map(large)));
     const came = [...held.keys()].filter((item) => !now.held.has(item)).sort((a, b) => rank[a] - rank[b]);
     const left = [...now.held.keys()].filter((item) => !held.has(item)).sort((a, b) => rank[a] - rank[b]);
     const sum = (all, from) => all.reduce((tokens, item) => tokens + from.get(item)[0], 0);

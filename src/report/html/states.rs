@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{analysis::BudgetMap, plan::ContextPlan, tokens::Certainty};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// What the script of a page is given.
 #[derive(Debug, Serialize)]
@@ -62,8 +62,10 @@ struct Budgets {
     from: u64,
     until: u64,
     /// Each with its smallest budget, its total, its overhead, what enters and what leaves.
-    steps: Vec<(u64, u64, Vec<i64>, Vec<u64>, Vec<usize>)>,
+    steps: Vec<Step>,
 }
+
+type Step = (u64, u64, Vec<i64>, Vec<u64>, Vec<usize>);
 
 impl<'a> Data<'a> {
     pub(super) fn new(html: &Html<'_>, mut catalog: Catalog, cells: usize, inside: &'a [Inside]) -> Self {
@@ -90,7 +92,7 @@ impl<'a> Data<'a> {
         for c in json.chars() {
             match c {
                 '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                    safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+                    let _ = write!(safe, "\\u{:04x}", u32::from(c));
                 }
                 c => safe.push(c),
             }

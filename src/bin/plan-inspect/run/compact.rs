@@ -71,16 +71,18 @@ fn labelled(text: &str, colour: bool) -> String {
 /// The figures as a table, and the summary as a quotation.
 fn markdown(text: &str) -> String {
     let (figures, summary) = text.split_once("\n\n").unwrap_or((text, ""));
-    let mut page = String::from("| compaction | |\n| --- | --- |\n");
+    let cell = |text: &str| report::markdown_cell(text.trim());
+    let mut lines = vec!["| compaction | |".to_owned(), "| --- | --- |".to_owned()];
     for line in figures.lines() {
         let (label, rest) = line.split_once("  ").unwrap_or((line, ""));
-        page += &format!("| {} | {} |\n", report::markdown_cell(label), report::markdown_cell(rest.trim()));
+        lines.push(format!("| {} | {} |", cell(label), cell(rest)));
     }
-    let mut lines = summary.lines();
-    if let Some(kind) = lines.next() {
-        page += &format!("\n{}\n\n", report::markdown_cell(kind));
+    let mut texts = summary.lines();
+    if let Some(kind) = texts.next() {
+        lines.extend([String::new(), cell(kind), String::new()]);
     }
-    page + &lines.map(|line| format!("> {}\n", report::markdown_cell(line.trim()))).collect::<String>()
+    lines.extend(texts.map(|line| format!("> {}", cell(line))));
+    lines.join("\n") + "\n"
 }
 
 /// What blocks the compaction, in words.

@@ -82,7 +82,9 @@ fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
             ("tokens", Align::Right),
         ];
         let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
-        sessions.iter().for_each(|session| table.row(session.cells()));
+        for session in &sessions {
+            table.row(session.cells());
+        }
         table.to_string()
     };
     print(&text)?;

@@ -218,8 +218,8 @@ fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
     let base = build(&WhatIf::default(), subject.exact)?;
     let plan = if what_if.is_empty() { base.clone() } else { build(what_if, subject.exact)? };
     // The one that everybody else has of this request, who asks for no more counts.
-    let bare = if subject.exact { build(what_if, false)? } else { plan.clone() };
-    let fingerprint = bare.fingerprint().chars().take(8).collect();
+    let shared = if subject.exact { build(what_if, false)? } else { plan.clone() };
+    let fingerprint = shared.fingerprint().chars().take(8).collect();
     let effect =
         if what_if.is_empty() { WhatIfEffect::default() } else { WhatIfEffect::between(&base, &plan) };
     Ok(Planned { plan, base, fingerprint, effect })
