@@ -2,7 +2,7 @@
 
 use super::{BudgetSource, ContextPlan, Overhead, PlannedItem};
 use crate::{
-    item::{ItemId, ItemKind, Source},
+    item::{ItemId, ItemKind, Section, Source},
     message::{Message, Role},
     tokens::TokenCount,
 };
@@ -160,13 +160,18 @@ impl ContextPlan {
     pub(crate) fn rows_by_kind(&self) -> Vec<RowKind<'_>> {
         let mut calls: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
         let mut rows = Vec::with_capacity(self.included.len());
+        let mut same: BTreeMap<(Section, bool, &ItemId), usize> = BTreeMap::new();
         for row in &self.included {
+            let count = same.entry((row.section, row.kind.is_document(), &row.id)).or_default();
+            let nth = *count;
+            *count += 1;
             for call in row.body.tool_calls() {
                 calls.insert(&call.id, (&call.name, &call.arguments));
             }
             let call = row.body.answers().and_then(|id| calls.get(id)).copied();
             rows.push(RowKind {
                 row,
+                nth,
                 kind: kind(row, call.map(|(name, _)| name)),
                 reasoning: reasoning_tokens(&row.body, row.tokens.n),
                 arguments: call.map_or("", |(_, arguments)| arguments),
@@ -176,17 +181,27 @@ impl ContextPlan {
     }
 }
 
+/// What tells rows of prompts apart.
+pub(crate) type RowKey = (Section, bool, ItemId, usize);
+
 /// A row of a prompt by kind.
 pub(crate) struct RowKind<'a> {
     pub(crate) row: &'a PlannedItem,
     pub(crate) kind: Kind,
     /// What of its tokens is reasoning.
     pub(crate) reasoning: u64,
+    /// Of several rows with this id in its section, its number among them, from 0.
+    pub(crate) nth: usize,
     /// The arguments of the call that it answers.
     arguments: &'a str,
 }
 
 impl RowKind<'_> {
+    /// What tells it apart from every other row: section, whether it is a document, id, number among several.
+    pub(crate) fn key(&self) -> RowKey {
+        (self.row.section, self.row.kind.is_document(), self.row.id.clone(), self.nth)
+    }
+
     /// What a tool was called about; empty for anything else.
     pub(crate) fn about(&self) -> String {
         if self.row.role == Some(Role::Tool) { about(self.arguments) } else { String::new() }

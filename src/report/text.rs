@@ -238,7 +238,8 @@ impl Text<'_> {
         }
         for section in plan.sections.iter().filter(|section| section.used > section.budget) {
             let more = grouped(section.used - section.budget);
-            let said = format!("{:<13}takes {more} more than its budget: others leave them", "");
+            let name = section_name(section.section);
+            let said = format!("{name:<13}takes {more} more than its budget: others leave them");
             writeln!(f, "{}", self.page.yellow(&said))?;
         }
         let gap = share + budget + 6 + used;

@@ -5,7 +5,10 @@ use crate::{
     conversation::Conversation,
     error::Error,
     item::Source,
-    plan::{ContextPlan, Decision, reason::ExcludedReason},
+    plan::{
+        ContextPlan, Decision,
+        reason::{ExcludedReason, IncludedReason},
+    },
     planner::{manager::ContextWindowManager, request::PlanRequest},
     report,
 };
@@ -272,6 +275,9 @@ impl WhatIfState {
             return Attempt { changed: self.set(self.changes.clone().with_excluded(id, true)), said };
         }
         match row {
+            Decision::Included(item) if item.reason == IncludedReason::Required => {
+                refused(format!("{id} is required: it cannot be excluded"))
+            }
             Decision::Included(_) => self.toggle_expired(row, texts),
             Decision::Excluded(_) => refused(format!("{id} is out already")),
         }

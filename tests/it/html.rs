@@ -130,7 +130,7 @@ fn is_sound(page: &str) {
     const KEYS: &str = "html lang charset http-equiv content name class href dir aria-label viewBox preserveAspectRatio role x \
         x1 x2 y1 y2 width height tabindex scope data-name id hidden for type autocomplete spellcheck aria-describedby \
         aria-keyshortcuts data-key data-value aria-pressed aria-live aria-hidden data-state data-section \
-        rx y d min value data-item data-id data-prompt";
+        rx y d min value data-tokens data-item data-id data-prompt";
     let (tags, texts) = read(page);
     let mut open: Vec<&str> = Vec::new();
     for tag in &tags {
@@ -524,10 +524,11 @@ fn a_speaker_is_no_preview() {
 /// Sessions whose pages are tried at every budget: shipped ones, and real ones with real passages.
 fn at_every_budget() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let shipped = ["support-chat", "agent-parallel-tools", "overflow"].into_iter().filter_map(|name| {
-        let text = std::fs::read_to_string(root.join(format!("examples/{name}.json"))).ok()?;
-        Some((name.to_owned(), serde_json::from_str(&text).ok()?))
-    });
+    let shipped =
+        ["support-chat", "agent-parallel-tools", "overflow", "pins-ttl"].into_iter().filter_map(|name| {
+            let text = std::fs::read_to_string(root.join(format!("examples/{name}.json"))).ok()?;
+            Some((name.to_owned(), serde_json::from_str(&text).ok()?))
+        });
     let mut all: Vec<(String, serde_json::Value)> = shipped.collect();
     let lines = |prefix: &str| -> Vec<serde_json::Value> {
         let texts = crate::support::data::texts(&[prefix]);
@@ -562,8 +563,10 @@ fn at_every_budget() -> Vec<(String, String)> {
         all.push((prefix.to_owned(), session));
     }
     let limited = |(name, mut session): (String, serde_json::Value)| {
+        // Some begin where little is in, some where most is.
+        let budget = [60, 900, 250][name.len() % 3];
         session["limits"] = serde_json::json!({"context_len": EVERY_BUDGET, "max_completion": 0, "safety_buffer": 0,
-            "prompt_budget": 900});
+            "prompt_budget": budget});
         (name, session.to_string())
     };
     all.into_iter().map(limited).collect()

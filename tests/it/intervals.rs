@@ -6,7 +6,7 @@ use context_window::{
     ContextPlan, ContextWindowManager, ItemKind, Model, Section, Source,
     analysis::{BudgetMap, Interval},
     io::Session,
-    plan::Kind,
+    plan::{Kind, NoticeCode},
 };
 use serde_json::{Value, json};
 use std::{
@@ -238,6 +238,42 @@ fn check(value: &Value, number: usize) -> Result<u64, String> {
         }
     }
     Ok(compared)
+}
+
+/// Where results of the open exchange are clipped, the prompt is another one at each budget, and the map has each of them.
+#[test]
+fn a_map_has_every_clip() {
+    let result = "The kettle whistles when the water boils; take it off the stove, and pour. ".repeat(20);
+    let call =
+        |id: &str| json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}});
+    let session = json!({"model": "gpt-4o", "limits": {"context_len": MOST, "max_completion": 0, "safety_buffer": 0, "prompt_budget": 300},
+    "messages": [
+        {"role": "user", "content": "An older question about pots and pans, and what they are made of?"},
+        {"role": "assistant", "content": "Of iron, of steel, and some of copper."},
+        {"role": "user", "content": "How does a kettle work?"},
+        {"role": "assistant", "content": "", "tool_calls": [call("a"), call("b")]},
+        {"role": "tool", "tool_call_id": "a", "content": result},
+        {"role": "tool", "tool_call_id": "b", "content": result},
+    ]});
+    let session = Session::from_json(&session.to_string()).unwrap();
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    let plans = by_force(&manager, &session);
+    let clipped = plans
+        .iter()
+        .filter(|plan| plan.notices.iter().any(|notice| notice.code == NoticeCode::ResultsClipped));
+    assert!(clipped.count() > 100);
+    let map = manager.explainer(&session.request()).budget_map(usize::MAX).unwrap();
+    assert_eq!(differs(&map, &plans), None);
+    assert!(map.steps.len() > 100, "{}", map.steps.len());
+    // A map of few steps is a part of it.
+    let part = manager.explainer(&session.request()).budget_map(5).unwrap();
+    assert!(
+        part.steps.len() <= 10
+            && part.steps.iter().all(|step| {
+                (step.from..=step.to)
+                    .all(|budget| map.step(budget).is_some_and(|whole| whole.total == step.total))
+            })
+    );
 }
 
 #[test]

@@ -176,6 +176,26 @@ fn a_preview_shows_every_row_once_as_it_is_scrolled() {
     }
 }
 
+/// A row that is out and selected has the terminal's own colours, reversed: dark grey on grey could not be read.
+#[test]
+fn a_selected_row_can_be_read() {
+    let plan = plan("support-chat", Some(RequestLimits::budget(400)));
+    let mut state = PreviewState { selected: usize::MAX, offset: 0 };
+    let theme = Theme::colours();
+    let view = drawn(90, 5, |area, buffer| {
+        ContextPreview::new(&plan).with_theme(theme).render(area, buffer, &mut state)
+    });
+    let row = text(&view).lines().position(|line| line.starts_with("- hours")).unwrap();
+    for x in 0..90 {
+        let cell = &view[(x, row as u16)];
+        assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset), "{x}");
+        assert!(cell.modifier.contains(Modifier::REVERSED));
+    }
+    // What is in has the colour of its kind, other rows that are out are faint.
+    let other = text(&view).lines().position(|line| line.starts_with("- care")).unwrap();
+    assert_eq!(view[(2, other as u16)].fg, Color::DarkGray);
+}
+
 /// More of the whole is never a shorter bar, anything is at least one column, and all of it is all of them.
 #[test]
 fn bars_are_true() {

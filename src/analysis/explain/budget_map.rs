@@ -4,7 +4,7 @@ use super::{Explainer, gathered::Gathered, key::Key, sweep::Sweep};
 use crate::{
     error::Error,
     item::{ItemId, Section},
-    plan::{ContextPlan, Kind, LedgerLine, NoticeCode},
+    plan::{ContextPlan, Kind, LedgerLine, NoticeCode, composition::RowKey},
     tokens::TokenCount,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +37,8 @@ pub struct MappedItem {
     pub section: Section,
     /// What its tokens are for.
     pub kind: Kind,
+    /// Of several items with this id in its section, its number among them, from 0.
+    pub nth: usize,
 }
 
 /// Budgets at which the prompt is the same.
@@ -80,21 +82,18 @@ struct Seen {
 #[derive(Default)]
 struct Items {
     all: Vec<MappedItem>,
-    places: BTreeMap<(Section, bool, ItemId, usize), usize>,
+    places: BTreeMap<RowKey, usize>,
 }
 
 impl Items {
     fn seen(&mut self, (from, to): (u64, u64), plan: ContextPlan) -> Seen {
         let mut rows = BTreeMap::new();
-        let mut same: BTreeMap<(Section, bool, &ItemId), usize> = BTreeMap::new();
         for one in plan.rows_by_kind() {
-            let (row, document) = (one.row, one.row.kind.is_document());
-            let nth = same.entry((row.section, document, &row.id)).or_default();
-            let key = (row.section, document, row.id.clone(), *nth);
-            *nth += 1;
+            let (row, key) = (one.row, one.key());
+            let document = row.kind.is_document();
             let place = *self.places.entry(key).or_insert_with(|| {
-                let (id, section, kind) = (row.id.clone(), row.section, one.kind);
-                self.all.push(MappedItem { id, document, section, kind });
+                let (id, section, kind, nth) = (row.id.clone(), row.section, one.kind, one.nth);
+                self.all.push(MappedItem { id, document, section, kind, nth });
                 self.all.len() - 1
             });
             rows.insert(place, (row.tokens.n, one.reasoning));

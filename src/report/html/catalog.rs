@@ -4,8 +4,7 @@
 use super::shown::visible;
 use crate::{
     analysis::MappedItem,
-    item::{ItemId, Section},
-    plan::{ContextPlan, Kind, LedgerLine},
+    plan::{ContextPlan, Kind, LedgerLine, composition::RowKey},
     report::{palette, row::short},
 };
 use serde::Serialize;
@@ -18,14 +17,11 @@ struct Known(String, usize, &'static str, Option<i64>);
 /// What a state of the prompt holds: items by their numbers, each with its tokens and those of its reasoning.
 pub(super) type Held = BTreeMap<usize, (u64, u64)>;
 
-/// What tells items apart: of several with one id, the number among them.
-type Key = (Section, bool, ItemId, usize);
-
 /// All items and kinds of a page.
 #[derive(Debug)]
 pub(super) struct Catalog {
     redact: bool,
-    places: BTreeMap<Key, usize>,
+    places: BTreeMap<RowKey, usize>,
     items: Vec<Known>,
     kinds: Vec<Kind>,
     /// Where an item stands in the session, in the order of its numbers.
@@ -58,7 +54,7 @@ impl Catalog {
     /// The number of an item; a new one where it is not known.
     pub(super) fn number(
         &mut self,
-        key: Key,
+        key: RowKey,
         kind: &Kind,
         score: Option<f64>,
         place: Option<Place>,
@@ -79,23 +75,22 @@ impl Catalog {
         number
     }
 
+    /// The number of an item that is in some prompt: what it is there holds, whatever was guessed of it before.
+    fn of_a_prompt(&mut self, key: RowKey, kind: &Kind) -> usize {
+        let number = self.number(key, kind, None, None);
+        self.items[number].1 = self.kind(kind);
+        number
+    }
+
     /// The number of an item of a budget map.
-    pub(super) fn mapped(&mut self, item: &MappedItem, nth: usize) -> usize {
-        self.number((item.section, item.document, item.id.clone(), nth), &item.kind, None, None)
+    pub(super) fn mapped(&mut self, item: &MappedItem) -> usize {
+        self.of_a_prompt((item.section, item.document, item.id.clone(), item.nth), &item.kind)
     }
 
     /// What a prompt holds.
     pub(super) fn held(&mut self, plan: &ContextPlan) -> Held {
-        let mut same: BTreeMap<(Section, bool, &ItemId), usize> = BTreeMap::new();
-        let mut held = Held::new();
-        for one in plan.rows_by_kind() {
-            let (row, document) = (one.row, one.row.kind.is_document());
-            let nth = same.entry((row.section, document, &row.id)).or_default();
-            let key = (row.section, document, row.id.clone(), *nth);
-            *nth += 1;
-            held.insert(self.number(key, &one.kind, None, None), (row.tokens.n, one.reasoning));
-        }
-        held
+        let rows = plan.rows_by_kind().into_iter();
+        rows.map(|one| (self.of_a_prompt(one.key(), &one.kind), (one.row.tokens.n, one.reasoning))).collect()
     }
 
     /// Kinds and tokens of what is sent beside the items, one behind the other.

@@ -38,6 +38,8 @@ pub(super) struct Item {
     section: &'static str,
     id: String,
     tokens: String,
+    /// The same as a number, to sort by.
+    count: u64,
     /// The name of its kind's colour.
     class: &'static str,
     /// What it is.
@@ -102,16 +104,12 @@ impl<'a> Items<'a> {
     pub(super) fn included(&mut self) -> Vec<Item> {
         let rows = self.html.plan.rows_by_kind();
         let count = rows.len();
-        let mut same: BTreeMap<(Section, bool, &ItemId), usize> = BTreeMap::new();
         let mut items = Vec::new();
         for (at, one) in rows.iter().enumerate() {
             let document = one.row.kind.is_document();
-            let nth = same.entry((one.row.section, document, &one.row.id)).or_default();
-            let key = (one.row.section, document, one.row.id.clone(), *nth);
-            *nth += 1;
             let score = self.sources.as_ref().filter(|_| document && one.row.section == Section::Rag);
             let score = score.and_then(|sources| sources.scores.get(&one.row.id).copied());
-            let number = self.catalog.number(key, &one.kind, score, Some((at, 0)));
+            let number = self.catalog.number(one.key(), &one.kind, score, Some((at, 0)));
             items.push(self.planned((at, count), number, one, score));
         }
         items
@@ -153,6 +151,7 @@ impl<'a> Items<'a> {
             section: item.section.name(),
             id: visible(&words.id),
             tokens: words.tokens,
+            count: item.tokens.n,
             class: palette::name(&one.kind),
             kind: scored(&self.kind(&one.kind, &about), score),
             why: visible(&words.why),
@@ -204,6 +203,7 @@ impl<'a> Items<'a> {
             section: item.section.name(),
             id: visible(&words.id),
             tokens: words.tokens,
+            count: item.tokens.n,
             class: if is_run { "run" } else { palette::name(&kind) },
             kind: named,
             why: visible(&words.why),

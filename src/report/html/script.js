@@ -66,12 +66,9 @@
   };
 
   // Tokens by kind, the largest first; what merging messages saves is taken from the largest.
-  const byKind = (view, group) => {
+  const byKind = (view) => {
     const sums = new Map();
-    const add = (kind, tokens) => {
-      const key = group ? kinds[kind][0] : kind;
-      sums.set(key, (sums.get(key) || 0) + tokens);
-    };
+    const add = (kind, tokens) => sums.set(kind, (sums.get(kind) || 0) + tokens);
     for (const [item, [tokens, thought]] of view.held) {
       add(items[item][1], tokens - thought);
       if (thought) add(data.reasoning, thought);
@@ -79,15 +76,22 @@
     for (let at = 0; at < view.overhead.length; at += 2) add(view.overhead[at], view.overhead[at + 1]);
     let saved = 0;
     for (const tokens of sums.values()) saved += Math.max(0, -tokens);
-    const place = (key) => (group ? Math.min(...kinds.filter((kind) => kind[0] === key).map((kind) => kind[3])) : kinds[key][3]);
     const sorted = [...sums].filter(([, tokens]) => tokens > 0);
-    sorted.sort((a, b) => b[1] - a[1] || place(a[0]) - place(b[0]));
+    sorted.sort((a, b) => b[1] - a[1] || kinds[a[0]][3] - kinds[b[0]][3]);
     for (const one of sorted) {
       const taken = Math.min(saved, one[1]);
       one[1] -= taken;
       saved -= taken;
     }
     return sorted.filter(([, tokens]) => tokens > 0);
+  };
+
+  // The same with all tool results as one kind, and all documents.
+  const byGroup = (view) => {
+    const sums = new Map();
+    for (const [kind, tokens] of byKind(view)) sums.set(kinds[kind][0], (sums.get(kinds[kind][0]) || 0) + tokens);
+    const place = (group) => Math.min(...kinds.filter((kind) => kind[0] === group).map((kind) => kind[3]));
+    return [...sums].sort((a, b) => b[1] - a[1] || place(a[0]) - place(b[0]));
   };
 
   // Whole cells by the largest remainders; every part has one.
@@ -143,7 +147,7 @@
   const said = (item) => {
     const own = intervals.get(item) || [];
     if (own.length === 0) return `at none of the budgets from ${number(steps[0].from)} to ${number(data.budgets.to)}`;
-    const named = own.slice(0, 12).map(([from, to]) => (to === data.budgets.to ? `${number(from)} and more` : from === to ? number(from) : `${number(from)} to ${number(to)}`));
+    const named = own.slice(0, 12).map(([from, to]) => (to === data.budgets.largest ? `${number(from)} and more` : from === to ? number(from) : `${number(from)} to ${number(to)}`));
     return named.join(", ") + (own.length > 12 ? `, and ${own.length - 12} more` : "");
   };
   const lane = (row, of) => {
@@ -152,7 +156,7 @@
     const picture = draw("svg", { viewBox: "0 0 1000 10", preserveAspectRatio: "none", role: "img" });
     const title = draw("title", {});
     const several = of.length > 1;
-    title.textContent = several ? `${of.length} messages; unfold the run to see each` : `in the prompt at ${said(of[0])}`;
+    title.textContent = several ? `${of.length} messages: the button in this row shows each` : `in the prompt at ${said(of[0])}`;
     picture.append(title);
     const kind = several ? "overhead" : kinds[items[of[0]][1]][0];
     const seen = new Set();
@@ -257,7 +261,7 @@
     $("view").textContent = view === now ? "Prompt" : view.name ? view.name.replace("prompt", "Prompt") : "Prompt at another budget";
     // Not part of this prompt's figures.
     if ($("advice")) $("advice").hidden = view !== now;
-    const groups = byKind(view, true);
+    const groups = byGroup(view);
     const parts = [...groups.map(([, tokens]) => tokens), free, view.reply];
     const names = [...groups.map(([kind]) => kind), "free", "reply"];
     const cells = cellsOf(parts, data.cells).flatMap((count, at) => Array(count).fill(names[at]));
@@ -273,7 +277,7 @@
         return one;
       }),
     );
-    const table = byKind(view, false);
+    const table = byKind(view);
     const scale = table.length ? table[0][1] : 1;
     const line = ([kind, tokens]) => {
       const row = make("tr");
@@ -287,7 +291,17 @@
       row.append(name, make("td", "", number(tokens)), make("td", "", percent(tokens, view.total)), drawn);
       return row;
     };
-    $("kinds").tBodies[0].replaceChildren(...table.slice(0, 12).map(line));
+    const rest = table.slice(12);
+    const further = () => {
+      const row = make("tr");
+      const name = make("th");
+      name.scope = "row";
+      name.append(swatch("overhead"), make("bdi", "", `${number(rest.length)} kinds more`));
+      const tokens = rest.reduce((sum, [, own]) => sum + own, 0);
+      row.append(name, make("td", "", number(tokens)), make("td", "", percent(tokens, view.total)), make("td", "drawn"));
+      return row;
+    };
+    $("kinds").tBodies[0].replaceChildren(...table.slice(0, 12).map(line), ...(rest.length > 0 ? [further()] : []));
     // The figures of the plan alone, and its largest items with all that is said of them; of another prompt, ids and what they are.
     for (const card of document.querySelectorAll(".own")) card.hidden = view !== now;
     const top = [...held].sort((a, b) => b[1][0] - a[1][0] || rank[a[0]] - rank[b[0]]).slice(0, 5);
@@ -358,6 +372,10 @@
     });
     $("back").addEventListener("click", () => move(now.budget));
     $("slider").hidden = false;
+    if (data.budgets.to < data.budgets.largest) {
+      const said = `The slider ends at ${number(data.budgets.to)}: up to the model's ${number(data.budgets.largest)} there are more changes than this page holds.`;
+      $("slider").append(make("p", "note", said));
+    }
     $("axis").append(make("span", "", `in the prompt at budgets from ${number(low)}`), make("span", "", `to ${number(high)}`));
     $("axis").hidden = false;
   }
@@ -397,7 +415,11 @@
 
   // Texts are read when somebody searches: a page may hold thousands of them.
   const textOf = (row) => {
-    if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
+    if (!texts.has(row)) {
+      // Not the budgets of its lane.
+      const lane = row.querySelector(".lane")?.textContent ?? "";
+      texts.set(row, row.textContent.replace(lane, " ").toLowerCase());
+    }
     return texts.get(row);
   };
   const fits = (row, words) =>
@@ -422,7 +444,7 @@
     $("sorted").hidden = !sorted;
     $("listed").hidden = sorted;
     const of = (row) => Number(row.dataset.item ?? -1);
-    const tokens = (row) => (now.held.get(of(row)) || [tokensAnywhere.get(of(row)) || 0])[0];
+    const tokens = (row) => (now.held.get(of(row)) || [Number(row.dataset.tokens ?? tokensAnywhere.get(of(row)) ?? 0)])[0];
     // A run stands where the first of its messages does.
     const inSession = (row) => (row.dataset.item ? rank[of(row)] : row.inside ? rank[row.inside[0]] - 0.5 : items.length);
     const keys = {
@@ -453,7 +475,7 @@
   if ($("runs")) $("runs").addEventListener("click", () => runs.forEach(unfold));
   for (const run of runs) {
     if (!run.inside) continue;
-    const button = make("button", "", `show its messages: ${number(run.inside.length)}`);
+    const button = make("button", "", `show its newest messages: ${number(run.inside.length)}`);
     button.type = "button";
     button.addEventListener("click", () => {
       unfold(run);

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{analysis::BudgetMap, plan::ContextPlan, tokens::Certainty};
 use serde::Serialize;
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::fmt::Write as _;
 
 /// What the script of a page is given.
 #[derive(Debug, Serialize)]
@@ -56,8 +56,9 @@ struct State {
 /// The prompt at other budgets.
 #[derive(Debug, Serialize)]
 struct Budgets {
-    /// Where the last step ends.
+    /// Where the last step ends, and the largest budget of the model: beyond the first there may be more changes.
     to: u64,
+    largest: u64,
     /// The budgets that the slider and the lanes go over.
     from: u64,
     until: u64,
@@ -114,17 +115,7 @@ impl State {
 
 impl Budgets {
     fn new(catalog: &mut Catalog, map: &BudgetMap) -> Self {
-        let mut same: BTreeMap<_, usize> = BTreeMap::new();
-        let numbers: Vec<usize> = map
-            .items
-            .iter()
-            .map(|item| {
-                let nth = same.entry((item.section, item.document, item.id.clone())).or_default();
-                let number = catalog.mapped(item, *nth);
-                *nth += 1;
-                number
-            })
-            .collect();
+        let numbers: Vec<usize> = map.items.iter().map(|item| catalog.mapped(item)).collect();
         let steps = map.steps.iter().map(|step| {
             let enters = step.enters.iter();
             let enters = enters.flat_map(|(at, tokens, thought)| [numbers[*at] as u64, *tokens, *thought]);
@@ -134,7 +125,7 @@ impl Budgets {
         let steps: Vec<_> = steps.collect();
         let to = map.steps.last().map_or(map.prompt_budget, |step| step.to);
         let (from, until) = drawn(map, to);
-        Self { to, from, until, steps }
+        Self { to, largest: map.largest_budget, from, until, steps }
     }
 }
 

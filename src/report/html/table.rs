@@ -1,8 +1,8 @@
 //! Tables as a web page without a script, in the style of a plan's page.
 
-use super::{STYLE, STYLE_HASH, shown::visible};
+use super::{STYLE, STYLE_HASH, rendered, shown::visible};
 use crate::error::Error;
-use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig, value::Serde};
+use minijinja::{Value, context, value::Serde};
 use serde::Serialize;
 
 const NAME: &str = "table.html";
@@ -57,12 +57,6 @@ impl TablePage {
     ///
     /// `ErrorKind::Template` where the page's own template fails, which is a fault of this crate.
     pub fn render(&self) -> Result<String, Error> {
-        let fault = |error: minijinja::Error| Error::page(&error);
-        let mut engine = Environment::new();
-        engine.set_undefined_behavior(UndefinedBehavior::Strict);
-        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-        engine.set_syntax(syntax.map_err(fault)?);
-        engine.add_template(NAME, PAGE).map_err(fault)?;
         let all = |texts: &[String]| texts.iter().map(|text| visible(text)).collect::<Vec<_>>();
         let tables = self.tables.iter().map(|table| Table {
             headings: all(&table.headings),
@@ -75,6 +69,6 @@ impl TablePage {
             lines => all(&self.lines),
             tables => Value::from(Serde(tables.collect::<Vec<_>>())),
         };
-        engine.get_template(NAME).and_then(|template| template.render(page)).map_err(fault)
+        rendered(NAME, PAGE, page)
     }
 }

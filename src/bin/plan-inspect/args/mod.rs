@@ -394,6 +394,9 @@ pub(crate) struct Tui {
         help = "Keys to press before printing: characters, or names such as <Enter>, <Tab>, <C-d>, <lt>"
     )]
     pub(crate) keys: Option<String>,
+    /// Whether the session was chosen from a list: then its id says nothing of other files.
+    #[arg(skip)]
+    pub(crate) picked: bool,
 }
 
 #[derive(Debug, Args)]

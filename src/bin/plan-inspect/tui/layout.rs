@@ -57,9 +57,9 @@ impl Places {
         let [left, right] =
             Layout::horizontal([Constraint::Length(columns), Constraint::Fill(1)]).areas(body);
         let (overview, sections) = match body.height {
-            ..24 if overview => (GRID, 0),
-            ..24 => (0, GAUGES),
-            24..40 => (GRID, GAUGES),
+            ..27 if overview => (GRID, 0),
+            ..27 => (0, GAUGES),
+            27..40 => (GRID, GAUGES),
             // With the largest items below.
             _ => (GRID + 6, GAUGES),
         };

@@ -22,7 +22,7 @@ use crate::args::{self, Tui};
 use anyhow::Result;
 use ask::{Answer, Asker};
 use context_window::widgets::Theme;
-use picker::Picker;
+use picker::{Ended, Picker};
 use ratatui::layout::Rect;
 use state::App;
 use std::{
@@ -69,10 +69,13 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
             let Rect { width, height, .. } = screen.size()?;
             picker.happens(&ratatui::crossterm::event::Event::Resize(width, height));
             match picker.ask(&mut screen, &queue) {
-                Ok(Some(id)) => with_id(args, id),
+                Ok(Ended::Session(id)) => with_id(args, id),
                 ended => {
                     screen.close()?;
-                    return ended.map(|_| ExitCode::SUCCESS);
+                    return Ok(match ended? {
+                        Ended::Signal(signal) => exit_code(signal),
+                        Ended::Session(_) | Ended::Quit => ExitCode::SUCCESS,
+                    });
                 }
             }
         }
@@ -94,15 +97,20 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     screen.close()?;
     Ok(match ended? {
         None => ExitCode::SUCCESS,
-        // What a shell says of a process that a signal ended.
-        Some(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(2)),
+        Some(signal) => exit_code(signal),
     })
+}
+
+/// What a shell says of a process that a signal ended.
+fn exit_code(signal: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(128 + signal).unwrap_or(2))
 }
 
 /// The same for one session of the file.
 fn with_id(args: &Tui, id: String) -> Tui {
     let mut args = args.clone();
     args.request.id = Some(id);
+    args.picked = true;
     args
 }
 

@@ -30,6 +30,15 @@ pub(crate) enum Picked {
     Quit,
 }
 
+/// How the choice ended.
+pub(crate) enum Ended {
+    /// With this session, by its id.
+    Session(String),
+    Quit,
+    /// By a signal, by its number.
+    Signal(i32),
+}
+
 impl Picker {
     /// The sessions of the file, where there are several and none is named.
     pub(crate) fn of(args: &Tui, theme: Theme, size: Rect) -> Result<Option<Self>> {
@@ -41,20 +50,17 @@ impl Picker {
         Ok(Some(Self { sessions, cursor: Cursor::default(), size, theme }))
     }
 
-    /// Draws and waits until a session is chosen; none where the user quits.
-    pub(crate) fn ask(
-        mut self,
-        screen: &mut Screen,
-        queue: &mpsc::Receiver<Event>,
-    ) -> Result<Option<String>> {
+    /// Draws and waits until a session is chosen, the user quits or a signal comes.
+    pub(crate) fn ask(mut self, screen: &mut Screen, queue: &mpsc::Receiver<Event>) -> Result<Ended> {
         loop {
             screen.draw_with(|frame| self.draw(frame))?;
             match queue.recv()? {
-                Event::Signal(_) | Event::Broken => return Ok(None),
+                Event::Signal(signal) => return Ok(Ended::Signal(signal)),
+                Event::Broken => anyhow::bail!("an internal thread failed; see above"),
                 Event::Input(event) => match self.happens(&event) {
                     Picked::Nothing => {}
-                    Picked::Session(id) => return Ok(Some(id)),
-                    Picked::Quit => return Ok(None),
+                    Picked::Session(id) => return Ok(Ended::Session(id)),
+                    Picked::Quit => return Ok(Ended::Quit),
                 },
                 Event::Answer(_) => {}
             }
@@ -65,7 +71,10 @@ impl Picker {
         let page = isize::try_from(self.lines()).unwrap_or(1);
         match event {
             Input::Key(key) if key.kind != KeyEventKind::Release => return self.pressed(*key, page),
-            Input::Resize(width, height) => self.size = Rect::new(0, 0, *width, *height),
+            Input::Resize(width, height) => {
+                self.size = Rect::new(0, 0, *width, *height);
+                self.step(0);
+            }
             Input::Mouse(mouse) => match mouse.kind {
                 MouseEventKind::ScrollDown => self.step(3),
                 MouseEventKind::ScrollUp => self.step(-3),
@@ -81,7 +90,7 @@ impl Picker {
         match key.code {
             KeyCode::Char('c') if control => return Picked::Quit,
             KeyCode::Char('q') | KeyCode::Esc => return Picked::Quit,
-            KeyCode::Enter | KeyCode::Char('e' | 'l') | KeyCode::Right => {
+            KeyCode::Enter => {
                 let chosen = self.sessions.get(self.cursor.selected);
                 return chosen.map_or(Picked::Nothing, |session| Picked::Session(session.id.clone()));
             }

@@ -13,7 +13,7 @@ use context_window::{
     analysis::Diff,
     plan::{Anchor, Decision},
     report,
-    widgets::{Banner, BannerState, DetailState, ItemListState, NoticeListState, Theme, WhatIfState},
+    widgets::{Banner, BannerState, DetailState, ItemListState, NoticeListState, Theme, WhatIf, WhatIfState},
 };
 use ratatui::layout::Rect;
 use std::{collections::BTreeSet, sync::Arc};
@@ -146,6 +146,15 @@ pub(crate) struct Applied {
     pub(crate) changes: usize,
 }
 
+/// A fix of a prompt over its budget that was tried: it counts as long as nothing else is changed.
+#[derive(Debug)]
+pub(crate) struct Fix {
+    /// Which of those that can be tried, from 0.
+    pub(crate) number: usize,
+    pub(crate) before: WhatIf,
+    pub(crate) after: WhatIf,
+}
+
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) subject: Arc<Subject>,
@@ -166,7 +175,7 @@ pub(crate) struct App {
     /// Where there is little room: whether the overview is shown, not the sections.
     pub(crate) overview: bool,
     /// Which fix was tried last, of a prompt that is over its budget.
-    pub(crate) fix: usize,
+    pub(crate) fix: Option<Fix>,
     pub(crate) detail: DetailState,
     pub(crate) notices: NoticeListState,
     /// What is chosen where the conversation is to become smaller.
@@ -221,7 +230,7 @@ impl App {
             list: ItemListState::new(),
             section: 0,
             overview: true,
-            fix: 0,
+            fix: None,
             detail: DetailState::default(),
             notices: NoticeListState::default(),
             banner: BannerState::default(),

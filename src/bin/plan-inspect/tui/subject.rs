@@ -53,8 +53,9 @@ impl Subject {
         let config = args.request.terms.options.config()?.clone();
         let against = match &args.against {
             Some(path) => {
-                let session = input::sessions(path)?
-                    .session(args.against_id.as_deref().or(args.request.id.as_deref()))?;
+                let session = input::sessions(path)?.session(
+                    args.against_id.as_deref().or(args.request.id.as_deref().filter(|_| !args.picked)),
+                )?;
                 let model = args.request.terms.target.model.as_deref();
                 Some(Prepared::new(session, &args.request.terms, model)?)
             }

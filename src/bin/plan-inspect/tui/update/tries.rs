@@ -2,14 +2,14 @@
 
 use super::super::{
     ask::Question,
-    state::{App, Effect},
+    state::{App, Effect, Fix},
     what_if::Saved,
 };
 use super::compaction;
 use context_window::{
     plan::{Decision, Remedy},
     report,
-    widgets::{Attempt, ItemTexts, NoticeAction, WhatIf, WhatIfState},
+    widgets::{Attempt, ItemTexts, NoticeAction, WhatIfState},
 };
 
 /// Changes what is tried, and plans again where that is something else.
@@ -48,12 +48,17 @@ pub(super) fn try_with_item(
     if attempt.changed() { vec![app.ask_for_a_plan()] } else { Vec::new() }
 }
 
-/// Tries the next single change that makes a prompt fit: another budget, or a pin less. What shortens an item, or leaves less for
-/// the reply, cannot be tried here.
+/// Tries the next single change that makes a prompt fit, beside what is tried already: another budget, or a pin less. What shortens an
+/// item, or leaves less for the reply, cannot be tried here.
 pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
-    let base = app.known().map(|planned| planned.base.clone());
-    let overflow = base.as_ref().and_then(|base| base.overflow.as_ref());
-    let Some((base, overflow)) = base.as_ref().zip(overflow) else {
+    // The one before is taken back, also where it helped.
+    let (tried, before) = match app.fix.take() {
+        Some(fix) if fix.after == *app.what_if.changes() => (fix.number + 1, fix.before),
+        _ => (0, app.what_if.changes().clone()),
+    };
+    let known = app.known();
+    let over = known.and_then(|known| known.plan.overflow.as_ref().or(known.base.overflow.as_ref()));
+    let Some((known, overflow)) = known.zip(over) else {
         app.note = "the prompt fits: nothing to fix".into();
         return Vec::new();
     };
@@ -63,14 +68,16 @@ pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
         app.note = "none of the fixes can be tried here: ! lists them".into();
         return Vec::new();
     }
-    let fix = fixes[app.fix % fixes.len()];
-    app.fix += 1;
-    app.note = format!("tried: {}; u undoes it, f tries the next", report::remedy(fix, &base.limits));
+    let fix = fixes[tried % fixes.len()];
+    let next = if fixes.len() > 1 { ", f tries the next" } else { "" };
+    let note = format!("tried: {}; u undoes it{next}", report::remedy(fix, &known.plan.limits));
     let changes = match fix {
-        Remedy::RaiseBudget { to } => WhatIf::new().with_budget(Some(*to)),
-        Remedy::Unpin { id } => WhatIf::new().with_pin(id.clone(), false),
+        Remedy::RaiseBudget { to } => before.clone().with_budget(Some(*to)),
+        Remedy::Unpin { id } => before.clone().with_pin(id.clone(), false),
         _ => return Vec::new(),
     };
+    app.note = note;
+    app.fix = Some(Fix { number: tried, before, after: changes.clone() });
     try_out(app, |what_if| what_if.set(changes))
 }
 

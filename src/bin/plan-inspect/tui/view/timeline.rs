@@ -31,7 +31,11 @@ const AXIS: u16 = 9;
 const CHART: u16 = 9;
 
 fn areas(body: Rect) -> [Rect; 2] {
-    let chart = if body.height >= 20 { CHART + 5 } else { 9 };
+    let chart = match body.height {
+        ..16 => 6,
+        16..20 => 9,
+        _ => CHART + 5,
+    };
     Layout::vertical([Constraint::Length(chart), Constraint::Fill(1)]).areas(body)
 }
 
@@ -167,7 +171,8 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let buffer = frame.buffer_mut();
     if bars.x > area.x {
         let labels = [(0, whole), (bars.height / 2, whole / 2), (bars.height - 1, 0)];
-        for (row, tokens) in labels.into_iter().filter(|(row, _)| *row < bars.height) {
+        let shown = if bars.height < 3 { 1 } else { labels.len() };
+        for (row, tokens) in labels.into_iter().take(shown) {
             let label = format!("{:>8} ", report::grouped(tokens));
             buffer.set_stringn(area.x, bars.y + row, label, AXIS.into(), app.theme.faint);
         }
