@@ -102,6 +102,18 @@ fn sessions_are_listed_and_picked() {
     assert!(listed.contains("one  gpt-4o         1       9"), "{listed}");
     let json: serde_json::Value = serde_json::from_str(&out(&[path, "--list", "--format", "json"])).unwrap();
     assert_eq!((json[1]["id"].as_str(), json[1]["messages"].as_u64()), (Some("two"), Some(1)));
+    // One that cannot be read hides no other; the screen that is compared with needs no such id.
+    let broken =
+        format!("{lines}{{\"id\": \"bad\", \"messages\": [{{\"role\": \"nobody\", \"content\": \"x\"}}]}}\n");
+    let with_broken = file("broken.jsonl", broken.as_bytes());
+    let listed = out(&[with_broken.to_str().unwrap(), "--list"]);
+    assert!(
+        listed.contains("one  gpt-4o         1       9")
+            && listed.contains("\nbad  -              -       -"),
+        "{listed}"
+    );
+    let against = ["tui", path, "--against", CHAT, "--print", "120x40", "--keys", "j<Enter>d"];
+    assert!(out(&against).contains("this session vs. --against"));
     let picker = out(&["tui", path, "--print", "80x10"]);
     assert!(picker.contains("[Sessions · 1 of 2]") && picker.contains("Enter open"), "{picker}");
     let chosen = out(&["tui", path, "--print", "80x24", "--keys", "j<Enter>"]);

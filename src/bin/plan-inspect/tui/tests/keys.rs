@@ -352,3 +352,37 @@ fn the_overview_gives_way_to_the_sections() {
     let text = it.text().unwrap();
     assert!(text.contains("Sections") && !text.contains("What fills the prompt"), "{text}");
 }
+
+/// A fix is tried beside what is tried already, also where only that is over the budget; again, the next one in its place.
+#[test]
+fn fixes_go_beside_other_changes() {
+    let mut it = screen(CHAT, (120, 40), "++<lt><lt><lt><lt><lt><lt><lt><lt><lt>");
+    assert!(it.app.plan().unwrap().overflow.is_some(), "{}", it.app.what_if.budget());
+    assert!(it.text().unwrap().contains(": f tries a fix"));
+    it.press("f").unwrap();
+    assert!(it.app.plan().unwrap().overflow.is_none(), "{}", it.app.note);
+    // What was excluded stays so; the second fix takes the place of the first, and undoing begins anew.
+    let mut it = screen("examples/overflow.json --budget 210", (120, 40), "/id:fire<Enter>x<Esc>");
+    let excluded = it.app.what_if.changes().clone();
+    it.press("f").unwrap();
+    assert!(
+        it.app.what_if.changes().budget().is_some() && it.app.note.contains("f tries the next"),
+        "{}",
+        it.app.note
+    );
+    let first = it.app.note.clone();
+    it.press("f").unwrap();
+    assert_eq!(it.app.what_if.changes().budget(), None, "{}", it.app.note);
+    assert_ne!(it.app.note, first);
+    assert_eq!(it.app.what_if.changes().excluded(), excluded.excluded());
+    it.press("uuf").unwrap();
+    assert_eq!(it.app.note, first, "from the beginning");
+}
+
+#[test]
+fn what_is_required_cannot_be_excluded() {
+    let mut it = screen(CHAT, (120, 40), "gx");
+    assert_eq!(it.app.note, "s0 is required: it cannot be excluded");
+    it.press("ax").unwrap();
+    assert!(it.app.what_if.changes().is_empty());
+}
