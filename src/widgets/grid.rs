@@ -35,12 +35,16 @@ pub struct PromptGrid<'a> {
     theme: Theme,
 }
 
-/// Rows of cells.
-const ROWS: u16 = 10;
+const ROWS: u16 = PromptGrid::ROWS;
 
 /// Columns of what is said of a kind, and of the largest items at the right of it.
 const LEGEND: u16 = 30;
 const LARGEST: u16 = 24;
+
+impl PromptGrid<'_> {
+    /// Rows of cells: in an area of fewer lines the last of them are cut off.
+    pub const ROWS: u16 = 10;
+}
 
 impl<'a> PromptGrid<'a> {
     /// The grid of this plan.

@@ -33,7 +33,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         frame.render_widget(line, Rect { y, height: 1, ..inner });
     }
     let used = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(1);
-    if inner.height > used {
+    // A part of the grid would say something else than all of it.
+    if inner.height >= used + PromptGrid::ROWS {
         let below = Rect { y: inner.y + used, height: inner.height - used, ..inner };
         frame.render_widget(PromptGrid::new(plan).with_theme(app.theme), below);
     }
