@@ -28,6 +28,7 @@ mod text;
 pub use columns::{cut, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 pub use grid::Grid;
+#[cfg(feature = "widgets")]
 pub(crate) use grid::columns as grid_columns;
 #[cfg(feature = "html")]
 pub use html::{Html, TablePage};
@@ -35,6 +36,7 @@ pub use markdown::{Markdown, markdown_cell};
 pub use message::{call_line, message_lines, shown};
 pub use row::{RowText, row, section, source, ttl};
 pub use text::Text;
+#[cfg(feature = "widgets")]
 pub(crate) use words::large_item;
 pub use words::{advice, conflict, largest, sentence, tenths};
 

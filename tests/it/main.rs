@@ -25,6 +25,7 @@ mod config;
 mod context_editing;
 #[cfg(all(feature = "openai", feature = "hf"))]
 mod costs;
+#[cfg(all(feature = "openai", feature = "hf"))]
 mod counting;
 #[cfg(all(feature = "openai", feature = "hf", feature = "chat-template"))]
 mod counts_in_plans;

@@ -386,3 +386,17 @@ fn what_is_required_cannot_be_excluded() {
     it.press("ax").unwrap();
     assert!(it.app.what_if.changes().is_empty());
 }
+
+/// A pin that has no room is said at once, with what it needs and what there is.
+#[test]
+fn a_pin_that_does_not_fit_is_said() {
+    let session = serde_json::json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "Is it late?"}],
+        "pinned": [{"id": "long", "text": "word ".repeat(400), "priority": "high"}]});
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pin.json");
+    std::fs::write(&path, session.to_string()).unwrap();
+    for size in [(120, 40), (80, 24)] {
+        let text = screen(&format!("{} --budget 300", path.display()), size, "").text().unwrap();
+        assert!(text.contains("! long does not fit: 405 > "), "{text}");
+    }
+}
