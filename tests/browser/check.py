@@ -524,7 +524,7 @@ def main():
                 shoot(checker, pages, arguments.shots)
             for page, expected in totals.items():
                 checker.prompts(page, expected)
-            sliders = sorted(arguments.pages.glob("*.html")) if arguments.pages else []
+            sliders = sorted(arguments.pages.resolve().glob("*.html")) if arguments.pages else []
             for page in sliders:
                 checker.budgets(page, json.loads(page.with_suffix(".json").read_text(encoding="utf-8")))
             done = f"{len(pages)} pages, {len(sliders)} of them at every budget"
