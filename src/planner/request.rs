@@ -35,6 +35,7 @@ pub struct PlanRequest<'a> {
     pub(crate) sender: Option<Sender>,
     pub(crate) calibration: Option<TokenCalibration>,
     pub(crate) counts_excluded: bool,
+    pub(crate) lists_excluded: bool,
     pub(crate) conversation_id: Option<String>,
     pub(crate) prompt_id: Option<String>,
 }
@@ -54,6 +55,7 @@ impl<'a> PlanRequest<'a> {
             sender: None,
             calibration: None,
             counts_excluded: false,
+            lists_excluded: false,
             conversation_id: None,
             prompt_id: None,
         }
@@ -110,6 +112,14 @@ impl<'a> PlanRequest<'a> {
     #[must_use]
     pub fn with_excluded_counts(mut self) -> Self {
         self.counts_excluded = true;
+        self
+    }
+
+    /// Gives each message that is left out a row of its own, where neighbouring ones with one reason are one row otherwise
+    /// (rule O2): for lists of every message. It changes nothing else; such a plan has another fingerprint.
+    #[must_use]
+    pub fn with_excluded_messages(mut self) -> Self {
+        self.lists_excluded = true;
         self
     }
 

@@ -16,7 +16,7 @@ use std::{error, fmt, str::FromStr};
 /// | `source:tool`, `role:user` | rows of a source or role |
 /// | `id:m1` | ids with that part; of a run also the whole id of a message inside |
 /// | `>500` `>=500` `<100` `<=100` | rows of more or fewer tokens |
-/// | `kettle` | that text in the id, or in why the row is in or out |
+/// | `kettle` | that text in the id, in why the row is in or out, or in what it says, as far as texts are known |
 ///
 /// Capitals do not matter. Without any term it holds for every row.
 ///
@@ -67,7 +67,7 @@ enum Term {
     Id(Wanted),
     More(u64),
     Less(u64),
-    /// Anything else: in the id, or in the row's reason.
+    /// Anything else: in the id, in the row's reason, or in its text.
     Text(Wanted),
 }
 
@@ -97,11 +97,30 @@ impl Filter {
         self.terms.is_empty()
     }
 
-    /// Whether it holds for a row of this plan. `texts` finds messages inside of a run by their ids; without a conversation
-    /// ([`ItemTexts::new`]) a run is known by the ids of its first and last message.
+    /// Whether it holds for a row of this plan. `texts` finds messages inside of a run by their ids and by what they say;
+    /// without a conversation ([`ItemTexts::new`]) a run is known by the ids of its first and last message.
     #[must_use]
     pub fn matches(&self, plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>) -> bool {
         self.terms.iter().all(|term| term.matches(plan, row, texts))
+    }
+
+    /// A text in a line of so many columns, from shortly before the first thing in it that is looked for, where its beginning does not show
+    /// that.
+    pub(super) fn excerpt(&self, beginning: &str, text: &str, columns: usize) -> Option<String> {
+        const SHOWN: usize = 400;
+        let found = self.terms.iter().filter_map(|term| match term {
+            Term::Text(Wanted { part, .. }) if part.is_empty() => None,
+            Term::Text(Wanted { part, .. }) if Needle::new(part).find(beginning).is_some() => Some(None),
+            Term::Text(Wanted { part, .. }) => Needle::new(part).find(text).map(Some),
+            _ => None,
+        });
+        let at = found.into_iter().next()??;
+        let (before, _) = text.split_at(at);
+        let from =
+            before.char_indices().rev().take((columns / 4).min(20)).last().map_or(at, |(from, _)| from);
+        let shown: String = text[from..].chars().take(SHOWN).collect();
+        let line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(format!("… {}", report::printable(&line)))
     }
 }
 
@@ -170,6 +189,7 @@ impl Term {
                 ids(row).any(|id| has(id, part))
                     || texts.represents(row, typed)
                     || has(&report::row(plan, row).why, part)
+                    || texts.any_text(row, |text| Needle::new(part).find(text).is_some())
             }
         }
     }
@@ -192,4 +212,71 @@ fn ids(row: Decision<'_>) -> impl Iterator<Item = &str> {
         Decision::Excluded(item) => &item.id,
     };
     [first, row.id()].into_iter().map(crate::item::ItemId::as_str)
+}
+
+/// A text in lower case that is looked for in texts of any case.
+#[derive(Debug, Clone, Copy)]
+struct Needle<'a> {
+    part: &'a str,
+}
+
+impl<'a> Needle<'a> {
+    fn new(part: &'a str) -> Self {
+        Self { part }
+    }
+
+    /// The byte offset of its first occurrence.
+    fn find(self, text: &str) -> Option<usize> {
+        let Some(first) = self.part.chars().next() else { return Some(0) };
+        let is_here = |at: usize| {
+            let mut rest = text[at..].chars().flat_map(char::to_lowercase);
+            self.part.chars().all(|wanted| rest.next() == Some(wanted))
+        };
+        if !first.is_ascii() {
+            return text.char_indices().map(|(at, _)| at).find(|at| is_here(*at));
+        }
+        let (lower, upper) = (first as u32 as u8, first.to_ascii_uppercase() as u32 as u8);
+        // Of the letters beyond ASCII, `İ` and the Kelvin sign have an ASCII letter first in lower case.
+        let also = text.char_indices().filter(|(_, c)| matches!(c, 'İ' | '\u{212a}')).map(|(at, _)| at);
+        let near = memchr::memchr2_iter(lower, upper, text.as_bytes()).find(|at| is_here(*at));
+        let far = if matches!(first, 'i' | 'k') && !text.is_ascii() {
+            also.into_iter().find(|at| is_here(*at))
+        } else {
+            None
+        };
+        match (near, far) {
+            (Some(near), Some(far)) => Some(near.min(far)),
+            (near, far) => near.or(far),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Letter by letter in lower case, which is what is looked for too.
+        #[test]
+        fn a_needle_is_found_where_the_lower_case_has_it(text in "[aAkKiIİ\u{212a}sßéÉ ]{0,12}", part in "[akisé]{1,3}") {
+            let found = Needle::new(&part).find(&text);
+            prop_assert_eq!(found.is_some(), starts(&text, &part));
+            if let Some(at) = found {
+                let rest: String = text[at..].chars().flat_map(char::to_lowercase).collect();
+                prop_assert!(rest.starts_with(&part));
+                let before = text[..at].char_indices().find(|(from, _)| {
+                    text[*from..].chars().flat_map(char::to_lowercase).collect::<String>().starts_with(&part)
+                });
+                prop_assert!(before.is_none(), "the first one");
+            }
+        }
+    }
+
+    /// Whether it begins with a letter of the text: no occurrence begins inside of what one letter becomes.
+    fn starts(text: &str, part: &str) -> bool {
+        text.char_indices().any(|(at, _)| {
+            text[at..].chars().flat_map(char::to_lowercase).collect::<String>().starts_with(part)
+        })
+    }
 }

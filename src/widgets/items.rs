@@ -1,7 +1,8 @@
 //! A plan's rows as a list that a user filters, sorts and moves in.
 
 use super::{
-    ContextPreview, Filter, FilterError, ItemTexts, Move, PreviewState, Theme, WhatIfEffect, filter,
+    ContextPreview, Filter, FilterError, ItemTexts, ListRow, Move, PreviewState, Theme, WhatIfEffect, filter,
+    order,
 };
 use crate::{
     item::ItemId,
@@ -31,6 +32,9 @@ pub enum SortBy {
     /// The prompt's order, and the order in which things were left out.
     #[default]
     Order,
+    /// The session's order: what is out where it would be, and a line wherever messages were archived or taken back, as
+    /// long as no filter is set. Without a conversation ([`ItemTexts::with_log`]) the same as [`SortBy::Order`].
+    Session,
     /// The most tokens first.
     Tokens,
     /// By id, in the order of its bytes.
@@ -43,13 +47,15 @@ pub enum SortBy {
 
 impl SortBy {
     /// Every order, as [`ItemListState::sort_next`] goes through them.
-    pub const ALL: [Self; 5] = [Self::Order, Self::Tokens, Self::Id, Self::Section, Self::Reason];
+    pub const ALL: [Self; 6] =
+        [Self::Order, Self::Tokens, Self::Id, Self::Section, Self::Reason, Self::Session];
 
     /// Its name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Order => "order",
+            Self::Session => "session",
             Self::Tokens => "tokens",
             Self::Id => "id",
             Self::Section => "section",
@@ -66,7 +72,7 @@ impl SortBy {
 #[derive(Debug, Clone, Default)]
 pub struct ItemListState {
     place: PreviewState,
-    rows: Arc<[u32]>,
+    rows: Arc<[ListRow]>,
     filter: Filter,
     typed: String,
     shown: Shown,
@@ -97,15 +103,25 @@ impl ItemListState {
             Shown::Out => at >= included,
         };
         let matches = |at: usize| plan.row_at(at).is_some_and(|row| self.filter.matches(plan, row, texts));
-        let numbers = (0..plan.row_count()).filter(|at| shown(*at) && matches(*at));
-        let mut rows: Vec<u32> = numbers.filter_map(|at| u32::try_from(at).ok()).collect();
+        // A part of the rows says nothing of what happened between them.
+        let markers = self.shown == Shown::All && self.filter.is_empty();
+        let all = match self.sort {
+            SortBy::Session => order::of_session(plan, texts, markers),
+            _ => (0..u32::try_from(plan.row_count()).unwrap_or(u32::MAX)).map(ListRow::Item).collect(),
+        };
+        let is_listed = |row: &ListRow| match row {
+            ListRow::Item(at) => shown(*at as usize) && matches(*at as usize),
+            _ => true,
+        };
+        let mut rows: Vec<ListRow> = all.into_iter().filter(is_listed).collect();
         self.sort_rows(plan, &mut rows);
-        let row = |at: &u32| plan.row_at(*at as usize);
         if let Some((id, document)) = &self.selected {
+            let row = |row: &ListRow| row.of(plan);
             let is_it =
-                |at: &u32| row(at).is_some_and(|row| row.id() == id && row.is_document() == *document);
+                |at: &ListRow| row(at).is_some_and(|row| row.id() == id && row.is_document() == *document);
             // What is one of several now is in the row of them.
-            let holds = |at: &u32| !document && row(at).is_some_and(|row| texts.represents(row, id.as_str()));
+            let holds =
+                |at: &ListRow| !document && row(at).is_some_and(|row| texts.represents(row, id.as_str()));
             let place = rows.iter().position(is_it).or_else(|| rows.iter().position(holds));
             self.place.selected = place.unwrap_or(self.place.selected);
         }
@@ -115,10 +131,10 @@ impl ItemListState {
         self.remember(plan);
     }
 
-    fn sort_rows(&self, plan: &ContextPlan, rows: &mut [u32]) {
-        let row = |at: &u32| plan.row_at(*at as usize);
+    fn sort_rows(&self, plan: &ContextPlan, rows: &mut [ListRow]) {
+        let row = |row: &ListRow| row.of(plan);
         match self.sort {
-            SortBy::Order => {}
+            SortBy::Order | SortBy::Session => {}
             SortBy::Tokens => {
                 rows.sort_by_cached_key(|at| std::cmp::Reverse(row(at).map(|row| row.tokens().n)));
             }
@@ -134,8 +150,13 @@ impl ItemListState {
     /// Notes which item of this plan is selected, so that it is found in the next one. Drawing does it too: only who moves
     /// and refreshes without a picture between has to call it.
     pub fn remember(&mut self, plan: &ContextPlan) {
-        if let Some(row) = self.row(plan) {
-            self.selected = Some((row.id().clone(), row.is_document()));
+        match self.selected_row() {
+            Some(ListRow::Item(_)) => {
+                let row = self.row(plan);
+                self.selected = row.map(|row| (row.id().clone(), row.is_document())).or(self.selected.take());
+            }
+            Some(_) => self.selected = None,
+            None => {}
         }
     }
 
@@ -238,15 +259,21 @@ impl ItemListState {
         self.place.offset = super::cursor::in_sight(self.place.offset, at, at + 1, height.max(1), len);
     }
 
-    /// The selected row of this plan.
+    /// The selected row of this plan; none where a marker is selected.
     #[must_use]
     pub fn row<'p>(&self, plan: &'p ContextPlan) -> Option<Decision<'p>> {
-        plan.row_at(*self.rows.get(self.place.selected)? as usize)
+        self.selected_row()?.of(plan)
     }
 
-    /// The rows of the list in order, by their numbers in the plan ([`ContextPlan::row_at`]).
+    /// The selected row, a marker among them.
     #[must_use]
-    pub fn rows(&self) -> &[u32] {
+    pub fn selected_row(&self) -> Option<ListRow> {
+        self.rows.get(self.place.selected).copied()
+    }
+
+    /// The rows of the list in order.
+    #[must_use]
+    pub fn rows(&self) -> &[ListRow] {
         &self.rows
     }
 
@@ -365,6 +392,7 @@ impl StatefulWidget for ItemList<'_> {
         state.scroll_into(area.height);
         state.remember(plan);
         let list = ContextPreview::new(plan).with_rows(&state.rows).with_theme(self.theme);
+        let list = list.with_sought(&state.filter);
         let list = match self.texts {
             Some(texts) => list.with_texts(texts),
             None => list,

@@ -1,13 +1,13 @@
 //! What a plan holds and what it leaves out, as a list to move in.
 
-use super::{ItemTexts, Theme, WhatIfEffect};
+use super::{Filter, ItemTexts, ListRow, Theme, WhatIfEffect};
 use crate::{
     item::{ItemId, Source},
     plan::{ContextPlan, Decision, composition::kind_of, reason::IncludedReason},
     report::{self, RowText, fitted, fitted_id},
     text::plain::grouped,
 };
-use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::StatefulWidget};
+use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
 use unicode_width::UnicodeWidthStr;
 
 /// Every row of a plan with its sign, its tokens and its reason: what is in, in prompt order, and after it what is out.
@@ -34,8 +34,9 @@ use unicode_width::UnicodeWidthStr;
 #[derive(Debug, Clone, Copy)]
 pub struct ContextPreview<'a> {
     plan: &'a ContextPlan,
-    rows: Option<&'a [u32]>,
+    rows: Option<&'a [ListRow]>,
     texts: Option<&'a ItemTexts<'a>>,
+    sought: Option<&'a Filter>,
     effect: Option<&'a WhatIfEffect>,
     theme: Theme,
 }
@@ -93,13 +94,20 @@ impl<'a> ContextPreview<'a> {
     /// The rows of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
-        Self { plan, rows: None, texts: None, effect: None, theme: Theme::default() }
+        Self { plan, rows: None, texts: None, sought: None, effect: None, theme: Theme::default() }
     }
 
-    /// Only these rows, in this order, by their numbers ([`ContextPlan::row_at`]): what a filter left, or another order.
+    /// Only these rows, in this order: what a filter left, or another order. Markers are drawn where
+    /// [`ContextPreview::with_texts`] knows the conversation.
     #[must_use]
-    pub fn with_rows(mut self, rows: &'a [u32]) -> Self {
+    pub fn with_rows(mut self, rows: &'a [ListRow]) -> Self {
         self.rows = Some(rows);
+        self
+    }
+
+    /// Shows texts from shortly before what this filter looks for.
+    pub(super) fn with_sought(mut self, sought: &'a Filter) -> Self {
+        self.sought = Some(sought);
         self
     }
 
@@ -127,7 +135,7 @@ impl<'a> ContextPreview<'a> {
     /// How many rows can be selected.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.rows.map_or_else(|| self.plan.row_count(), <[u32]>::len)
+        self.rows.map_or_else(|| self.plan.row_count(), <[ListRow]>::len)
     }
 
     /// Whether there is nothing to show.
@@ -136,14 +144,19 @@ impl<'a> ContextPreview<'a> {
         self.len() == 0
     }
 
-    /// The row at this index of the list.
+    /// The row at this index of the list; none of a marker.
     #[must_use]
     pub fn row(&self, place: usize) -> Option<Decision<'a>> {
-        let at = match self.rows {
-            Some(rows) => *rows.get(place)? as usize,
-            None => place,
-        };
-        self.plan.row_at(at)
+        match self.rows {
+            Some(rows) => rows.get(place)?.of(self.plan),
+            None => self.plan.row_at(place),
+        }
+    }
+
+    /// The line of a marker at this index of the list.
+    fn marker(&self, place: usize, columns: u16) -> Option<Line<'static>> {
+        let row = self.rows?.get(place).filter(|row| !matches!(row, ListRow::Item(_)))?;
+        Some(row.marker(self.texts?.log()?, self.theme, columns))
     }
 }
 
@@ -178,10 +191,16 @@ impl Widths {
     /// With a column for texts: a text says more of a row than its section does.
     fn with_texts(columns: usize, longest: usize, longest_why: usize) -> Self {
         const FULL: usize = 120;
+        const WIDE: usize = 100;
         let rest = columns.saturating_sub(2 + TOKENS + 2);
         let section = if columns >= FULL { SECTION } else { 0 };
         let ids = longest.clamp(8, 24).min((rest / 4).max(8));
-        let why = longest_why.clamp(12, if columns >= FULL { WHY + 6 } else { WHY_BESIDE });
+        let most = match columns {
+            FULL.. => WHY + 6,
+            WIDE.. => WHY,
+            _ => WHY_BESIDE,
+        };
+        let why = longest_why.clamp(12, most);
         match rest.checked_sub(ids + section + why + 2) {
             Some(text) if text >= LEAST_TEXT => Self { ids, section, why: Some(why) },
             _ => Self::of(columns, longest),
@@ -215,11 +234,20 @@ impl ContextPreview<'_> {
             (Some(why), Some(texts)) => {
                 text += &fitted(&words.why, why);
                 text += "  ";
-                text += &texts.first_line(row).unwrap_or_default();
+                let room = columns.saturating_sub(text.width());
+                text += &self.said(row, texts, room).unwrap_or_default();
             }
             _ => text += &words.why,
         }
         fitted(&text, columns)
+    }
+
+    /// What a row says, in a line: from its beginning, or from what is looked for where that is further on.
+    fn said(&self, row: Decision<'_>, texts: &ItemTexts<'_>, columns: usize) -> Option<String> {
+        let start = texts.first_line(row)?;
+        let Some(sought) = self.sought.filter(|filter| !filter.is_empty()) else { return Some(start) };
+        let further = || sought.excerpt(&report::cut(&start, columns), &texts.text(row)?, columns);
+        further().or(Some(start))
     }
 
     /// Whether what is tried brought it in or dropped it.
@@ -259,6 +287,15 @@ impl StatefulWidget for ContextPreview<'_> {
         let earliest = (state.selected + 1).saturating_sub(height.max(1));
         state.offset = state.offset.clamp(earliest, state.selected).min(self.len().saturating_sub(height));
         let places = (state.offset..self.len()).take(height);
+        let top = area.top() + 1;
+        for (place, y) in places.clone().zip(top..area.bottom()) {
+            if let Some(line) = self.marker(place, area.width) {
+                buffer.set_line(area.x, y, &line, area.width);
+                if place == state.selected {
+                    buffer.set_style(Rect { y, height: 1, ..area }, self.theme.selected);
+                }
+            }
+        }
         let rows = places.filter_map(|place| Some((place, self.row(place)?)));
         let rows: Vec<_> = rows.map(|(place, row)| (place, row, report::row(self.plan, row))).collect();
         let longest = rows.iter().map(|(.., words)| words.id.width()).max();
@@ -270,7 +307,8 @@ impl StatefulWidget for ContextPreview<'_> {
         };
         let heading = self.heading(columns, widths, *state);
         buffer.set_stringn(area.x, area.y, heading, columns, self.theme.heading);
-        for ((place, row, words), y) in rows.into_iter().zip(area.top() + 1..area.bottom()) {
+        for (place, row, words) in rows {
+            let y = top + u16::try_from(place - state.offset).unwrap_or(u16::MAX);
             let [style, head] = self.styles(row);
             buffer.set_stringn(area.x, y, self.line(row, &words, columns, widths), columns, style);
             let line = Rect { y, height: 1, ..area };

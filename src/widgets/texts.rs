@@ -141,6 +141,29 @@ impl<'a> ItemTexts<'a> {
         (first..=last).contains(&at)
     }
 
+    /// Whether anything that a row says is like that, of a run what any of its messages says.
+    pub(super) fn any_text(&self, row: Decision<'_>, is_like_that: impl Fn(&str) -> bool) -> bool {
+        let said = |message: &Message| {
+            // Most messages are one text: a search through all of them makes no list of each.
+            if message.parts().is_empty() && message.tool_calls().is_empty() {
+                return is_like_that(message.text());
+            }
+            report::message_lines(message).iter().any(|line| is_like_that(line))
+        };
+        if let (Decision::Excluded(run), Some(log)) = (row, self.log)
+            && matches!(run.kind, ItemKind::Message)
+        {
+            let last = run.last_id.as_ref().unwrap_or(&run.id);
+            if let (Some(first), Some(last)) = (log.position_of(&run.id), log.position_of(last)) {
+                return (first..=last).any(|at| said(log.message(at)));
+            }
+        }
+        match (row.kind(), self.message(row.id().as_str())) {
+            (ItemKind::Message, Some(message)) => said(message),
+            _ => self.text(row).is_some_and(|text| is_like_that(&text)),
+        }
+    }
+
     /// The text that the application gave for a row.
     fn given<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
     where

@@ -494,4 +494,30 @@ proptest! {
             prop_assert!(!is_bound || bound.tokens.n >= exact.tokens.n, "{bound:?} {exact:?}");
         }
     }
+
+    /// O2: with a row for each message the same messages are out, each for the reason of its run; exact counts add up, and
+    /// nothing else differs.
+    #[test]
+    fn rows_of_single_messages_are_the_runs(session in generate::session()) {
+        let log = session.log();
+        let manager = ContextWindowManager::new(Model::custom("test"), context_window::TokenCounter::bytes(), session.config.clone()).unwrap();
+        let request = session.request(&log).with_excluded_counts();
+        let runs = manager.build_plan(&request).unwrap();
+        let single = manager.build_plan(&request.with_excluded_messages()).unwrap();
+        let mut rows = single.excluded.iter();
+        for run in &runs.excluded {
+            let of_run: Vec<_> = rows.by_ref().take(usize::try_from(run.count).unwrap()).collect();
+            prop_assert_eq!(of_run.len() as u64, run.count);
+            prop_assert_eq!(&of_run[0].id, &run.id);
+            prop_assert_eq!(Some(&of_run.last().unwrap().id), run.last_id.as_ref().or(Some(&run.id)));
+            for row in &of_run {
+                prop_assert_eq!((row.count, &row.last_id, &row.reason, row.section), (1, &None, &run.reason, run.section));
+            }
+            prop_assert_eq!(of_run.iter().map(|row| row.tokens.n).sum::<u64>(), run.tokens.n);
+        }
+        prop_assert!(rows.next().is_none());
+        let mut same = single;
+        same.excluded.clone_from(&runs.excluded);
+        prop_assert_eq!(same, runs);
+    }
 }

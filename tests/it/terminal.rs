@@ -134,7 +134,7 @@ fn a_walk_through_a_real_terminal() {
     it.keys(&["g", "Enter"]);
     it.shows("prompt 1/4");
     it.keys(&["5"]);
-    it.shows("[5 Log]");
+    it.shows("[5 Items]");
     it.keys(&["?"]);
     it.shows("Keys");
     it.keys(&["Escape", "1"]);

@@ -6,7 +6,8 @@ use context_window::{
     io::Session,
     usage::{ContextUsage, Level},
     widgets::{
-        CompactionMarker, ContextPreview, PreviewState, SectionGauge, Sign, StatusLine, Theme, UsageBar,
+        CompactionMarker, ContextPreview, ListRow, PreviewState, SectionGauge, Sign, StatusLine, Theme,
+        UsageBar,
     },
 };
 use ratatui_core::{
@@ -166,7 +167,7 @@ fn a_preview_shows_every_row_once_as_it_is_scrolled() {
     drawn(90, 4, |area, buffer| ContextPreview::new(&plan).render(area, buffer, &mut state));
     assert_eq!(state, PreviewState { selected: 14, offset: 12 });
 
-    let some = [13, 0, 14];
+    let some = [13, 0, 14].map(ListRow::Item);
     let view = drawn(90, 5, |area, buffer| {
         ContextPreview::new(&plan).with_rows(&some).render(area, buffer, &mut PreviewState::default());
     });

@@ -1,7 +1,7 @@
 //! What a message says, as text.
 
 use context_window::{Message, report};
-pub(crate) use report::{call_line as call, shown};
+pub(crate) use report::shown;
 
 /// Its lines: text, parts, calls; or all of them in one line.
 pub(crate) fn lines(message: &Message, whole: bool) -> Vec<String> {

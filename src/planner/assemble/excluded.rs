@@ -256,7 +256,14 @@ impl Runs<'_, '_> {
 
     fn finish(self, chosen: &Selection) -> Vec<ExcludedItem> {
         let row = |(range, reason, section, seen)| self.row(&range, reason, section, seen, chosen);
-        self.rows.iter().cloned().map(row).collect()
+        let rows = self.rows.iter().cloned();
+        if !self.candidates.request().lists_excluded {
+            return rows.map(row).collect();
+        }
+        let alone = |(range, reason, section, seen): (Range<u32>, ExcludedReason, Section, bool)| {
+            range.map(move |at| (at..at + 1, reason.clone(), section, seen))
+        };
+        rows.flat_map(alone).map(row).collect()
     }
 
     fn row(

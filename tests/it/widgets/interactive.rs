@@ -10,8 +10,8 @@ use context_window::{
     usage::Level,
     widgets::{
         Banner, BannerAction, BannerState, BudgetSlider, DetailState, Filter, FilterLine, FilterLineState,
-        ItemDetail, ItemExplanation, ItemList, ItemListState, ItemTexts, Move, NoticeAction, NoticeList,
-        NoticeListState, Shown, SortBy, Theme, WhatIf, WhatIfEffect, WhatIfState,
+        ItemDetail, ItemExplanation, ItemList, ItemListState, ItemTexts, ListRow, Move, NoticeAction,
+        NoticeList, NoticeListState, Shown, SortBy, Theme, WhatIf, WhatIfEffect, WhatIfState,
     },
 };
 use ratatui_core::{
@@ -224,7 +224,7 @@ fn a_filter_of_everything_shows_everything() {
             state.refresh(&plan, &texts);
             state.rows().to_vec()
         };
-        let everything: Vec<u32> = (0..all).collect();
+        let everything: Vec<ListRow> = (0..all).map(ListRow::Item).collect();
         for filter in ["", "  ", ">=0", "<=18446744073709551614", "section:"] {
             assert_eq!(rows(&|state| state.set_filter(filter).unwrap()), everything, "{name}: {filter}");
         }
@@ -237,7 +237,8 @@ fn a_filter_of_everything_shows_everything() {
             assert_eq!(sorted, everything, "{name} by {sort:?}");
         }
         for at in everything {
-            let row = plan.row_at(at as usize).unwrap();
+            let ListRow::Item(number) = at else { panic!("no item") };
+            let row = plan.row_at(number as usize).unwrap();
             let id = row.id().as_str();
             assert!(
                 rows(&|state| state.set_filter(&format!("id:{id}")).unwrap()).contains(&at),

@@ -4,7 +4,7 @@ use super::{Event, subject::Subject};
 use crate::{args::Tui, compaction::Compacted, prompt::Figures};
 use anyhow::Result;
 use context_window::{
-    ContextPlan, ContextWindowManager, Model, PlanRequest,
+    ContextPlan, ContextWindowManager, Conversation, Model, PlanRequest,
     analysis::{Diff, Step},
     io::Session,
     plan::{Anchor, Kind},
@@ -45,6 +45,8 @@ pub(crate) struct Past {
 pub(crate) enum Question {
     /// The plan, and the one without what is tried.
     Plan { ticket: u64, at: At, what_if: WhatIf },
+    /// The plan with a row for each message that is out.
+    List { ticket: u64, at: At, what_if: WhatIf },
     /// Why a row is in or out.
     Explain { ticket: u64, at: At, what_if: WhatIf, id: String },
     /// What differs; from the other session where there is no `from`.
@@ -60,6 +62,10 @@ pub(crate) enum Answer {
     Planned {
         ticket: u64,
         answer: Result<Planned, String>,
+    },
+    Listed {
+        ticket: u64,
+        answer: Result<Arc<ContextPlan>, String>,
     },
     Explained {
         ticket: u64,
@@ -95,6 +101,8 @@ pub(crate) struct Planned {
     /// The first characters of the plan's fingerprint.
     pub(crate) fingerprint: String,
     pub(crate) effect: WhatIfEffect,
+    /// The conversation as it was at an earlier prompt.
+    pub(crate) past: Option<Arc<Conversation>>,
 }
 
 /// A compaction that can be applied.
@@ -133,6 +141,14 @@ pub(crate) fn answer(subject: &Arc<Subject>, question: &Question) -> Option<Answ
     Some(match question {
         Question::Plan { ticket, at, what_if } => {
             Answer::Planned { ticket: *ticket, answer: planned(subject, at, what_if).map_err(said) }
+        }
+        Question::List { ticket, at, what_if } => {
+            let answer = asked(subject, at, what_if, |manager, request| {
+                let request = request.clone().with_excluded_messages();
+                let request = if subject.exact { request.with_excluded_counts() } else { request };
+                Ok(Arc::new(manager.build_plan(&request)?))
+            });
+            Answer::Listed { ticket: *ticket, answer: answer.map_err(said) }
         }
         Question::Explain { ticket, at, what_if, id } => {
             let answer = asked(subject, at, what_if, |manager, request| {
@@ -222,7 +238,11 @@ fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
     let fingerprint = shared.fingerprint().chars().take(8).collect();
     let effect =
         if what_if.is_empty() { WhatIfEffect::default() } else { WhatIfEffect::between(&base, &plan) };
-    Ok(Planned { plan, base, fingerprint, effect })
+    let past = match at {
+        At::Now => None,
+        At::Past(past) => Some(Arc::new(subject.session().log.as_of(past.messages))),
+    };
+    Ok(Planned { plan, base, fingerprint, effect, past })
 }
 
 fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -> Result<Diff> {
@@ -307,13 +327,14 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
 fn newest(
     asked: impl Iterator<Item = (Arc<Subject>, Question)>,
 ) -> impl Iterator<Item = (Arc<Subject>, Question)> {
-    let mut kinds = [None, None, None, None];
+    let mut kinds = [None, None, None, None, None];
     for (subject, question) in asked {
         let kind = match question {
             Question::Plan { .. } => 0,
-            Question::Compare { .. } => 2,
-            Question::Compact { .. } => 3,
-            _ => 1,
+            Question::List { .. } => 1,
+            Question::Compare { .. } => 3,
+            Question::Compact { .. } => 4,
+            _ => 2,
         };
         kinds[kind] = Some((subject, question));
     }

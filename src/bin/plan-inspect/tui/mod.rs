@@ -5,7 +5,6 @@
 
 mod keys;
 mod layout;
-mod search;
 mod subject;
 mod what_if;
 mod ask;

@@ -3,7 +3,6 @@
 use super::{
     ask::{At, Mark, Offer, Past, Planned, Question},
     layout::Places,
-    search::Search,
     subject::Subject,
     what_if::Saved,
 };
@@ -13,10 +12,13 @@ use context_window::{
     analysis::Diff,
     plan::{Anchor, Decision},
     report,
-    widgets::{Banner, BannerState, DetailState, ItemListState, NoticeListState, Theme, WhatIf, WhatIfState},
+    widgets::{
+        Banner, BannerState, DetailState, ItemListState, ItemTexts, NoticeListState, SortBy, Theme, WhatIf,
+        WhatIfState,
+    },
 };
 use ratatui::layout::Rect;
-use std::{collections::BTreeSet, sync::Arc};
+use std::{mem, sync::Arc};
 use tui_input::Input;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,11 +27,12 @@ pub(crate) enum View {
     Timeline,
     Diff,
     Config,
-    Log,
+    /// Every message, note and document of the session, in its order, over the whole screen.
+    Items,
 }
 
 impl View {
-    pub(crate) const ALL: [Self; 5] = [Self::Plan, Self::Timeline, Self::Diff, Self::Config, Self::Log];
+    pub(crate) const ALL: [Self; 5] = [Self::Plan, Self::Timeline, Self::Diff, Self::Config, Self::Items];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -37,7 +40,7 @@ impl View {
             Self::Timeline => "Timeline",
             Self::Diff => "Diff",
             Self::Config => "Config",
-            Self::Log => "Log",
+            Self::Items => "Items",
         }
     }
 }
@@ -170,7 +173,14 @@ pub(crate) struct App {
     pub(crate) what_if: WhatIfState,
     /// The number of the prompt to go to as soon as the prompts are known.
     pub(crate) goes_to: Option<usize>,
+    /// The list of the plan view, and of the view of items: one choice of rows, and one selected item.
     pub(crate) list: ItemListState,
+    /// The plan with a row for each message that is out: what the view of items lists.
+    pub(crate) listed: Loadable<Arc<ContextPlan>>,
+    /// The order of the other one of the two views.
+    pub(crate) other_order: SortBy,
+    /// Whether the last row is to be selected as soon as the rows are known: a session that grows is followed.
+    pub(crate) to_end: bool,
     pub(crate) section: usize,
     /// Where there is little room: whether the overview is shown, not the sections.
     pub(crate) overview: bool,
@@ -184,7 +194,7 @@ pub(crate) struct App {
     pub(crate) offered: Loadable<Option<Offer>>,
     /// The compactions that were applied on the screen, oldest first.
     pub(crate) applied: Vec<Applied>,
-    /// How far the help, a compaction or a message of the log is scrolled.
+    /// How far the help or a compaction is scrolled.
     pub(crate) scrolled: u16,
     /// The row that is explained, and its explanation.
     pub(crate) explained: (String, Loadable<String>),
@@ -196,13 +206,6 @@ pub(crate) struct App {
     pub(crate) replayed: Loadable<()>,
     pub(crate) prompt: Cursor,
     pub(crate) config: Cursor,
-    pub(crate) log: Cursor,
-    /// Compactions that are expanded in the log.
-    pub(crate) open: BTreeSet<u32>,
-    /// What is looked for in the log.
-    pub(crate) sought: Search,
-    /// Where in the log the search began.
-    pub(crate) sought_from: usize,
     pub(crate) follow: Follow,
     /// The file that is followed could not be read the last time.
     pub(crate) unread: bool,
@@ -228,6 +231,9 @@ impl App {
             what_if: WhatIfState::default(),
             goes_to: None,
             list: ItemListState::new(),
+            listed: Loadable::Nothing,
+            other_order: SortBy::Session,
+            to_end: false,
             section: 0,
             overview: true,
             fix: None,
@@ -245,10 +251,6 @@ impl App {
             replayed: Loadable::Nothing,
             prompt: Cursor::default(),
             config: Cursor::default(),
-            log: Cursor { selected: usize::MAX, offset: 0 },
-            open: BTreeSet::new(),
-            sought: Search::default(),
-            sought_from: 0,
             follow: Follow::No,
             unread: false,
             note: String::new(),
@@ -324,9 +326,43 @@ impl App {
         self.compared.filter(|asked| all.contains(asked)).or(all.first().copied())
     }
 
-    /// The selected row of the plan.
+    /// The plan whose rows are listed.
+    pub(crate) fn listed(&self) -> Option<&ContextPlan> {
+        match (self.view, &self.listed) {
+            (View::Items, Loadable::Answered(plan)) => Some(plan),
+            (View::Items, _) => None,
+            _ => self.plan(),
+        }
+    }
+
+    /// Where the list is on the screen.
+    pub(crate) fn list_area(&self) -> Rect {
+        let places = self.places();
+        if self.view == View::Items { places.body } else { places.items }
+    }
+
+    /// Goes to a view. The two with a list have one selected item, and each its order.
+    pub(crate) fn go_to(&mut self, view: View) {
+        let is_other_list = (view == View::Items) != (self.view == View::Items);
+        if is_other_list {
+            self.remember_item();
+            let order = mem::replace(&mut self.other_order, self.list.sorted_by());
+            self.list.sort_by(order);
+        }
+        self.view = view;
+        if is_other_list {
+            self.list_anew();
+        }
+    }
+
+    /// What items say, at the prompt on the screen.
+    pub(crate) fn texts(&self) -> ItemTexts<'_> {
+        texts(&self.subject, &self.planned)
+    }
+
+    /// The selected row of the plan; none where a marker is selected.
     pub(crate) fn row(&self) -> Option<Decision<'_>> {
-        self.list.row(self.plan()?)
+        self.list.row(self.listed()?)
     }
 
     /// Its id, that of the last message for a run, and whether it is a document.
@@ -336,15 +372,22 @@ impl App {
 
     /// Finds the rows of the list again, after another choice or in another plan.
     pub(crate) fn list_anew(&mut self) {
-        let (Loadable::Answered(planned), subject) = (&self.planned, &self.subject) else { return };
-        self.list.refresh(&planned.plan, &subject.item_texts());
+        let plan = match (self.view, &self.listed, &self.planned) {
+            (View::Items, Loadable::Answered(plan), _) => plan,
+            (View::Items, ..) => return,
+            (.., Loadable::Answered(planned)) => &planned.plan,
+            _ => return,
+        };
+        self.list.refresh(plan, &texts(&self.subject, &self.planned));
     }
 
     /// Keeps in mind which item is selected, before the list changes.
     pub(crate) fn remember_item(&mut self) {
-        if let Loadable::Answered(planned) = &self.planned {
-            self.list.remember(&planned.plan);
+        let mut list = mem::take(&mut self.list);
+        if let Some(plan) = self.listed() {
+            list.remember(plan);
         }
+        self.list = list;
     }
 
     /// An earlier prompt by its index among the marks; the last one is the current session.
@@ -382,5 +425,12 @@ impl App {
             },
             At::Past(past) => self.marks.iter().position(|mark| mark.figures.messages == past.messages),
         }
+    }
+}
+
+fn texts<'a>(subject: &'a Subject, planned: &'a Loadable<Planned>) -> ItemTexts<'a> {
+    match planned {
+        Loadable::Answered(Planned { past: Some(log), .. }) => subject.item_texts().with_log(log),
+        _ => subject.item_texts(),
     }
 }

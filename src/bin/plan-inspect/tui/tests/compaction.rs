@@ -115,7 +115,7 @@ fn a_short_conversation_has_nothing_to_compact() {
     assert!(it.app.applied.is_empty() && it.effects.is_empty());
     // Another key closes it, and does what it does.
     it.press("c5").unwrap();
-    assert_eq!((it.app.popup, it.app.view), (None, View::Log));
+    assert_eq!((it.app.popup, it.app.view), (None, View::Items));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::{
     },
     CHAT, TALK, TALK_SMALL, screen, selected,
 };
+use context_window::{conversation::HistoryRow, widgets::ListRow};
 
 /// A walk through every view and every key, with what each of them has to do.
 #[test]
@@ -97,7 +98,7 @@ fn every_key_does_what_the_help_says() {
     assert_eq!(it.app.view, View::Plan);
 
     press(&mut it, "4<PgDn><C-d><C-u><PgUp>5");
-    assert_eq!((it.app.view, it.app.config.selected), (View::Log, 0));
+    assert_eq!((it.app.view, it.app.config.selected), (View::Items, 0));
     press(&mut it, "g<Enter>");
     assert_eq!(it.app.popup, Some(Popup::Detail));
     press(&mut it, "<Esc>1?");
@@ -123,64 +124,152 @@ fn compactions_are_found_and_open() {
     assert!(it.app.marks[place].figures.compactions > it.app.marks[place - 1].figures.compactions);
     it.press("{").unwrap();
     assert!(it.app.note.contains("no earlier compaction"));
-    it.press("5g}e").unwrap();
-    assert_eq!(it.app.open.iter().collect::<Vec<_>>(), [&1]);
-    assert!(it.text().unwrap().contains("[-]"));
+    it.press("5g}").unwrap();
+    assert_eq!(it.app.list.selected_row(), Some(ListRow::Compaction(1)));
     it.press("e").unwrap();
-    assert!(it.app.open.is_empty());
+    let text = it.text().unwrap();
+    assert!(
+        text.contains("Compaction #1 · Esc closes") && text.contains("archived m1 to m12 (12)"),
+        "{text}"
+    );
+    it.press("<Esc>}").unwrap();
+    assert!(it.app.note.contains("no later compaction"));
+    // Nothing can be tried with a compaction.
+    it.press("ptxy").unwrap();
+    assert!(it.app.what_if.changes().is_empty() && it.effects.is_empty());
+}
+
+/// The ids in the order of the list, with what it says of each.
+fn listed(it: &Script) -> Vec<(String, String)> {
+    let plan = it.app.listed().unwrap();
+    let row = |row: &ListRow| match row {
+        ListRow::Item(at) => {
+            let words = context_window::report::row(plan, plan.row_at(*at as usize).unwrap());
+            (words.id, words.why)
+        }
+        other => (format!("{other:?}"), String::new()),
+    };
+    it.app.list.rows().iter().map(row).collect()
+}
+
+/// Every message is there once, in the order of the session, between them where it was compacted; and what is selected in
+/// one list is in the other.
+#[test]
+fn the_items_are_the_session() {
+    for arguments in [CHAT, TALK, TALK_SMALL, super::OVER, "examples/agent-parallel-tools.json --budget 200"]
+    {
+        let mut it = screen(arguments, (100, 30), "5");
+        let ids: Vec<String> = listed(&it).into_iter().map(|(id, _)| id).collect();
+        let log = it.app.subject.session().log.clone();
+        let markers = log.display().filter(|row| !matches!(row, HistoryRow::Message { .. }));
+        assert_eq!(ids.iter().filter(|id| id.contains('(')).count(), markers.count(), "{ids:?}");
+        let messages = log.display().filter_map(|row| match row {
+            HistoryRow::Message { id, .. } => Some(id.to_string()),
+            _ => None,
+        });
+        let places: Vec<usize> = messages
+            .map(|id| ids.iter().position(|one| *one == id).unwrap_or_else(|| panic!("{id}: {ids:?}")))
+            .collect();
+        assert!(places.is_sorted(), "{arguments}: {ids:?}");
+        let plan = it.app.listed().unwrap();
+        assert!(plan.excluded.iter().all(|row| row.count == 1));
+        // The rows of both lists say the same of everything.
+        let of_plan = it.app.plan().unwrap();
+        assert_eq!((&plan.included, plan.total), (&of_plan.included, of_plan.total));
+        let out = |plan: &context_window::ContextPlan| plan.excluded.iter().map(|row| row.count).sum::<u64>();
+        assert_eq!(out(plan), out(of_plan));
+        let sum =
+            |plan: &context_window::ContextPlan| plan.excluded.iter().map(|row| row.tokens.n).sum::<u64>();
+        assert_eq!(sum(plan), sum(of_plan), "exact counts add up");
+        for place in 0..ids.len() {
+            it.app.list.select(place);
+            let Some((id, document)) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)) else {
+                continue;
+            };
+            it.press("1").unwrap();
+            let row = it.app.row().unwrap();
+            assert!(
+                row.id().as_str() == id && row.is_document() == document
+                    || it.app.texts().represents(row, &id),
+                "{id}"
+            );
+            it.press("5").unwrap();
+        }
+    }
+}
+
+/// Keys that try something with an item mean the message, not the run that it is in.
+#[test]
+fn a_message_of_a_run_is_tried_by_itself() {
+    let mut it = screen("examples/long-talk.json --budget 130", (120, 40), "5/id:m15<Enter>");
+    assert_eq!(it.app.row_id(), Some(("m15", false)));
+    let text = it.text().unwrap();
+    assert!(text.contains("dropped: older"), "{text}");
+    it.press("y<Enter>").unwrap();
+    assert_eq!(it.effects, [Effect::Copy("m15".into())]);
+    let text = it.text().unwrap();
+    assert!(text.contains("Detail m15 · Esc closes") && text.contains("0.6 kg rye flour"), "{text}");
+    assert!(text.contains("prompt budget"), "what would bring it in\n{text}");
+    it.press("<Esc>p").unwrap();
+    assert_eq!(
+        it.app.what_if.changes().pins().keys().map(context_window::ItemId::as_str).collect::<Vec<_>>(),
+        ["m15"]
+    );
+    assert!(it.app.row().is_some_and(|row| row.id().as_str() == "m15"), "it stays selected");
+    it.press("u").unwrap();
+    assert!(it.app.what_if.changes().is_empty());
+}
+
+/// An earlier prompt lists what there was by then.
+#[test]
+fn an_earlier_prompt_lists_its_messages() {
+    let mut it = screen(TALK, (100, 30), "5");
+    let all = listed(&it).len();
+    assert!(listed(&it).iter().any(|(id, _)| id == "Compaction(1)"));
+    it.press("[[[[[[[[").unwrap();
+    let before = listed(&it);
+    assert!(before.len() < all && !before.iter().any(|(id, _)| id.contains("Compaction")), "{before:?}");
 }
 
 /// What is looked for is seen, wherever in a message it stands.
 #[test]
 fn what_is_found_is_in_sight() {
     let (mut found, mut further_on) = (0, 0);
-    for word in ["wheat", "rolls", "friday", "shelf", "grams", "salt", "60"] {
+    for word in ["wheat", "rolls", "friday", "shelf", "grams", "salt", "60", "RYE"] {
         let mut it = screen(TALK, (80, 24), "5g");
         it.press(&format!("/{word}<Enter>")).unwrap();
-        let (mut seen, first) = (0, it.app.log.selected);
-        while seen == 0 || it.app.log.selected != first {
-            if it.app.note.contains("no match for") {
-                break;
-            }
-            if matches!(
-                it.app.subject.rows[it.app.log.selected],
-                super::super::subject::LogRow::Message { .. }
-            ) {
-                assert!(selected(&it).to_lowercase().contains(word), "{word}: {}", selected(&it));
-                found += 1;
-                further_on += usize::from(selected(&it).contains("  … "));
-            }
-            seen += 1;
+        for place in 0..it.app.list.rows().len() {
+            let line = selected(&it);
+            assert!(line.to_lowercase().contains(&word.to_lowercase()), "{place}, {word}: {line}");
+            found += 1;
+            further_on += usize::from(line.contains("  … "));
             it.press("n").unwrap();
         }
     }
     assert!(found >= 20 && further_on > 0, "{found} {further_on}");
 }
 
-/// Capitals or not; and what is not there leaves everything where it was.
+/// Capitals or not, letter by letter; and when the filter is gone the same row is selected, among all the others.
 #[test]
-fn looking_for_something_moves_only_to_what_is_there() {
+fn looking_for_something_keeps_the_row() {
     let mut it = screen(TALK, (80, 24), "5g");
-    let place_of = |it: &mut Script, text: &str| {
-        it.press(&format!("g/<C-u>{text}<Enter>")).unwrap();
-        it.app.log.selected
+    let all = it.app.list.rows().len();
+    let mut rows_of = |text: &str| {
+        it.press(&format!("/<C-u>{text}<Enter>")).unwrap();
+        it.app.list.rows().to_vec()
     };
-    let wheat = place_of(&mut it, "wheat");
-    assert!(wheat > 0);
+    let wheat = rows_of("wheat");
+    assert!(wheat.len() > 3 && wheat.len() < all);
     for same in ["Wheat", "WHEAT", "wHEAt"] {
-        assert_eq!(place_of(&mut it, same), wheat);
-        assert!(it.app.note.is_empty());
+        assert_eq!(rows_of(same), wheat);
     }
-    it.press("jj").unwrap();
-    let before = it.app.log.selected;
-    it.press("/<C-u>wheatx").unwrap();
-    assert_eq!(it.app.log.selected, before, "letter by letter it went elsewhere, and back");
-    assert!(it.app.note.contains("no match for `wheatx`"), "{}", it.app.note);
-    it.press("<Esc>").unwrap();
-    assert_eq!((it.app.log.selected, &*it.app.note), (before, ""));
     // No letter is a sign of a pattern.
-    it.press("/(.*<Enter>").unwrap();
-    assert!(it.app.note.contains("no match for `(.*`"));
+    assert!(rows_of("(.*").is_empty() && rows_of("wheatx").is_empty());
+    rows_of("wheat");
+    it.press("n").unwrap();
+    let id = it.app.row_id().map(|(id, _)| id.to_owned()).unwrap();
+    it.press("<Esc>").unwrap();
+    assert_eq!((it.app.row_id(), it.app.list.rows().len()), (Some((&*id, false)), all));
 }
 
 /// What is tried with an item is taken back with the same key, also where it is one of several then.
@@ -210,10 +299,13 @@ fn the_same_key_takes_it_back() {
 /// Messages that are out for one reason are one row: each of them finds it by its id, and others do not.
 #[test]
 fn a_message_inside_of_a_row_is_found() {
-    let mut it = screen("examples/long-talk.json --budget 120", (120, 40), "x");
+    let mut it = screen("examples/long-talk.json --budget 120", (120, 40), "o");
     let runs = |it: &Script| -> Vec<String> {
         let plan = it.app.plan().unwrap();
-        let rows = it.app.list.rows().iter().filter_map(|at| plan.row_at(*at as usize));
+        let rows = it.app.list.rows().iter().filter_map(|row| match row {
+            ListRow::Item(at) => plan.row_at(*at as usize),
+            _ => None,
+        });
         rows.map(|row| context_window::report::row(plan, row).id).collect()
     };
     let run = runs(&it).into_iter().find(|id| id.contains("..")).unwrap();

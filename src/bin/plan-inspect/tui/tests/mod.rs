@@ -50,24 +50,26 @@ const OVER: &str = "examples/overflow.json";
 fn every_screen_looks_as_it_did() {
     let screens = [
         ("plan", CHAT, "j"),
-        ("plan_out", CHAT, "x"),
+        ("plan_out", CHAT, "o"),
         ("plan_filtered", CHAT, "/section:rag >40<Enter>"),
         ("plan_filter_typed", CHAT, "/reason:si"),
         ("plan_sorted", CHAT, "ss"),
         ("plan_what_if", CHAT, "+<lt><lt>G"),
-        ("plan_pinned", "examples/support-chat.json --budget 330", "xp"),
+        ("plan_pinned", "examples/support-chat.json --budget 330", "op"),
         ("plan_earlier", TALK, "[["),
         ("plan_overflow", OVER, ""),
         ("notices", OVER, "!"),
-        ("detail", CHAT, "x<Enter>"),
+        ("detail", CHAT, "o<Enter>"),
         ("sections", CHAT, "<S-Tab>jj"),
         ("timeline", TALK, "2kkkkk"),
         ("diff", TALK, "{d"),
         ("diff_first", TALK, "2g<Enter>d"),
         ("diff_what_if", CHAT, "+<lt>d"),
         ("config", "examples/support-chat.json --preset agent", "4"),
-        ("log", TALK, "5{<Enter>"),
-        ("log_found", TALK, "5/rye<Enter>nn"),
+        ("items", TALK, "5G"),
+        ("items_marker", TALK, "5G{<Enter>"),
+        ("items_found", TALK, "5/rye<Enter>nn"),
+        ("items_earlier", TALK, "[[[5"),
         ("compaction", FULL, "c"),
         ("compacted", FULL, "c<Enter>"),
         ("start_fresh", FULL, "cl"),
@@ -115,7 +117,7 @@ fn what_is_selected_is_reversed_and_said_in_signs_too() {
             .map(|x| buffer[(x, 0)].symbol().to_owned())
             .collect();
         assert_eq!(tab, "[1 Plan]");
-        for (keys, text) in [("2", "12"), ("4", "preset"), ("5", "m23"), ("{d", "summary:1")] {
+        for (keys, text) in [("2", "12"), ("4", "preset"), ("5G", "m23"), ("{d", "summary:1")] {
             assert!(selected(&screen(TALK, size, keys)).contains(text), "{keys}");
         }
     }
@@ -142,7 +144,7 @@ fn levels_have_their_colours_and_sixteen_are_enough() {
     assert_eq!(fill("examples/long-talk.json --context-len 520 --max-completion 64"), Color::Yellow);
     assert_eq!(fill("examples/long-talk.json --context-len 400 --max-completion 64"), Color::Red);
     assert_eq!(fill(OVER), Color::Red);
-    for (arguments, keys) in [(CHAT, "oG"), (TALK, "2"), (OVER, ""), (TALK, "5"), (TALK, "d")] {
+    for (arguments, keys) in [(CHAT, "oG"), (TALK, "2"), (OVER, ""), (TALK, "5G"), (TALK, "d")] {
         let used = colours(&screen(arguments, (120, 40), keys));
         let more = |colour: &Color| matches!(colour, Color::Indexed(_) | Color::Rgb(..));
         assert!(!used.iter().any(more), "{used:?}");
@@ -152,7 +154,7 @@ fn levels_have_their_colours_and_sixteen_are_enough() {
 
 #[test]
 fn without_colour_there_is_none_and_the_text_is_the_same() {
-    for (arguments, keys) in [(CHAT, "o"), (OVER, ""), (TALK, "5{<Enter>"), (TALK, "d"), (TALK, "?")] {
+    for (arguments, keys) in [(CHAT, "o"), (OVER, ""), (TALK, "5G{<Enter>"), (TALK, "d"), (TALK, "?")] {
         let mut plain = Script::open(app(arguments, Theme::plain(), (80, 24)));
         plain.press(keys).unwrap();
         assert_eq!(colours(&plain), [Color::Reset], "{keys}");

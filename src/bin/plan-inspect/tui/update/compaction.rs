@@ -53,8 +53,6 @@ pub(super) fn undo(app: &mut App) -> Option<Vec<Question>> {
 /// Another conversation is on the screen.
 fn changed(app: &mut App) -> Vec<Question> {
     app.at = At::Now;
-    app.open.clear();
-    app.log.selected = usize::MAX;
     app.start()
 }
 

@@ -11,9 +11,8 @@ use super::{
     ask::{Answer, At, Question},
     keys::{self, Action},
     layout::inside,
-    search::Search,
     state::{App, Effect, Follow, Loadable, Pane, Popup, View},
-    subject::{LogRow, Subject},
+    subject::Subject,
 };
 use context_window::{
     Section,
@@ -27,7 +26,7 @@ use ratatui::{
     crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
     layout::Rect,
 };
-use search::{choose, hit, list_anew, search};
+use search::{choose, filter, hit, list_anew};
 use std::{mem, sync::Arc};
 use tries::{save, slide, try_action, try_fix, try_out, try_with_item, undo};
 use tui_input::{Input, InputRequest};
@@ -48,6 +47,7 @@ pub(crate) fn input(app: &mut App, event: &Event) -> Vec<Question> {
         _ => Vec::new(),
     };
     settle(app);
+    questions.extend(listing(app));
     questions.extend(explanation(app));
     questions
 }
@@ -65,10 +65,18 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
                 }
                 Err(error) => app.planned = Loadable::Failed(error),
             }
+            app.listed = Loadable::Nothing;
             app.list_anew();
             app.explained = (String::new(), Loadable::Nothing);
             if app.view == View::Diff {
                 questions.extend(comparison(app));
+            }
+        }
+        Answer::Listed { ticket, answer } if ticket == app.ticket => {
+            app.listed = answer.map_or_else(Loadable::Failed, Loadable::Answered);
+            app.list_anew();
+            if mem::take(&mut app.to_end) {
+                app.list.select(usize::MAX);
             }
         }
         Answer::Explained { ticket, id, answer } if ticket == app.ticket && id == app.explained.0 => {
@@ -104,6 +112,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
         _ => {}
     }
     settle(app);
+    questions.extend(listing(app));
     questions.extend(explanation(app));
     questions
 }
@@ -116,11 +125,8 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
                 app.note = "paused: the session has grown".into();
                 return Vec::new();
             }
-            let at_end = app.log.selected + 1 >= app.subject.rows.len();
+            app.to_end = app.view == View::Items && app.list.selected() + 1 >= app.list.rows().len();
             app.subject = subject;
-            if at_end {
-                app.log.selected = usize::MAX;
-            }
             app.note.clear();
             if !app.applied.is_empty() {
                 app.applied.clear();
@@ -142,9 +148,8 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
 fn settle(app: &mut App) {
     let places = app.places();
     let height = |area: Rect, used: u16| usize::from(inside(area).height.saturating_sub(used));
-    app.list.scroll_into(inside(places.items).height);
+    app.list.scroll_into(inside(app.list_area()).height);
     let body = height(places.body, 0);
-    app.log.settle(app.subject.rows.len(), body);
     app.config.settle(LoadedConfig::keys().count(), body.saturating_sub(1));
     app.prompt.settle(app.marks.len(), height(super::view::prompts_area(places.body), 1));
     let changes = match &app.diff {
@@ -153,6 +158,15 @@ fn settle(app: &mut App) {
     };
     app.differences.settle(changes, body.saturating_sub(2));
     app.section = app.section.min(Section::ALL.len() - 1);
+}
+
+/// The rows of the view of items, where they are not known.
+fn listing(app: &mut App) -> Option<Question> {
+    if app.view != View::Items || app.plan().is_none() || !matches!(app.listed, Loadable::Nothing) {
+        return None;
+    }
+    app.listed = Loadable::Asked;
+    Some(Question::List { ticket: app.ticket, at: app.at.clone(), what_if: app.what_if.changes().clone() })
 }
 
 /// What is asked about the selected row, where that is not known.
@@ -195,7 +209,7 @@ fn typed(app: &mut App, key: KeyEvent) {
         }
         KeyCode::Esc => {
             app.input = None;
-            search(app, "");
+            filter(app, "");
         }
         KeyCode::Char('u') if control => edit(app, InputRequest::DeleteLine),
         KeyCode::Char('w') if control => edit(app, InputRequest::DeletePrevWord),
@@ -214,7 +228,7 @@ fn edit(app: &mut App, request: InputRequest) {
     let Some(input) = &mut app.input else { return };
     input.handle(request);
     let text = input.value().to_owned();
-    search(app, &text);
+    filter(app, &text);
 }
 
 fn act(app: &mut App, action: Action) -> Vec<Question> {
@@ -254,15 +268,13 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         Action::Bottom => step(app, isize::MAX),
         Action::Open => return open(app),
         Action::Filter => {
-            if app.view != View::Log {
-                app.view = View::Plan;
+            if app.view != View::Items {
+                app.go_to(View::Plan);
             }
-            app.sought_from = app.log.selected;
-            let text = if app.view == View::Log { app.sought.text() } else { app.list.filter() };
-            let text = text.to_owned();
-            app.input = Some(Input::new(text));
+            app.input = Some(Input::new(app.list.filter().to_owned()));
         }
-        Action::NextHit | Action::PreviousHit => hit(app, action == Action::NextHit),
+        Action::NextHit => hit(app, true),
+        Action::PreviousHit => hit(app, false),
         Action::ShowAll => choose(app, Shown::All),
         Action::ShowIn => choose(app, Shown::In),
         Action::ShowOut => choose(app, Shown::Out),
@@ -305,22 +317,20 @@ fn back(app: &mut App) {
     if app.popup.take().is_some() {
         return;
     }
-    if app.view == View::Log && !app.sought.is_empty() {
-        app.sought = Search::default();
-    } else if !app.list.filter().is_empty() {
-        search::filter(app, "");
+    if !app.list.filter().is_empty() {
+        filter(app, "");
     } else if app.list.shown() != Shown::All {
         choose(app, Shown::All);
     } else if app.banner().is_some() {
         compaction::close_banner(app);
     } else {
-        app.view = View::Plan;
+        app.go_to(View::Plan);
         app.pane = Pane::Items;
     }
 }
 
 fn show(app: &mut App, view: View) -> Vec<Question> {
-    app.view = view;
+    app.go_to(view);
     app.popup = None;
     if view == View::Timeline
         && let Some(place) = app.place_of_prompt()
@@ -344,31 +354,26 @@ fn open(app: &mut App) -> Vec<Question> {
         View::Plan if app.pane == Pane::Sections => {
             let section = report::section(Section::ALL[app.section]).to_lowercase();
             let section = section.split(' ').next().unwrap_or_default();
-            search(app, &format!("section:{section}"));
+            filter(app, &format!("section:{section}"));
             app.pane = Pane::Items;
         }
         View::Plan if app.row().is_some() => app.popup = Some(Popup::Detail),
         View::Timeline => {
             let place = app.prompt.selected;
-            app.view = View::Plan;
+            app.go_to(View::Plan);
             return to_prompt(app, |_, marks| (place < marks).then_some(place));
         }
-        View::Log => {
-            if let Some(LogRow::Compaction(number)) = app.subject.rows.get(app.log.selected) {
-                if !app.open.remove(number) {
-                    app.open.insert(*number);
-                }
-            } else if app.subject.rows.get(app.log.selected).is_some() {
-                app.scrolled = 0;
-                app.popup = Some(Popup::Detail);
-            }
+        View::Items if app.list.selected_row().is_some() && app.listed().is_some() => {
+            app.scrolled = 0;
+            app.popup = Some(Popup::Detail);
         }
         View::Diff => {
             let Loadable::Answered(diff) = &app.diff else { return Vec::new() };
             let Some(change) = diff.changes.get(app.differences.selected) else { return Vec::new() };
             let (id, document) = (change.id.clone(), change.document);
-            (app.view, app.pane) = (View::Plan, Pane::Items);
-            search::filter(app, "");
+            app.go_to(View::Plan);
+            app.pane = Pane::Items;
+            filter(app, "");
             app.list.show(Shown::All);
             app.list.select_id(id, document);
             app.list_anew();

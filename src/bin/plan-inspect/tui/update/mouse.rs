@@ -72,10 +72,8 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
         View::Config if places.body.contains(at) => {
             app.config.selected = app.config.offset + row(places.body, 1);
         }
-        View::Log if places.body.contains(at) => {
-            if let Some(found) = view::log_row_at(app, at.y) {
-                app.log.selected = found;
-            }
+        View::Items if places.body.contains(at) => {
+            app.list.select_line(at.y.saturating_sub(inside(places.body).y));
         }
         _ => {}
     }

@@ -37,8 +37,9 @@ pub(super) fn step(app: &mut App, by: isize) {
         app.notices = state;
         return;
     }
-    let of_item = app.popup == Some(Popup::Detail) || app.popup.is_none() && app.pane == Pane::Detail;
-    if of_item && app.view == View::Plan {
+    let in_pane = app.popup.is_none() && app.pane == Pane::Detail && app.view == View::Plan;
+    let is_item = app.row().is_some();
+    if is_item && (in_pane || app.popup == Some(Popup::Detail)) {
         let mut state = mem::take(&mut app.detail);
         view::scroll_detail(app, &mut state);
         state.go(in_list);
@@ -52,11 +53,10 @@ pub(super) fn step(app: &mut App, by: isize) {
     }
     match app.view {
         View::Plan if app.pane == Pane::Sections => app.section = moved(app.section),
-        View::Plan => app.list.go(in_list),
+        View::Plan | View::Items => app.list.go(in_list),
         View::Timeline => app.prompt.selected = moved(app.prompt.selected),
         View::Diff => app.differences.selected = moved(app.differences.selected),
         View::Config => app.config.selected = moved(app.config.selected),
-        View::Log => app.log.selected = moved(app.log.selected),
     }
 }
 

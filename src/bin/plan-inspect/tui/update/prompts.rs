@@ -3,9 +3,8 @@
 use super::super::{
     ask::Question,
     state::{App, Comparison, Loadable, View},
-    subject::LogRow,
 };
-use context_window::widgets::WhatIf;
+use context_window::widgets::{ListRow, WhatIf};
 
 /// Goes to another prompt: `which` maps the current index and the number of prompts to the new index.
 pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Option<usize>) -> Vec<Question> {
@@ -44,15 +43,16 @@ pub(super) fn to_number(app: &mut App, number: usize) -> Vec<Question> {
     questions
 }
 
-/// The next compaction, or the one before: in the log the marker, elsewhere the first prompt that was planned after it.
+/// The next compaction, or the one before: among the items the marker, elsewhere the first prompt that was planned after it.
 pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
-    if app.view == View::Log {
-        let is_one = |at: &usize| matches!(app.subject.rows[*at], LogRow::Compaction(_));
-        let (from, len) = (app.log.selected, app.subject.rows.len());
+    if app.view == View::Items {
+        let rows = app.list.rows();
+        let is_one = |at: &usize| matches!(rows[*at], ListRow::Compaction(_));
+        let (from, len) = (app.list.selected(), rows.len());
         let found =
             if forward { (from + 1..len).find(is_one) } else { (0..from.min(len)).rev().find(is_one) };
         match found {
-            Some(at) => app.log.selected = at,
+            Some(at) => app.list.select(at),
             None => app.note = if forward { "no later compaction" } else { "no earlier compaction" }.into(),
         }
         return Vec::new();

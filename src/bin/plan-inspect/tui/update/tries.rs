@@ -42,7 +42,7 @@ pub(super) fn try_with_item(
 ) -> Vec<Question> {
     let mut what_if = app.what_if.clone();
     let Some(row) = app.row() else { return Vec::new() };
-    let attempt = attempt(&mut what_if, row, &app.subject.item_texts());
+    let attempt = attempt(&mut what_if, row, &app.texts());
     app.what_if = what_if;
     app.note = attempt.to_string();
     if attempt.changed() { vec![app.ask_for_a_plan()] } else { Vec::new() }

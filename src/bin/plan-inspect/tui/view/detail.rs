@@ -1,74 +1,69 @@
-//! One item of the plan, or one message of the log.
+//! One item of the plan, or one compaction of the session.
 
 use super::{
     super::{
         layout::{Places, inside},
-        state::{App, Loadable, Pane, Popup, View},
-        subject::LogRow,
+        state::{App, Loadable, Pane, Popup},
     },
     pane,
 };
-use context_window::{
-    report,
-    widgets::{DetailState, ItemDetail, ItemExplanation, ItemTexts},
+use context_window::widgets::{
+    CompactionMarker, DetailState, ItemDetail, ItemExplanation, ItemTexts, ListRow,
 };
 use ratatui::{
     Frame,
     layout::Rect,
-    text::{Line, Text},
-    widgets::{Clear, Paragraph, Wrap},
+    text::Text,
+    widgets::{Clear, Paragraph},
 };
-
-/// The most of a message that is shown, in characters.
-const SHOWN: usize = 20_000;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(pane(app, &title(app), app.pane == Pane::Detail), area);
-    let texts = app.subject.item_texts();
-    if let Some(detail) = detail(app, &texts) {
-        frame.render_stateful_widget(detail, inside(area), &mut app.detail.clone());
-    }
+    content(frame, app, inside(area));
 }
 
 pub(super) fn popup(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(Clear, area);
-    let block = pane(app, &format!("{} · Esc closes", title(app)), true);
-    let texts = app.subject.item_texts();
-    if app.view == View::Log {
-        let text = Paragraph::new(message(app)).wrap(Wrap { trim: false }).scroll((app.scrolled, 0));
-        frame.render_widget(text.block(block), area);
-        return;
-    }
-    frame.render_widget(block, area);
+    frame.render_widget(pane(app, &format!("{} · Esc closes", title(app)), true), area);
+    content(frame, app, inside(area));
+}
+
+fn content(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let texts = app.texts();
     if let Some(detail) = detail(app, &texts) {
-        frame.render_stateful_widget(detail, inside(area), &mut app.detail.clone());
+        frame.render_stateful_widget(detail, area, &mut app.detail.clone());
+    } else if let Some(text) = marker(app, area.width) {
+        frame.render_widget(Paragraph::new(text).scroll((app.scrolled, 0)), area);
     }
 }
 
 /// As large as what it shows, as far as there is room.
 pub(crate) fn popup_area(app: &App) -> Rect {
     let most = Places::popup(app.size);
-    let width = usize::from(inside(most).width).max(1);
-    let lines = if app.view == View::Log {
-        message(app).lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum()
-    } else {
-        let texts = app.subject.item_texts();
-        detail(app, &texts).map_or(1, |detail| detail.lines(inside(most).width).len())
-    };
-    Places::popup_for(app.size, inside(most).width, u16::try_from(lines).unwrap_or(u16::MAX).max(3))
+    let columns = inside(most).width;
+    Places::popup_for(app.size, columns, u16::try_from(lines(app, columns)).unwrap_or(u16::MAX).max(3))
+}
+
+fn lines(app: &App, columns: u16) -> usize {
+    let texts = app.texts();
+    match (detail(app, &texts), marker(app, columns)) {
+        (Some(detail), _) => detail.lines(columns).len(),
+        (None, Some(text)) => text.lines.len(),
+        (None, None) => 1,
+    }
 }
 
 /// Finds out how far the detail of the item can be scrolled.
 pub(crate) fn scroll_detail(app: &App, state: &mut DetailState) {
     let places = app.places();
     let area = if app.popup.is_some() { popup_area(app) } else { places.detail };
-    let texts = app.subject.item_texts();
+    let texts = app.texts();
     if let Some(detail) = detail(app, &texts) {
         detail.scroll_into(inside(area), state);
     }
 }
 
-/// How far the help, a compaction or a message can be scrolled.
+/// How far the help or a compaction can be scrolled.
 pub(crate) fn last_line(app: &App) -> u16 {
     if app.popup == Some(Popup::Help) {
         return super::help::last_line(super::help::area(app.size));
@@ -77,19 +72,15 @@ pub(crate) fn last_line(app: &App) -> u16 {
         return super::compaction::last_line(app, Places::popup(app.size));
     }
     let inner = inside(popup_area(app));
-    let width = usize::from(inner.width).max(1);
-    let rows = message(app).lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum::<usize>();
-    u16::try_from(rows.saturating_sub(usize::from(inner.height))).unwrap_or(u16::MAX)
+    let below = lines(app, inner.width).saturating_sub(inner.height.into());
+    u16::try_from(below).unwrap_or(u16::MAX)
 }
 
 fn title(app: &App) -> String {
-    if app.view == View::Log {
-        return match app.subject.rows.get(app.log.selected) {
-            Some(LogRow::Message { id, .. }) => report::brief(id.as_str()),
-            _ => "Detail".into(),
-        };
+    if let Some(ListRow::Compaction(number)) = app.list.selected_row().filter(|_| app.listed().is_some()) {
+        return format!("Compaction #{number}");
     }
-    let item = app.plan().and_then(|plan| Some(ItemDetail::new(plan, app.row()?).title()));
+    let item = app.listed().and_then(|plan| Some(ItemDetail::new(plan, app.row()?).title()));
     item.unwrap_or_else(|| "Detail".into())
 }
 
@@ -101,23 +92,21 @@ fn detail<'a>(app: &'a App, texts: &'a ItemTexts<'a>) -> Option<ItemDetail<'a>> 
         Loadable::Asked => ItemExplanation::Pending,
         Loadable::Nothing => ItemExplanation::None,
     };
-    let detail = ItemDetail::new(app.plan()?, app.row()?).with_texts(texts);
+    let detail = ItemDetail::new(app.listed()?, app.row()?).with_texts(texts);
     Some(detail.with_explanation(explanation).with_theme(app.theme))
 }
 
-/// The selected message of the log, line by line, without anything that a terminal would act on.
-fn message(app: &App) -> Text<'static> {
-    let Some(LogRow::Message { position, .. }) = app.subject.rows.get(app.log.selected) else {
-        return Text::default();
-    };
-    let message = &app.subject.session().log.messages()[*position];
-    let text = report::message_lines(message).join("\n");
-    let shown = text.char_indices().nth(SHOWN).map_or(&*text, |(at, _)| &text[..at]);
-    let mut lines = vec![Line::styled(message.role().name(), app.theme.heading)];
-    lines.extend(shown.lines().map(|line| Line::raw(report::shown(line))));
-    if shown.len() < text.len() {
-        let rest = report::grouped((text.len() - shown.len()) as u64);
-        lines.push(Line::raw(format!("... {rest} more bytes")));
+/// What happened where a marker is selected: a compaction in full.
+fn marker(app: &App, columns: u16) -> Option<Text<'static>> {
+    let texts = app.texts();
+    let (log, row) = (texts.log()?, app.list.selected_row()?);
+    app.listed()?;
+    match row {
+        ListRow::Compaction(number) => {
+            let marker = CompactionMarker::new(log.compaction(number)?).with_theme(app.theme);
+            Some(marker.with_expanded(true).lines(columns).into())
+        }
+        ListRow::Item(_) => None,
+        _ => Some("What was said after it is no longer sent: earlier messages were taken back.".into()),
     }
-    Text::from(lines)
 }

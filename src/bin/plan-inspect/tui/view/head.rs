@@ -220,7 +220,7 @@ fn per_mille(tokens: u64, of: u64) -> u16 {
 /// The filter while it is typed, else what was last said, else the most useful keys.
 pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if let Some(input) = &app.input {
-        let label = if app.view == View::Log { "search: " } else { "filter: " };
+        let label = "filter: ";
         let room = usize::from(area.width).saturating_sub(label.len() + 1);
         let scroll = input.visual_scroll(room);
         let shown: String = report::printable(input.value()).chars().skip(scroll).collect();
@@ -249,7 +249,9 @@ pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
         View::Timeline => "? help  q quit  j k select  Enter open prompt  { } compaction  1 plan",
         View::Diff => "? help  q quit  j k select  Enter open item  d next comparison  [ ] prompt  1 plan",
         View::Config => "? help  q quit  j k scroll  1 plan",
-        View::Log => "? help  q quit  / search  n N next  Enter open  { } compaction  1 plan",
+        View::Items => {
+            "? help  q quit  / filter  a i o show  s sort  Enter open  p pin  x exclude  { } compaction  1 plan"
+        }
     };
     let hints = keys.split("  ").enumerate().map(|(at, hint)| {
         let gap = if at == 0 { "" } else { "  " };

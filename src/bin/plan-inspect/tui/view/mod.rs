@@ -5,7 +5,6 @@ mod config;
 mod diff;
 mod head;
 mod help;
-mod log;
 mod notices;
 mod overview;
 mod detail;
@@ -19,7 +18,6 @@ use super::{
 use context_window::widgets::BudgetSlider;
 pub(super) use detail::{last_line, scroll_detail};
 pub(super) use head::tab_at;
-pub(super) use log::row_at as log_row_at;
 pub(super) use notices::scroll_notices;
 use ratatui::{
     Frame,
@@ -50,7 +48,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
         View::Timeline => timeline::draw(frame, app, places.body),
         View::Diff => diff::draw(frame, app, places.body),
         View::Config => config::draw(frame, app, places.body),
-        View::Log => log::draw(frame, app, places.body),
+        View::Items => plan::items(frame, app, places.body),
     }
     what_if(frame, app, places.what_if);
     head::foot(frame, app, places.keys);

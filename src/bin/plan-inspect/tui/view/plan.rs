@@ -3,7 +3,7 @@
 use super::{
     super::{
         layout::{Places, inside},
-        state::{App, Loadable, Pane},
+        state::{App, Loadable, Pane, View},
     },
     detail, overview, pane, show_text, timeline,
 };
@@ -13,7 +13,7 @@ use context_window::{
 };
 use ratatui::{Frame, layout::Rect, text::Line};
 
-const NOTHING: &str = "no matches: Esc clears the filter, a shows all items; 5 lists every message";
+const NOTHING: &str = "no matches: Esc clears the filter, a shows all items";
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, places: &Places) {
     overview::draw(frame, app, places.overview);
@@ -70,19 +70,25 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
     row(format!("· {:<14}{:>7}", "Free", report::grouped(plan.left_over())));
 }
 
-fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
-    let focused = app.pane == Pane::Items;
+/// What is in and out; in the view of items every message by itself.
+pub(super) fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let focused = app.view == View::Items || app.pane == Pane::Items;
     let inner = inside(area);
-    let title = app.plan().map_or_else(|| "Items".into(), |plan| ItemList::new(plan).title(&app.list));
+    let title = app.listed().map_or_else(|| "Items".into(), |plan| ItemList::new(plan).title(&app.list));
     frame.render_widget(pane(app, &title, focused), area);
-    match &app.planned {
-        Loadable::Answered(planned) => {
-            let texts = app.subject.item_texts();
-            let list = ItemList::new(&planned.plan).with_theme(app.theme).with_empty(NOTHING);
+    let failed = match (&app.planned, &app.listed) {
+        (Loadable::Failed(error), _) => Some(error),
+        (_, Loadable::Failed(error)) if app.view == View::Items => Some(error),
+        _ => None,
+    };
+    match (failed, app.known(), app.listed()) {
+        (Some(error), ..) => show_text(frame, inner, error.clone(), app.theme.alarm),
+        (None, Some(planned), Some(plan)) => {
+            let texts = app.texts();
+            let list = ItemList::new(plan).with_theme(app.theme).with_empty(NOTHING);
             let list = list.with_texts(&texts).with_effect(&planned.effect);
             frame.render_stateful_widget(list, inner, &mut app.list.clone());
         }
-        Loadable::Failed(error) => show_text(frame, inner, error.clone(), app.theme.alarm),
-        Loadable::Nothing | Loadable::Asked => show_text(frame, inner, "planning ...", app.theme.faint),
+        _ => show_text(frame, inner, "planning ...", app.theme.faint),
     }
 }
