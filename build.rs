@@ -6,12 +6,59 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/tokens/openai/hash.rs");
     #[cfg(feature = "openai")]
-    tables::write();
+    {
+        tables::write();
+        classes::write();
+    }
 }
 
 #[cfg(feature = "openai")]
 #[path = "src/tokens/openai/hash.rs"]
 mod hash;
+
+/// What kind of character each is, by the numbers of `src/tokens/openai/classes.rs`: for each page of 256 characters which of
+/// the pages of classes is its own (16 bits), then those pages, a byte a character.
+#[cfg(feature = "openai")]
+mod classes {
+    use regex_syntax::hir::{Class, HirKind};
+    use std::{collections::HashMap, env, fs, path::Path};
+
+    /// No two of them share a character; 0 is any other.
+    const PATTERNS: [(u8, &str); 7] = [
+        (1, r"[\p{Lu}\p{Lt}]"),
+        (2, r"\p{Ll}"),
+        (3, r"[\p{Lm}\p{Lo}]"),
+        (4, r"\p{M}"),
+        (5, r"\p{N}"),
+        (6, r"[\s--[\r\n]]"),
+        (7, r"[\r\n]"),
+    ];
+
+    pub(super) fn write() {
+        let mut all = vec![0; char::MAX as usize + 1];
+        for (class, pattern) in PATTERNS {
+            let parsed = regex_syntax::parse(pattern).expect("a pattern of ours");
+            let HirKind::Class(Class::Unicode(characters)) = parsed.kind() else {
+                panic!("{pattern} is no class")
+            };
+            for range in characters.ranges() {
+                all[range.start() as usize..=range.end() as usize].fill(class);
+            }
+        }
+        let (mut places, mut pages, mut known) = (Vec::new(), Vec::new(), HashMap::new());
+        for page in all.chunks(256) {
+            let next = u16::try_from(known.len()).expect("few pages differ");
+            let place = *known.entry(page).or_insert_with(|| {
+                pages.extend_from_slice(page);
+                next
+            });
+            places.extend(place.to_le_bytes());
+        }
+        places.append(&mut pages);
+        let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
+        fs::write(Path::new(&folder).join("classes.table"), places).expect("OUT_DIR can be written");
+    }
+}
 
 #[cfg(feature = "openai")]
 mod tables {

@@ -1,8 +1,5 @@
 //! What kind of character each is, as the patterns of the encodings tell them apart.
 
-use regex_syntax::{Parser, hir::HirKind};
-use std::sync::LazyLock;
-
 /// A kind of character. Every character has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -25,109 +22,107 @@ pub(super) enum Class {
     Newline,
 }
 
-use Class::{Blank, Letter, Lower, Mark, Newline, Number, Other, Upper};
+impl Class {
+    const ALL: [Self; 8] = [
+        Self::Other,
+        Self::Upper,
+        Self::Lower,
+        Self::Letter,
+        Self::Mark,
+        Self::Number,
+        Self::Blank,
+        Self::Newline,
+    ];
 
-/// What the patterns are made of. No two of them share a character.
-const PATTERNS: [(Class, &str); 7] = [
-    (Upper, r"[\p{Lu}\p{Lt}]"),
-    (Lower, r"\p{Ll}"),
-    (Letter, r"[\p{Lm}\p{Lo}]"),
-    (Mark, r"\p{M}"),
-    (Number, r"\p{N}"),
-    (Blank, r"[\s--[\r\n]]"),
-    (Newline, r"[\r\n]"),
-];
+    #[inline]
+    fn numbered(number: u8) -> Self {
+        Self::ALL[usize::from(number & 7)]
+    }
+}
 
 /// Characters to a page of the table.
 const PAGE: usize = 256;
 
-/// The classes of all characters: pages, of which most are the same few.
-pub(super) struct Classes {
-    ascii: [Class; 128],
-    /// For each page of characters the index of its classes.
-    places: Vec<u16>,
-    pages: Vec<Class>,
+/// Pages that all characters take.
+const PAGES: usize = (char::MAX as usize + 1) / PAGE;
+
+/// Written by `build.rs`: for each page of characters which of the pages of classes is its own (16 bits, little-endian), then
+/// those pages, of which there are few.
+static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/classes.table"));
+
+/// Of the characters below 128.
+static ASCII: [Class; 128] = {
+    let mut ascii = [Class::Other; 128];
+    let first = 2 * PAGES + TABLE[0] as usize * PAGE;
+    let mut at = 0;
+    while at < 128 {
+        ascii[at] = Class::ALL[TABLE[first + at] as usize];
+        at += 1;
+    }
+    ascii
+};
+
+#[inline]
+pub(super) fn of_ascii(byte: u8) -> Class {
+    ASCII[usize::from(byte & 0x7f)]
 }
 
-static CLASSES: LazyLock<Classes> = LazyLock::new(Classes::new);
-
-impl Classes {
-    pub(super) fn get() -> &'static Self {
-        &CLASSES
-    }
-
-    fn new() -> Self {
-        let mut all = vec![Other; char::MAX as usize + 1];
-        for (class, pattern) in PATTERNS {
-            for (first, last) in ranges(pattern) {
-                all[first as usize..=last as usize].fill(class);
-            }
-        }
-        let mut pages: Vec<Class> = Vec::new();
-        let places = all.chunks(PAGE).map(|page| {
-            let known = pages.chunks(PAGE).position(|known| known == page);
-            known.unwrap_or_else(|| {
-                pages.extend_from_slice(page);
-                pages.len() / PAGE - 1
-            }) as u16
-        });
-        let places = places.collect();
-        let mut ascii = [Other; 128];
-        ascii.copy_from_slice(&all[..128]);
-        Self { ascii, places, pages }
-    }
-
-    #[inline]
-    pub(super) fn of_ascii(&self, byte: u8) -> Class {
-        self.ascii[usize::from(byte & 0x7f)]
-    }
-
-    #[inline]
-    pub(super) fn of(&self, c: char) -> Class {
-        let page = usize::from(self.places[c as usize / PAGE]);
-        self.pages[page * PAGE + c as usize % PAGE]
-    }
+/// Of a byte, where it is a character.
+#[inline]
+pub(super) fn of_any(byte: u8) -> Option<Class> {
+    ASCII.get(usize::from(byte)).copied()
 }
 
-/// The characters of a class, as the regex crates know them.
-fn ranges(pattern: &str) -> Vec<(char, char)> {
-    match Parser::new().parse(pattern).map(regex_syntax::hir::Hir::into_kind) {
-        Ok(HirKind::Class(regex_syntax::hir::Class::Unicode(class))) => {
-            class.iter().map(|range| (range.start(), range.end())).collect()
-        }
-        Ok(HirKind::Class(regex_syntax::hir::Class::Bytes(class))) => {
-            class.iter().map(|range| (char::from(range.start()), char::from(range.end()))).collect()
-        }
-        // A test rules it out: the patterns are ours.
-        _ => Vec::new(),
-    }
+/// Of a character by its code point.
+#[inline]
+pub(super) fn of(point: u32) -> Class {
+    let point = point as usize;
+    let page = 2 * (point / PAGE);
+    let place = usize::from(u16::from_le_bytes([TABLE[page], TABLE[page + 1]]));
+    Class::numbered(TABLE[2 * PAGES + place * PAGE + point % PAGE])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Class::{Blank, Letter, Lower, Mark, Newline, Number, Other, Upper};
+    use regex_syntax::hir::{self, HirKind};
+
+    /// As the patterns are made of them.
+    const PATTERNS: [(Class, &str); 7] = [
+        (Upper, r"[\p{Lu}\p{Lt}]"),
+        (Lower, r"\p{Ll}"),
+        (Letter, r"[\p{Lm}\p{Lo}]"),
+        (Mark, r"\p{M}"),
+        (Number, r"\p{N}"),
+        (Blank, r"[\s--[\r\n]]"),
+        (Newline, r"[\r\n]"),
+    ];
 
     #[test]
-    fn every_kind_is_there_and_none_overlap() {
-        let mut seen = std::collections::BTreeSet::new();
+    fn every_character_is_of_its_class_and_of_one() {
+        let mut all = vec![Other; char::MAX as usize + 1];
         for (class, pattern) in PATTERNS {
-            let ranges = ranges(pattern);
-            assert!(!ranges.is_empty(), "{pattern}");
-            for (first, last) in ranges {
-                for c in first..=last {
-                    assert!(seen.insert(c), "{c:?} is of two kinds");
-                    assert_eq!(Classes::get().of(c), class);
+            let parsed = regex_syntax::parse(pattern).unwrap();
+            let HirKind::Class(hir::Class::Unicode(characters)) = parsed.kind() else { panic!("{pattern}") };
+            for range in characters.ranges() {
+                for c in range.start()..=range.end() {
+                    assert_eq!(all[c as usize], Other, "{c:?} is of two kinds");
+                    all[c as usize] = class;
                 }
             }
         }
-        let classes = Classes::get();
-        for (c, class) in [('A', Upper), ('z', Lower), ('中', Letter), ('7', Number), ('\u{301}', Mark)] {
-            assert_eq!(classes.of(c), class);
+        for c in '\0'..=char::MAX {
+            assert_eq!(of(c.into()), all[c as usize], "{c:?}");
+            if c.is_ascii() {
+                assert_eq!((of_ascii(c as u8), of_any(c as u8)), (of(c.into()), Some(of(c.into()))));
+            }
         }
-        assert_eq!(
-            [' ', '\u{85}', '\u{a0}', '\n', '\'', '\0'].map(|c| classes.of(c)),
-            [Blank, Blank, Blank, Newline, Other, Other]
-        );
-        assert!(classes.pages.len() < 80_000, "{}", classes.pages.len());
+        for (c, class) in [('A', Upper), ('z', Lower), ('中', Letter), ('7', Number), ('\u{301}', Mark)] {
+            assert_eq!(of(c.into()), class);
+        }
+        let others = [' ', '\u{85}', '\u{a0}', '\n', '\'', '\0'].map(|c| of(c.into()));
+        assert_eq!(others, [Blank, Blank, Blank, Newline, Other, Other]);
+        assert!(TABLE.len() < 100_000, "{}", TABLE.len());
     }
 }

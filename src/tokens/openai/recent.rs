@@ -9,8 +9,10 @@ use std::{cell::RefCell, ops::Range};
 
 /// Longer pieces are not kept: 15 bytes and a byte for length and count are two words.
 const LONGEST: usize = 15;
-/// A power of two: 512 kB an encoding and thread.
-const ENTRIES: usize = 1 << 15;
+/// Places of a hash, in one line of the processor's cache: a piece pushes out the older of two.
+const WAYS: usize = 2;
+/// A power of two: 1 MB an encoding and thread, of which only what is used takes memory.
+const PLACES: usize = 1 << 15;
 
 /// A piece in its low 15 bytes; in its top byte the length and the count, 4 bits each. 0 is no piece.
 type Entry = u128;
@@ -19,7 +21,7 @@ type Entry = u128;
 const PIECE: u128 = !(0xf << 124);
 
 pub(super) struct Recent {
-    entries: Box<[Entry]>,
+    entries: Box<[[Entry; WAYS]]>,
     pub(super) scratch: Scratch,
 }
 
@@ -43,7 +45,7 @@ pub(super) fn with<R>(encoding: Encoding, work: impl FnOnce(&mut Recent) -> R) -
 
 impl Recent {
     fn new() -> Self {
-        Self { entries: vec![0; ENTRIES].into_boxed_slice(), scratch: Scratch::default() }
+        Self { entries: vec![[0; WAYS]; PLACES].into_boxed_slice(), scratch: Scratch::default() }
     }
 
     /// The tokens of `text[piece]`.
@@ -58,16 +60,18 @@ impl Recent {
             None => hash::word(&text[piece.clone()]),
         };
         let key = word | (length as u128) << 120;
-        let place =
-            (hash::of_short(word as u64 ^ (word >> 57) as u64, length) >> (64 - ENTRIES.ilog2())) as usize;
-        let known = self.entries.get(place).copied().unwrap_or_default();
-        if known & PIECE == key {
-            return (known >> 124) as u64;
+        let hash = hash::of_short(word as u64 ^ (word >> 57) as u64, length);
+        let place = (hash >> (64 - PLACES.ilog2())) as usize;
+        let [newer, older] = self.entries.get(place).copied().unwrap_or_default();
+        if newer & PIECE == key {
+            return (newer >> 124) as u64;
         }
-        let count = vocabulary.count(text, piece, &mut self.scratch);
-        if let Some(entry) = self.entries.get_mut(place) {
+        let known = older & PIECE == key;
+        let count =
+            if known { (older >> 124) as u64 } else { vocabulary.count(text, piece, &mut self.scratch) };
+        if let Some(entries) = self.entries.get_mut(place) {
             // A piece of 15 bytes has 15 tokens at most.
-            *entry = key | u128::from(count) << 124;
+            *entries = [key | u128::from(count) << 124, newer];
         }
         count
     }
@@ -91,7 +95,7 @@ mod tests {
                 assert_eq!(recent.count(&text, piece.clone(), vocabulary), expected);
             }
         }
-        let filled = recent.entries.iter().filter(|entry| **entry != 0).count();
+        let filled = recent.entries.iter().flatten().filter(|entry| **entry != 0).count();
         assert!(filled > 500, "{filled} pieces are remembered");
     }
 }
