@@ -158,7 +158,7 @@ impl Conversation {
     pub(crate) fn apart(&self, head: Option<u32>) -> Vec<u32> {
         let Some(head) = head else { return Vec::new() };
         match self.turns.place_of(head) {
-            Place::Head(turn) => self.turns.head_members(turn),
+            Place::Head(turn) => self.turns.head_members(turn).into_vec(),
             _ => vec![head],
         }
     }

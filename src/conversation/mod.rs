@@ -7,7 +7,10 @@ use crate::{
     plan::ContextPlan,
     usage::{Committed, ContextEvent, Level, ReplyReport, StopReason, Usage},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 mod provider_summary;
 mod compaction;
@@ -37,7 +40,7 @@ pub use provider_summary::ProviderSummary;
 pub(crate) use provider_summary::TYPE as PROVIDER_COMPACTION;
 pub use sent_with::SentText;
 use sent_with::SentWith;
-pub(crate) use turns::{Exchange, Fault, Place, Turns};
+pub(crate) use turns::{Exchange, Fault, Members, Place, Turns};
 
 /// A conversation: system texts, messages, pinned notes, pins and TTL by id, and what was sent last.
 ///
@@ -89,6 +92,9 @@ pub struct Conversation {
     level: Level,
     /// Summaries that failed since the last one that did not, or the last user message. Not part of the log.
     failures: u32,
+    /// The messages of a prompt that was sent, by its rows, and the event that says so: what stands as it stood is not hashed
+    /// again. Not part of the log.
+    sent_rows: Option<(usize, Arc<[Message]>)>,
     /// A reply is being received. Not part of the log.
     responding: bool,
     /// The log is being played back. Not part of the log.
@@ -169,6 +175,9 @@ impl Conversation {
             anchor: Box::new(plan.anchor().without_reasoning_of(&dropped.ids)),
             usage,
         });
+        // What the provider dropped has other hashes than what was planned.
+        let sent = self.sent.last().filter(|_| dropped.ids.is_empty());
+        self.sent_rows = sent.map(|event| (*event, plan.rows_sent()));
         let (documents, state) = Self::sent_beside(plan);
         let forgotten = plan.documents_stay && documents.is_empty() && self.chooses_documents_anew(plan);
         if !documents.is_empty() || !state.is_empty() || forgotten {

@@ -4,12 +4,14 @@ use super::{Conversation, Event, SentText, SentWith};
 use crate::{
     error::Error,
     item::{ItemId, ItemKind, Section},
+    message::Message,
     plan::{
         ContextPlan,
         anchor::{Anchor, Target},
     },
     usage::ReportedUsage,
 };
+use std::sync::Arc;
 
 /// What a provider said of a prompt that was sent.
 #[derive(Debug, Clone, Copy)]
@@ -151,5 +153,11 @@ impl Conversation {
             Event::Sent { anchor, .. } => Some(anchor),
             _ => None,
         }
+    }
+
+    /// The messages of the prompt that [`Conversation::anchor`] is of, by its rows, where they are known.
+    pub(crate) fn sent_rows(&self) -> Option<&Arc<[Message]>> {
+        let (event, rows) = self.sent_rows.as_ref()?;
+        (self.sent.last() == Some(event)).then_some(rows)
     }
 }

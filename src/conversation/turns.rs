@@ -5,6 +5,7 @@ use crate::{
     message::{Message, Role},
     provider::meter,
 };
+use smallvec::{SmallVec, smallvec};
 use smol_str::SmolStr;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -49,6 +50,9 @@ struct Turn {
     first: ExchangeIndex,
 }
 
+/// Positions of the messages that are kept and dropped together: mostly one, or a call and its results.
+pub(crate) type Members = SmallVec<[u32; 4]>;
+
 /// The smallest unit of a turn that may be kept or left: one message, or a call and all its results.
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
@@ -88,9 +92,9 @@ pub(crate) enum Place {
 
 impl Exchange {
     /// The positions of its messages, its head first, then the results in log order.
-    pub(crate) fn members(&self) -> Vec<u32> {
-        let mut members = vec![self.at];
-        members.extend(self.answers.iter().flatten());
+    pub(crate) fn members(&self) -> Members {
+        let mut members = smallvec![self.at];
+        members.extend(self.answers.iter().flatten().copied());
         members[1..].sort_unstable();
         members
     }
@@ -322,9 +326,9 @@ impl Turns {
     }
 
     /// The user message that heads a turn, and the results of its calls in log order (rule H9).
-    pub(crate) fn head_members(&self, turn: TurnIndex) -> Vec<u32> {
+    pub(crate) fn head_members(&self, turn: TurnIndex) -> Members {
         let answers = self.of_heads.get(&turn).into_iter().flatten().flatten().copied();
-        let mut members: Vec<u32> = self.head(turn).into_iter().chain(answers).collect();
+        let mut members: Members = self.head(turn).into_iter().chain(answers).collect();
         if let Some(answers) = members.get_mut(1..) {
             answers.sort_unstable();
         }

@@ -296,6 +296,11 @@ impl Message {
         Some(self.text()).filter(|text| !text.is_empty()).into_iter().chain(parts)
     }
 
+    /// Whether both are one message, not merely equal ones: what was found out about one holds for the other.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The exact count that the counter with this tag made before, if it was the last one to count here.
     pub(crate) fn remembered(&self, tag: u32) -> Option<u64> {
         let memo = self.0.memo.load(Ordering::Relaxed);

@@ -172,6 +172,8 @@ pub(crate) struct LastPrompt {
     pub(crate) anchor: Arc<Anchor>,
     /// Whether the first item of it that does not stand where it did is a message of the log.
     pub(crate) parts_at_a_message: bool,
+    /// Its rows' messages, where they are known.
+    pub(crate) rows: Option<Arc<[Message]>>,
 }
 
 /// One section of the budget.

@@ -1,11 +1,12 @@
 //! A plan as the next one compares with it: every item as a hash, and what the prompt leaves behind.
 
-use super::{Anchor, ContextPlan, Overhead, PromptHead, PromptPiece, TOOLS, Target, hash_of};
+use super::{Anchor, ContextPlan, Overhead, PlannedItem, PromptHead, PromptPiece, TOOLS, Target, hash_of};
 use crate::{
     item::{ItemId, Source},
-    message::{Tool, WireFormat},
+    message::{Message, Tool, WireFormat},
     provider::model::RequestLimits,
 };
+use std::sync::Arc;
 
 /// A state that a plan sends for the first time: how the conversation remembers it.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +30,29 @@ impl ToolsHash {
     /// 32 hexadecimal digits.
     pub(crate) fn text(&self) -> String {
         self.0.finalize().to_hex()[..32].into()
+    }
+}
+
+/// The rows of the prompt before, with their hashes. Rows keep their order from prompt to prompt, so each is looked for behind
+/// the one that was found last.
+struct KnownRows<'p> {
+    pieces: &'p [PromptPiece],
+    rows: &'p [Message],
+    /// How many comparisons are left: what moved about is hashed rather than looked for everywhere.
+    tries: usize,
+}
+
+impl KnownRows<'_> {
+    /// The hash of a row whose message is the very one that was sent before.
+    fn hash_of(&mut self, row: &PlannedItem) -> Option<&str> {
+        let tries = self.tries.min(self.rows.len()).min(self.pieces.len());
+        let found = self.rows[..tries].iter().position(|sent| sent.is(&row.body));
+        self.tries -= found.map_or(tries, |at| at + 1);
+        let at = found?;
+        let piece = &self.pieces[at];
+        self.rows = &self.rows[at + 1..];
+        self.pieces = &self.pieces[at + 1..];
+        Some(piece.1.as_str())
     }
 }
 
@@ -73,13 +97,30 @@ impl ContextPlan {
             let tokens = u64::try_from(line.tokens).unwrap_or_default();
             PromptPiece(TOOLS.into(), hash.text(), tokens)
         });
+        let mut known = self.known_rows();
         let rows = self.included.iter().map(|row| {
-            let hash = match row.body.reasoning() {
-                [] => row.hash(),
-                _ => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())),
+            let hash = match (known.hash_of(row), row.body.reasoning()) {
+                (Some(hash), _) => hash.to_owned(),
+                (None, []) => row.hash(),
+                (None, _) => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())),
             };
             PromptPiece(row.id.clone(), hash, row.tokens.n)
         });
         tools.into_iter().chain(rows).collect()
+    }
+
+    /// The messages of the rows, to compare the next plan's with.
+    pub(crate) fn rows_sent(&self) -> Arc<[Message]> {
+        self.included.iter().map(|row| row.body.clone()).collect()
+    }
+
+    fn known_rows(&self) -> KnownRows<'_> {
+        let before = self.before.as_ref();
+        let rows =
+            before.and_then(|before| Some((before.anchor.prompt.as_deref()?, before.rows.as_deref()?)));
+        let (pieces, rows) = rows.unwrap_or_default();
+        // Tool definitions are no row.
+        let pieces = pieces.len().checked_sub(rows.len()).map_or(&[][..], |tools| &pieces[tools..]);
+        KnownRows { pieces, rows, tries: 2 * rows.len() }
     }
 }

@@ -58,7 +58,7 @@ impl ContextPlan {
     /// that prompt.
     #[must_use]
     pub fn repeated(&self) -> Option<Prefix> {
-        let LastPrompt { anchor, parts_at_a_message } = self.before.as_ref()?;
+        let LastPrompt { anchor, parts_at_a_message, .. } = self.before.as_ref()?;
         self.repeats(anchor, Some(*parts_at_a_message))
     }
 

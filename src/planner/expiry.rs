@@ -33,6 +33,11 @@ impl<'a> Expiry<'a> {
         Self { log, policy }
     }
 
+    /// Whether nothing in the conversation ages.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.log.all_lifetimes().is_empty()
+    }
+
     /// A pinned note.
     pub(crate) fn note(&self, id: &ItemId) -> Eligibility {
         let lifetime = self.log.lifetime(id);

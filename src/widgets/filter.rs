@@ -2,7 +2,7 @@
 
 use super::ItemTexts;
 use crate::{
-    plan::{ContextPlan, Decision, reason::ExcludedReason},
+    plan::{ContextPlan, Decision, ExcludedItem, reason::ExcludedReason},
     report,
 };
 use std::{error, fmt, str::FromStr};
@@ -101,7 +101,18 @@ impl Filter {
     /// without a conversation ([`ItemTexts::new`]) a run is known by the ids of its first and last message.
     #[must_use]
     pub fn matches(&self, plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>) -> bool {
-        self.terms.iter().all(|term| term.matches(plan, row, texts))
+        self.matches_after(plan, row, texts, &mut LastWhy::default())
+    }
+
+    /// As [`Filter::matches`], for one row after another.
+    pub(super) fn matches_after<'p>(
+        &self,
+        plan: &'p ContextPlan,
+        row: Decision<'p>,
+        texts: &ItemTexts<'_>,
+        why: &mut LastWhy<'p>,
+    ) -> bool {
+        self.terms.iter().all(|term| term.matches(plan, row, texts, why))
     }
 
     /// A text in a line of so many columns, from shortly before the first thing in it that is looked for, where its beginning does not show
@@ -164,9 +175,37 @@ fn term(word: &str) -> Result<Term, FilterError> {
     })
 }
 
+/// Why the last row is out, in words: neighbouring rows are mostly out for one reason, and words take time.
+#[derive(Debug, Default)]
+pub(super) struct LastWhy<'p> {
+    reason: Option<&'p ExcludedReason>,
+    words: String,
+}
+
+impl<'p> LastWhy<'p> {
+    fn of(&mut self, plan: &'p ContextPlan, row: Decision<'p>) -> &str {
+        let reason = match row {
+            Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { .. }, .. })
+            | Decision::Included(_) => None,
+            Decision::Excluded(item) => Some(&item.reason),
+        };
+        if reason.is_none() || self.reason != reason {
+            self.words = report::row(plan, row).why;
+            self.reason = reason;
+        }
+        &self.words
+    }
+}
+
 impl Term {
-    fn matches(&self, plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>) -> bool {
-        let has = |text: &str, part: &str| text.to_lowercase().contains(part);
+    fn matches<'p>(
+        &self,
+        plan: &'p ContextPlan,
+        row: Decision<'p>,
+        texts: &ItemTexts<'_>,
+        why: &mut LastWhy<'p>,
+    ) -> bool {
+        let has = |text: &str, part: &str| Needle::new(part).find(text).is_some();
         match self {
             Self::Reason(name) => has(reason(row), name),
             Self::Section(name) => {
@@ -188,8 +227,8 @@ impl Term {
             Self::Text(Wanted { part, typed }) => {
                 ids(row).any(|id| has(id, part))
                     || texts.represents(row, typed)
-                    || has(&report::row(plan, row).why, part)
-                    || texts.any_text(row, |text| Needle::new(part).find(text).is_some())
+                    || texts.any_text(row, |text| has(text, part))
+                    || has(why.of(plan, row), part)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     ContextPreview, Filter, FilterError, ItemTexts, ListRow, Move, PreviewState, Theme, WhatIfEffect, filter,
-    order,
+    order, texts::TextIndex,
 };
 use crate::{
     item::ItemId,
@@ -97,23 +97,29 @@ impl ItemListState {
     /// still there, alone or in a run.
     pub fn refresh(&mut self, plan: &ContextPlan, texts: &ItemTexts<'_>) {
         let included = plan.included.len();
+        let index = if self.filter.is_empty() { TextIndex::default() } else { texts.index() };
+        let indexed = texts.with_index(&index);
+        let texts = if self.filter.is_empty() { texts } else { &indexed };
         let shown = |at: usize| match self.shown {
             Shown::All => true,
             Shown::In => at < included,
             Shown::Out => at >= included,
         };
-        let matches = |at: usize| plan.row_at(at).is_some_and(|row| self.filter.matches(plan, row, texts));
+        let mut why = filter::LastWhy::default();
+        let mut matches = |at: usize| {
+            plan.row_at(at).is_some_and(|row| self.filter.matches_after(plan, row, texts, &mut why))
+        };
         // A part of the rows says nothing of what happened between them.
         let markers = self.shown == Shown::All && self.filter.is_empty();
         let all = match self.sort {
             SortBy::Session => order::of_session(plan, texts, markers),
             _ => (0..u32::try_from(plan.row_count()).unwrap_or(u32::MAX)).map(ListRow::Item).collect(),
         };
-        let is_listed = |row: &ListRow| match row {
+        let mut is_listed = |row: &ListRow| match row {
             ListRow::Item(at) => shown(*at as usize) && matches(*at as usize),
             _ => true,
         };
-        let mut rows: Vec<ListRow> = all.into_iter().filter(is_listed).collect();
+        let mut rows: Vec<ListRow> = all.into_iter().filter(|row| is_listed(row)).collect();
         self.sort_rows(plan, &mut rows);
         if let Some((id, document)) = &self.selected {
             let row = |row: &ListRow| row.of(plan);

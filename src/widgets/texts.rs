@@ -2,13 +2,13 @@
 
 use crate::{
     conversation::Conversation,
-    item::{ItemId, ItemKind, RagItem},
+    item::{ItemId, ItemKind, PinnedItem, RagItem},
     message::Message,
     plan::Decision,
     planner::request::PlanRequest,
     report,
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap};
 
 /// A lookup of texts. A plan holds the texts of what is in; for what is out the conversation and the documents of the
 /// request are needed. Without them a widget shows what it has, and a filter knows a run by its two ends only.
@@ -35,6 +35,14 @@ pub struct ItemTexts<'a> {
     documents: &'a [RagItem],
     state: &'a [(ItemId, String)],
     focus: Option<&'a str>,
+    index: Option<&'a TextIndex<'a>>,
+}
+
+/// Documents and notes by their ids, for who asks about all of them.
+#[derive(Debug, Default)]
+pub(super) struct TextIndex<'a> {
+    documents: HashMap<&'a str, &'a RagItem>,
+    notes: HashMap<&'a str, &'a PinnedItem>,
 }
 
 impl<'a> ItemTexts<'a> {
@@ -52,6 +60,7 @@ impl<'a> ItemTexts<'a> {
             documents: &request.rag,
             state: &request.state,
             focus: request.focus.as_deref(),
+            index: None,
         }
     }
 
@@ -92,7 +101,27 @@ impl<'a> ItemTexts<'a> {
     /// The document of this id.
     #[must_use]
     pub fn document(&self, id: &str) -> Option<&'a RagItem> {
-        self.documents.iter().find(|item| item.id().as_str() == id)
+        match self.index {
+            Some(index) => index.documents.get(id).copied(),
+            None => self.documents.iter().find(|item| item.id().as_str() == id),
+        }
+    }
+
+    /// What [`ItemTexts::with_index`] takes. Of several with one id the first counts.
+    pub(super) fn index(&self) -> TextIndex<'a> {
+        let documents = self.documents.iter().rev().map(|item| (item.id().as_str(), item));
+        let notes = self.log.into_iter().flat_map(Conversation::notes).map(|note| (note.id().as_str(), note));
+        let mut notes: Vec<_> = notes.collect();
+        notes.reverse();
+        TextIndex { documents: documents.collect(), notes: notes.into_iter().collect() }
+    }
+
+    /// Finds documents and notes in an index of these texts.
+    pub(super) fn with_index<'i>(self, index: &'i TextIndex<'i>) -> ItemTexts<'i>
+    where
+        'a: 'i,
+    {
+        ItemTexts { index: Some(index), ..self }
     }
 
     /// The message of this id.
@@ -189,7 +218,11 @@ impl<'a> ItemTexts<'a> {
     }
 
     fn note(&self, id: &ItemId) -> Option<Cow<'a, str>> {
-        self.log?.notes().find(|note| note.id() == id).map(|note| note.text().into())
+        let note = match self.index {
+            Some(index) => index.notes.get(id.as_str()).copied(),
+            None => self.log?.notes().find(|note| note.id() == id),
+        };
+        note.map(|note| note.text().into())
     }
 
     fn system_text(&self, id: &ItemId) -> Option<Cow<'a, str>> {

@@ -190,11 +190,11 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
 }
 
 /// Every message that was looked at, by position.
-fn outcomes(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, Outcome> {
-    let mut outcomes = BTreeMap::new();
+fn outcomes(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<(u32, Outcome)> {
+    let mut outcomes = Vec::new();
     let mut file = |candidate: CandidateId, outcome: Outcome| {
         for position in candidates.members(candidate) {
-            outcomes.insert(position, outcome.clone());
+            outcomes.push((position, outcome.clone()));
         }
     };
     for (candidate, reason) in &chosen.ineligible {
@@ -208,6 +208,10 @@ fn outcomes(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, Ou
     for candidate in chosen.kept.keys() {
         file(*candidate, None);
     }
+    // Of a message that was filed twice the last one counts.
+    outcomes.reverse();
+    outcomes.sort_by_key(|(position, _)| *position);
+    outcomes.dedup_by_key(|(position, _)| *position);
     outcomes
 }
 

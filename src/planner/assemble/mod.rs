@@ -207,7 +207,10 @@ fn before(candidates: &Candidates<'_>, draft: &Draft) -> Option<LastPrompt> {
     let mut now = tools.iter().chain(draft.rows.iter().map(|row| &row.id));
     let parted = anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.0));
     let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.0).is_some());
-    Some(LastPrompt { anchor: Arc::new(anchor.clone()), parts_at_a_message })
+    // Rows are remembered beside the conversation's own anchor only.
+    let own = candidates.request().previous.is_none();
+    let rows = candidates.log().sent_rows().filter(|_| own).cloned();
+    Some(LastPrompt { anchor: Arc::new(anchor.clone()), parts_at_a_message, rows })
 }
 
 /// The prompt as a whole, where it is counted as it is rendered (rule N3).

@@ -10,6 +10,7 @@ use crate::{
     provider::{conform::TurnPosition, meter::Meter},
     tokens::Weight,
 };
+use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::{
     borrow::Cow,
@@ -21,7 +22,7 @@ pub(crate) struct Costs<'a> {
     candidates: &'a Candidates<'a>,
     meter: &'a Meter,
     results: Results,
-    known: RefCell<IndexMap<CandidateId, Known>>,
+    known: RefCell<IndexMap<CandidateId, Known, FixedState>>,
     /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates are then
     /// counted up to it, once for all budgets. None for one budget.
     many_budgets: Option<u64>,

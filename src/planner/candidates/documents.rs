@@ -9,6 +9,7 @@ use crate::{
     provider::meter::Meter,
     tokens::Weight,
 };
+use foldhash::quality::RandomState;
 use indexmap::IndexMap;
 use std::{
     cmp::Ordering,
@@ -103,8 +104,8 @@ fn policy(
 /// Ids and texts of the documents that stay.
 #[derive(Default)]
 struct Seen<'a> {
-    ids: IndexMap<&'a str, &'a RagItem>,
-    texts: IndexMap<&'a str, &'a RagItem>,
+    ids: IndexMap<&'a str, &'a RagItem, RandomState>,
+    texts: IndexMap<&'a str, &'a RagItem, RandomState>,
 }
 
 impl<'a> Seen<'a> {

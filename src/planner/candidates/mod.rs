@@ -6,7 +6,7 @@
 
 use crate::{
     config::{Config, Placement, ToolResults},
-    conversation::{Conversation, ExchangeIndex, TurnIndex},
+    conversation::{Conversation, ExchangeIndex, Members, TurnIndex},
     error::Error,
     item::{ItemId, RagItem, Source, Ttl},
     message::{Message, Role},
@@ -289,7 +289,8 @@ impl<'a> Candidates<'a> {
     fn unexpired_user_message(&self, turn: TurnIndex) -> Option<CandidateId> {
         self.log.turns().head(turn)?;
         let id = CandidateId::UserMessage(turn);
-        let expired = matches!(self.expiry.messages(&self.members(id)), Eligibility::Out(_));
+        let expired =
+            !self.expiry.is_idle() && matches!(self.expiry.messages(&self.members(id)), Eligibility::Out(_));
         (self.index.required_conversation.contains(&id) || !expired).then_some(id)
     }
 
@@ -300,7 +301,7 @@ impl<'a> Candidates<'a> {
 
     /// What becomes of a message or exchange that the walk examines, before it is weighed.
     pub(crate) fn eligibility(&self, id: CandidateId) -> Result<Eligibility, Error> {
-        let (at, members) = match id {
+        let at = match id {
             CandidateId::Note(at) => {
                 return Ok(self.expiry.note(&self.log.note_entries()[at as usize].item.id));
             }
@@ -311,8 +312,8 @@ impl<'a> Candidates<'a> {
             CandidateId::System(_) | CandidateId::Focus | CandidateId::State(_) | CandidateId::Summary(_) => {
                 return Ok(Eligibility::Eligible);
             }
-            CandidateId::UserMessage(_) => (None, self.members(id)),
-            CandidateId::Exchange(at) => (Some(at), self.members(id)),
+            CandidateId::UserMessage(_) => None,
+            CandidateId::Exchange(at) => Some(at),
         };
         if let Some(at) = at {
             let exchange = self.log.turns().exchange(at);
@@ -321,9 +322,11 @@ impl<'a> Candidates<'a> {
                 return Ok(Eligibility::Out(ExcludedReason::Policy(rule)));
             }
         }
-        if self.index.required_conversation.contains(&id) {
+        let lasts = self.log.archive_index().is_whole() && self.expiry.is_idle();
+        if lasts || self.index.required_conversation.contains(&id) {
             return Ok(Eligibility::Eligible);
         }
+        let members = self.members(id);
         if let Some(by) = self.archived(&members) {
             return Ok(Eligibility::Out(by));
         }
@@ -339,12 +342,12 @@ impl<'a> Candidates<'a> {
     }
 
     /// The positions of the messages of a candidate.
-    pub(crate) fn members(&self, id: CandidateId) -> Vec<u32> {
+    pub(crate) fn members(&self, id: CandidateId) -> Members {
         let turns = self.log.turns();
         match id {
             CandidateId::UserMessage(turn) => turns.head_members(turn),
             CandidateId::Exchange(at) => turns.exchange(at).members(),
-            _ => Vec::new(),
+            _ => Members::new(),
         }
     }
 
