@@ -63,7 +63,7 @@ mod classes {
 #[cfg(feature = "openai")]
 mod tables {
     use super::hash;
-    use std::{collections::BTreeMap, env, fs, path::Path};
+    use std::{collections::HashMap, env, fs, path::Path};
 
     /// No token.
     const NONE: u32 = u32::MAX;
@@ -83,7 +83,7 @@ mod tables {
     fn table(tokens: &[&[u8]]) -> Vec<u8> {
         assert!(tokens.len() < 1 << 18, "18 bits hold every id and one more");
         assert!(tokens.iter().take(256).all(|token| token.len() == 1), "the bytes come first");
-        let ids: BTreeMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, id)| (*token, id)).collect();
+        let ids: HashMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, id)| (*token, id)).collect();
         let splits: Vec<[u32; 2]> = tokens.iter().map(|token| split(token, &ids)).collect();
         let made = |(token, split): (&&[u8], &[u32; 2])| token.len() == 1 || split[0] != NONE;
         assert!(tokens.iter().zip(&splits).all(made), "merging a token's bytes makes the token");
@@ -126,7 +126,7 @@ mod tables {
 
     /// The two tokens that a token is merged from, last of all; none where merging its bytes makes something else of
     /// them (or it is one byte).
-    fn split(token: &[u8], ids: &BTreeMap<&[u8], u32>) -> [u32; 2] {
+    fn split(token: &[u8], ids: &HashMap<&[u8], u32>) -> [u32; 2] {
         let mut borders: Vec<usize> = (0..=token.len()).collect();
         while borders.len() > 3 {
             let rank = |at: &usize| ids.get(&token[borders[*at]..borders[at + 2]]).copied().unwrap_or(NONE);

@@ -1,0 +1,129 @@
+//! Instructions of eight cases, counted under valgrind: the same number on every run, whatever else a machine does. A case that
+//! takes over 3 % more than `instructions.in` says fails: `./check instructions`. A change that is meant to cost more writes the
+//! figures of its run there, and says why.
+
+use context_window::{
+    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits,
+    TokenCounter, ToolCall,
+};
+use context_window_compare::texts;
+use gungraun::{
+    Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
+};
+use std::hint::black_box;
+
+/// Instructions of each case in the profile `dev`, behind the name of the compiler that they hold for.
+const LIMITS: [(&str, u64); 8] = include!("instructions.in");
+
+/// In per mille.
+const TOLERANCE: u64 = 30;
+
+fn limit(case: &str) -> LibraryBenchmarkConfig {
+    let mut config = LibraryBenchmarkConfig::default();
+    // Another compiler makes other code: its figures are shown, and not judged.
+    if std::env::var_os("INSTRUCTIONS_OF_ANOTHER_COMPILER").is_some() {
+        return config;
+    }
+    let (_, count) = LIMITS.iter().find(|(name, _)| *name == case).expect("every case has a limit");
+    let most = count + count * TOLERANCE / 1_000;
+    config.tool(Callgrind::default().hard_limits([(EventKind::Ir, most)]));
+    config
+}
+
+const TEXT: &str = "The harbour office keeps a ledger of every boat that comes in, with its length, its cargo and the \
+                    hour of the tide; whoever pays the fee signs on the same line. ";
+
+struct Case {
+    manager: ContextWindowManager,
+    log: Conversation,
+    documents: Vec<RagItem>,
+    limits: RequestLimits,
+}
+
+impl Case {
+    fn request(&self) -> PlanRequest<'_> {
+        PlanRequest::new(&self.log).with_rag(self.documents.iter().cloned()).with_limits(self.limits)
+    }
+
+    fn plan(&self) -> ContextPlan {
+        self.manager.build_plan(&self.request()).expect("a sound request")
+    }
+}
+
+/// A conversation of tool steps and answers, nothing of it counted; the counter has counted something.
+fn cold(budget: u64, documents: u32) -> Case {
+    let one = |at: usize| match at % 4 {
+        0 => Message::user(format!("Question {at}: {TEXT}")),
+        1 => Message::assistant("").with_tool_calls([ToolCall::new(
+            format!("c{at}"),
+            "find_boat",
+            format!("{{\"n\":{at}}}"),
+        )]),
+        2 => Message::tool(format!("c{}", at - 1), TEXT.repeat(4)),
+        _ => Message::assistant(format!("Answer {at}: {}", TEXT.repeat(3))),
+    };
+    let document = |at: u32| {
+        let text = format!("{at}: {}", TEXT.repeat(at as usize % 9 + 1));
+        RagItem::new(format!("page-{at}"), 1.0 / f64::from(at + 1), text)
+    };
+    let case = Case {
+        manager: ContextWindowManager::for_model("gpt-4o").expect("in the registry"),
+        log: (0..2_001).map(one).collect(),
+        documents: (0..documents).map(document).collect(),
+        limits: RequestLimits::budget(budget),
+    };
+    case.manager.count_document(&RagItem::new("first", 0.5, TEXT)).expect("a counter that does not fail");
+    case
+}
+
+/// Planned, sent and answered before, with one question more.
+fn warm(budget: u64, documents: u32) -> Case {
+    let mut case = cold(budget, documents);
+    for at in 0..3 {
+        let plan = case.plan();
+        case.log.push_reply(&plan, Message::assistant("Done."), None);
+        case.log.push(Message::user(format!("And boat {at}?")));
+    }
+    case
+}
+
+fn to_commit(budget: u64) -> (Case, ContextPlan) {
+    let case = warm(budget, 0);
+    let plan = case.plan();
+    (case, plan)
+}
+
+#[library_benchmark]
+#[bench::cold_8k(args = (8_000, 0), setup = cold, config = limit("cold_8k"))]
+#[bench::cold_128k(args = (128_000, 0), setup = cold, config = limit("cold_128k"))]
+#[bench::documents_cold(args = (8_000, 1_000), setup = cold, config = limit("documents_cold"))]
+#[bench::warm_8k(args = (8_000, 0), setup = warm, config = limit("warm_8k"))]
+#[bench::warm_128k(args = (128_000, 0), setup = warm, config = limit("warm_128k"))]
+#[bench::documents_warm(args = (8_000, 1_000), setup = warm, config = limit("documents_warm"))]
+fn plan(case: Case) -> (Case, ContextPlan) {
+    let plan = black_box(&case).plan();
+    (case, plan)
+}
+
+#[library_benchmark]
+#[bench::commit_128k(args = (128_000), setup = to_commit, config = limit("commit_128k"))]
+fn commit((mut case, plan): (Case, ContextPlan)) -> Case {
+    case.log.push_reply(black_box(&plan), Message::assistant("Done."), None);
+    case
+}
+
+fn mixed() -> (TokenCounter, String) {
+    let counter = TokenCounter::o200k_base();
+    counter.count(TEXT).expect("it does not fail");
+    let all: String = texts::of_every_kind().into_iter().map(|(_, text)| text).collect();
+    (counter, all)
+}
+
+#[library_benchmark]
+#[bench::count(setup = mixed, config = limit("count"))]
+fn count((counter, text): (TokenCounter, String)) -> u64 {
+    black_box(&counter).count(&text).expect("it does not fail").n
+}
+
+library_benchmark_group!(name = cases, benchmarks = [plan, commit, count]);
+main!(library_benchmark_groups = cases);
