@@ -98,6 +98,10 @@ pub mod compaction_reference {}
 pub mod counting_reference {}
 
 #[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/performance.md")]
+pub mod performance {}
+
+#[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/reference/examples.md")]
 pub mod examples {}
 

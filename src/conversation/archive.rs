@@ -272,7 +272,7 @@ impl Conversation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::ExchangeIndex;
+    use crate::conversation::{ExchangeIndex, Members};
     use crate::{
         item::Priority,
         message::{Message, ToolCall},
@@ -334,8 +334,8 @@ mod tests {
                             let exchanges = TurnIndex::each(turns.all())
                                 .flat_map(|turn| ExchangeIndex::each(turns.exchanges(turn)))
                                 .map(|at| turns.exchange(at).members());
-                            let active = |unit: &Vec<u32>| unit.iter().all(|at| log.archive_index.archived(*at).is_none());
-                            let units: Vec<Vec<u32>> = heads.chain(exchanges).filter(active).collect();
+                            let active = |unit: &Members| unit.iter().all(|at| log.archive_index.archived(*at).is_none());
+                            let units: Vec<Members> = heads.chain(exchanges).filter(active).collect();
                             log.record(Event::Compacted(Box::new(record)));
                             // Nothing that goes together is parted.
                             for unit in units {

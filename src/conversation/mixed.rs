@@ -5,7 +5,7 @@ use crate::{
     item::{ItemId, Priority},
     message::Message,
 };
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// Where each part of a log comes from. What belongs to an item that only one log has comes with the item.
 #[derive(Clone, Copy)]
@@ -22,8 +22,17 @@ pub(crate) struct MixedConversation<'a> {
     pub(crate) archived: &'a Conversation,
 }
 
-impl MixedConversation<'_> {
-    pub(crate) fn log(&self) -> Conversation {
+impl<'a> MixedConversation<'a> {
+    /// The mixture; where all of it comes from one log, that log.
+    pub(crate) fn log(&self) -> Cow<'a, Conversation> {
+        let Self { items, pins, priorities, lifetimes, sent, archived } = *self;
+        if [pins, priorities, lifetimes, sent, archived].into_iter().all(|log| std::ptr::eq(log, items)) {
+            return Cow::Borrowed(items);
+        }
+        Cow::Owned(self.mixed())
+    }
+
+    fn mixed(&self) -> Conversation {
         let mut log = Conversation::new();
         for text in &self.items.system {
             let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));

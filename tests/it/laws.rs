@@ -520,4 +520,24 @@ proptest! {
         same.excluded.clone_from(&runs.excluded);
         prop_assert_eq!(same, runs);
     }
+
+    /// O3: what a conversation remembers beside its log, hashes of rows among it, changes nothing: plans and anchors are those of
+    /// the same log read from its events.
+    #[test]
+    fn what_is_remembered_changes_no_plan(session in generate::session(), turns in 1usize..5, stays in prop::bool::ANY) {
+        let mut log = session.log();
+        let model = if stays { Model::named("claude-fable-5-1").unwrap() } else { Model::custom("test") };
+        let manager = ContextWindowManager::new(model, context_window::TokenCounter::bytes(), session.config.clone()).unwrap();
+        for turn in 0..turns {
+            let twin = Conversation::from_events(log.events()).unwrap();
+            let plan = manager.build_plan(&session.request(&log)).unwrap();
+            let anew = manager.build_plan(&session.request(&twin)).unwrap();
+            prop_assert_eq!(plan.fingerprint(), anew.fingerprint());
+            prop_assert_eq!(plan.anchor(), anew.anchor());
+            prop_assert_eq!(plan.repeated(), anew.repeated());
+            log.push_reply(&plan, Message::assistant(format!("answer {turn}")), None);
+            log.complete_turn(&plan);
+            log.push(Message::user(format!("question {turn}")));
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::{
     plan::ContextPlan,
     planner::{manager::ContextWindowManager, request::PlanRequest},
 };
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// One of the inputs that may differ between two plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl<'a> ComparisonInputs<'a> {
     }
 
     /// The log and the documents with these inputs from after, the others from before.
-    fn mixed(&self, after: &[Input]) -> (Conversation, Vec<RagItem>) {
+    fn mixed(&self, after: &[Input]) -> (Cow<'a, Conversation>, Vec<RagItem>) {
         let (a, b) = (self.before.1, self.after.1);
         let from = |input| if after.contains(&input) { b.log } else { a.log };
         let mixture = MixedConversation {
