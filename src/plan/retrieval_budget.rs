@@ -32,8 +32,8 @@ pub struct RetrievalBudget {
     /// find no tokens of their own (rule S5).
     pub most: u64,
     /// What is left beside everything else as it is: so much, and the prompt holds all that it would hold without
-    /// documents. Beyond it older messages make room. Where the window of the last prompt is continued (rule S5) or a pin
-    /// is dropped, documents may change what is in before that.
+    /// documents. Beyond it older messages make room. Where the window of the last prompt is continued (rule S5), a pin is
+    /// dropped, or pins take more than their limit (rule S2), documents may change what is in before that.
     pub free: u64,
 }
 
