@@ -1,6 +1,7 @@
 //! Writes the vocabularies of the `OpenAI` encodings as tables that need no loading: they are read where they lie in
 //! the program. The tokens come from the crate `bpe-openai`; what the tables mean is told in
 //! `src/tokens/openai/vocabulary.rs`.
+#![allow(clippy::disallowed_types, reason = "maps are looked up here, never walked")]
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

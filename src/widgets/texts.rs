@@ -8,7 +8,8 @@ use crate::{
     planner::request::PlanRequest,
     report,
 };
-use std::{borrow::Cow, collections::HashMap};
+use indexmap::IndexMap;
+use std::borrow::Cow;
 
 /// A lookup of texts. A plan holds the texts of what is in; for what is out the conversation and the documents of the
 /// request are needed. Without them a widget shows what it has, and a filter knows a run by its two ends only.
@@ -41,8 +42,8 @@ pub struct ItemTexts<'a> {
 /// Documents and notes by their ids, for who asks about all of them.
 #[derive(Debug, Default)]
 pub(super) struct TextIndex<'a> {
-    documents: HashMap<&'a str, &'a RagItem>,
-    notes: HashMap<&'a str, &'a PinnedItem>,
+    documents: IndexMap<&'a str, &'a RagItem>,
+    notes: IndexMap<&'a str, &'a PinnedItem>,
 }
 
 impl<'a> ItemTexts<'a> {
