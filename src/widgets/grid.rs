@@ -2,7 +2,7 @@
 
 use super::Theme;
 use crate::{
-    plan::ContextPlan,
+    plan::{ContextPlan, Kind},
     report::{self, cut, fitted, grouped, palette},
     text::plain::per_cent,
 };
@@ -90,25 +90,46 @@ impl Widget for PromptGrid<'_> {
             }
         }
         let beside = area.x + 2 * columns + 2;
-        let kinds = groups.kinds.iter();
-        let kinds =
-            kinds.map(|(kind, tokens)| (palette::sign(kind), kind.text(), *tokens, self.theme.kind(kind)));
+        let kinds = groups
+            .kinds
+            .iter()
+            .map(|(kind, tokens)| (Some(palette::sign(kind)), kind.text(), *tokens, self.theme.kind(kind)));
         let rest = [
-            (palette::FREE, "free".to_owned(), groups.free, self.theme.faint),
-            (palette::REPLY, "reply reserve".to_owned(), groups.reply, self.theme.faint),
+            (Some(palette::FREE), "free".to_owned(), groups.free, self.theme.faint),
+            (Some(palette::REPLY), "reply reserve".to_owned(), groups.reply, self.theme.faint),
         ];
         let right = beside + LEGEND + 2;
         let has_right = area.right() >= right + LARGEST;
-        let legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
+        let mut legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
+        // Tools and sources by name, in what is left beside the largest items.
+        let mut spare = usize::from(ROWS).saturating_sub(legend.len());
+        if !has_right && area.height <= ROWS + 1 {
+            spare = spare.saturating_sub(3).min(2);
+        }
+        for (group, _) in &groups.kinds {
+            let named = |(kind, tokens): &(Kind, u64)| {
+                let name =
+                    kind.text().split_once(": ").map(|(_, name)| format!("  {}", report::brief(name)))?;
+                Some((None, name, *tokens, self.theme.kind(kind)))
+            };
+            let of_group = composition.kinds.iter().filter(|(kind, _)| kind.group() == *group);
+            let names: Vec<_> = of_group.filter_map(named).take(spare).collect();
+            let place = legend.iter().position(|(_, name, ..)| *name == group.text());
+            if let Some(place) = place {
+                spare -= names.len();
+                legend.splice(place + 1..place + 1, names);
+            }
+        }
         let listed = u16::try_from(legend.len()).unwrap_or(u16::MAX).min(ROWS);
         for ((sign, name, tokens, style), y) in
             legend.into_iter().zip(area.top()..area.bottom().min(area.top() + ROWS))
         {
             let left = usize::from(area.right().saturating_sub(beside));
-            let x = buffer.set_stringn(beside, y, format!("{sign} "), left, style).0;
+            let mark = sign.unwrap_or(' ');
+            let x = buffer.set_stringn(beside, y, format!("{mark} "), left, style).0;
             // Of the prompt; what is free or kept for the reply is no part of it.
             let percent = match per_cent(tokens, groups.total) {
-                _ if sign == palette::FREE || sign == palette::REPLY => String::new(),
+                _ if sign == Some(palette::FREE) || sign == Some(palette::REPLY) => String::new(),
                 0 => " <1 %".to_owned(),
                 percent => format!("{percent:>3} %"),
             };

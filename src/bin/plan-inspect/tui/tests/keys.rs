@@ -492,3 +492,21 @@ fn a_pin_that_does_not_fit_is_said() {
         assert!(text.contains("! long does not fit: 405 > "), "{text}");
     }
 }
+
+/// What fills the prompt names each tool below the results of all, as far as there is room.
+#[test]
+fn tool_results_are_named() {
+    for size in [(80, 24), (200, 50)] {
+        let it = screen(TALK, size, "");
+        let text = it.text().unwrap();
+        let kinds = it.app.plan().unwrap().composition(0).kinds;
+        let name = kinds.iter().find_map(|(kind, tokens)| match kind {
+            context_window::plan::Kind::ToolResults(name) if !name.is_empty() => Some((name, *tokens)),
+            _ => None,
+        });
+        let (name, tokens) = name.unwrap();
+        let below =
+            |line: &str| line.contains(&format!("  {name} ")) && line.contains(&format!(" {tokens} "));
+        assert!(text.lines().any(below), "{name} {tokens} at {size:?}\n{text}");
+    }
+}
