@@ -107,17 +107,18 @@ impl Widget for PromptGrid<'_> {
             spare = spare.saturating_sub(3).min(2);
         }
         for (group, _) in &groups.kinds {
-            let named = |(kind, tokens): &(Kind, u64)| {
+            let by_name = |(kind, tokens): &(Kind, u64)| {
                 let name =
                     kind.text().split_once(": ").map(|(_, name)| format!("  {}", report::brief(name)))?;
                 Some((None, name, *tokens, self.theme.kind(kind)))
             };
             let of_group = composition.kinds.iter().filter(|(kind, _)| kind.group() == *group);
-            let names: Vec<_> = of_group.filter_map(named).take(spare).collect();
+            let names: Vec<_> = of_group.filter_map(by_name).take(spare).collect();
             let place = legend.iter().position(|(_, name, ..)| *name == group.text());
             if let Some(place) = place {
                 spare -= names.len();
-                legend.splice(place + 1..place + 1, names);
+                let rest = legend.split_off(place + 1);
+                legend.extend(names.into_iter().chain(rest));
             }
         }
         let listed = u16::try_from(legend.len()).unwrap_or(u16::MAX).min(ROWS);
