@@ -608,3 +608,47 @@ fn a_preview_is_the_first_line_of_the_text() {
     // A plan alone knows what is in.
     assert!(first(&ItemTexts::new(), "m3").is_some() && first(&ItemTexts::new(), "hours").is_none());
 }
+
+/// A text is looked for in every message of a run, in documents that are out, and in why each row is out: of neighbours too that are
+/// out for different reasons.
+#[test]
+fn a_filter_finds_texts_and_reasons_of_what_is_out() {
+    let mut log = Conversation::new();
+    for n in 0..40 {
+        let word = if n == 7 { "Nightingale" } else { "sparrow" };
+        log.push(Message::user(format!("Question {n} about a {word}, with some words more.")));
+        log.push(Message::assistant(format!("Answer {n}.")));
+    }
+    log.push(Message::user("Which birds were those?"));
+    let mut config = Config::default();
+    config.rag.min_score = Some(0.3);
+    let manager = ContextWindowManager::configured(Model::named("gpt-4o").unwrap(), config).unwrap();
+    let documents = [
+        RagItem::new("a", 0.9, "A starling. ".repeat(60)),
+        RagItem::new("b", 0.2, "A nightingale of low score."),
+        RagItem::new("c", 0.8, "A wren. ".repeat(60)),
+    ];
+    let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(120));
+    let plan = manager.build_plan(&request).unwrap();
+    let texts = ItemTexts::of(&request);
+    let rows = |filter: &str| -> Vec<String> {
+        let mut state = ItemListState::new();
+        state.set_filter(filter).unwrap();
+        state.refresh(&plan, &texts);
+        let row = |row: &ListRow| match row {
+            ListRow::Item(at) => report::row(&plan, plan.row_at(*at as usize).unwrap()).id,
+            _ => String::new(),
+        };
+        state.rows().iter().map(row).collect()
+    };
+    let run = plan.excluded.iter().find(|row| row.count > 1).expect("most messages are out");
+    let inside = log.messages().iter().position(|message| message.text().contains("Nightingale")).unwrap();
+    assert_ne!(run.last_id.as_ref().map(|id| id.as_str()), Some(&*format!("m{inside}")), "inside of the run");
+    let found = rows("nightingale");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with(run.id.as_str()) && found[1] == "b", "{found:?}");
+    assert_eq!(rows("minimum"), ["b"], "the reason of one among neighbours with another");
+    let large = rows("large");
+    assert!(large.contains(&"a".to_owned()) && large.contains(&"c".to_owned()), "{large:?}");
+    assert!(!large.contains(&"b".to_owned()), "{large:?}");
+}
