@@ -510,3 +510,28 @@ fn tool_results_are_named() {
         assert!(text.lines().any(below), "{name} {tokens} at {size:?}\n{text}");
     }
 }
+
+/// A rewind has a line of its own, which says what it means.
+#[test]
+fn a_rewind_is_a_line_among_the_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rewound.jsonl");
+    let said = |role: &str, id: &str, before: serde_json::Value, text: &str| {
+        serde_json::json!({"type": role, "uuid": id, "parentUuid": before, "message": {"role": role, "content": text}})
+            .to_string()
+    };
+    let lines = [
+        said("user", "a", serde_json::Value::Null, "One?"),
+        said("assistant", "b", "a".into(), "1."),
+        said("user", "c", "b".into(), "Two?"),
+        said("user", "d", "b".into(), "Three?"),
+    ];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let it = screen(&path.display().to_string(), (80, 24), "5gjjj<Enter>");
+    assert!(matches!(it.app.list.selected_row(), Some(ListRow::Rewound(2))), "{:?}", it.app.list.rows());
+    let text = it.text().unwrap();
+    assert!(
+        text.contains("Rewound · Esc closes") && text.contains("up to here are no longer sent."),
+        "{text}"
+    );
+}

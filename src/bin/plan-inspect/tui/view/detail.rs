@@ -77,8 +77,12 @@ pub(crate) fn last_line(app: &App) -> u16 {
 }
 
 fn title(app: &App) -> String {
-    if let Some(ListRow::Compaction(number)) = app.list.selected_row().filter(|_| app.listed().is_some()) {
-        return format!("Compaction #{number}");
+    match app.list.selected_row().filter(|_| app.listed().is_some()) {
+        Some(ListRow::Compaction(number) | ListRow::CompactionUndone(number)) => {
+            return format!("Compaction #{number}");
+        }
+        Some(ListRow::Rewound(_)) => return "Rewound".into(),
+        _ => {}
     }
     let item = app.listed().and_then(|plan| Some(ItemDetail::new(plan, app.row()?).title()));
     item.unwrap_or_else(|| "Detail".into())
@@ -107,6 +111,9 @@ fn marker(app: &App, columns: u16) -> Option<Text<'static>> {
             Some(marker.with_expanded(true).lines(columns).into())
         }
         ListRow::Item(_) => None,
-        _ => Some("What was said after it is no longer sent: earlier messages were taken back.".into()),
+        ListRow::CompactionUndone(number) => {
+            Some(format!("What compaction #{number} archived is sent again.").into())
+        }
+        _ => Some("Messages from there up to here are no longer sent.".into()),
     }
 }
