@@ -159,7 +159,7 @@ fn term(word: &str) -> Result<Term, FilterError> {
         };
     }
     let text = |text: &str| text.to_lowercase();
-    let wanted = |text: &str| Wanted { part: text.to_lowercase(), typed: text.to_owned() };
+    let wanted = |text: &str| Wanted { part: small(text).collect(), typed: text.to_owned() };
     Ok(match word.split_once(':') {
         Some(("reason", value)) => Term::Reason(text(value)),
         Some(("section", value)) => Term::Section(text(value)),
@@ -253,6 +253,11 @@ fn ids(row: Decision<'_>) -> impl Iterator<Item = &str> {
     [first, row.id()].into_iter().map(crate::item::ItemId::as_str)
 }
 
+/// A text in lower case, letter by letter: the Greek sigma that ends a word is the one inside of it.
+fn small(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.chars().flat_map(char::to_lowercase).map(|c| if c == 'ς' { 'σ' } else { c })
+}
+
 /// A text in lower case that is looked for in texts of any case.
 #[derive(Debug, Clone, Copy)]
 struct Needle<'a> {
@@ -268,7 +273,7 @@ impl<'a> Needle<'a> {
     fn find(self, text: &str) -> Option<usize> {
         let Some(first) = self.part.chars().next() else { return Some(0) };
         let is_here = |at: usize| {
-            let mut rest = text[at..].chars().flat_map(char::to_lowercase);
+            let mut rest = small(&text[at..]);
             self.part.chars().all(|wanted| rest.next() == Some(wanted))
         };
         if !first.is_ascii() {
@@ -309,6 +314,15 @@ mod tests {
                 });
                 prop_assert!(before.is_none(), "the first one");
             }
+        }
+    }
+
+    #[test]
+    fn capitals_do_not_matter_in_greek_either() {
+        for (typed, text) in [("ΣΟΦΟΣ", "σοφος"), ("σοφος", "ο ΣΟΦΟΣ"), ("σοφοσ", "σοφος")]
+        {
+            let part: String = small(typed).collect();
+            assert!(Needle::new(&part).find(text).is_some(), "{typed} in {text}");
         }
     }
 

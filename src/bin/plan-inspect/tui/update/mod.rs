@@ -26,7 +26,7 @@ use ratatui::{
     crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
     layout::Rect,
 };
-use search::{choose, filter, hit, list_anew};
+use search::{choose, filter, list_anew};
 use std::{mem, sync::Arc};
 use tries::{save, slide, try_action, try_fix, try_out, try_with_item, undo};
 use tui_input::{Input, InputRequest};
@@ -273,8 +273,9 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
             }
             app.input = Some(Input::new(app.list.filter().to_owned()));
         }
-        Action::NextHit => hit(app, true),
-        Action::PreviousHit => hit(app, false),
+        // With a filter every row is a match.
+        Action::NextHit => step(app, 1),
+        Action::PreviousHit => step(app, -1),
         Action::ShowAll => choose(app, Shown::All),
         Action::ShowIn => choose(app, Shown::In),
         Action::ShowOut => choose(app, Shown::Out),

@@ -1,7 +1,6 @@
 //! Which rows are shown.
 
 use super::super::state::{App, View};
-use super::moves::step;
 use context_window::widgets::{ItemListState, Shown};
 
 /// Filters the plan's rows.
@@ -14,11 +13,6 @@ pub(super) fn filter(app: &mut App, text: &str) {
         }
         Err(error) => app.note = error.to_string(),
     }
-}
-
-/// The next match, or the one before: with a filter every row is one.
-pub(super) fn hit(app: &mut App, forward: bool) {
-    step(app, if forward { 1 } else { -1 });
 }
 
 /// Chooses other rows, or another order; the selected item stays selected where it is still there.
