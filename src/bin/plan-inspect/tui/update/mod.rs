@@ -256,8 +256,9 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         Action::View(number) => return show(app, View::ALL[usize::from(number)]),
         Action::NextPane => turn_pane(app, true),
         Action::PreviousPane => turn_pane(app, false),
-        Action::Down => step(app, 1),
-        Action::Up => step(app, -1),
+        // With a filter every row is a match.
+        Action::Down | Action::NextHit => step(app, 1),
+        Action::Up | Action::PreviousHit => step(app, -1),
         Action::Left => return sideways(app, false),
         Action::Right => return sideways(app, true),
         Action::PageDown => step(app, page(app)),
@@ -273,9 +274,6 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
             }
             app.input = Some(Input::new(app.list.filter().to_owned()));
         }
-        // With a filter every row is a match.
-        Action::NextHit => step(app, 1),
-        Action::PreviousHit => step(app, -1),
         Action::ShowAll => choose(app, Shown::All),
         Action::ShowIn => choose(app, Shown::In),
         Action::ShowOut => choose(app, Shown::Out),
