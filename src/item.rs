@@ -16,7 +16,19 @@ impl ItemId {
 
     /// The id a message without one has: `m` and its position in the log.
     pub(crate) fn of_message(position: u32) -> Self {
-        Self(smol_str::format_smolstr!("m{position}"))
+        // Planning writes an id for each row, so this does not go through a formatter.
+        let mut digits = [0; 11];
+        let (mut at, mut rest) = (digits.len(), position);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        digits[at - 1] = b'm';
+        Self(SmolStr::new_inline(str::from_utf8(&digits[at - 1..]).unwrap_or_default()))
     }
 }
 

@@ -94,8 +94,10 @@ impl Exchange {
     /// The positions of its messages, its head first, then the results in log order.
     pub(crate) fn members(&self) -> Members {
         let mut members = smallvec![self.at];
-        members.extend(self.answers.iter().flatten().copied());
-        members[1..].sort_unstable();
+        if !self.answers.is_empty() {
+            members.extend(self.answers.iter().flatten().copied());
+            members[1..].sort_unstable();
+        }
         members
     }
 }
@@ -327,10 +329,10 @@ impl Turns {
 
     /// The user message that heads a turn, and the results of its calls in log order (rule H9).
     pub(crate) fn head_members(&self, turn: TurnIndex) -> Members {
-        let answers = self.of_heads.get(&turn).into_iter().flatten().flatten().copied();
-        let mut members: Members = self.head(turn).into_iter().chain(answers).collect();
-        if let Some(answers) = members.get_mut(1..) {
-            answers.sort_unstable();
+        let mut members: Members = self.head(turn).into_iter().collect();
+        if let Some(answers) = self.of_heads.get(&turn) {
+            members.extend(answers.iter().flatten().copied());
+            members[1..].sort_unstable();
         }
         members
     }
@@ -343,6 +345,11 @@ impl Turns {
     /// Whether the user message of a turn has calls.
     pub(crate) fn head_calls(&self, turn: TurnIndex) -> bool {
         self.of_heads.contains_key(&turn)
+    }
+
+    /// Whether any user message has calls.
+    pub(crate) fn any_head_calls(&self) -> bool {
+        !self.of_heads.is_empty()
     }
 
     /// The first message of a turn.
@@ -366,6 +373,11 @@ impl Turns {
         let turn = turn.to_usize();
         let end = self.list.get(turn + 1).map(|next| next.first);
         self.list[turn].first..end.unwrap_or(self.next_exchange())
+    }
+
+    /// The first exchange of a turn and all after it; where there is no such turn, the one that comes next.
+    pub(crate) fn first_exchange_from(&self, turn: TurnIndex) -> ExchangeIndex {
+        self.list.get(turn.to_usize()).map_or(self.next_exchange(), |turn| turn.first)
     }
 
     pub(crate) fn exchange(&self, at: ExchangeIndex) -> &Exchange {

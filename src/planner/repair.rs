@@ -61,14 +61,14 @@ pub(crate) fn synthetic_results(log: &Conversation, exchange: &Exchange) -> Vec<
 pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
     let calls = log.message(exchange.at).tool_calls();
     let sent_ids = distinct_ids(calls);
-    let renamed = |call: usize| sent_ids[call] != calls[call].id;
+    let sent_id = |call: usize| sent_ids.as_ref().map_or(&calls[call].id, |ids| &ids[call]);
+    let renamed = |call: usize| *sent_id(call) != calls[call].id;
     let head = log.message(exchange.at);
     let mut pieces = vec![Piece {
         id: log.message_id(exchange.at),
-        message: if (0..calls.len()).any(renamed) {
-            head.with_call_ids(sent_ids.clone())
-        } else {
-            head.clone()
+        message: match &sent_ids {
+            Some(ids) => head.with_call_ids(ids.clone()),
+            None => head.clone(),
         },
         position: Some(exchange.at),
     }];
@@ -83,13 +83,13 @@ pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
         let message = log.message(position);
         Piece {
             id: log.message_id(position),
-            message: if renamed(call) { message.answering(&sent_ids[call]) } else { message.clone() },
+            message: if renamed(call) { message.answering(sent_id(call)) } else { message.clone() },
             position: Some(position),
         }
     }));
     let missing = (0..calls.len()).filter(|call| exchange.answers[*call].is_none());
     pieces.extend(missing.map(|call| {
-        let id = &sent_ids[call];
+        let id = sent_id(call);
         Piece {
             id: format!("synth:{}:{id}", log.message_id(exchange.at)).into(),
             message: wording::missing_result(&calls[call]).answering(id),
@@ -103,7 +103,7 @@ pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
 pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Vec<Notice> {
     let calls = log.message(exchange.at).tool_calls();
     let mut notices = Vec::new();
-    let sent_ids = distinct_ids(calls);
+    let sent_ids = distinct_ids(calls).unwrap_or_default();
     let mut renamed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (call, sent) in calls.iter().zip(&sent_ids).filter(|(call, sent)| call.id != **sent) {
         renamed.entry(&call.id).or_default().push(sent);
@@ -139,6 +139,9 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
             ids: apart,
         });
     }
+    if exchange.answers.iter().all(Option::is_some) {
+        return notices;
+    }
     let pieces = sound(log, exchange);
     let made_up: Vec<&Piece> = pieces.iter().filter(|piece| piece.position.is_none()).collect();
     let pending = if open { "pending " } else { "" };
@@ -155,8 +158,12 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
     notices
 }
 
-/// The ids of one message's calls, the second of a kind as `x#2`, the third as `x#3`.
-fn distinct_ids(calls: &[ToolCall]) -> Vec<String> {
+/// The ids of one message's calls, the second of a kind as `x#2`, the third as `x#3`; none where each is its own already.
+fn distinct_ids(calls: &[ToolCall]) -> Option<Vec<String>> {
+    let mut given = BTreeSet::new();
+    if calls.len() < 2 || calls.iter().all(|call| given.insert(&call.id)) {
+        return None;
+    }
     let mut taken: BTreeSet<String> = calls.iter().map(|call| call.id.clone()).collect();
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     let mut distinct = |call: &ToolCall, seen: &mut u32| {
@@ -172,7 +179,7 @@ fn distinct_ids(calls: &[ToolCall]) -> Vec<String> {
             *seen += 1;
         }
     };
-    calls.iter().map(|call| distinct(call, seen.entry(&call.id).or_default())).collect()
+    Some(calls.iter().map(|call| distinct(call, seen.entry(&call.id).or_default())).collect())
 }
 
 #[cfg(test)]
@@ -182,6 +189,8 @@ mod tests {
     #[test]
     fn repeated_call_ids_become_distinct() {
         let calls = ["x", "x", "y", "x", "x#2"].map(|id| ToolCall::new(id, "f", "{}"));
-        assert_eq!(distinct_ids(&calls), ["x", "x#3", "y", "x#4", "x#2"]);
+        let distinct = ["x", "x#3", "y", "x#4", "x#2"].map(String::from);
+        assert_eq!(distinct_ids(&calls), Some(distinct.into()));
+        assert_eq!(distinct_ids(&calls[1..3]), None);
     }
 }

@@ -16,7 +16,7 @@ use crate::{
         budget::{Available, Budgets, SectionDemands},
         candidates::{CandidateId, Candidates, Costs, Results},
         observer::{Observer, Unobserved},
-        select::{Selection, Selector},
+        select::{Begun, Selection, Selector, Shorter},
     },
     provider::meter::Meter,
     tokens::{TokenCount, Weight},
@@ -57,6 +57,9 @@ enum Documents {
 
 /// A scenario, and the budgets it was given.
 type Divided<'p, O> = (Rc<Scenario<'p, O>>, Budgets);
+
+/// The scenarios that were tried, the last one taken, and what of its selection is found already.
+type Divisions<'p, O> = (Vec<Divided<'p, O>>, Option<Begun>);
 
 /// One way of sending results that was tried, what was divided for it, and what was heard of the decisions about it.
 pub(crate) struct Trial<'p, O: Observer> {
@@ -124,9 +127,9 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             // Budget: the available tokens, divided among the sections, pins first (S2, B4, B5), with results as short as
             // they have to be (S7).
             let available = self.available(context, context.prompt_budget, withheld);
-            let divided = self.divide(available, Documents::AsGiven)?;
+            let divisions = self.divide(available, Documents::AsGiven)?;
             // Select: required, pinned, conversation, documents, then what is free once more (S2-S5, S8, S9, B6).
-            let mut solution = self.select(available, divided)?;
+            let mut solution = self.select(available, divisions)?;
             let (scenario, budgets) = solution.taken();
             self.selector(&scenario).tell_why(&mut solution.chosen, &budgets)?;
             // Assemble: what was chosen, in prompt order (O1).
@@ -159,9 +162,13 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         self.select(available, self.divide(available, Documents::Expected)?)
     }
 
-    fn select(&self, available: Available, divided: Vec<Divided<'p, O>>) -> Result<Solution<'p, O>, Error> {
+    fn select(
+        &self,
+        available: Available,
+        (divided, begun): Divisions<'p, O>,
+    ) -> Result<Solution<'p, O>, Error> {
         let (scenario, budgets) = &divided[divided.len() - 1];
-        let chosen = self.selector(scenario).choose(budgets)?;
+        let chosen = self.selector(scenario).choose(budgets, begun)?;
         let heard = |(scenario, budgets): Divided<'p, O>| {
             let heard = scenario.observer.take();
             Trial { scenario, budgets, heard }
@@ -173,7 +180,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
     }
 
     /// The budgets, and the costs they were made with: where tool results have to be shorter, with those.
-    fn divide(&self, available: Available, documents: Documents) -> Result<Vec<Divided<'p, O>>, Error> {
+    fn divide(&self, available: Available, documents: Documents) -> Result<Divisions<'p, O>, Error> {
         let mut results = Results::remembered(self.candidates);
         let mut divided = Vec::new();
         loop {
@@ -192,11 +199,14 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             // How much is clipped depends on the exact budget. When solving for many budgets an overflow is therefore
             // reported with the minimum only (rule E1).
             let clips = self.many_budgets.is_some() && budgets.overflow;
-            let shorter = if clips { None } else { self.selector(&scenario).shorter_results(&budgets)? };
+            let shorter = match clips {
+                true => Shorter::No(None),
+                false => self.selector(&scenario).shorter_results(&budgets)?,
+            };
             divided.push((scenario, budgets));
             match shorter {
-                Some(shorter) => results = shorter,
-                None => return Ok(divided),
+                Shorter::Yes(shorter) => results = shorter,
+                Shorter::No(begun) => return Ok((divided, begun)),
             }
         }
     }

@@ -58,7 +58,9 @@ impl Withheld {
     /// What a plan says of it: a notice for each reason, and the list. `lost` is what is sent all the same.
     pub(crate) fn tell(self, plan: &mut ContextPlan, log: &Conversation, left: BTreeMap<u32, Loss>) {
         let withheld = self.lost;
-        let in_the_plan: BTreeSet<&ItemId> = plan.included.iter().map(|row| &row.id).collect();
+        // Mostly no reasoning is lost: then nothing is looked for.
+        let rows = plan.included.iter().filter(|_| !withheld.is_empty() || !left.is_empty());
+        let in_the_plan: BTreeSet<&ItemId> = rows.map(|row| &row.id).collect();
         let is_in = |position: &u32| in_the_plan.contains(&log.message_id(*position));
         let mut reasons: BTreeMap<&Loss, Vec<ItemId>> = BTreeMap::new();
         for (position, why) in withheld.iter().filter(|(at, why)| is_in(at) && **why != Loss::Dropped) {

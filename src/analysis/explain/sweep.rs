@@ -67,7 +67,8 @@ impl<'p> Ranked<'p> {
         let stands = |id: &&CandidateId| self.candidates.has_standing(**id, released_before);
         let standing: Vec<Key> = chosen.kept.keys().filter(stands).map(|id| Key::Standing(*id)).collect();
         let items = chosen.kept.into_keys().map(Key::Item);
-        let keys = items.chain(standing).chain(required_by_provider).collect();
+        let mut keys: Vec<Key> = items.chain(standing).chain(required_by_provider).collect();
+        keys.sort_unstable();
         Solved {
             gave_up: chosen.gave_up_the_set,
             range: BudgetRange { from, to, keys, documents: chosen.documents, candidates: self.candidates },

@@ -1,7 +1,7 @@
 //! Documents as they are sent: the new ones in one message, and those that stay where they were sent, with the state beside
 //! them (rules O1, S10).
 
-use super::included::{Writer, ask_about_document};
+use super::included::{Row, Writer, ask_about_document};
 use crate::{
     conversation::SentText,
     error::Error,
@@ -33,7 +33,7 @@ impl Writer<'_, '_> {
         let merges = self.last == Some(question) && documents.is_empty() && alone;
         for (id, message) in state {
             let id = state_row(id, exchange);
-            self.push(candidate, id, ItemKind::State, Source::State, Priority::Normal, &message)?;
+            self.push(candidate, Row::new(id, ItemKind::State, Source::State), &message)?;
             if merges {
                 self.join_the_last();
             }

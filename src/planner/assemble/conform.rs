@@ -9,7 +9,7 @@ use crate::{
     planner::candidates::Candidates,
     provider::{
         conform::{Inserted, Missing, Normalized, TurnPosition},
-        meter::{DeclarationNote, Meter, and_more},
+        meter::{self, DeclarationNote, Meter, and_more},
         render,
     },
     text::plain::short,
@@ -120,6 +120,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
         };
         let id = ItemId::from(id);
         let tokens = meter.message(message, TurnPosition::Live, u64::MAX)?.in_full();
+        draft.bytes += meter::bytes(message);
         draft.made_up.push(id.clone());
         draft.notices.push(Notice { code: NoticeCode::PlaceholderMessage, ids: vec![id.clone()], text });
         let planned = PlannedItem {

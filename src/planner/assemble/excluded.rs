@@ -165,9 +165,6 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
         .map_or(bound, |room| TokenCount { n: room.saturating_add(1), certainty: meter.at_least() })
 }
 
-/// What became of a message that was looked at: in, or out for this reason, counted in this section.
-type Outcome = Option<(ExcludedReason, Section)>;
-
 fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let dropped =
         chosen.dropped_pins.keys().map(|candidate| (*candidate, candidates.members(*candidate).len()));
@@ -178,9 +175,17 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     }
     let log = candidates.log().turns();
     let mut next = log.leading();
-    for (position, outcome) in outcomes(candidates, chosen) {
+    let (mut kept, mut out) =
+        (kept(candidates, chosen).into_iter().peekable(), out(candidates, chosen).into_iter().peekable());
+    loop {
+        let position = match (kept.peek(), out.peek()) {
+            (None, None) => break,
+            (Some(position), None) | (None, Some((position, ..))) => *position,
+            (Some(in_the_prompt), Some((not, ..))) => *in_the_prompt.min(not),
+        };
         runs.unexamined(next..position, chosen);
-        if let Some((reason, section)) = outcome {
+        let is_in = kept.next_if_eq(&position).is_some();
+        if let Some((_, reason, section)) = out.next_if(|(at, ..)| *at == position).filter(|_| !is_in) {
             runs.add(position..position + 1, &reason, section, true);
         }
         next = position + 1;
@@ -189,30 +194,33 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     runs.finish(chosen)
 }
 
-/// Every message that was looked at, by position.
-fn outcomes(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<(u32, Outcome)> {
-    let mut outcomes = Vec::new();
-    let mut file = |candidate: CandidateId, outcome: Outcome| {
-        for position in candidates.members(candidate) {
-            outcomes.push((position, outcome.clone()));
+/// The positions of the messages that are in, in order.
+fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
+    let mut positions = Vec::with_capacity(2 * chosen.kept.len());
+    // The newest came in first, so that turned around most of it is in order.
+    for candidate in chosen.kept.keys().rev() {
+        positions.extend(candidates.members(*candidate));
+    }
+    positions.sort();
+    positions.dedup();
+    positions
+}
+
+/// The messages that were looked at and are out, by position, each with its reason and the section it counts in. What is
+/// out as a pin is out for that.
+fn out(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<(u32, ExcludedReason, Section)> {
+    let mut out = BTreeMap::new();
+    let ineligible = chosen.ineligible.iter().filter(|(candidate, _)| !is_moved(candidates, **candidate));
+    let pins = chosen.dropped_pins.iter().chain(&candidates.index().ineligible_pins);
+    let reasons = ineligible.map(|(candidate, reason)| (candidate, reason, Section::Conversation));
+    for (candidate, reason, section) in
+        reasons.chain(pins.map(|(candidate, reason)| (candidate, reason, Section::SystemPinned)))
+    {
+        for position in candidates.members(*candidate) {
+            out.insert(position, (reason.clone(), section));
         }
-    };
-    for (candidate, reason) in &chosen.ineligible {
-        if !is_moved(candidates, *candidate) {
-            file(*candidate, Some((reason.clone(), Section::Conversation)));
-        }
     }
-    for (candidate, reason) in chosen.dropped_pins.iter().chain(&candidates.index().ineligible_pins) {
-        file(*candidate, Some((reason.clone(), Section::SystemPinned)));
-    }
-    for candidate in chosen.kept.keys() {
-        file(*candidate, None);
-    }
-    // Of a message that was filed twice the last one counts.
-    outcomes.reverse();
-    outcomes.sort_by_key(|(position, _)| *position);
-    outcomes.dedup_by_key(|(position, _)| *position);
-    outcomes
+    out.into_iter().map(|(position, (reason, section))| (position, reason, section)).collect()
 }
 
 /// Whether an exchange's only message is part of another exchange now.

@@ -13,7 +13,7 @@ use crate::{
         repair::{self, Piece},
         select::{self, Selection},
     },
-    provider::meter::Meter,
+    provider::meter::{self, Meter},
     tokens::Certainty,
 };
 use std::collections::BTreeSet;
@@ -33,6 +33,8 @@ pub(crate) struct Draft {
     pub(super) cleared: Vec<ItemId>,
     /// Results that are sent without their middle.
     pub(super) clipped: Vec<ItemId>,
+    /// Bytes of all rows but documents and state (see `meter::bytes`).
+    pub(super) bytes: u64,
     /// Ids of placeholders that repairs added.
     pub(super) made_up: Vec<ItemId>,
     /// For each message of the prompt, its first row.
@@ -70,6 +72,8 @@ pub(crate) fn draft(
     placement: Placement,
 ) -> Result<Draft, Error> {
     let merged = select::merges_state(candidates.index(), chosen);
+    // A call brings its results; with more of them than this the lists grow.
+    let most_rows = 2 * chosen.kept.len();
     let mut writer = Writer {
         candidates,
         costs,
@@ -77,16 +81,21 @@ pub(crate) fn draft(
         meter,
         chosen,
         draft: Draft {
-            rows: Vec::new(),
-            prompt: Prompt { tools: candidates.tools_on_top().to_vec(), ..Prompt::default() },
+            rows: Vec::with_capacity(most_rows),
+            prompt: Prompt {
+                messages: Vec::with_capacity(most_rows),
+                tools: candidates.tools_on_top().to_vec(),
+                ..Prompt::default()
+            },
             overhead: Vec::new(),
             notices: Vec::new(),
             asked: BTreeSet::new(),
             asked_documents: BTreeSet::new(),
             cleared: Vec::new(),
             clipped: Vec::new(),
+            bytes: 0,
             made_up: Vec::new(),
-            first_rows: Vec::new(),
+            first_rows: Vec::with_capacity(most_rows),
             row_messages: Vec::new(),
             changed: Changed::default(),
             stable: Vec::new(),
@@ -137,6 +146,22 @@ pub(super) fn source_of(role: Role) -> Source {
         Role::System | Role::Developer => Source::System,
         Role::Tool => Source::Tool,
         Role::User | Role::Assistant => Source::Conversation,
+    }
+}
+
+/// What a row is, beside its message.
+pub(super) struct Row {
+    id: ItemId,
+    kind: ItemKind,
+    source: Source,
+    priority: Priority,
+    /// Which message of the log it is.
+    position: Option<u32>,
+}
+
+impl Row {
+    pub(super) fn new(id: ItemId, kind: ItemKind, source: Source) -> Self {
+        Self { id, kind, source, priority: Priority::Normal, position: None }
     }
 }
 
@@ -191,17 +216,17 @@ impl Writer<'_, '_> {
 
     /// The kept messages of the conversation in log order, summaries among them.
     fn conversation(&self) -> Vec<CandidateId> {
-        let kept = self.chosen.kept.keys().copied();
-        let mut in_order: Vec<CandidateId> = kept
-            .filter(|candidate| {
-                matches!(
-                    candidate,
-                    CandidateId::Summary(_) | CandidateId::UserMessage(_) | CandidateId::Exchange(_)
-                )
-            })
-            .collect();
-        in_order.sort_by_cached_key(|candidate| self.candidates.order_of(*candidate));
-        in_order
+        // The newest came in first, so that turned around most of it is in order.
+        let kept = self.chosen.kept.keys().rev().filter(|candidate| {
+            matches!(
+                candidate,
+                CandidateId::Summary(_) | CandidateId::UserMessage(_) | CandidateId::Exchange(_)
+            )
+        });
+        let mut in_order = Vec::with_capacity(self.chosen.kept.len());
+        in_order.extend(kept.map(|candidate| (self.candidates.order_of(*candidate), *candidate)));
+        in_order.sort();
+        in_order.into_iter().map(|(_, candidate)| candidate).collect()
     }
 
     fn candidate(&mut self, candidate: CandidateId) -> Result<(), Error> {
@@ -210,41 +235,29 @@ impl Writer<'_, '_> {
         match candidate {
             CandidateId::System(at) => {
                 let (id, message) = candidates.system(at).clone();
-                self.push(candidate, id, ItemKind::SystemText, Source::System, Priority::Normal, &message)
+                self.push(candidate, Row::new(id, ItemKind::SystemText, Source::System), &message)
             }
             CandidateId::Focus => match candidates.focus() {
                 Some((id, focus)) => {
-                    self.push(candidate, id, ItemKind::FocusHint, Source::System, Priority::Normal, focus)
+                    self.push(candidate, Row::new(id, ItemKind::FocusHint, Source::System), focus)
                 }
                 None => Ok(()),
             },
             CandidateId::State(at) => {
                 let (id, message) = candidates.state(at);
-                self.push(candidate, id.clone(), ItemKind::State, Source::State, Priority::Normal, message)
+                self.push(candidate, Row::new(id.clone(), ItemKind::State, Source::State), message)
             }
             CandidateId::Note(at) => {
                 let note = &candidates.log().note_entries()[at as usize];
                 self.ask(candidate)?;
                 let item = &note.item;
-                self.push(
-                    candidate,
-                    item.id.clone(),
-                    ItemKind::Note,
-                    Source::Pinned,
-                    item.priority,
-                    &note.message,
-                )
+                let row = Row::new(item.id.clone(), ItemKind::Note, Source::Pinned);
+                self.push(candidate, Row { priority: item.priority, ..row }, &note.message)
             }
             CandidateId::Summary(at) => {
                 let (id, compaction, message) = self.candidates.summary(at);
-                self.push(
-                    candidate,
-                    id.clone(),
-                    ItemKind::Summary { compaction },
-                    Source::Summary,
-                    Priority::Normal,
-                    message,
-                )
+                let row = Row::new(id.clone(), ItemKind::Summary { compaction }, Source::Summary);
+                self.push(candidate, row, message)
             }
             CandidateId::Document(_) => Ok(()),
             CandidateId::UserMessage(_) => {
@@ -262,7 +275,8 @@ impl Writer<'_, '_> {
         let source = source_of(log.message(position).role());
         let message = self.candidates.said(position);
         let priority = log.pin_priorities().get(&position).copied().unwrap_or_default();
-        self.push(candidate, log.message_id(position), ItemKind::Message, source, priority, &message)
+        let row = Row::new(log.message_id(position), ItemKind::Message, source);
+        self.push(candidate, Row { priority, position: Some(position), ..row }, &message)
     }
 
     /// Calls of the user and their results are sent as text (rule H9).
@@ -299,7 +313,8 @@ impl Writer<'_, '_> {
                 }
             };
             let message = self.as_sent(&piece);
-            self.push(candidate, piece.id, kind, source, priority, &message)?;
+            let row = Row { priority, position: piece.position, ..Row::new(piece.id, kind, source) };
+            self.push(candidate, row, &message)?;
         }
         Ok(())
     }
@@ -326,7 +341,7 @@ impl Writer<'_, '_> {
 
     /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).
     fn ask(&mut self, candidate: CandidateId) -> Result<(), Error> {
-        if self.chosen.kept[&candidate].reason == IncludedReason::Required {
+        if self.candidates.nothing_ages() || self.chosen.kept[&candidate].reason == IncludedReason::Required {
             return Ok(());
         }
         if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
@@ -336,20 +351,18 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn push(
-        &mut self,
-        candidate: CandidateId,
-        id: ItemId,
-        kind: ItemKind,
-        source: Source,
-        priority: Priority,
-        message: &Message,
-    ) -> Result<(), Error> {
+    pub(super) fn push(&mut self, candidate: CandidateId, row: Row, message: &Message) -> Result<(), Error> {
+        let Row { id, kind, source, priority, position } = row;
         let kept = self.chosen.kept[&candidate];
         let turn_position = self.candidates.turn_position(candidate);
-        let tokens = self.meter.message(message, turn_position, u64::MAX)?.in_full();
         let profile = self.meter.profile();
         let differs = profile.changes(message, turn_position);
+        let sent = profile.changed(message, turn_position, differs);
+        let tokens = self.meter.weigh(message, &sent, turn_position, u64::MAX)?.in_full();
+        let message = sent.into_owned();
+        if source != Source::State {
+            self.draft.bytes += self.bytes(position, &message);
+        }
         let changed = &mut self.draft.changed;
         for (list, is) in [
             (&mut changed.fenced, differs.fenced),
@@ -361,7 +374,6 @@ impl Writer<'_, '_> {
         ] {
             list.extend(is.then(|| id.clone()));
         }
-        let message = profile.message(message, turn_position).into_owned();
         self.draft.first_rows.push(self.draft.rows.len());
         self.draft.prompt.messages.push(message.clone());
         self.draft.rows.push(PlannedItem {
@@ -378,6 +390,15 @@ impl Writer<'_, '_> {
             body: message,
         });
         Ok(())
+    }
+
+    /// What a row's message has in bytes (see `meter::bytes`): the log knows, where the message is sent as it is there.
+    fn bytes(&self, position: Option<u32>, message: &Message) -> u64 {
+        let log = self.candidates.log();
+        match position.filter(|position| log.message(*position).is(message)) {
+            Some(position) => log.turns().bytes(&(position..position + 1)),
+            None => meter::bytes(message),
+        }
     }
 
     /// State as messages of its own, last of all.

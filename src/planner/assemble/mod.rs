@@ -130,7 +130,13 @@ pub(crate) fn plan(
     )?;
     let before = before(candidates, &draft);
     let missing = candidates.missing(&draft.rows);
-    let figures = pressure::Sent { rows: &draft.rows, excluded: &excluded, overhead: &overhead, total };
+    let figures = pressure::Sent {
+        rows: &draft.rows,
+        bytes: draft.bytes,
+        excluded: &excluded,
+        overhead: &overhead,
+        total,
+    };
     let usage = pressure::of(context, candidates, meter, &figures);
     let mut notices = about_the_target(context, meter);
     if overflow.is_none() {

@@ -21,6 +21,8 @@ const TELLING: u64 = 200;
 /// A plan's figures, and what they are measured against.
 pub(super) struct Sent<'a> {
     pub(super) rows: &'a [PlannedItem],
+    /// Of all rows but documents and state.
+    pub(super) bytes: u64,
     pub(super) excluded: &'a [ExcludedItem],
     pub(super) overhead: &'a [LedgerLine],
     pub(super) total: TokenCount,
@@ -33,7 +35,7 @@ pub(super) fn of(
     meter: &Meter,
     sent: &Sent<'_>,
 ) -> ContextUsage {
-    let ratio = Ratio::of(sent.rows);
+    let ratio = Ratio::of(sent);
     let volatile_tokens = if candidates.standing().stays { 0 } else { volatile_tokens(sent) };
     let mut notes = candidates.log().note_entries().iter();
     let dropped_tokens = sent.excluded.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
@@ -158,10 +160,9 @@ struct Ratio {
 }
 
 impl Ratio {
-    fn of(rows: &[PlannedItem]) -> Self {
-        let rows = || rows.iter().filter(|row| !is_apart(row));
-        let bytes: u64 = rows().map(|row| meter::bytes(&row.body)).sum();
-        let tokens = rows().map(|row| row.tokens.n).sum();
+    fn of(sent: &Sent<'_>) -> Self {
+        let bytes = sent.bytes;
+        let tokens = sent.rows.iter().filter(|row| !is_apart(row)).map(|row| row.tokens.n).sum();
         if bytes < TELLING { Self { tokens: 1, bytes: BYTES_A_TOKEN } } else { Self { tokens, bytes } }
     }
 

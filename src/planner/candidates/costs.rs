@@ -44,7 +44,10 @@ impl<'a> Costs<'a> {
             candidates,
             meter,
             results,
-            known: RefCell::default(),
+            known: RefCell::new(IndexMap::with_capacity_and_hasher(
+                candidates.expected(),
+                FixedState::default(),
+            )),
             many_budgets: None,
             documents: OnceCell::new(),
             notes: OnceCell::new(),
@@ -54,6 +57,11 @@ impl<'a> Costs<'a> {
     /// The same costs for many budgets, of which none leaves more than `most` tokens.
     pub(crate) fn for_many_budgets(self, most: Option<u64>) -> Self {
         Self { many_budgets: most, ..self }
+    }
+
+    /// How many candidates were weighed.
+    pub(crate) fn weighed(&self) -> usize {
+        self.known.borrow().len()
     }
 
     /// The largest number of tokens that any cost is compared with, when solving for many budgets.
@@ -72,6 +80,11 @@ impl<'a> Costs<'a> {
 
     pub(super) fn candidates(&self) -> &'a Candidates<'a> {
         self.candidates
+    }
+
+    /// Whether no item of the conversation is archived or has a lifetime.
+    pub(crate) fn nothing_leaves(&self) -> bool {
+        self.candidates.nothing_leaves()
     }
 
     /// Why a candidate is out before it is counted, if it is.

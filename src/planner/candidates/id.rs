@@ -1,6 +1,7 @@
 //! What a candidate is called inside of the planner: a number, no text.
 
 use crate::conversation::{ExchangeIndex, Place, TurnIndex, index};
+use std::hash::{Hash, Hasher};
 
 index! {
     /// A document, counted in the order of rule S8.
@@ -13,7 +14,7 @@ index! {
 }
 
 /// A candidate of one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CandidateId {
     /// A system text, or a leading system message.
     System(u32),
@@ -28,6 +29,23 @@ pub(crate) enum CandidateId {
     /// A message, or a call with its results.
     Exchange(ExchangeIndex),
     Document(Rank),
+}
+
+/// Kind and number as one word: planning looks each candidate up several times.
+impl Hash for CandidateId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (kind, number) = match *self {
+            Self::System(at) => (0, at),
+            Self::Focus => (1, 0),
+            Self::State(at) => (2, at),
+            Self::Note(at) => (3, at),
+            Self::Summary(at) => (4, at),
+            Self::UserMessage(turn) => (5, turn.number()),
+            Self::Exchange(at) => (6, at.number()),
+            Self::Document(rank) => (7, rank.number()),
+        };
+        state.write_u64(kind << 32 | u64::from(number));
+    }
 }
 
 impl CandidateId {

@@ -74,6 +74,8 @@ pub(crate) struct Candidates<'a> {
     /// The first turn of what the model is still working on: the live turn, and those before it while nothing comes between
     /// their results and the next user message. What it thought there goes back with it.
     live_from: TurnIndex,
+    /// The first exchange from there on.
+    live_exchanges_from: ExchangeIndex,
     /// Results before this position were sent as stubs (rule S7).
     cleared_before: Option<u32>,
     /// Messages that are sent without their reasoning, as they are sent (rule K1).
@@ -127,6 +129,7 @@ impl<'a> Candidates<'a> {
             documents::in_order(&request.rag, new, set, &config.rag, &expiry, meter)?;
         let summaries = summaries::of(log, target);
         let late = Late::of(request, target, meter.profile(), stays);
+        let live_from = log.turns().worked_on_from();
         let index = CandidateIndex {
             turns: log.turns(),
             required_system: Vec::new(),
@@ -165,7 +168,8 @@ impl<'a> Candidates<'a> {
             focus: request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus),
             index,
             lost_window: sticky.lost,
-            live_from: log.turns().worked_on_from(),
+            live_from,
+            live_exchanges_from: log.turns().first_exchange_from(live_from),
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             withheld: without_reasoning(log, sticky),
             standing,
@@ -285,6 +289,16 @@ impl<'a> Candidates<'a> {
         Ok(required)
     }
 
+    /// Whether no item of the conversation has a lifetime.
+    pub(crate) fn nothing_ages(&self) -> bool {
+        self.expiry.is_idle()
+    }
+
+    /// Whether, besides, no message of it is archived.
+    pub(super) fn nothing_leaves(&self) -> bool {
+        self.log.archive_index().is_whole() && self.nothing_ages()
+    }
+
     /// A turn's user message, unless it has expired.
     fn unexpired_user_message(&self, turn: TurnIndex) -> Option<CandidateId> {
         self.log.turns().head(turn)?;
@@ -322,8 +336,7 @@ impl<'a> Candidates<'a> {
                 return Ok(Eligibility::Out(ExcludedReason::Policy(rule)));
             }
         }
-        let lasts = self.log.archive_index().is_whole() && self.expiry.is_idle();
-        if lasts || self.index.required_conversation.contains(&id) {
+        if self.nothing_leaves() || self.index.required_conversation.contains(&id) {
             return Ok(Eligibility::Eligible);
         }
         let members = self.members(id);
@@ -355,7 +368,8 @@ impl<'a> Candidates<'a> {
     pub(crate) fn turn_position(&self, id: CandidateId) -> TurnPosition {
         let turn = match id {
             CandidateId::UserMessage(turn) => turn,
-            CandidateId::Exchange(at) => self.log.turns().turn_of(at),
+            CandidateId::Exchange(at) if at >= self.live_exchanges_from => return TurnPosition::Live,
+            CandidateId::Exchange(_) => return TurnPosition::Past,
             CandidateId::State(_) | CandidateId::Document(_) => return TurnPosition::Live,
             CandidateId::System(_) | CandidateId::Focus | CandidateId::Note(_) => {
                 return TurnPosition::Preamble;
@@ -410,6 +424,12 @@ impl<'a> Candidates<'a> {
     pub(crate) fn last_prompt(&self) -> Option<&'a Anchor> {
         let anchor = self.request.previous.as_ref().or(self.log.anchor());
         anchor.filter(|anchor| anchor.prompt.is_some())
+    }
+
+    /// About how many candidates will be weighed: those that are given, and of the conversation as many as the last prompt had.
+    fn expected(&self) -> usize {
+        let last = self.last_prompt().and_then(|last| last.prompt.as_deref()).unwrap_or_default();
+        (last.len() + self.index.competing_documents().count() + 16).min(1 << 16)
     }
 
     pub(crate) fn request(&self) -> &'a PlanRequest<'a> {

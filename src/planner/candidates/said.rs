@@ -7,6 +7,9 @@ use std::borrow::Cow;
 impl<'a> Candidates<'a> {
     /// The message as it is; calls of a user and their results as text of the user (rule H9).
     pub(crate) fn said(&self, position: u32) -> Cow<'a, Message> {
+        if !self.log.turns().any_head_calls() && self.withheld.is_empty() {
+            return Cow::Borrowed(self.log.message(position));
+        }
         match self.as_text_of_the_user(position) {
             Some(text) => Cow::Owned(text),
             None => match self.withheld.get(&position) {

@@ -260,6 +260,9 @@ impl<'a> Candidates<'a> {
 
     /// The messages that are sent before those of a candidate.
     pub(super) fn sent_before(&self, id: CandidateId, released_before: u32) -> Vec<Message> {
+        if !self.standing.stays {
+            return Vec::new();
+        }
         let documents = self.documents_before(id, released_before);
         let block = (!documents.is_empty()).then(|| Message::user(block(documents)));
         let state = self.state_before(id, released_before);

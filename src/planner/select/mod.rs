@@ -29,6 +29,8 @@ use crate::{
     },
     tokens::Weight,
 };
+use foldhash::fast::FixedState;
+use indexmap::IndexMap;
 use std::{collections::BTreeMap, ops::Range};
 
 mod slots;
@@ -44,8 +46,8 @@ pub(crate) use slots::SlotSet;
 /// What was chosen, and why the rest was not.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// What is in, documents apart.
-    pub(crate) kept: BTreeMap<CandidateId, Kept>,
+    /// What is in, documents apart, as it came in.
+    pub(crate) kept: IndexMap<CandidateId, Kept, FixedState>,
     /// The documents that are in, by their slots among those that compete.
     pub(crate) documents: SlotSet,
     /// The notes that are in, by their slots among the pins: only where all pins are notes.
@@ -104,6 +106,17 @@ pub(crate) enum Window {
     },
 }
 
+/// A selection up to its window.
+pub(crate) struct Begun(Selection);
+
+/// Whether tool results are to be sent shorter (rule S7).
+pub(crate) enum Shorter {
+    /// No; and where there was a window, the selection with what becomes of it.
+    No(Option<Begun>),
+    /// In this way.
+    Yes(Results),
+}
+
 /// A candidate that is in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept {
@@ -121,13 +134,11 @@ impl Selection {
     }
 
     /// Lets many in, none of which is in.
-    fn keep_all(&mut self, mut ids: Vec<(CandidateId, u64)>, section: Section, reason: IncludedReason) {
+    fn keep_all(&mut self, ids: &[(CandidateId, u64)], section: Section, reason: IncludedReason) {
         let used = &mut self.used[section as usize];
         *used = ids.iter().fold(*used, |sum, (_, tokens)| sum.saturating_add(*tokens));
-        ids.sort_unstable();
-        let mut kept: BTreeMap<CandidateId, Kept> =
-            ids.into_iter().map(|(id, _)| (id, Kept { section, reason })).collect();
-        self.kept.append(&mut kept);
+        self.kept.reserve(ids.len());
+        self.kept.extend(ids.iter().map(|(id, _)| (*id, Kept { section, reason })));
     }
 
     fn keep_document(&mut self, slot: Slot, tokens: u64) {
@@ -203,23 +214,35 @@ impl<O: Observer> Selector<'_, O> {
     /// # Errors
     ///
     /// Whatever counting the candidates runs into.
-    pub(crate) fn choose(&self, budgets: &Budgets) -> Result<Selection, Error> {
+    pub(crate) fn choose(&self, budgets: &Budgets, begun: Option<Begun>) -> Result<Selection, Error> {
         // Pins of the last window that did not fit their own budget may fit into what is free: where all of
         // them do, they need not be paid for by the conversation, and the window is as sticky as the last one was.
-        let chosen = self.choose_with(window::Pins::Awaited, budgets)?;
+        let begun = match begun {
+            Some(begun) => begun,
+            None => self.begin(window::Pins::Awaited, budgets)?,
+        };
+        let chosen = self.go_on(begun, budgets)?;
         if chosen.awaited.iter().any(|pin| !chosen.has(*pin)) && !chosen.gave_up_the_set {
-            return self.choose_with(window::Pins::Paid, budgets);
+            return self.go_on(self.begin(window::Pins::Paid, budgets)?, budgets);
         }
         Ok(chosen)
     }
 
-    fn choose_with(&self, pins: window::Pins, budgets: &Budgets) -> Result<Selection, Error> {
+    /// The minimum, and where it fits the pins and the window.
+    fn begin(&self, pins: window::Pins, budgets: &Budgets) -> Result<Begun, Error> {
         let mut chosen = self.required_and_pinned(budgets)?;
+        if !budgets.overflow {
+            self.keep_window(pins, budgets, &mut chosen)?;
+        }
+        Ok(Begun(chosen))
+    }
+
+    /// Documents, and then what is free once more.
+    fn go_on(&self, Begun(mut chosen): Begun, budgets: &Budgets) -> Result<Selection, Error> {
         if budgets.overflow {
             self.give_up(&mut chosen);
             return Ok(chosen);
         }
-        chosen.window = self.keep_window(pins, budgets, &mut chosen)?;
         self.take_documents_within(budgets, &mut chosen)?;
         let mut available = budgets.available;
         loop {
@@ -286,28 +309,36 @@ impl<O: Observer> Selector<'_, O> {
     /// # Errors
     ///
     /// Whatever counting the candidates runs into.
-    pub(crate) fn shorter_results(&self, budgets: &Budgets) -> Result<Option<Results>, Error> {
+    pub(crate) fn shorter_results(&self, budgets: &Budgets) -> Result<Shorter, Error> {
+        let shorter = |results: Option<Results>| results.map_or(Shorter::No(None), Shorter::Yes);
         if budgets.overflow {
             let released = self.costs.releasing_everything();
             return match released {
-                Some(released) => Ok(Some(released)),
-                None => self.costs.clipped(budgets.minimum, budgets.for_the_minimum()),
+                Some(released) => Ok(Shorter::Yes(released)),
+                None => self.costs.clipped(budgets.minimum, budgets.for_the_minimum()).map(shorter),
             };
         }
-        let Some(start) = self.index.window_start else { return Ok(None) };
+        let Some(start) = self.index.window_start else { return Ok(Shorter::No(None)) };
         let mut chosen = self.required_and_pinned(budgets)?;
         let (budget, variable) = self.for_the_window(budgets);
         let left = left_of(budget, Section::Conversation, &chosen);
         if self.resume(start, left, variable, window::Pins::Awaited, &mut chosen)? {
-            return Ok(None);
+            return Ok(Shorter::No(Some(Begun(chosen))));
         }
         if let Some(released) = self.costs.releasing_earlier_turns() {
-            return Ok(Some(released));
+            return Ok(Shorter::Yes(released));
         }
         let conversation = Constraint::of(BudgetVariable::Conversation);
-        self.costs.cleared_further(start, budget, |left| match u64::try_from(left) {
+        let cleared = self.costs.cleared_further(start, budget, |left| match u64::try_from(left) {
             Ok(left) => self.observer.fits(conversation, left),
             Err(_) => self.observer.too_large(conversation, u64::try_from(-left).unwrap_or(u64::MAX)),
+        });
+        Ok(match cleared? {
+            Some(cleared) => Shorter::Yes(cleared),
+            None => {
+                self.cut_window(budgets, &mut chosen)?;
+                Shorter::No(Some(Begun(chosen)))
+            }
         })
     }
 
@@ -334,21 +365,26 @@ impl<O: Observer> Selector<'_, O> {
         pins: window::Pins,
         budgets: &Budgets,
         chosen: &mut Selection,
-    ) -> Result<Window, Error> {
-        let room = within(budgets, Section::Conversation, chosen);
+    ) -> Result<(), Error> {
         let Some(start) = self.index.window_start else {
-            self.walk(room, HeldBy::Window, None, chosen)?;
-            return Ok(Window::Fresh);
+            let room = within(budgets, Section::Conversation, chosen);
+            return self.walk(room, HeldBy::Window, None, chosen);
         };
         let (most, variable) = self.for_the_window(budgets);
         let left = left_of(most, Section::Conversation, chosen);
         if self.resume(start, left, variable, pins, chosen)? {
-            return Ok(Window::Sticky);
+            return Ok(());
         }
-        let budget = budgets.of(Section::Conversation);
-        let low = budgets.low_mark(self.config);
+        self.cut_window(budgets, chosen)
+    }
+
+    /// The window that no longer fits, cut to its low mark.
+    fn cut_window(&self, budgets: &Budgets, chosen: &mut Selection) -> Result<(), Error> {
+        let room = within(budgets, Section::Conversation, chosen);
+        let (budget, low) = (budgets.of(Section::Conversation), budgets.low_mark(self.config));
         self.cut(room, low, chosen)?;
-        Ok(Window::Cut { budget, low })
+        chosen.window = Window::Cut { budget, low };
+        Ok(())
     }
 
     /// What a window may take that is to stay as it is: its budget, or where documents leave it in this plan its low mark,

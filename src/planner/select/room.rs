@@ -154,6 +154,6 @@ pub(crate) fn merges_state(index: &CandidateIndex<'_>, chosen: &Selection) -> bo
     else {
         return false;
     };
-    let exchanges = CandidateId::Exchange(exchanges.start)..CandidateId::Exchange(exchanges.end);
-    chosen.kept.range(exchanges).next().is_none()
+    let follows = |id: &CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(at));
+    !chosen.kept.keys().any(follows)
 }

@@ -11,7 +11,7 @@
 //! the walk.
 
 use super::{
-    Selection, Selector,
+    Selection, Selector, Window,
     room::{AfterQuestion, Room},
 };
 use crate::{
@@ -73,11 +73,11 @@ impl<O: Observer> Selector<'_, O> {
             walk.chosen.walked_to = Some(turn);
         }
         let new = walk.new;
-        chosen.keep_all(new, Section::Conversation, IncludedReason::Recent);
+        chosen.keep_all(&new, Section::Conversation, IncludedReason::Recent);
         Ok(())
     }
 
-    /// Keeps everything that can be sent from `start` on, if it fits into so many tokens of a variable; otherwise changes nothing. Says
+    /// Keeps everything that can be sent from `start` on, the last prompt's window, if it fits into so many tokens of a variable; otherwise changes nothing. Says
     /// whether it fits.
     pub(super) fn resume(
         &self,
@@ -88,7 +88,7 @@ impl<O: Observer> Selector<'_, O> {
         chosen: &mut Selection,
     ) -> Result<bool, Error> {
         let constraint = Constraint::of(variable);
-        let (mut new, mut awaited, mut left) = (Vec::new(), Vec::new(), tokens);
+        let (mut new, mut awaited, mut left) = (Vec::with_capacity(self.costs.weighed()), Vec::new(), tokens);
         let fits = self.each_from(start, chosen, |id| {
             if pins == Pins::Awaited && chosen.dropped_pins.contains_key(&id) {
                 awaited.push(id);
@@ -115,8 +115,9 @@ impl<O: Observer> Selector<'_, O> {
         if !new.is_empty() {
             self.observer.fits(constraint, left);
         }
-        chosen.keep_all(new, Section::Conversation, IncludedReason::Recent);
+        chosen.keep_all(&new, Section::Conversation, IncludedReason::Recent);
         chosen.awaited = awaited;
+        chosen.window = Window::Sticky;
         chosen.before_window = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });
         Ok(true)
     }
@@ -154,6 +155,9 @@ impl<O: Observer> Selector<'_, O> {
 
     /// Whether a turn's user message has expired, and so takes its unpinned exchanges with it (rule T1).
     fn user_message_expired(&self, turn: TurnIndex, chosen: &Selection) -> Result<bool, Error> {
+        if self.costs.nothing_leaves() {
+            return Ok(false);
+        }
         match self.index.head(turn).filter(|head| !chosen.has(*head)) {
             Some(head) => Ok(self.costs.ineligible(head)?.is_some()),
             None => Ok(false),
@@ -300,7 +304,7 @@ impl<O: Observer> Walk<'_, '_, O> {
         let cut = (head.is_some() || self.only_headless) && !suffix.new.is_empty();
         if suffix.whole || cut {
             self.left = suffix.left;
-            self.new.extend(new_head.into_iter().chain(suffix.new));
+            self.new.extend(suffix.new.into_iter().chain(new_head));
         }
         Ok(if suffix.whole { Step::Whole } else { Step::Stop })
     }

@@ -44,7 +44,16 @@ pub(crate) struct Changes {
 impl TargetProfile {
     /// The message as this target takes it, itself where that is as it is.
     pub(crate) fn message<'m>(&self, message: &'m Message, turn_position: TurnPosition) -> Cow<'m, Message> {
-        let changes = self.changes(message, turn_position);
+        self.changed(message, turn_position, self.changes(message, turn_position))
+    }
+
+    /// The message with these changes, which are its own.
+    pub(crate) fn changed<'m>(
+        &self,
+        message: &'m Message,
+        turn_position: TurnPosition,
+        changes: Changes,
+    ) -> Cow<'m, Message> {
         if changes == Changes::default() {
             return Cow::Borrowed(message);
         }

@@ -64,7 +64,11 @@ impl TargetProfile {
     pub(crate) fn sequence(&self, messages: Vec<Message>) -> Normalized {
         let mut sent = Sent {
             profile: self,
-            done: Normalized::default(),
+            done: Normalized {
+                messages: Vec::with_capacity(messages.len()),
+                places: Vec::with_capacity(messages.len()),
+                ..Normalized::default()
+            },
             server_tools: BTreeSet::new(),
             run: Vec::new(),
             parts: 0,

@@ -39,6 +39,7 @@ const SEALED_BYTES: u64 = 4;
 /// Arguments of at most this many bytes are parsed when a message is pushed, to know whether they are an object.
 const READ_ON_PUSH: usize = 1 << 16;
 
+/// In the order of their numbers.
 const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
 
 /// What is counted around texts; tokens.
@@ -187,12 +188,23 @@ impl Meter {
         limit: u64,
     ) -> Result<Weight, Error> {
         let sent = self.profile.message(message, turn_position);
-        let tag = match (&sent, turn_position) {
+        self.weigh(message, &sent, turn_position, limit)
+    }
+
+    /// A message whose form for the target is known already: `sent`.
+    pub(crate) fn weigh(
+        &self,
+        message: &Message,
+        sent: &Cow<'_, Message>,
+        turn_position: TurnPosition,
+        limit: u64,
+    ) -> Result<Weight, Error> {
+        let tag = match (sent, turn_position) {
             (Cow::Borrowed(_), _) => self.counter.tag(),
             (Cow::Owned(_), TurnPosition::Live) => self.tags[0],
             (Cow::Owned(_), _) => self.tags[1],
         };
-        let frame = self.frame(&sent);
+        let frame = self.frame(sent);
         let Some(limit) = limit.checked_sub(frame) else { return Ok(Weight::Over) };
         let whole = |texts: u64| Weight::Exactly(texts.saturating_add(frame));
         if let Some(n) = message.remembered(tag) {
@@ -339,11 +351,14 @@ impl Meter {
     }
 
     fn role_frame(&self, role: Role) -> u64 {
-        ROLES.iter().position(|known| *known == role).map_or(0, |at| self.frames.roles[at])
+        self.frames.roles[role as usize]
     }
 
     /// Everything that is counted for a message beside its texts.
     fn frame(&self, message: &Message) -> u64 {
+        if message.is_plain() && !message.text().is_empty() {
+            return self.role_frame(message.role()) + self.frames.part;
+        }
         let images: u64 = message.images().map(|detail| self.frames.image(detail)).sum();
         let name = message.name().map_or(0, |_| self.frames.name);
         let parts = u64::from(!message.text().is_empty()) + message.parts().len() as u64;
