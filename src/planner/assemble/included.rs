@@ -13,10 +13,13 @@ use crate::{
         repair::{self, Piece},
         select::{self, Selection},
     },
-    provider::meter::{self, Meter},
+    provider::{
+        conform::Changes,
+        meter::{self, Meter},
+    },
     tokens::Certainty,
 };
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 /// The included half of a plan.
 pub(crate) struct Draft {
@@ -57,6 +60,21 @@ pub(super) struct Changed {
     pub(super) functions: Vec<ItemId>,
     pub(super) names: Vec<ItemId>,
     pub(super) reasoning: Vec<ItemId>,
+}
+
+impl Changed {
+    fn note(&mut self, id: &ItemId, changes: Changes) {
+        for (list, is) in [
+            (&mut self.fenced, changes.fenced),
+            (&mut self.parts, changes.parts),
+            (&mut self.arguments, changes.arguments),
+            (&mut self.functions, changes.functions),
+            (&mut self.names, changes.name),
+            (&mut self.reasoning, changes.reasoning),
+        ] {
+            list.extend(is.then(|| id.clone()));
+        }
+    }
 }
 
 /// What was chosen, in prompt order, as the caller gave it.
@@ -356,23 +374,17 @@ impl Writer<'_, '_> {
         let kept = self.chosen.kept[&candidate];
         let turn_position = self.candidates.turn_position(candidate);
         let profile = self.meter.profile();
-        let differs = profile.changes(message, turn_position);
-        let sent = profile.changed(message, turn_position, differs);
+        let sent = if profile.takes_as_it_is(message) {
+            Cow::Borrowed(message)
+        } else {
+            let changes = profile.changes(message, turn_position);
+            self.draft.changed.note(&id, changes);
+            profile.changed(message, turn_position, changes)
+        };
         let tokens = self.meter.weigh(message, &sent, turn_position, u64::MAX)?.in_full();
         let message = sent.into_owned();
         if source != Source::State {
             self.draft.bytes += self.bytes(position, &message);
-        }
-        let changed = &mut self.draft.changed;
-        for (list, is) in [
-            (&mut changed.fenced, differs.fenced),
-            (&mut changed.parts, differs.parts),
-            (&mut changed.arguments, differs.arguments),
-            (&mut changed.functions, differs.functions),
-            (&mut changed.names, differs.name),
-            (&mut changed.reasoning, differs.reasoning),
-        ] {
-            list.extend(is.then(|| id.clone()));
         }
         self.draft.first_rows.push(self.draft.rows.len());
         self.draft.prompt.messages.push(message.clone());

@@ -44,7 +44,17 @@ pub(crate) struct Changes {
 impl TargetProfile {
     /// The message as this target takes it, itself where that is as it is.
     pub(crate) fn message<'m>(&self, message: &'m Message, turn_position: TurnPosition) -> Cow<'m, Message> {
+        if self.takes_as_it_is(message) {
+            return Cow::Borrowed(message);
+        }
         self.changed(message, turn_position, self.changes(message, turn_position))
+    }
+
+    /// Whether nothing about a message has to be looked at: most are text, and every target takes that.
+    pub(crate) fn takes_as_it_is(&self, message: &Message) -> bool {
+        let text_alone =
+            || !message.role().instructs() && message.is_plain() && !message.text().trim_start().is_empty();
+        self.wire_format == WireFormat::Plain || text_alone()
     }
 
     /// The message with these changes, which are its own.
@@ -98,10 +108,7 @@ impl TargetProfile {
     /// What has to be changed in a message for this target.
     pub(crate) fn changes(&self, message: &Message, turn_position: TurnPosition) -> Changes {
         let role = message.role();
-        // Most messages are text, and every target takes that as it is.
-        let text_alone =
-            || !role.instructs() && message.is_plain() && !message.text().trim_start().is_empty();
-        if self.wire_format == WireFormat::Plain || text_alone() {
+        if self.takes_as_it_is(message) {
             return Changes::default();
         }
         let accepts = &self.accepts;

@@ -14,7 +14,7 @@ mod call_ids;
 mod schema;
 mod sequence;
 
-pub(crate) use content::{inline_image, is_object};
+pub(crate) use content::{Changes, inline_image, is_object};
 pub(crate) use schema::Declared;
 pub(crate) use sequence::{Inserted, Missing, Normalized};
 
