@@ -387,8 +387,8 @@ pub struct TokenOptions {
     pub calibrate: bool,
     /// Tokens of the provider's for 1000 that such a counter counts, until a report teaches better (default: 1000).
     pub calibration_per_mille: u32,
-    /// Bytes of texts that recur from request to request whose counts are remembered (default: 8,388,608); 0 remembers
-    /// none. It changes speed, never a plan.
+    /// Bytes of texts that recur from request to request whose counts are remembered (default: 8,388,608), or as many as one
+    /// request's documents need where that is more; 0 remembers none. It changes speed, never a plan.
     pub cache_bytes: u64,
 }
 

@@ -6,7 +6,7 @@ use crate::{
     item::RagItem,
     plan::{RetrievalBudget, anchor::Sticky},
     planner::{manager::ContextWindowManager, request::PlanRequest},
-    tokens::TokenCount,
+    tokens::{TokenCount, hash_of},
 };
 
 impl ContextWindowManager {
@@ -53,6 +53,8 @@ impl ContextWindowManager {
     ///
     /// `ErrorKind::Count` when the counter fails.
     pub fn count_document(&self, document: &RagItem) -> Result<TokenCount, Error> {
-        Ok(self.meter().counted(self.meter().document(document, u64::MAX)?.in_full()))
+        Ok(self
+            .meter()
+            .counted(self.meter().document(document, hash_of(&document.text), u64::MAX)?.in_full()))
     }
 }

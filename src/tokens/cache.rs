@@ -2,8 +2,26 @@
 //! in bytes, and it may change speed only: what it knows was counted, and any of it may be forgotten.
 
 use super::Weight;
-use quick_cache::{Equivalent, Weighter, sync::Cache};
-use std::sync::Arc;
+use crate::item::{ItemId, RagItem};
+use foldhash::{fast::FixedState, quality::RandomState};
+use quick_cache::{
+    Equivalent, OptionsBuilder, Weighter,
+    sync::{Cache, DefaultLifecycle},
+};
+use std::{
+    fmt,
+    hash::{BuildHasher, Hash, Hasher},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// A hash of a text that nobody outside of the process can foresee: documents come from outside.
+pub(crate) fn hash_of(text: &str) -> u64 {
+    static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+    SEED.hash_one(text)
+}
 
 /// What is known of a text: its count, or that it is over some number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,56 +30,177 @@ enum Known {
     MoreThan(u64),
 }
 
+/// A text to look for.
+#[derive(Clone, Copy)]
+pub(crate) enum Recurring<'a> {
+    /// It is counted as it is.
+    Text(&'a str),
+    /// A document, which is counted in its fence.
+    Document(FencedDocument<'a>),
+}
+
+/// A document, and what of it its fence says.
+#[derive(Clone, Copy)]
+pub(crate) struct FencedDocument<'a> {
+    pub(crate) item: &'a RagItem,
+    /// [`hash_of`] its text.
+    pub(crate) hash: u64,
+    pub(crate) says_origin: bool,
+    pub(crate) says_score: bool,
+}
+
+impl<'a> FencedDocument<'a> {
+    fn origin(&self) -> Option<&'a Arc<str>> {
+        self.item.origin.as_ref().filter(|_| self.says_origin)
+    }
+
+    fn score(&self) -> Option<u64> {
+        self.says_score.then_some(self.item.score.to_bits())
+    }
+}
+
+/// A text that is remembered.
+#[derive(Clone)]
+struct Key {
+    hash: u64,
+    text: Arc<str>,
+    fence: Option<Fence>,
+}
+
+/// What the fence of a document says.
+#[derive(Clone, PartialEq)]
+struct Fence {
+    id: ItemId,
+    origin: Option<Arc<str>>,
+    score: Option<u64>,
+}
+
+impl Key {
+    fn new(hash: u64, recurring: Recurring<'_>) -> Self {
+        match recurring {
+            Recurring::Text(text) => Self { hash, text: text.into(), fence: None },
+            Recurring::Document(document) => {
+                let (origin, score) = (document.origin().cloned(), document.score());
+                let fence = Fence { id: document.item.id.clone(), origin, score };
+                Self { hash, text: Arc::clone(&document.item.text), fence: Some(fence) }
+            }
+        }
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.text == other.text && self.fence == other.fence
+    }
+}
+
+impl Eq for Key {}
+
+struct Wanted<'a>(u64, Recurring<'a>);
+
+impl Hash for Wanted<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0);
+    }
+}
+
+impl Equivalent<Key> for Wanted<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        self.0 == key.hash
+            && match (self.1, &key.fence) {
+                (Recurring::Text(text), None) => *text == *key.text,
+                (Recurring::Document(document), Some(fence)) => {
+                    // Mostly the very same text: two `Arc`s are compared by their places first.
+                    document.item.text == key.text
+                        && document.item.id == fence.id
+                        && document.origin() == fence.origin.as_ref()
+                        && document.score() == fence.score
+                }
+                _ => false,
+            }
+    }
+}
+
 /// Texts, weighed in bytes.
 #[derive(Debug, Clone)]
 struct Bytes;
 
 /// Bytes that an entry takes beside its text, about.
-const ENTRY: u64 = 96;
+const ENTRY: u64 = 160;
 
-impl Weighter<Arc<str>, Known> for Bytes {
-    fn weight(&self, text: &Arc<str>, _: &Known) -> u64 {
-        text.len() as u64 + ENTRY
+impl Weighter<Key, Known> for Bytes {
+    fn weight(&self, key: &Key, _: &Known) -> u64 {
+        key.text.len() as u64 + ENTRY
     }
 }
 
-/// A text to look for.
-#[derive(Hash)]
-struct Wanted<'a>(&'a str);
-
-impl Equivalent<Arc<str>> for Wanted<'_> {
-    fn equivalent(&self, key: &Arc<str>) -> bool {
-        *self.0 == **key
-    }
-}
+/// So few parts, each with a lock of its own, that one document of the largest size leaves room beside it.
+const SHARDS: u64 = 4;
 
 /// Remembers counts.
-#[derive(Debug)]
 pub(super) struct ContentCache {
-    counts: Cache<Arc<str>, Known, Bytes>,
-    /// A longer text would push out too much else.
-    longest: usize,
+    counts: Cache<Key, Known, Bytes, FixedState>,
+    /// It holds this many bytes where no request needs more.
+    bytes: u64,
+    /// It holds about this many bytes now.
+    capacity: AtomicU64,
+}
+
+impl fmt::Debug for ContentCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContentCache").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
 }
 
 impl ContentCache {
-    /// A cache that holds about this many bytes of texts at most.
+    /// A cache that holds about this many bytes of texts at most, or as many as one request has documents.
     pub(super) fn new(bytes: u64) -> Self {
         let entries = usize::try_from(bytes / 1_024).unwrap_or(usize::MAX).clamp(16, 1 << 20);
-        let longest = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-        Self { counts: Cache::with_weighter(entries, bytes, Bytes), longest }
+        let mut options = OptionsBuilder::new();
+        options.shards(SHARDS as usize).estimated_items_capacity(entries).weight_capacity(bytes);
+        let options = options.build().expect("all that is needed is set");
+        let counts = Cache::with_options(options, Bytes, FixedState::default(), DefaultLifecycle::default());
+        Self { counts, bytes, capacity: AtomicU64::new(bytes) }
+    }
+
+    /// Before the documents of a request are counted: `bytes` in all, and those of the longest. All are to be found again
+    /// when they come again. Where later requests need less, the cache shrinks by an eighth with each.
+    pub(super) fn make_room(&self, documents: u64, bytes: u64, longest: u64) {
+        if self.bytes == 0 {
+            return;
+        }
+        let needed = (bytes + documents * ENTRY).saturating_mul(2);
+        let wanted = needed.max((longest + ENTRY).saturating_mul(2 * SHARDS)).max(self.bytes);
+        let now = self.capacity.load(Ordering::Relaxed);
+        let next = wanted.max(now - now / 8);
+        if next != now {
+            self.capacity.store(next, Ordering::Relaxed);
+            self.counts.set_capacity(next);
+        }
     }
 
     /// What `count` says of the text up to `limit`; it is asked only where that is not known.
     pub(super) fn weigh<E>(
         &self,
-        text: &str,
+        recurring: Recurring<'_>,
         limit: u64,
         count: impl FnOnce() -> Result<Weight, E>,
     ) -> Result<Weight, E> {
-        if text.len() > self.longest {
+        let (length, hash) = match recurring {
+            Recurring::Text(text) => (text.len(), hash_of(text)),
+            Recurring::Document(document) => (document.item.text.len(), document.hash),
+        };
+        // A longer text would push out too much else.
+        if length as u64 > self.capacity.load(Ordering::Relaxed) / (2 * SHARDS) {
             return count();
         }
-        match self.counts.get(&Wanted(text)) {
+        match self.counts.get(&Wanted(hash, recurring)) {
             Some(Known::Exactly(n)) => {
                 return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
             }
@@ -73,7 +212,7 @@ impl ContentCache {
             Weight::Exactly(n) => Known::Exactly(n),
             Weight::Over => Known::MoreThan(limit),
         };
-        self.counts.insert(text.into(), known);
+        self.counts.insert(Key::new(hash, recurring), known);
         Ok(weight)
     }
 }
@@ -93,7 +232,7 @@ mod tests {
                 let n = text.len() as u64;
                 Ok::<_, Infallible>(if n <= limit { Weight::Exactly(n) } else { Weight::Over })
             };
-            (cache.weigh(text, limit, count).unwrap_or(Weight::Over), asked.get())
+            (cache.weigh(Recurring::Text(text), limit, count).unwrap_or(Weight::Over), asked.get())
         };
         assert_eq!(weigh("abcdef", 3), (Weight::Over, 1));
         assert_eq!(weigh("abcdef", 2), (Weight::Over, 1));
@@ -110,9 +249,56 @@ mod tests {
         for at in 0..10_000 {
             let text = format!("{at:0500}");
             let count = || Ok::<_, Infallible>(Weight::Exactly(1));
-            assert_eq!(cache.weigh(&text, 9, count), Ok(Weight::Exactly(1)));
+            assert_eq!(cache.weigh(Recurring::Text(&text), 9, count), Ok(Weight::Exactly(1)));
         }
         assert!(cache.counts.weight() <= 100_000, "{}", cache.counts.weight());
         assert!(cache.counts.len() > 20, "{} entries", cache.counts.len());
+    }
+
+    #[test]
+    fn it_grows_to_what_a_request_needs_and_shrinks_again() {
+        let cache = ContentCache::new(10_000);
+        let items: Vec<RagItem> =
+            (0..200).map(|at| RagItem::new(format!("d{at}"), 0.5, format!("{at:0500}"))).collect();
+        let asked = Cell::new(0);
+        let weigh_all = || {
+            asked.set(0);
+            for item in &items {
+                let hash = hash_of(&item.text);
+                let document = FencedDocument { item, hash, says_origin: true, says_score: false };
+                let count = || {
+                    asked.set(asked.get() + 1);
+                    Ok::<_, Infallible>(Weight::Exactly(7))
+                };
+                assert_eq!(cache.weigh(Recurring::Document(document), 9, count), Ok(Weight::Exactly(7)));
+            }
+            asked.get()
+        };
+        weigh_all();
+        assert!(weigh_all() > 100, "10,000 bytes hold few of them");
+        cache.make_room(200, 100_000, 500);
+        weigh_all();
+        assert_eq!(weigh_all(), 0);
+        (0..40).for_each(|_| cache.make_room(1, 100, 100));
+        assert!(cache.counts.weight() <= 10_000, "{}", cache.counts.weight());
+    }
+
+    #[test]
+    fn one_text_in_two_fences_is_two_texts() {
+        let cache = ContentCache::new(1 << 20);
+        let text: Arc<str> = "the same".into();
+        let known = |item: &RagItem, n| {
+            let hash = hash_of(&item.text);
+            let document = FencedDocument { item, hash, says_origin: true, says_score: true };
+            cache.weigh(Recurring::Document(document), 99, || Ok::<_, Infallible>(Weight::Exactly(n)))
+        };
+        let item = |id: &str, score| RagItem::new(id, score, Arc::clone(&text));
+        assert_eq!(known(&item("a", 0.5), 1), Ok(Weight::Exactly(1)));
+        assert_eq!(known(&item("b", 0.5), 2), Ok(Weight::Exactly(2)));
+        assert_eq!(known(&item("a", 0.7), 3), Ok(Weight::Exactly(3)));
+        assert_eq!(known(&item("a", 0.5).with_origin("s"), 4), Ok(Weight::Exactly(4)));
+        assert_eq!(known(&item("a", 0.5), 9), Ok(Weight::Exactly(1)));
+        let plain = cache.weigh(Recurring::Text(&text), 99, || Ok::<_, Infallible>(Weight::Exactly(5)));
+        assert_eq!(plain, Ok(Weight::Exactly(5)));
     }
 }

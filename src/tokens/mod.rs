@@ -1,6 +1,9 @@
 //! Token counters: the encodings of `OpenAI`, Hugging Face tokenizers, estimates, or a function of one's own (rule N1).
 
-use crate::error::{Error, Repr};
+use crate::{
+    error::{Error, Repr},
+    item::RagItem,
+};
 use std::{
     fmt,
     sync::{
@@ -22,6 +25,7 @@ mod openai;
 
 use bounds::Bounds;
 use cache::ContentCache;
+pub(crate) use cache::{FencedDocument, Recurring, hash_of};
 pub(crate) use certainty::Weight;
 pub use certainty::{Certainty, TokenCount};
 #[cfg(feature = "chat-template")]
@@ -233,7 +237,7 @@ impl TokenCounter {
     }
 
     /// Remembers the counts of texts that recur from request to request (documents and the like), up to about so many
-    /// bytes of text; 0 remembers nothing. Clones share what is remembered. It changes speed, never a plan. A manager
+    /// bytes of text, and where one request has more documents than that, up to what it has; 0 remembers nothing. Clones share what is remembered. It changes speed, never a plan. A manager
     /// gives a counter without this the size that `tokens.cache_bytes` says.
     #[must_use]
     pub fn with_cache(mut self, bytes: u64) -> Self {
@@ -402,8 +406,35 @@ impl TokenCounter {
     pub(crate) fn count_recurring_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         match &self.cache {
             Some(_) if self.surely_over(text, limit) => Ok(Weight::Over),
-            Some(cache) => cache.weigh(text, limit, || self.count_unproven_to(text, limit)),
+            Some(cache) => cache.weigh(Recurring::Text(text), limit, || self.count_unproven_to(text, limit)),
             None => self.count_to(text, limit),
+        }
+    }
+
+    /// The same of a document in its fence, which is put together only where its count is not known.
+    pub(crate) fn count_document_to(
+        &self,
+        document: FencedDocument<'_>,
+        limit: u64,
+        fenced: impl FnOnce() -> String,
+    ) -> Result<Weight, Error> {
+        // A text that is over the limit by its bytes alone is not even copied into its fence.
+        if self.surely_over(&document.item.text, limit) {
+            return Ok(Weight::Over);
+        }
+        match &self.cache {
+            Some(cache) => {
+                cache.weigh(Recurring::Document(document), limit, || self.count_to(&fenced(), limit))
+            }
+            None => self.count_to(&fenced(), limit),
+        }
+    }
+
+    /// Before the documents of a request are counted: what is remembered has to hold them.
+    pub(crate) fn make_room_for(&self, documents: &[RagItem]) {
+        if let Some(cache) = &self.cache {
+            let lengths = || documents.iter().map(|item| item.text.len() as u64);
+            cache.make_room(documents.len() as u64, lengths().sum(), lengths().max().unwrap_or_default());
         }
     }
 

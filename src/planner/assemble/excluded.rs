@@ -19,7 +19,7 @@ use crate::{
         conform::TurnPosition,
         meter::{self, Meter},
     },
-    tokens::{Certainty, TokenCount},
+    tokens::{Certainty, TokenCount, hash_of},
 };
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
@@ -61,7 +61,7 @@ fn exactly(
     meter: &Meter,
 ) -> Result<TokenCount, Error> {
     if let Some(item) = document {
-        return Ok(meter.counted(meter.document(item, u64::MAX)?.in_full()));
+        return Ok(meter.counted(meter.document(item, hash_of(&item.text), u64::MAX)?.in_full()));
     }
     let log = candidates.log();
     let first = log.position_of(&row.id);

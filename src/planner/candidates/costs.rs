@@ -133,7 +133,10 @@ impl<'a> Costs<'a> {
                 limit,
             ),
             CandidateId::Summary(at) => meter.message(candidates.summary(at).2, TurnPosition::Past, limit),
-            CandidateId::Document(rank) => meter.document(candidates.document(rank), limit),
+            CandidateId::Document(rank) => {
+                let hash = candidates.index().document(rank).hash;
+                meter.document(candidates.document(rank), hash, limit)
+            }
             CandidateId::UserMessage(_) => self.sum(id, &[], limit),
             CandidateId::Exchange(at) => {
                 let made_up = repair::synthetic_results(candidates.log, candidates.log.turns().exchange(at));

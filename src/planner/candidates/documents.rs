@@ -7,13 +7,15 @@ use crate::{
     plan::reason::{ExcludedReason, PolicyRule},
     planner::expiry::{Eligibility, Expiry},
     provider::meter::Meter,
-    tokens::Weight,
+    tokens::{Weight, hash_of},
 };
-use foldhash::quality::RandomState;
+use foldhash::{fast::FixedState, quality::RandomState};
 use indexmap::IndexMap;
 use std::{
-    cmp::Ordering,
+    cmp::{Ordering, Reverse},
     collections::{BTreeMap, BTreeSet},
+    hash::{Hash, Hasher},
+    sync::Arc,
 };
 
 /// A document of one request: its position there, whose it is, and what already keeps it out.
@@ -24,6 +26,8 @@ pub(crate) struct Document {
     /// The number of its origin; documents without one share none.
     pub(crate) origin: Option<u32>,
     pub(crate) out: Option<ExcludedReason>,
+    /// The hash of its text.
+    pub(crate) hash: u64,
 }
 
 /// Orders the documents at the places `new` of the request: first the `set` that the last prompt held, in its order, then by score descending, id, text and
@@ -39,28 +43,37 @@ pub(super) fn in_order(
     if let Some(item) = items.iter().find(|item| !item.score.is_finite()) {
         return Err(Error::new(Repr::Score { id: item.id.clone(), score: item.score }));
     }
+    meter.counter().make_room_for(items);
     let places: BTreeMap<&ItemId, usize> = set.iter().enumerate().map(|(at, id)| (id, at)).rev().collect();
-    let place = |at: &usize| places.get(&items[*at].id).copied().unwrap_or(usize::MAX);
-    let mut ranks = new.clone();
-    ranks.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| compare(&items[*a], &items[*b])));
-    let of_the_set = ranks.iter().take_while(|at| place(at) < usize::MAX).count();
+    let place = |at: usize| {
+        let known = if places.is_empty() { None } else { places.get(&items[at].id) };
+        known.copied().unwrap_or(usize::MAX)
+    };
+    // What mostly decides stands beside the position: a document is looked at only where two scores are equal.
+    let mut ranks: Vec<(usize, Reverse<i64>, usize)> =
+        new.iter().map(|at| (place(*at), Reverse(order_of(items[*at].score)), *at)).collect();
+    ranks.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| compare(&items[a.2], &items[b.2])));
+    let of_the_set = ranks.iter().take_while(|(place, ..)| *place < usize::MAX).count();
 
     let mut origins: IndexMap<&str, ()> = IndexMap::new();
-    let mut seen = Seen::default();
-    let known: BTreeSet<usize> = new.iter().copied().collect();
-    for (_, item) in items.iter().enumerate().filter(|(at, _)| !known.contains(at)) {
-        seen.repeats(item); // it stands already: what repeats it is not sent either
+    let mut seen = Seen::for_up_to(items.len());
+    if new.len() < items.len() {
+        let known: BTreeSet<usize> = new.iter().copied().collect();
+        for (_, item) in items.iter().enumerate().filter(|(at, _)| !known.contains(at)) {
+            seen.repeats(item, hash_of(&item.text)); // it stands already: what repeats it is not sent either
+        }
     }
     let mut documents = Vec::with_capacity(items.len());
-    for at in ranks {
+    for (.., at) in ranks {
         let item = &items[at];
-        let out = match policy(item, rules, expiry, meter)? {
+        let hash = hash_of(&item.text);
+        let out = match policy(item, hash, rules, expiry, meter)? {
             Some(reason) => Some(reason),
-            None => seen.repeats(item),
+            None => seen.repeats(item, hash),
         };
         let origin = item.origin.as_deref();
         let origin = origin.map(|origin| origins.insert_full(origin, ()).0 as u32);
-        documents.push(Document { at, origin, out });
+        documents.push(Document { at, origin, out, hash });
     }
     if !set.is_empty() && documents[..of_the_set].iter().all(|document| document.out.is_some()) {
         return in_order(items, new, &[], rules, expiry, meter);
@@ -68,11 +81,16 @@ pub(super) fn in_order(
     Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
 }
 
+/// Numbers in the order of the scores.
+fn order_of(score: f64) -> i64 {
+    // Adding 0.0 makes -0.0 the 0.0 it is equal to. The bits of a negative number fall as it rises.
+    let bits = (score + 0.0).to_bits() as i64;
+    if bits < 0 { i64::MIN - bits } else { bits }
+}
+
+/// Two documents of one score.
 fn compare(a: &RagItem, b: &RagItem) -> Ordering {
-    // Adding 0.0 makes -0.0 the 0.0 it is equal to.
-    let score = (b.score + 0.0).total_cmp(&(a.score + 0.0));
-    score
-        .then_with(|| a.id.cmp(&b.id))
+    a.id.cmp(&b.id)
         .then_with(|| a.text.cmp(&b.text))
         .then_with(|| a.origin.cmp(&b.origin))
         .then_with(|| a.ttl.cmp(&b.ttl))
@@ -80,6 +98,7 @@ fn compare(a: &RagItem, b: &RagItem) -> Ordering {
 
 fn policy(
     item: &RagItem,
+    hash: u64,
     rules: &RagOptions,
     expiry: &Expiry<'_>,
     meter: &Meter,
@@ -93,7 +112,7 @@ fn policy(
         return Ok(Some(ExcludedReason::Policy(rule)));
     }
     if let Some(limit) = rules.max_item_tokens
-        && meter.document(item, limit)? == Weight::Over
+        && meter.document(item, hash, limit)? == Weight::Over
     {
         let rule = PolicyRule::MaxItemTokens { limit };
         return Ok(Some(ExcludedReason::Policy(rule)));
@@ -102,22 +121,50 @@ fn policy(
 }
 
 /// Ids and texts of the documents that stay.
-#[derive(Default)]
 struct Seen<'a> {
     ids: IndexMap<&'a str, &'a RagItem, RandomState>,
-    texts: IndexMap<&'a str, &'a RagItem, RandomState>,
+    texts: IndexMap<Hashed<'a>, &'a RagItem, FixedState>,
+}
+
+/// A text whose hash is known.
+#[derive(PartialEq, Eq)]
+struct Hashed<'a>(u64, &'a Arc<str>);
+
+impl Hash for Hashed<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0);
+    }
 }
 
 impl<'a> Seen<'a> {
+    fn for_up_to(documents: usize) -> Self {
+        Self {
+            ids: IndexMap::with_capacity_and_hasher(documents, RandomState::default()),
+            texts: IndexMap::with_capacity_and_hasher(documents, FixedState::default()),
+        }
+    }
+
     /// The reason to leave an item out whose id or text is there already; otherwise it is there from now on.
-    fn repeats(&mut self, item: &'a RagItem) -> Option<ExcludedReason> {
-        let same = self.ids.get(item.id.as_str()).or_else(|| self.texts.get(&*item.text));
+    fn repeats(&mut self, item: &'a RagItem, hash: u64) -> Option<ExcludedReason> {
+        let same = self.ids.get(item.id.as_str()).or_else(|| self.texts.get(&Hashed(hash, &item.text)));
         if let Some(first) = same {
             let of = first.id.clone();
             return Some(ExcludedReason::Duplicate { of });
         }
         self.ids.insert(item.id.as_str(), item);
-        self.texts.insert(&item.text, item);
+        self.texts.insert(Hashed(hash, &item.text), item);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_order_as_numbers() {
+        let scores = [f64::MIN, -2.5, -1.0, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 1.0, 2.5, f64::MAX];
+        assert!(scores.map(order_of).is_sorted_by(|a, b| a < b), "{:?}", scores.map(order_of));
+        assert_eq!(order_of(-0.0), order_of(0.0));
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct Selection {
     /// Pins that did not fit.
     pub(crate) dropped_pins: BTreeMap<CandidateId, ExcludedReason>,
     /// Why each document that policy lets in is out.
-    pub(crate) dropped_documents: BTreeMap<CandidateId, ExcludedReason>,
+    pub(crate) dropped_documents: IndexMap<CandidateId, ExcludedReason, FixedState>,
     /// Documents and notes that were passed over by slots: [`Selector::tell_why`] makes reasons of them.
     documents_passed_over: Vec<PassedOver>,
     notes_passed_over: Vec<PassedOver>,

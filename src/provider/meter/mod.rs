@@ -10,7 +10,7 @@ use crate::{
         model::{Form, Model},
         wording,
     },
-    tokens::{self, Certainty, TokenCount, TokenCounter, Weight},
+    tokens::{self, Certainty, FencedDocument, TokenCount, TokenCounter, Weight},
 };
 use std::{
     borrow::Cow,
@@ -232,13 +232,12 @@ impl Meter {
         wording::document(item, self.header)
     }
 
-    /// One document of the block, with its fence.
-    pub(crate) fn document(&self, item: &RagItem, limit: u64) -> Result<Weight, Error> {
-        // A text that is over the limit by its bytes alone is not even copied into its fence.
-        if self.counter.surely_over(&item.text, limit) {
-            return Ok(Weight::Over);
-        }
-        self.counter.count_recurring_to(&self.fenced(item), limit)
+    /// One document of the block, with its fence; `hash` is the [`tokens::hash_of`] its text.
+    pub(crate) fn document(&self, item: &RagItem, hash: u64, limit: u64) -> Result<Weight, Error> {
+        let says_origin = self.header != DocumentHeader::Id;
+        let says_score = self.header == DocumentHeader::IdSourceScore;
+        let document = FencedDocument { item, hash, says_origin, says_score };
+        self.counter.count_document_to(document, limit, || self.fenced(item))
     }
 
     /// A document as it was sent, with its fence; tokens.
