@@ -53,7 +53,7 @@ impl Material {
         let leads = (0..leading).map(|position| log.message(position).clone());
         let mut material = Self {
             system: log.system().iter().cloned().chain(leads).filter(|text| !text.is_empty()).collect(),
-            notes: log.note_entries().iter().map(|note| note.message.clone()).collect(),
+            notes: log.note_entries().iter().map(|(_, note)| note.message.clone()).collect(),
             pieces: Vec::new(),
         };
         let apart = log.apart(kept.head);

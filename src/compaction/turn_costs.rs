@@ -78,7 +78,7 @@ impl<'a> TurnCosts<'a> {
             ids.iter().try_fold(0u64, |sum, id| Ok(sum.saturating_add(costs.whole(*id)?)))
         };
         let overhead: i64 = context.overhead.iter().map(|line| line.tokens).sum();
-        let notes = (0..log.note_entries().len() as u32).map(CandidateId::Note);
+        let notes = log.note_entries().iter().map(|(number, _)| CandidateId::Note(number));
         let head: Vec<CandidateId> =
             candidates.index().required_system.iter().copied().chain(notes).collect();
         let fixed = sum(&head)?.saturating_add_signed(overhead);

@@ -188,7 +188,7 @@ impl Conversation {
                 }
             }
             Event::Unpinned(id) if self.has_note(id) => {
-                self.notes.retain(|note| note.item.id != *id);
+                self.notes.remove(id);
                 self.ids.release_note(id);
                 self.lifetimes.remove(id);
             }
@@ -257,9 +257,6 @@ impl Conversation {
     }
 
     fn pin_note(&mut self, item: &PinnedItem, before: u32) {
-        if self.ids.is_note(&item.id) {
-            self.notes.retain(|note| note.item.id != item.id);
-        }
         self.ids.claim(&item.id, Owner::Note, &self.messages);
         match item.ttl {
             Some(left) => self.set_lifetime(&item.id, left, false),

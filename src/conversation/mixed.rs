@@ -38,7 +38,7 @@ impl<'a> MixedConversation<'a> {
             let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
             log.push_system(id, text.text());
         }
-        let mut notes = self.items.notes.iter().peekable();
+        let mut notes = self.items.notes.iter().map(|(_, note)| note).peekable();
         let of_the_view =
             |event: &&(u32, Event)| matches!(event.1, Event::Compacted(_) | Event::Rewound { .. });
         let mut archived = self.archived.events.iter().filter(of_the_view).peekable();
@@ -53,8 +53,8 @@ impl<'a> MixedConversation<'a> {
         }
         archived.for_each(|(_, event)| log.record(event.clone()));
         notes.for_each(|note| log.pin(note.item.clone()));
-        for note in &mut log.notes {
-            if let Some(other) = self.priorities.notes.iter().find(|other| other.item.id == note.item.id) {
+        for note in log.notes.iter_mut() {
+            if let Some(other) = self.priorities.notes.find(&note.item.id) {
                 note.item.priority = other.item.priority;
             }
         }
@@ -85,7 +85,7 @@ impl<'a> MixedConversation<'a> {
     fn living(&self, log: &Conversation) -> BTreeMap<ItemId, Lifetime> {
         let ids = (0..log.len())
             .map(|at| log.message_id(at))
-            .chain(log.notes.iter().map(|note| note.item.id.clone()));
+            .chain(log.notes.iter().map(|(_, note)| note.item.id.clone()));
         let knows = |id: &ItemId| self.lifetimes.position_of(id).is_some() || self.lifetimes.has_note(id);
         let from = |id: &ItemId| if knows(id) { self.lifetimes } else { self.items };
         ids.filter_map(|id| Some((id.clone(), *from(&id).lifetimes.get(&id)?))).collect()
@@ -96,7 +96,7 @@ impl Conversation {
     /// The text of a message, note or system text.
     pub(crate) fn text_of(&self, id: &ItemId) -> Option<&str> {
         let message = self.position_of(id).map(|position| self.message(position));
-        let note = || self.notes.iter().find(|note| note.item.id == *id).map(|note| &note.message);
+        let note = || self.notes.find(id).map(|note| &note.message);
         let system = || self.system.iter().find(|text| text.id() == Some(id));
         message.or_else(note).or_else(system).map(Message::text)
     }
@@ -107,8 +107,7 @@ impl Conversation {
         let message = match position {
             Some(position) => self.messages.get_mut(position),
             None => {
-                let note =
-                    self.notes.iter_mut().find(|note| note.item.id == *id).map(|note| &mut note.message);
+                let note = self.notes.find_mut(id).map(|note| &mut note.message);
                 note.or_else(|| self.system.iter_mut().find(|text| text.id() == Some(id)))
             }
         };
@@ -121,7 +120,8 @@ impl Conversation {
     pub(crate) fn has_the_items_of(&self, other: &Self) -> bool {
         let ids = |log: &Self| -> Vec<ItemId> { (0..log.len()).map(|at| log.message_id(at)).collect() };
         let notes = |log: &Self| -> Vec<(u32, ItemId, Message)> {
-            log.notes.iter().map(|note| (note.before, note.item.id.clone(), note.message.clone())).collect()
+            let notes = log.notes.iter().map(|(_, note)| note);
+            notes.map(|note| (note.before, note.item.id.clone(), note.message.clone())).collect()
         };
         self.messages == other.messages
             && ids(self) == ids(other)
@@ -136,7 +136,7 @@ impl Conversation {
 
     /// The priorities of the notes, in their order.
     pub(crate) fn note_priorities(&self) -> Vec<(&ItemId, Priority)> {
-        self.notes.iter().map(|note| (&note.item.id, note.item.priority)).collect()
+        self.notes.iter().map(|(_, note)| (&note.item.id, note.item.priority)).collect()
     }
 
     /// Every compaction and rewind.

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, Repr},
-    item::{ItemId, PinnedItem, Priority, Section, Ttl},
+    item::{ItemId, Priority, Section, Ttl},
     message::{Message, Role, ToolCall},
     plan::ContextPlan,
     usage::{Committed, ContextEvent, Level, ReplyReport, StopReason, Usage},
@@ -15,6 +15,7 @@ use std::{
 mod provider_summary;
 mod compaction;
 mod ids;
+mod notes;
 mod index;
 mod sent_with;
 mod entry;
@@ -36,6 +37,7 @@ pub use entry::{Entry, Event};
 use ids::Ids;
 pub(crate) use index::{ExchangeIndex, TurnIndex, index};
 pub(crate) use mixed::MixedConversation;
+pub(crate) use notes::{Note, Notes};
 pub use provider_summary::ProviderSummary;
 pub(crate) use provider_summary::TYPE as PROVIDER_COMPACTION;
 pub use sent_with::SentText;
@@ -66,7 +68,7 @@ pub struct Conversation {
     turns: Turns,
     ids: Ids,
     system: Vec<Message>,
-    notes: Vec<Note>,
+    notes: Notes,
     pins: BTreeMap<u32, Priority>,
     lifetimes: BTreeMap<ItemId, Lifetime>,
     /// Documents whose TTL is used up and that got their one more turn (rule T2).
@@ -99,16 +101,6 @@ pub struct Conversation {
     responding: bool,
     /// The log is being played back. Not part of the log.
     playback: bool,
-}
-
-/// A pinned note and its position in the log.
-#[derive(Debug, Clone)]
-pub(crate) struct Note {
-    /// The number of messages before it.
-    pub(crate) before: u32,
-    pub(crate) item: PinnedItem,
-    /// What is sent for it.
-    pub(crate) message: Message,
 }
 
 /// What is left of an item's life.
@@ -387,7 +379,7 @@ mod tests {
         let mut log = Conversation::new();
         log.push_system("s0", "Be brief.");
         log.push(Message::user("a"));
-        log.pin(PinnedItem::new("n", "note"));
+        log.pin(crate::PinnedItem::new("n", "note"));
         log.push(Message::assistant("b"));
         assert!(log.unpin("n") && !log.unpin("n"));
         let kinds: Vec<&str> = log

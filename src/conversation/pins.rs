@@ -1,6 +1,6 @@
 //! Pins, notes and lifetimes of a conversation (rules S2, S3, T1 to T3).
 
-use super::{Conversation, Event, Lifetime, Note};
+use super::{Conversation, Event, Lifetime, Notes};
 use crate::{
     error::Error,
     item::{ItemId, PinnedItem, Priority, Ttl},
@@ -41,7 +41,7 @@ impl Conversation {
     /// The pinned notes, in the order in which they were pinned, each as it was pinned: what is left of its TTL is
     /// [`Conversation::ttl`].
     pub fn notes(&self) -> impl Iterator<Item = &PinnedItem> {
-        self.notes.iter().map(|note| &note.item)
+        self.notes.iter().map(|(_, note)| &note.item)
     }
 
     /// The pinned messages in log order, with their priorities among pins.
@@ -88,7 +88,7 @@ impl Conversation {
         self.lifetimes.insert(id.clone(), Lifetime { left, asked });
     }
 
-    pub(crate) fn note_entries(&self) -> &[Note] {
+    pub(crate) fn note_entries(&self) -> &Notes {
         &self.notes
     }
 
@@ -132,7 +132,7 @@ mod tests {
         log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(0)));
         log.pin(PinnedItem::new("n", "note").with_ttl(Ttl::turns(2)));
         assert_eq!(log.lifetime(&"n".into()).unwrap().left, Ttl::turns(2));
-        assert_eq!(log.note_entries().len(), 1);
+        assert_eq!(log.note_entries().iter().count(), 1);
     }
 
     #[test]

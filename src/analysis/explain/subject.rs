@@ -46,7 +46,7 @@ impl<'a> Subjects<'a> {
         gathered: &'a Gathered<'_>,
         required_by_provider: &'a [ItemId],
     ) -> Self {
-        let notes = request.log.note_entries().iter().map(|note| &note.item.id).zip(0..).collect();
+        let notes = request.log.note_entries().iter().map(|(number, note)| (&note.item.id, number)).collect();
         let (documents, may_give_up) = (gathered.documents(), gathered.may_give_up());
         Self {
             log: request.log,

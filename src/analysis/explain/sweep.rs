@@ -144,7 +144,7 @@ impl<'p> Sweep<'p> {
             Key::Standing(id) => candidates.standing_ids(id),
             Key::Document(at) => vec![candidates.request().rag[at].id.clone()],
             Key::Item(CandidateId::Note(at)) => {
-                vec![candidates.log().note_entries()[at as usize].item.id.clone()]
+                vec![candidates.log().note_entries().get(at).item.id.clone()]
             }
             Key::Item(id) => {
                 let members = candidates.members(id).into_iter();

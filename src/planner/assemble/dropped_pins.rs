@@ -73,7 +73,7 @@ fn tokens(pin: &Pin, costs: &Costs<'_>, chosen: &Selection, most: u64) -> Result
 fn ids(pin: &Pin, candidates: &Candidates<'_>) -> Vec<ItemId> {
     let log = candidates.log();
     if let CandidateId::Note(at) = pin.id {
-        return vec![log.note_entries()[at as usize].item.id.clone()];
+        return vec![log.note_entries().get(at).item.id.clone()];
     }
     let members = candidates.members(pin.id).into_iter();
     members

@@ -41,7 +41,7 @@ pub(super) fn rows(
         });
         let mut documents = documents.map(|(rank, _)| candidates.document(rank));
         // Rows of notes come in the order of the notes.
-        let mut notes = candidates.log().note_entries().iter();
+        let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
         for row in &mut rows {
             let document = if row.section == Section::Rag { documents.next() } else { None };
             let is_note = row.source == Some(Source::Pinned);
@@ -101,8 +101,8 @@ fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
 }
 
 fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
-    let notes = candidates.log().note_entries().iter().zip(0..);
-    let out = notes.filter_map(|(note, at)| {
+    let notes = candidates.log().note_entries().iter();
+    let out = notes.filter_map(|(at, note)| {
         let candidate = CandidateId::Note(at);
         let reason = candidates
             .index()

@@ -197,19 +197,19 @@ pub(super) struct Writer<'a, 'b> {
 impl Writer<'_, '_> {
     /// System texts, focus hint, then notes in their order, notes with a limited TTL last.
     fn preamble(&mut self) -> Result<(), Error> {
-        let notes = 0..self.candidates.log().note_entries().len() as u32;
-        let (fleeting, lasting): (Vec<u32>, Vec<u32>) = notes.partition(|at| {
-            let id = &self.candidates.log().note_entries()[*at as usize].item.id;
-            matches!(self.candidates.ttl_of(id), Some(Ttl::Limited(_) | Ttl::NoneRemaining))
-        });
+        let (mut fleeting, mut lasting) = (Vec::new(), Vec::new());
+        for (number, note) in self.candidates.log().note_entries().iter() {
+            let limited =
+                matches!(self.candidates.ttl_of(&note.item.id), Some(Ttl::Limited(_) | Ttl::NoneRemaining));
+            if limited { fleeting.push(number) } else { lasting.push(number) }
+        }
         let system = self.candidates.index().required_system.iter().copied();
         let in_order: Vec<CandidateId> = system
             .filter(|candidate| !matches!(candidate, CandidateId::State(_)))
             .chain(lasting.into_iter().chain(fleeting.iter().copied()).map(CandidateId::Note))
             .filter(|candidate| self.chosen.has(*candidate))
             .collect();
-        let fleeting =
-            |candidate: &CandidateId| matches!(candidate, CandidateId::Note(at) if fleeting.contains(at));
+        let fleeting = |candidate: &CandidateId| matches!(candidate, CandidateId::Note(at) if fleeting.binary_search(at).is_ok());
         let lasts = in_order.iter().take_while(|candidate| !fleeting(candidate)).count();
         for (at, candidate) in in_order.into_iter().enumerate() {
             if at == lasts {
@@ -266,7 +266,7 @@ impl Writer<'_, '_> {
                 self.push(candidate, Row::new(id.clone(), ItemKind::State, Source::State), message)
             }
             CandidateId::Note(at) => {
-                let note = &candidates.log().note_entries()[at as usize];
+                let note = candidates.log().note_entries().get(at);
                 self.ask(candidate)?;
                 let item = &note.item;
                 let row = Row::new(item.id.clone(), ItemKind::Note, Source::Pinned);

@@ -37,7 +37,7 @@ pub(super) fn of(
 ) -> ContextUsage {
     let ratio = Ratio::of(sent);
     let volatile_tokens = if candidates.standing().stays { 0 } else { volatile_tokens(sent) };
-    let mut notes = candidates.log().note_entries().iter();
+    let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
     let dropped_tokens = sent.excluded.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
     let dropped_tokens = ratio.tokens(dropped_tokens);
     let fixed_tokens = fixed_tokens(candidates, sent);

@@ -127,11 +127,9 @@ impl<'a> Costs<'a> {
                 Some((_, focus)) => meter.message(focus, TurnPosition::Preamble, limit),
                 None => Ok(Weight::Exactly(0)),
             },
-            CandidateId::Note(at) => meter.message(
-                &candidates.log.note_entries()[at as usize].message,
-                TurnPosition::Preamble,
-                limit,
-            ),
+            CandidateId::Note(at) => {
+                meter.message(&candidates.log.note_entries().get(at).message, TurnPosition::Preamble, limit)
+            }
             CandidateId::Summary(at) => meter.message(candidates.summary(at).2, TurnPosition::Past, limit),
             CandidateId::Document(rank) => {
                 let hash = candidates.index().document(rank).hash;

@@ -317,7 +317,7 @@ impl<'a> Candidates<'a> {
     pub(crate) fn eligibility(&self, id: CandidateId) -> Result<Eligibility, Error> {
         let at = match id {
             CandidateId::Note(at) => {
-                return Ok(self.expiry.note(&self.log.note_entries()[at as usize].item.id));
+                return Ok(self.expiry.note(&self.log.note_entries().get(at).item.id));
             }
             CandidateId::Document(rank) => {
                 let item = self.document(rank);

@@ -26,8 +26,8 @@ pub(crate) struct Pin {
 impl Candidates<'_> {
     /// Notes and pinned exchanges in the order of rule S2: priority, then newest first.
     pub(super) fn order_pins(&mut self) -> Result<(), Error> {
-        for (at, note) in self.log.note_entries().iter().enumerate() {
-            let id = CandidateId::Note(at as u32);
+        for (number, note) in self.log.note_entries().iter() {
+            let id = CandidateId::Note(number);
             if note.message.is_empty() {
                 self.index.ineligible_pins.insert(id, Self::empty_message());
                 continue;
@@ -43,7 +43,7 @@ impl Candidates<'_> {
                     brings: None,
                     priority: note.item.priority,
                     undroppable: self.ttl_of(&note.item.id) == Some(Ttl::Unlimited),
-                    place: (note.before, false, at as u32),
+                    place: (note.before, false, number),
                 }),
             }
         }
@@ -82,7 +82,7 @@ impl Candidates<'_> {
         let waits = |reason: &ExcludedReason| *reason == ExcludedReason::Policy(PolicyRule::NextQuestion);
         let waiting = self.index.ineligible_pins.iter().filter(move |(_, reason)| waits(reason));
         waiting.filter_map(|(id, _)| match id {
-            CandidateId::Note(at) => Some(self.log.note_entries()[*at as usize].item.id.clone()),
+            CandidateId::Note(at) => Some(self.log.note_entries().get(*at).item.id.clone()),
             _ => None,
         })
     }
@@ -126,7 +126,7 @@ impl Candidates<'_> {
     /// The note or message whose pin alone makes a candidate undroppable: without it the candidate may be dropped.
     pub(crate) fn held_by_one_pin(&self, id: CandidateId) -> Option<ItemId> {
         if let CandidateId::Note(at) = id {
-            return Some(self.log.note_entries()[at as usize].item.id.clone());
+            return Some(self.log.note_entries().get(at).item.id.clone());
         }
         let members = self.members(id);
         let mut pins = self.undroppable(&members);

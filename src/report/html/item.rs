@@ -338,7 +338,8 @@ impl<'a> Sources<'a> {
         for item in &request.rag {
             documents.entry(&item.id).and_modify(|text| *text = None).or_insert(Some(&*item.text));
         }
-        let notes = request.log.note_entries().iter().map(|note| (&note.item.id, &*note.item.text)).collect();
+        let notes =
+            request.log.note_entries().iter().map(|(_, note)| (&note.item.id, &*note.item.text)).collect();
         let scores = request.rag.iter().map(|item| (&item.id, item.score)).collect();
         Self { request, documents, notes, scores }
     }

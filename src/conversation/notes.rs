@@ -1,0 +1,67 @@
+//! Pinned notes.
+
+use crate::{
+    item::{ItemId, PinnedItem},
+    message::Message,
+};
+use indexmap::IndexMap;
+use std::collections::BTreeMap;
+
+/// A pinned note and its position in the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Note {
+    /// The number of messages before it.
+    pub(crate) before: u32,
+    pub(crate) item: PinnedItem,
+    /// What is sent for it.
+    pub(crate) message: Message,
+}
+
+/// The notes of a conversation in the order in which they were pinned: one that is pinned again is the newest.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Notes {
+    /// By a number that rises with each pin and is never used twice.
+    list: BTreeMap<u32, Note>,
+    numbers: IndexMap<ItemId, u32>,
+    next: u32,
+}
+
+impl Notes {
+    /// The notes, each with its number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Note)> {
+        self.list.iter().map(|(number, note)| (*number, note))
+    }
+
+    /// The note of a number that [`Notes::iter`] gave.
+    pub(crate) fn get(&self, number: u32) -> &Note {
+        &self.list[&number]
+    }
+
+    /// The note of this id.
+    pub(crate) fn find(&self, id: &ItemId) -> Option<&Note> {
+        self.numbers.get(id).map(|number| self.get(*number))
+    }
+
+    pub(super) fn find_mut(&mut self, id: &ItemId) -> Option<&mut Note> {
+        self.list.get_mut(self.numbers.get(id)?)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Note> {
+        self.list.values_mut()
+    }
+
+    /// Adds a note, in place of one of the same id.
+    pub(super) fn push(&mut self, note: Note) {
+        if let Some(before) = self.numbers.insert(note.item.id.clone(), self.next) {
+            self.list.remove(&before);
+        }
+        self.list.insert(self.next, note);
+        self.next += 1;
+    }
+
+    pub(super) fn remove(&mut self, id: &ItemId) {
+        if let Some(number) = self.numbers.swap_remove(id) {
+            self.list.remove(&number);
+        }
+    }
+}
