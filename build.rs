@@ -1,5 +1,5 @@
 //! Writes the vocabularies of the `OpenAI` encodings as tables that need no loading: they are read where they lie in
-//! the program. The tokens come from the crate `bpe-openai`; what the tables mean is told in
+//! the program. The tokens come from the crate `tiktoken-rs`; what the tables mean is told in
 //! `src/tokens/openai/vocabulary.rs`.
 #![allow(clippy::disallowed_types, reason = "maps are looked up here, never walked")]
 
@@ -8,8 +8,11 @@ fn main() {
     println!("cargo::rerun-if-changed=src/tokens/openai/hash.rs");
     #[cfg(feature = "openai")]
     {
-        tables::write();
-        classes::write();
+        std::thread::scope(|scope| {
+            scope.spawn(|| tables::write("o200k_base", tiktoken_rs::o200k_base()));
+            scope.spawn(|| tables::write("cl100k_base", tiktoken_rs::cl100k_base()));
+            classes::write();
+        });
     }
 }
 
@@ -64,21 +67,23 @@ mod classes {
 #[cfg(feature = "openai")]
 mod tables {
     use super::hash;
-    use std::{collections::HashMap, env, fs, path::Path};
+    use std::{collections::HashMap, env, fmt::Debug, fs, path::Path};
+    use tiktoken_rs::CoreBPE;
 
     /// No token.
     const NONE: u32 = u32::MAX;
 
-    pub(super) fn write() {
+    pub(super) fn write<E: Debug>(name: &str, encoding: Result<CoreBPE, E>) {
+        let encoding = encoding.expect("an encoding that the crate brings");
+        // Ids are ranks, without a gap; after the last come control tokens.
+        let tokens = (0..).map_while(|id| encoding.decode_bytes(&[id]).ok());
+        let controls = encoding.special_tokens();
+        let is_control = |token: &[u8]| controls.iter().any(|control| control.as_bytes() == token);
+        let tokens: Vec<Vec<u8>> = tokens.take_while(|token| !is_control(token)).collect();
+        let tokens: Vec<&[u8]> = tokens.iter().map(Vec::as_slice).collect();
         let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-        for (name, tokenizer) in
-            [("o200k_base", bpe_openai::o200k_base()), ("cl100k_base", bpe_openai::cl100k_base())]
-        {
-            let bpe = &tokenizer.bpe;
-            let tokens: Vec<&[u8]> = (0..bpe.num_tokens() as u32).map(|id| bpe.token_bytes(id)).collect();
-            let path = Path::new(&folder).join(format!("{name}.table"));
-            fs::write(path, table(&tokens)).expect("OUT_DIR can be written");
-        }
+        let path = Path::new(&folder).join(format!("{name}.table"));
+        fs::write(path, table(&tokens)).expect("OUT_DIR can be written");
     }
 
     fn table(tokens: &[&[u8]]) -> Vec<u8> {
