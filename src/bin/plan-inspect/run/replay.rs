@@ -14,7 +14,14 @@ use crate::{
 use anyhow::{Context, Result, bail};
 use context_window::{analysis::Step, io::Session, report};
 use serde::Serialize;
-use std::{collections::BTreeMap, fmt::Write as _, process::ExitCode};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    num::NonZeroUsize,
+    process::ExitCode,
+    sync::{Mutex, PoisonError},
+    thread,
+};
 
 /// The most earlier prompts that a page shows.
 const ON_A_PAGE: usize = 1_000;
@@ -135,14 +142,7 @@ pub(crate) fn run(args: &Replay, screen: &Screen) -> Result<ExitCode> {
 
 /// The figures of every prompt of every session.
 fn figures(args: &Replay, screen: &Screen) -> Result<String> {
-    let sessions = sessions(args)?;
-    let shown = Progress::bar("replaying sessions", sessions.len());
-    let mut played = Vec::new();
-    for (name, session) in sessions {
-        played.push(play(args, &name, session).with_context(|| name.clone())?);
-        shown.step();
-    }
-    drop(shown);
+    let played = play_all(args, sessions(args)?)?;
     let whole = played.iter().fold(Sums::default(), |sums, one| sums.add(&one.sums));
     match args.format {
         ReplayFormat::Json => json(&played, &whole),
@@ -171,6 +171,35 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Session)>> {
         }
     }
     Ok(all)
+}
+
+/// Several sessions side by side, as many as there are cores. What comes out has the order of the sessions, and where several
+/// fail, the first of them says so.
+fn play_all(args: &Replay, sessions: Vec<(String, Session)>) -> Result<Vec<Played>> {
+    let shown = Progress::bar("replaying sessions", sessions.len());
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let workers = cores.min(sessions.len());
+    let waiting = Mutex::new(sessions.into_iter().enumerate());
+    let work = || {
+        let mut played = Vec::new();
+        loop {
+            let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((at, (name, session))) = next else { return played };
+            played.push((at, play(args, &name, session).with_context(|| name.clone())));
+            shown.step();
+        }
+    };
+    let mut played: Vec<(usize, Result<Played>)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let played = workers.into_iter().flat_map(|worker| match worker.join() {
+            Ok(played) => played,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        played.collect()
+    });
+    drop(shown);
+    played.sort_by_key(|(at, _)| *at);
+    played.into_iter().map(|(_, played)| played).collect()
 }
 
 fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
