@@ -2,7 +2,7 @@
 
 use super::{Content, Message, Part, Role, ToolCall};
 use crate::item::ItemId;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 impl Message {
     /// A copy without its given id.
@@ -77,11 +77,6 @@ impl Message {
     /// A copy with these content parts.
     pub(crate) fn replacing_parts(&self, parts: Vec<Part>) -> Self {
         self.clone().edit(|extra| extra.parts = parts)
-    }
-
-    /// The text, shared.
-    pub(crate) fn shared_text(&self) -> Arc<str> {
-        Arc::clone(&self.0.text)
     }
 
     /// Its content as parts, text that is none as the first of them.

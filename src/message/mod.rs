@@ -43,10 +43,11 @@ pub struct Message(Arc<Inner>);
 
 struct Inner {
     role: Role,
-    text: Arc<str>,
+    text: Box<str>,
     extra: Option<Box<Extra>>,
-    /// The last counter's exact count: its tag in the upper half, the tokens in the lower one; 0 is "not counted".
-    memo: AtomicU64,
+    /// Exact counts of the last counters with an even and with an odd tag: the tag in the upper half, the tokens in the lower
+    /// one; 0 is "not counted".
+    memos: [AtomicU64; 2],
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -86,7 +87,7 @@ impl PartialEq for Stub {
 
 /// What a message says, who says it, and what it thought: all that a target may take in another form.
 pub(crate) struct Content {
-    pub(crate) text: Arc<str>,
+    pub(crate) text: Box<str>,
     pub(crate) parts: Vec<Part>,
     pub(crate) name: Option<Box<str>>,
     pub(crate) reasonings: Vec<Reasoning>,
@@ -96,8 +97,7 @@ impl Message {
     /// A message of any role; see also the shorter [`Message::user`] and its siblings.
     #[must_use]
     pub fn new(role: Role, text: impl Into<String>) -> Self {
-        let (text, memo) = (text.into().into(), AtomicU64::new(0));
-        Self(Arc::new(Inner { role, text, extra: None, memo }))
+        Self(Arc::new(Inner { role, text: text.into().into(), extra: None, memos: Default::default() }))
     }
 
     /// A system message.
@@ -301,9 +301,9 @@ impl Message {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The exact count that the counter with this tag made before, if it was the last one to count here.
+    /// The exact count that the counter with this tag made before, if it was the last one of its kind to count here.
     pub(crate) fn remembered(&self, tag: u32) -> Option<u64> {
-        let memo = self.0.memo.load(Ordering::Relaxed);
+        let memo = self.0.memos[tag as usize % 2].load(Ordering::Relaxed);
         (memo >> 32 == u64::from(tag)).then_some(memo & u64::from(u32::MAX))
     }
 
@@ -311,7 +311,7 @@ impl Message {
     pub(crate) fn remember(&self, tag: u32, tokens: u64) {
         if let Ok(tokens) = u32::try_from(tokens) {
             let memo = u64::from(tag) << 32 | u64::from(tokens);
-            self.0.memo.store(memo, Ordering::Relaxed);
+            self.0.memos[tag as usize % 2].store(memo, Ordering::Relaxed);
         }
     }
 
@@ -366,7 +366,7 @@ impl Message {
 
     fn inner_mut(&mut self) -> &mut Inner {
         let inner = Arc::make_mut(&mut self.0);
-        *inner.memo.get_mut() = 0;
+        inner.memos = Default::default();
         inner
     }
 
@@ -378,7 +378,8 @@ impl Message {
 
 impl Clone for Inner {
     fn clone(&self) -> Self {
-        Self { role: self.role, text: self.text.clone(), extra: self.extra.clone(), memo: AtomicU64::new(0) }
+        let (text, extra) = (self.text.clone(), self.extra.clone());
+        Self { role: self.role, text, extra, memos: Default::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::key::Key;
 use crate::planner::{
     candidates::{Candidates, Slot},
-    select::SlotSet,
+    select::{KeptCandidates, SlotSet},
 };
 use std::collections::BTreeSet;
 
@@ -13,8 +13,10 @@ pub(super) struct BudgetRange<'p> {
     pub(super) from: u64,
     /// The largest of them.
     pub(super) to: u64,
-    /// What is in, documents apart, in order; and what the provider requires of what is asked about.
-    pub(super) keys: Vec<Key>,
+    /// What is in, documents apart, as it came in.
+    pub(super) kept: KeptCandidates,
+    /// In order, what stands where it was sent, and what the provider requires of what is asked about.
+    pub(super) others: Vec<Key>,
     /// The documents that are in, by their slots among those that compete in `candidates`.
     pub(super) documents: SlotSet,
     pub(super) candidates: &'p Candidates<'p>,
@@ -23,12 +25,18 @@ pub(super) struct BudgetRange<'p> {
 impl<'p> BudgetRange<'p> {
     /// No budgets, with nothing in.
     pub(super) fn empty(candidates: &'p Candidates<'p>) -> Self {
-        Self { from: 0, to: 0, keys: Vec::new(), documents: SlotSet::default(), candidates }
+        let (kept, others, documents) = Default::default();
+        Self { from: 0, to: 0, kept, others, documents, candidates }
     }
 
     /// What is in here and not there.
     pub(super) fn without(&self, other: &BudgetRange<'p>) -> Vec<Key> {
-        let mut keys: Vec<Key> = difference(&self.keys, &other.keys).collect();
+        // Two budgets that follow each other mostly begin with the same: only what comes after that is looked for.
+        let same = self.kept.keys().zip(other.kept.keys()).take_while(|(here, there)| here == there).count();
+        let items = self.kept.keys().skip(same).filter(|id| !other.kept.contains_key(*id));
+        let mut keys: Vec<Key> = items.copied().map(Key::Item).collect();
+        keys.sort_unstable();
+        keys.extend(difference(&self.others, &other.others));
         if std::ptr::eq(self.candidates, other.candidates) {
             let documents = self.documents.without(&other.documents);
             keys.extend(documents.map(|slot| document(self.candidates, slot)));

@@ -65,13 +65,19 @@ impl<'p> Ranked<'p> {
         let released_before = solution.released_before();
         let chosen = solution.chosen;
         let stands = |id: &&CandidateId| self.candidates.has_standing(**id, released_before);
-        let standing: Vec<Key> = chosen.kept.keys().filter(stands).map(|id| Key::Standing(*id)).collect();
-        let items = chosen.kept.into_keys().map(Key::Item);
-        let mut keys: Vec<Key> = items.chain(standing).chain(required_by_provider).collect();
-        keys.sort_unstable();
+        let standing = chosen.kept.keys().filter(stands).map(|id| Key::Standing(*id));
+        let mut others: Vec<Key> = standing.chain(required_by_provider).collect();
+        others.sort_unstable();
         Solved {
             gave_up: chosen.gave_up_the_set,
-            range: BudgetRange { from, to, keys, documents: chosen.documents, candidates: self.candidates },
+            range: BudgetRange {
+                from,
+                to,
+                kept: chosen.kept,
+                others,
+                documents: chosen.documents,
+                candidates: self.candidates,
+            },
         }
     }
 }

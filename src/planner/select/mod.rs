@@ -47,7 +47,7 @@ pub(crate) use slots::SlotSet;
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// What is in, documents apart, as it came in.
-    pub(crate) kept: IndexMap<CandidateId, Kept, FixedState>,
+    pub(crate) kept: KeptCandidates,
     /// The documents that are in, by their slots among those that compete.
     pub(crate) documents: SlotSet,
     /// The notes that are in, by their slots among the pins: only where all pins are notes.
@@ -116,6 +116,9 @@ pub(crate) enum Shorter {
     /// In this way.
     Yes(Results),
 }
+
+/// What is in, as it came in.
+pub(crate) type KeptCandidates = IndexMap<CandidateId, Kept, FixedState>;
 
 /// A candidate that is in.
 #[derive(Debug, Clone, Copy)]

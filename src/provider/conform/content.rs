@@ -76,7 +76,7 @@ impl TargetProfile {
         } else if changes.parts || changes.blanks || changes.marks {
             (text_of(message), self.parts_of(message))
         } else {
-            (message.shared_text(), message.parts().to_vec())
+            (message.text().into(), message.parts().to_vec())
         };
         let name = message.name().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
         let reasonings =
@@ -281,8 +281,8 @@ impl TargetProfile {
 }
 
 /// The plain text, without what is blank.
-fn text_of(message: &Message) -> std::sync::Arc<str> {
-    if message.text().trim().is_empty() { "".into() } else { message.shared_text() }
+fn text_of(message: &Message) -> Box<str> {
+    if message.text().trim().is_empty() { "".into() } else { message.text().into() }
 }
 
 /// Whether a text is a JSON object.

@@ -259,7 +259,7 @@ fn begun_reply(message: &Message) -> Option<Message> {
     if let Some(Part::Text(text)) = parts.last_mut() {
         text.truncate(text.trim_end().len());
     }
-    let text = if parts.is_empty() { message.text().trim_end().into() } else { message.shared_text() };
+    let text = if parts.is_empty() { message.text().trim_end().into() } else { message.text().into() };
     let name = message.name().map(Into::into);
     Some(message.with_content(Content { text, parts, name, reasonings: Vec::new() }))
 }
