@@ -222,6 +222,10 @@ impl TokenCounter {
             Kind::HuggingFace(_) => Certainty::Exact,
             Kind::Fn(_) => Certainty::Exact,
         };
+        #[cfg(feature = "openai")]
+        if let Kind::OpenAi(encoding) = &kind {
+            encoding.load();
+        }
         let bounds = kind.bounds();
         Self { inner: Arc::new(Inner { name: name.into(), kind, tag }), certainty, bounds, cache: None }
     }

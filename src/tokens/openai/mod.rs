@@ -10,6 +10,7 @@ mod vocabulary;
 mod recent;
 
 use pieces::{Pattern, Pieces};
+use std::sync::Once;
 use vocabulary::Vocabulary;
 
 /// No token of either encoding is longer (128 spaces), so a text of more bytes than 128 a token is over any limit
@@ -51,6 +52,12 @@ impl Encoding {
             Self::O200k => &O200K,
             Self::Cl100k => &CL100K,
         }
+    }
+
+    /// Has the system bring the table into memory, once a process, so that no first plan waits for it page by page.
+    pub(super) fn load(self) {
+        static LOADED: [Once; 2] = [const { Once::new() }; 2];
+        LOADED[self as usize].call_once(|| self.vocabulary().touch());
     }
 
     pub(super) fn count(self, text: &str) -> u64 {

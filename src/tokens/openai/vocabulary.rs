@@ -106,6 +106,15 @@ impl Vocabulary {
         Self { tokens: records, known, slots, bytes, slot_bits: slot_bits as u32 }
     }
 
+    /// Reads a byte of every page.
+    pub(super) fn touch(&self) {
+        /// Bytes of a page, or a part of one.
+        const PAGE: usize = 4_096;
+        let parts = [self.known, self.slots, self.bytes, self.tokens];
+        let sum = parts.iter().flat_map(|part| part.iter().step_by(PAGE)).fold(0, |sum, byte| sum ^ byte);
+        std::hint::black_box(sum);
+    }
+
     /// The tokens of a piece: one if it is a token, or what merging its bytes leaves.
     pub(super) fn count(&self, text: &[u8], piece: Range<usize>, scratch: &mut Scratch) -> u64 {
         match self.find(text, piece.start, piece.len()) {
