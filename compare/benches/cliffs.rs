@@ -1,8 +1,9 @@
-//! What once grew with the square of its size, at a size and at twice that: two figures of one run show how it grows now.
+//! What once grew with the square of its size, and what still grows, at a size and at twice that: two figures of one run show
+//! how it grows now.
 
 use context_window::{
-    Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RequestLimits, Role,
-    Ttl, io::Session, plan::Anchor,
+    Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, Priority, RagItem,
+    RequestLimits, Role, Ttl, io::Session, plan::Anchor,
 };
 use criterion::{BenchmarkId, Criterion};
 use std::hint::black_box;
@@ -32,6 +33,63 @@ fn compacted(count: usize) -> String {
     };
     let all: Vec<String> = (0..count).map(one).collect();
     format!(r#"[{},{{"role":"user","content":"?"}}]"#, all.join(","))
+}
+
+fn documents(count: usize) -> Vec<RagItem> {
+    let text = |at: usize| format!("document {at} {}", "some words about boats ".repeat(10 + at % 40));
+    (0..count).map(|at| RagItem::new(format!("d{at}"), (at * 7_919 % count) as f64, text(at))).collect()
+}
+
+/// What `docs/performance.md` lists as still growing.
+fn group_of_what_grows(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
+    let mut group = criterion.benchmark_group("what still grows");
+    for count in [5_000, 10_000] {
+        let log = talk(count, &[Role::User, Role::Assistant]);
+        let (mut expired, mut pinned) = (log.clone(), log.clone());
+        for at in 0..count {
+            expired.set_ttl(format!("m{at}"), Ttl::NoneRemaining).expect("it is there");
+            pinned.pin_message(format!("m{at}"), Priority::Normal).expect("it is there");
+        }
+        for (name, log) in [("plan, expired messages", &expired), ("plan, pinned messages", &pinned)] {
+            let request = PlanRequest::new(log).with_limits(limits);
+            group.bench_function(BenchmarkId::new(name, count), |bench| {
+                bench.iter(|| manager.build_plan(black_box(&request)));
+            });
+        }
+        let request = PlanRequest::new(&log).with_limits(limits);
+        group.bench_function(BenchmarkId::new("a job of compaction", count), |bench| {
+            bench.iter(|| manager.compactor().due(black_box(request.clone())));
+        });
+        group.bench_function(BenchmarkId::new("explain_all, messages", count), |bench| {
+            bench.iter(|| manager.explainer(black_box(&request)).explain_all());
+        });
+    }
+    let log = talk(1, &[Role::User]);
+    for count in [1_000, 2_000, 20_000] {
+        let request = PlanRequest::new(&log).with_rag(documents(count)).with_limits(limits);
+        group.bench_function(BenchmarkId::new("plan, documents again", count), |bench| {
+            bench.iter(|| manager.build_plan(black_box(&request)));
+        });
+        if count < 20_000 {
+            group.bench_function(BenchmarkId::new("explain_all, documents", count), |bench| {
+                bench.iter(|| manager.explainer(black_box(&request)).explain_all());
+            });
+        }
+    }
+    group.finish();
+}
+
+/// Two counters over one conversation, in turns.
+fn two_models(criterion: &mut Criterion, manager: &ContextWindowManager) {
+    let other = ContextWindowManager::for_model("gpt-4").expect("the registry is built in");
+    let log = talk(10_000, &[Role::User, Role::Assistant]);
+    let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(100_000));
+    let mut group = criterion.benchmark_group("two models over one conversation");
+    group.bench_function("one", |bench| bench.iter(|| manager.build_plan(black_box(&request))));
+    group.bench_function("both, in turns", |bench| {
+        bench.iter(|| (manager.build_plan(black_box(&request)), other.build_plan(black_box(&request))));
+    });
+    group.finish();
 }
 
 fn main() {
@@ -67,6 +125,8 @@ fn main() {
         }
     }
     group.finish();
+    group_of_what_grows(&mut criterion, &manager, limits);
+    two_models(&mut criterion, &manager);
     let mut group = criterion.benchmark_group("read a session of compactions");
     for count in [2_000, 4_000] {
         let text = compacted(count);

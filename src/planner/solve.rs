@@ -199,10 +199,8 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             // How much is clipped depends on the exact budget. When solving for many budgets an overflow is therefore
             // reported with the minimum only (rule E1).
             let clips = self.many_budgets.is_some() && budgets.overflow;
-            let shorter = match clips {
-                true => Shorter::No(None),
-                false => self.selector(&scenario).shorter_results(&budgets)?,
-            };
+            let shorter =
+                if clips { Shorter::No(None) } else { self.selector(&scenario).shorter_results(&budgets)? };
             divided.push((scenario, budgets));
             match shorter {
                 Shorter::Yes(shorter) => results = shorter,

@@ -201,6 +201,10 @@ fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
     for candidate in chosen.kept.keys().rev() {
         positions.extend(candidates.members(*candidate));
     }
+    #[expect(
+        clippy::stable_sort_primitive,
+        reason = "the stable sort is the one that makes use of sorted runs"
+    )]
     positions.sort();
     positions.dedup();
     positions

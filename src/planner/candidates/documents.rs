@@ -84,7 +84,7 @@ pub(super) fn in_order(
 /// Numbers in the order of the scores.
 fn order_of(score: f64) -> i64 {
     // Adding 0.0 makes -0.0 the 0.0 it is equal to. The bits of a negative number fall as it rises.
-    let bits = (score + 0.0).to_bits() as i64;
+    let bits = (score + 0.0).to_bits().cast_signed();
     if bits < 0 { i64::MIN - bits } else { bits }
 }
 

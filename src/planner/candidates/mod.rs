@@ -369,12 +369,11 @@ impl<'a> Candidates<'a> {
         let turn = match id {
             CandidateId::UserMessage(turn) => turn,
             CandidateId::Exchange(at) if at >= self.live_exchanges_from => return TurnPosition::Live,
-            CandidateId::Exchange(_) => return TurnPosition::Past,
             CandidateId::State(_) | CandidateId::Document(_) => return TurnPosition::Live,
             CandidateId::System(_) | CandidateId::Focus | CandidateId::Note(_) => {
                 return TurnPosition::Preamble;
             }
-            CandidateId::Summary(_) => return TurnPosition::Past,
+            CandidateId::Exchange(_) | CandidateId::Summary(_) => return TurnPosition::Past,
         };
         if turn >= self.live_from { TurnPosition::Live } else { TurnPosition::Past }
     }

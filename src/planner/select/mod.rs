@@ -110,6 +110,7 @@ pub(crate) enum Window {
 pub(crate) struct Begun(Selection);
 
 /// Whether tool results are to be sent shorter (rule S7).
+#[expect(clippy::large_enum_variant, reason = "there is one a plan")]
 pub(crate) enum Shorter {
     /// No; and where there was a window, the selection with what becomes of it.
     No(Option<Begun>),

@@ -12,10 +12,7 @@ use crate::{
     },
     tokens::{self, Certainty, FencedDocument, TokenCount, TokenCounter, Weight},
 };
-use std::{
-    borrow::Cow,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 mod declared;
 #[cfg(feature = "chat-template")]
@@ -195,14 +192,14 @@ impl Meter {
     pub(crate) fn weigh(
         &self,
         message: &Message,
-        sent: &Cow<'_, Message>,
+        sent: &Message,
         turn_position: TurnPosition,
         limit: u64,
     ) -> Result<Weight, Error> {
-        let tag = match (sent, turn_position) {
-            (Cow::Borrowed(_), _) => self.counter.tag(),
-            (Cow::Owned(_), TurnPosition::Live) => self.tags[0],
-            (Cow::Owned(_), _) => self.tags[1],
+        let tag = match turn_position {
+            _ if sent.is(message) => self.counter.tag(),
+            TurnPosition::Live => self.tags[0],
+            _ => self.tags[1],
         };
         let frame = self.frame(sent);
         let Some(limit) = limit.checked_sub(frame) else { return Ok(Weight::Over) };
