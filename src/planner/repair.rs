@@ -192,5 +192,6 @@ mod tests {
         let distinct = ["x", "x#3", "y", "x#4", "x#2"].map(String::from);
         assert_eq!(distinct_ids(&calls), Some(distinct.into()));
         assert_eq!(distinct_ids(&calls[1..3]), None);
+        assert_eq!(distinct_ids(&calls[..2]), Some(["x", "x#2"].map(String::from).into()));
     }
 }
