@@ -457,3 +457,15 @@ impl<I: Into<ItemId>, T: Into<Arc<str>>> From<(f64, I, T)> for RagItem {
         Self::new(id, score, text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_message_is_its_position() {
+        for position in [0, 9, 10, 4_294_967, u32::MAX - 1, u32::MAX] {
+            assert_eq!(ItemId::of_message(position).as_str(), format!("m{position}"));
+        }
+    }
+}

@@ -41,7 +41,7 @@ fn documents(count: usize) -> Vec<RagItem> {
 }
 
 /// What `docs/performance.md` lists as still growing.
-fn group_of_what_grows(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
+fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
     let mut group = criterion.benchmark_group("what still grows");
     for count in [5_000, 10_000] {
         let log = talk(count, &[Role::User, Role::Assistant]);
@@ -125,7 +125,7 @@ fn main() {
         }
     }
     group.finish();
-    group_of_what_grows(&mut criterion, &manager, limits);
+    what_still_grows(&mut criterion, &manager, limits);
     two_models(&mut criterion, &manager);
     let mut group = criterion.benchmark_group("read a session of compactions");
     for count in [2_000, 4_000] {

@@ -6,7 +6,7 @@ use crate::{
     item::RagItem,
     plan::{RetrievalBudget, anchor::Sticky},
     planner::{manager::ContextWindowManager, request::PlanRequest},
-    tokens::{TokenCount, hash_of},
+    tokens::{TokenCount, text_hash},
 };
 
 impl ContextWindowManager {
@@ -53,8 +53,7 @@ impl ContextWindowManager {
     ///
     /// `ErrorKind::Count` when the counter fails.
     pub fn count_document(&self, document: &RagItem) -> Result<TokenCount, Error> {
-        Ok(self
-            .meter()
-            .counted(self.meter().document(document, hash_of(&document.text), u64::MAX)?.in_full()))
+        let tokens = self.meter().document(document, text_hash(&document.text), u64::MAX)?.in_full();
+        Ok(self.meter().counted(tokens))
     }
 }

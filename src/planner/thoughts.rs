@@ -58,9 +58,12 @@ impl Withheld {
     /// What a plan says of it: a notice for each reason, and the list. `lost` is what is sent all the same.
     pub(crate) fn tell(self, plan: &mut ContextPlan, log: &Conversation, left: BTreeMap<u32, Loss>) {
         let withheld = self.lost;
-        // Mostly no reasoning is lost: then nothing is looked for.
-        let rows = plan.included.iter().filter(|_| !withheld.is_empty() || !left.is_empty());
-        let in_the_plan: BTreeSet<&ItemId> = rows.map(|row| &row.id).collect();
+        let sent = plan.included.iter().filter(|row| !row.body.reasoning().is_empty()).count() as u64;
+        if withheld.is_empty() && left.is_empty() {
+            plan.thoughts = Thoughts { sent, ..Thoughts::default() };
+            return;
+        }
+        let in_the_plan: BTreeSet<&ItemId> = plan.included.iter().map(|row| &row.id).collect();
         let is_in = |position: &u32| in_the_plan.contains(&log.message_id(*position));
         let mut reasons: BTreeMap<&Loss, Vec<ItemId>> = BTreeMap::new();
         for (position, why) in withheld.iter().filter(|(at, why)| is_in(at) && **why != Loss::Dropped) {
@@ -74,9 +77,8 @@ impl Withheld {
         let notices: Vec<Notice> = notices.collect();
         let lost = withheld.into_iter().chain(left).filter(|(position, _)| is_in(position));
         let lost: BTreeMap<u32, Loss> = lost.collect();
-        let sent = plan.included.iter().filter(|row| !row.body.reasoning().is_empty()).count();
         plan.thoughts = Thoughts {
-            sent: sent as u64,
+            sent,
             lost: lost.into_iter().map(|(at, why)| LostThought { id: log.message_id(at), why }).collect(),
             switch: None,
         };

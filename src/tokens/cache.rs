@@ -18,7 +18,7 @@ use std::{
 };
 
 /// A hash of a text that nobody outside of the process can foresee: documents come from outside.
-pub(crate) fn hash_of(text: &str) -> u64 {
+pub(crate) fn text_hash(text: &str) -> u64 {
     static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
     SEED.hash_one(text)
 }
@@ -43,7 +43,7 @@ pub(crate) enum Recurring<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct FencedDocument<'a> {
     pub(crate) item: &'a RagItem,
-    /// [`hash_of`] its text.
+    /// [`text_hash`] its text.
     pub(crate) hash: u64,
     pub(crate) says_origin: bool,
     pub(crate) says_score: bool,
@@ -159,7 +159,7 @@ impl fmt::Debug for ContentCache {
 }
 
 impl ContentCache {
-    /// A cache that holds about this many bytes of texts at most, or as many as one request has documents.
+    /// A cache that holds about this many bytes of texts at most, or as many as [`ContentCache::make_room`] asks for.
     pub(super) fn new(bytes: u64) -> Self {
         let entries = usize::try_from(bytes / 1_024).unwrap_or(usize::MAX).clamp(16, 1 << 20);
         let mut options = OptionsBuilder::new();
@@ -170,9 +170,10 @@ impl ContentCache {
     }
 
     /// Before the documents of a request are counted: `bytes` in all, and those of the longest. All are to be found again
-    /// when they come again. Where later requests need less, the cache shrinks by an eighth with each.
+    /// when they come again, for which the cache needs twice their bytes, as each of its parts holds only what falls to it.
+    /// Where later requests with documents need less, it shrinks by an eighth with each.
     pub(super) fn make_room(&self, documents: u64, bytes: u64, longest: u64) {
-        if self.bytes == 0 {
+        if self.bytes == 0 || documents == 0 {
             return;
         }
         let needed = (bytes + documents * ENTRY).saturating_mul(2);
@@ -193,7 +194,7 @@ impl ContentCache {
         count: impl FnOnce() -> Result<Weight, E>,
     ) -> Result<Weight, E> {
         let (length, hash) = match recurring {
-            Recurring::Text(text) => (text.len(), hash_of(text)),
+            Recurring::Text(text) => (text.len(), text_hash(text)),
             Recurring::Document(document) => (document.item.text.len(), document.hash),
         };
         // A longer text would push out too much else.
@@ -264,7 +265,7 @@ mod tests {
         let weigh_all = || {
             asked.set(0);
             for item in &items {
-                let hash = hash_of(&item.text);
+                let hash = text_hash(&item.text);
                 let document = FencedDocument { item, hash, says_origin: true, says_score: false };
                 let count = || {
                     asked.set(asked.get() + 1);
@@ -288,7 +289,7 @@ mod tests {
         let cache = ContentCache::new(1 << 20);
         let text: Arc<str> = "the same".into();
         let known = |item: &RagItem, n| {
-            let hash = hash_of(&item.text);
+            let hash = text_hash(&item.text);
             let document = FencedDocument { item, hash, says_origin: true, says_score: true };
             cache.weigh(Recurring::Document(document), 99, || Ok::<_, Infallible>(Weight::Exactly(n)))
         };

@@ -25,7 +25,7 @@ mod openai;
 
 use bounds::Bounds;
 use cache::ContentCache;
-pub(crate) use cache::{FencedDocument, Recurring, hash_of};
+pub(crate) use cache::{FencedDocument, Recurring, text_hash};
 pub(crate) use certainty::Weight;
 pub use certainty::{Certainty, TokenCount};
 #[cfg(feature = "chat-template")]
@@ -241,8 +241,9 @@ impl TokenCounter {
     }
 
     /// Remembers the counts of texts that recur from request to request (documents and the like), up to about so many
-    /// bytes of text, and where one request has more documents than that, up to what it has; 0 remembers nothing. Clones share what is remembered. It changes speed, never a plan. A manager
-    /// gives a counter without this the size that `tokens.cache_bytes` says.
+    /// bytes of text, or as many as the documents of one request need where that is more; 0 remembers nothing. Clones share
+    /// what is remembered. It changes speed, never a plan. A manager gives a counter without this the size that
+    /// `tokens.cache_bytes` says.
     #[must_use]
     pub fn with_cache(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ContentCache::new(bytes)));
@@ -415,7 +416,7 @@ impl TokenCounter {
         }
     }
 
-    /// The same of a document in its fence, which is put together only where its count is not known.
+    /// Like `count_recurring_to`, for a document in its fence, which is put together only where its count is not known.
     pub(crate) fn count_document_to(
         &self,
         document: FencedDocument<'_>,

@@ -307,6 +307,36 @@ fn a_diff_fails_on_what_it_is_told() {
     assert!(text.contains("| rag:care | in: relevant | dropped: budget |"), "{text}");
 }
 
+/// Sessions are played side by side; what comes out has their order, and the first that fails says so.
+#[test]
+fn sessions_replay_in_their_order() {
+    let session = |at: usize| {
+        let turn =
+            format!(r#"{{"role":"user","content":"question {at}"}},{{"role":"assistant","content":"yes"}}"#);
+        let turns = vec![turn; 1 + 97 * (at % 3)].join(",");
+        format!(r#"{{"id":"s{at}","messages":[{turns}]}}"#)
+    };
+    let lines: Vec<String> = (0..24).map(session).collect();
+    let path = file("replay-order.jsonl", lines.join("\n").as_bytes());
+    let json = out(&["replay", path.to_str().unwrap(), "--format", "json"]);
+    let lines = json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut order: Vec<String> =
+        lines.filter_map(|line| line["session"].as_str().map(str::to_owned)).collect();
+    order.dedup();
+    assert_eq!(order, (0..24).map(|at| format!("s{at}")).collect::<Vec<_>>());
+
+    let call = r#"{"role":"assistant","content":"","tool_calls":[{"id":"ID","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+    let broken = |at: usize| {
+        let call = call.replace("ID", &format!("call-{at}"));
+        let fails = if at >= 3 { format!(",{call}") } else { String::new() };
+        format!(r#"{{"id":"s{at}","messages":[{{"role":"user","content":"do it"}}{fails}]}}"#)
+    };
+    let lines: Vec<String> = (0..12).map(broken).collect();
+    let path = file("replay-fails.jsonl", lines.join("\n").as_bytes());
+    let said = fails(&["replay", path.to_str().unwrap(), "--set", "conversation.repair=reject"]);
+    assert!(said.contains("s3") && said.contains("call-3"), "{said}");
+}
+
 /// What a replay comes to: breaks, tokens that were sent again, and money where the model has a price.
 #[test]
 fn a_replay_ends_in_sums() {

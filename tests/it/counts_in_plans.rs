@@ -124,6 +124,29 @@ fn a_hundred_megabytes_are_left_out_unread() {
     assert_eq!(Section::ALL.map(|section| plan.section(section).included), [0, 1, 1]);
 }
 
+/// N5: documents that come again are not counted again, also where they are more than `tokens.cache_bytes`; a plan without
+/// documents in between changes nothing about that.
+#[test]
+fn documents_beyond_the_cache_are_counted_once() {
+    let (counter, asked) = recording(None);
+    let manager = manager(counter, 1_000);
+    let log = Conversation::from([Message::user("Which one?")]);
+    let document =
+        |at: usize| RagItem::new(format!("d{at}"), at as f64, format!("{at} so it is. ").repeat(40));
+    let documents: Vec<RagItem> = (0..200).map(document).collect();
+    let calls = |documents: &[RagItem]| {
+        let before = asked.calls.load(Relaxed);
+        let request = PlanRequest::new(&log).with_rag(documents.iter().cloned());
+        manager.build_plan(&request.with_limits(RequestLimits::budget(BUDGET))).unwrap();
+        asked.calls.load(Relaxed) - before
+    };
+    assert!(calls(&documents) > 200);
+    // Of a counter of one's own, the block of those that are in is counted as a whole (rule N3).
+    assert_eq!(calls(&documents), 1);
+    (0..40).for_each(|_| assert_eq!(calls(&[]), 0));
+    assert_eq!(calls(&documents), 1);
+}
+
 /// N5: documents and tools that come again with the next request are not counted again.
 #[test]
 fn what_recurs_is_counted_once() {

@@ -19,7 +19,7 @@ use crate::{
         conform::TurnPosition,
         meter::{self, Meter},
     },
-    tokens::{Certainty, TokenCount, hash_of},
+    tokens::{Certainty, TokenCount, text_hash},
 };
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
@@ -61,7 +61,7 @@ fn exactly(
     meter: &Meter,
 ) -> Result<TokenCount, Error> {
     if let Some(item) = document {
-        return Ok(meter.counted(meter.document(item, hash_of(&item.text), u64::MAX)?.in_full()));
+        return Ok(meter.counted(meter.document(item, text_hash(&item.text), u64::MAX)?.in_full()));
     }
     let log = candidates.log();
     let first = log.position_of(&row.id);
@@ -175,18 +175,19 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     }
     let log = candidates.log().turns();
     let mut next = log.leading();
-    let (mut kept, mut out) =
-        (kept(candidates, chosen).into_iter().peekable(), out(candidates, chosen).into_iter().peekable());
-    loop {
-        let position = match (kept.peek(), out.peek()) {
-            (None, None) => break,
-            (Some(position), None) | (None, Some((position, ..))) => *position,
-            (Some(in_the_prompt), Some((not, ..))) => *in_the_prompt.min(not),
-        };
+    let (mut looked_at, mut out) = (kept(candidates, chosen), left_out(candidates, chosen));
+    // What is in is in, whatever was said of it before.
+    for position in &looked_at {
+        out.remove(position);
+    }
+    looked_at.extend(out.keys());
+    #[expect(clippy::stable_sort_primitive, reason = "the stable sort makes use of runs that are in order")]
+    looked_at.sort();
+    looked_at.dedup();
+    for position in looked_at {
         runs.unexamined(next..position, chosen);
-        let is_in = kept.next_if_eq(&position).is_some();
-        if let Some((_, reason, section)) = out.next_if(|(at, ..)| *at == position).filter(|_| !is_in) {
-            runs.add(position..position + 1, &reason, section, true);
+        if let Some((reason, section)) = out.get(&position) {
+            runs.add(position..position + 1, reason, *section, true);
         }
         next = position + 1;
     }
@@ -194,37 +195,33 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     runs.finish(chosen)
 }
 
-/// The positions of the messages that are in, in order.
+/// The positions of the messages that are in. The newest came in first, so that turned around most of it is in order.
 fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
     let mut positions = Vec::with_capacity(2 * chosen.kept.len());
-    // The newest came in first, so that turned around most of it is in order.
     for candidate in chosen.kept.keys().rev() {
         positions.extend(candidates.members(*candidate));
     }
-    #[expect(
-        clippy::stable_sort_primitive,
-        reason = "the stable sort is the one that makes use of sorted runs"
-    )]
-    positions.sort();
-    positions.dedup();
     positions
 }
 
 /// The messages that were looked at and are out, by position, each with its reason and the section it counts in. What is
 /// out as a pin is out for that.
-fn out(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<(u32, ExcludedReason, Section)> {
+fn left_out(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, (ExcludedReason, Section)> {
     let mut out = BTreeMap::new();
-    let ineligible = chosen.ineligible.iter().filter(|(candidate, _)| !is_moved(candidates, **candidate));
-    let pins = chosen.dropped_pins.iter().chain(&candidates.index().ineligible_pins);
-    let reasons = ineligible.map(|(candidate, reason)| (candidate, reason, Section::Conversation));
-    for (candidate, reason, section) in
-        reasons.chain(pins.map(|(candidate, reason)| (candidate, reason, Section::SystemPinned)))
-    {
-        for position in candidates.members(*candidate) {
+    let mut file = |candidate: CandidateId, reason: &ExcludedReason, section: Section| {
+        for position in candidates.members(candidate) {
             out.insert(position, (reason.clone(), section));
         }
+    };
+    for (candidate, reason) in &chosen.ineligible {
+        if !is_moved(candidates, *candidate) {
+            file(*candidate, reason, Section::Conversation);
+        }
     }
-    out.into_iter().map(|(position, (reason, section))| (position, reason, section)).collect()
+    for (candidate, reason) in chosen.dropped_pins.iter().chain(&candidates.index().ineligible_pins) {
+        file(*candidate, reason, Section::SystemPinned);
+    }
+    out
 }
 
 /// Whether an exchange's only message is part of another exchange now.

@@ -90,8 +90,8 @@ pub(crate) fn draft(
     placement: Placement,
 ) -> Result<Draft, Error> {
     let merged = select::merges_state(candidates.index(), chosen);
-    // A call brings its results; with more of them than this the lists grow.
-    let most_rows = 2 * chosen.kept.len();
+    // A call brings its results; where they are more than this the lists grow.
+    let expected_rows = 2 * chosen.kept.len();
     let mut writer = Writer {
         candidates,
         costs,
@@ -99,9 +99,9 @@ pub(crate) fn draft(
         meter,
         chosen,
         draft: Draft {
-            rows: Vec::with_capacity(most_rows),
+            rows: Vec::with_capacity(expected_rows),
             prompt: Prompt {
-                messages: Vec::with_capacity(most_rows),
+                messages: Vec::with_capacity(expected_rows),
                 tools: candidates.tools_on_top().to_vec(),
                 ..Prompt::default()
             },
@@ -113,7 +113,7 @@ pub(crate) fn draft(
             clipped: Vec::new(),
             bytes: 0,
             made_up: Vec::new(),
-            first_rows: Vec::with_capacity(most_rows),
+            first_rows: Vec::with_capacity(expected_rows),
             row_messages: Vec::new(),
             changed: Changed::default(),
             stable: Vec::new(),
@@ -374,13 +374,10 @@ impl Writer<'_, '_> {
         let kept = self.chosen.kept[&candidate];
         let turn_position = self.candidates.turn_position(candidate);
         let profile = self.meter.profile();
-        let sent = if profile.takes_as_it_is(message) {
-            Cow::Borrowed(message)
-        } else {
-            let changes = profile.changes(message, turn_position);
+        let (sent, changes) = profile.adapted(message, turn_position);
+        if let Cow::Owned(_) = sent {
             self.draft.changed.note(&id, changes);
-            profile.changed(message, turn_position, changes)
-        };
+        }
         let tokens = self.meter.weigh(message, &sent, turn_position, u64::MAX)?.in_full();
         let message = sent.into_owned();
         if source != Source::State {

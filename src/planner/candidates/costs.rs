@@ -45,7 +45,7 @@ impl<'a> Costs<'a> {
             meter,
             results,
             known: RefCell::new(IndexMap::with_capacity_and_hasher(
-                candidates.expected(),
+                candidates.expected_count(),
                 FixedState::default(),
             )),
             many_budgets: None,

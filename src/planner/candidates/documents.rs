@@ -7,7 +7,7 @@ use crate::{
     plan::reason::{ExcludedReason, PolicyRule},
     planner::expiry::{Eligibility, Expiry},
     provider::meter::Meter,
-    tokens::{Weight, hash_of},
+    tokens::{Weight, text_hash},
 };
 use foldhash::{fast::FixedState, quality::RandomState};
 use indexmap::IndexMap;
@@ -60,13 +60,13 @@ pub(super) fn in_order(
     if new.len() < items.len() {
         let known: BTreeSet<usize> = new.iter().copied().collect();
         for (_, item) in items.iter().enumerate().filter(|(at, _)| !known.contains(at)) {
-            seen.repeats(item, hash_of(&item.text)); // it stands already: what repeats it is not sent either
+            seen.repeats(item, text_hash(&item.text)); // it stands already: what repeats it is not sent either
         }
     }
     let mut documents = Vec::with_capacity(items.len());
     for (.., at) in ranks {
         let item = &items[at];
-        let hash = hash_of(&item.text);
+        let hash = text_hash(&item.text);
         let out = match policy(item, hash, rules, expiry, meter)? {
             Some(reason) => Some(reason),
             None => seen.repeats(item, hash),

@@ -426,7 +426,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// About how many candidates will be weighed: those that are given, and of the conversation as many as the last prompt had.
-    fn expected(&self) -> usize {
+    fn expected_count(&self) -> usize {
         let last = self.last_prompt().and_then(|last| last.prompt.as_deref()).unwrap_or_default();
         (last.len() + self.index.competing_documents().count() + 16).min(1 << 16)
     }

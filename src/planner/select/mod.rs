@@ -213,7 +213,8 @@ pub(crate) struct Selector<'s, O> {
 impl<O: Observer> Selector<'_, O> {
     /// Required first, then pins, window and documents: within the budgets, then with what is free (rule B6).
     ///
-    /// Says what is in; [`Selector::tell_why`] says why the rest is out.
+    /// `begun` is what of it was found on the way to the budgets. Says what is in; [`Selector::tell_why`] says why the rest is
+    /// out.
     ///
     /// # Errors
     ///

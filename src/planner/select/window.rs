@@ -77,8 +77,8 @@ impl<O: Observer> Selector<'_, O> {
         Ok(())
     }
 
-    /// Keeps everything that can be sent from `start` on, the last prompt's window, if it fits into so many tokens of a variable; otherwise changes nothing. Says
-    /// whether it fits.
+    /// Keeps everything that can be sent from `start` on, the last prompt's window, if it fits into so many tokens of a
+    /// variable; otherwise changes nothing. Says whether it fits.
     pub(super) fn resume(
         &self,
         start: CandidateId,

@@ -44,21 +44,31 @@ pub(crate) struct Changes {
 impl TargetProfile {
     /// The message as this target takes it, itself where that is as it is.
     pub(crate) fn message<'m>(&self, message: &'m Message, turn_position: TurnPosition) -> Cow<'m, Message> {
+        self.adapted(message, turn_position).0
+    }
+
+    /// The message as this target takes it, and what had to be changed.
+    pub(crate) fn adapted<'m>(
+        &self,
+        message: &'m Message,
+        turn_position: TurnPosition,
+    ) -> (Cow<'m, Message>, Changes) {
         if self.takes_as_it_is(message) {
-            return Cow::Borrowed(message);
+            return (Cow::Borrowed(message), Changes::default());
         }
-        self.changed(message, turn_position, self.changes(message, turn_position))
+        let changes = self.changes(message, turn_position);
+        (self.changed(message, turn_position, changes), changes)
     }
 
     /// Whether nothing about a message has to be looked at: most are text, and every target takes that.
-    pub(crate) fn takes_as_it_is(&self, message: &Message) -> bool {
+    fn takes_as_it_is(&self, message: &Message) -> bool {
         let text_alone =
             || !message.role().instructs() && message.is_plain() && !message.text().trim_start().is_empty();
         self.wire_format == WireFormat::Plain || text_alone()
     }
 
     /// The message with these changes, which are its own.
-    pub(crate) fn changed<'m>(
+    fn changed<'m>(
         &self,
         message: &'m Message,
         turn_position: TurnPosition,
@@ -106,11 +116,8 @@ impl TargetProfile {
     }
 
     /// What has to be changed in a message for this target.
-    pub(crate) fn changes(&self, message: &Message, turn_position: TurnPosition) -> Changes {
+    fn changes(&self, message: &Message, turn_position: TurnPosition) -> Changes {
         let role = message.role();
-        if self.takes_as_it_is(message) {
-            return Changes::default();
-        }
         let accepts = &self.accepts;
         let only_texts = || message.parts().iter().all(|part| matches!(part, Part::Text(_)));
         let noted =

@@ -36,8 +36,15 @@ const SEALED_BYTES: u64 = 4;
 /// Arguments of at most this many bytes are parsed when a message is pushed, to know whether they are an object.
 const READ_ON_PUSH: usize = 1 << 16;
 
-/// In the order of their numbers.
+/// In the order of their numbers, by which frames are found.
 const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
+const _: () = {
+    let mut at = 0;
+    while at < ROLES.len() {
+        assert!(ROLES[at] as usize == at);
+        at += 1;
+    }
+};
 
 /// What is counted around texts; tokens.
 #[derive(Debug, Clone, Copy, Default)]
@@ -229,7 +236,7 @@ impl Meter {
         wording::document(item, self.header)
     }
 
-    /// One document of the block, with its fence; `hash` is the [`tokens::hash_of`] its text.
+    /// One document of the block, with its fence; `hash` is the [`tokens::text_hash`] its text.
     pub(crate) fn document(&self, item: &RagItem, hash: u64, limit: u64) -> Result<Weight, Error> {
         let says_origin = self.header != DocumentHeader::Id;
         let says_score = self.header == DocumentHeader::IdSourceScore;
