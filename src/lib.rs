@@ -156,6 +156,8 @@ mod planner;
 pub mod compaction;
 pub mod analysis;
 pub mod io;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub mod store;
 pub mod report;
 #[cfg(feature = "widgets")]
 pub mod widgets;

@@ -28,6 +28,8 @@ mod archive_index;
 mod archive;
 mod display;
 mod pins;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod loaded;
 
 pub use archive_index::ArchivedBy;
 pub(crate) use archive_index::{ArchiveIndex, ResolvedCompaction};

@@ -1,8 +1,12 @@
 use crate::item::ItemId;
 use std::fmt;
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod conflict;
 mod snippet;
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use conflict::Conflict;
 pub(crate) use snippet::Snippet;
 
 /// Everything that can go wrong, in one opaque type.
@@ -53,6 +57,12 @@ pub enum ErrorKind {
     Summariser,
     /// A log on disk cannot be read or written.
     Journal,
+    /// A store of sessions cannot be opened, read or written, or what it holds is damaged.
+    Store,
+    /// Another writer appended to the session, or deleted it: [`Error::conflict`] says who is ahead. Nothing was written.
+    Conflict,
+    /// The text of an archived message was left in its store, and is needed here. Load it first.
+    NotLoaded,
 }
 
 impl ErrorKind {
@@ -141,6 +151,21 @@ pub(crate) enum Repr {
     Cancelled,
     #[error("{place}: {detail}")]
     Journal { place: String, detail: String },
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    #[error("{place}: {detail}")]
+    Store { place: String, detail: String },
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    #[error("{0}")]
+    Conflict(Conflict),
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    #[error(
+        "{place}: has no session `{id}`; `SessionStore::list` and `plan-inspect {place} --list` say which there are"
+    )]
+    NoSession { place: String, id: String },
+    #[error(
+        "the text of an archived message is needed, and was left in the store; load it with SessionStore::load_rest"
+    )]
+    NotLoaded,
 }
 
 impl Error {
@@ -176,10 +201,27 @@ impl Error {
             Repr::Cancelled => ErrorKind::Cancelled,
             Repr::UnknownId { .. } | Repr::Nowhere { .. } => ErrorKind::NotFound,
             Repr::Journal { .. } => ErrorKind::Journal,
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
+            Repr::Store { .. } => ErrorKind::Store,
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
+            Repr::Conflict(_) => ErrorKind::Conflict,
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
+            Repr::NoSession { .. } => ErrorKind::NotFound,
+            Repr::NotLoaded => ErrorKind::NotLoaded,
             Repr::DuplicateId { .. }
             | Repr::Score { .. }
             | Repr::MissingResult { .. }
             | Repr::Input { .. } => ErrorKind::Input,
+        }
+    }
+
+    /// Of [`ErrorKind::Conflict`], who is ahead.
+    #[must_use]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub fn conflict(&self) -> Option<&Conflict> {
+        match &*self.0 {
+            Repr::Conflict(conflict) => Some(conflict),
+            _ => None,
         }
     }
 

@@ -8,6 +8,8 @@ use crate::{
     message::Message,
 };
 use serde::{Deserialize, Serialize};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use {crate::plan::anchor::PromptPiece, std::sync::Arc};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -62,12 +64,57 @@ impl LogEvent {
         }
     }
 
-    fn of(entry: Entry<'_>) -> Self {
+    pub(crate) fn of(entry: Entry<'_>) -> Self {
         let entry = match entry {
             Entry::Message(message) => StoredEntry::Message(message.clone()),
             Entry::Event(event) => StoredEntry::Event(Box::new(event.clone().into())),
         };
         Self { version: VERSION, entry }
+    }
+}
+
+/// What a store asks of an entry.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl LogEvent {
+    pub(crate) fn message(&self) -> Option<&Message> {
+        match &self.entry {
+            StoredEntry::Message(message) => Some(message),
+            StoredEntry::Event(_) => None,
+        }
+    }
+
+    /// What happened, where it is no message.
+    pub(crate) fn event(&self) -> Option<Event> {
+        match &self.entry {
+            StoredEntry::Message(_) => None,
+            StoredEntry::Event(event) => Some((**event).clone().into()),
+        }
+    }
+
+    /// An entry without the items of a sent prompt, and those. Only the newest prompt of a conversation keeps them.
+    pub(crate) fn without_prompt(mut self) -> (Self, Option<Arc<[PromptPiece]>>) {
+        let mut prompt = None;
+        if let StoredEntry::Event(event) = &mut self.entry
+            && let StoredEvent::Sent { .. } = &**event
+        {
+            let mut sent = Event::from((**event).clone());
+            if let Event::Sent { anchor, .. } = &mut sent {
+                prompt = anchor.prompt.take();
+            }
+            **event = sent.into();
+        }
+        (self, prompt)
+    }
+
+    /// An entry of a sent prompt with its items.
+    pub(crate) fn with_prompt(mut self, prompt: Arc<[PromptPiece]>) -> Self {
+        if let Some(mut event @ Event::Sent { .. }) = self.event() {
+            if let Event::Sent { anchor, .. } = &mut event {
+                anchor.prompt = Some(prompt);
+            }
+            self.entry = StoredEntry::Event(Box::new(event.into()));
+        }
+        self
     }
 }
 

@@ -1,6 +1,9 @@
 //! The log on disk: JSON lines, one record a line, each with its checksum; appended, synced, and never rewritten.
 
-use super::record::{Record, StoredEvent, VERSION};
+use super::{
+    checksum::checksum,
+    record::{Record, StoredEvent, VERSION},
+};
 use crate::{
     conversation::{Conversation, Entry, Event},
     error::{Error, Repr},
@@ -420,13 +423,6 @@ fn first_record() -> String {
 fn number(line: &[u8]) -> Option<u64> {
     let line: Line<'_> = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
     (line.checksum == checksum(line.sequence, line.record.get())).then_some(line.sequence)
-}
-
-/// The first 16 digits of a hash over number and record.
-fn checksum(sequence: u64, record: &str) -> String {
-    let mut hash = blake3::Hasher::new();
-    hash.update(&sequence.to_le_bytes()).update(record.as_bytes());
-    hash.finalize().to_hex()[..16].into()
 }
 
 /// A new name in a folder is on disk only when the folder is.

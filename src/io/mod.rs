@@ -1,6 +1,7 @@
 //! Files: the log on disk, session files of many forms, what a retriever answered.
 
 pub mod acp;
+pub(crate) mod checksum;
 mod stored_anchor;
 mod record;
 mod events;

@@ -17,9 +17,11 @@ mod prompt;
 mod reasoning;
 mod role;
 mod altered;
+mod outlined;
 mod stored;
 
 pub use call::ToolCall;
+pub(crate) use outlined::Sizes;
 pub use part::Part;
 pub(crate) use prompt::{Mark, Wants};
 pub use prompt::{Prompt, Tool};
@@ -60,6 +62,8 @@ struct Extra {
     failed: bool,
     reasoning: Vec<Reasoning>,
     stub: Stub,
+    /// Only of a message whose texts are in a store.
+    sizes: Option<Sizes>,
 }
 
 /// What was sent last in place of a cleared result (rule S7), so that it is written and counted once. No part of what a
@@ -236,6 +240,9 @@ impl Message {
     /// nothing that any provider takes back; a tool result always counts as something.
     #[must_use]
     pub fn is_empty(&self) -> bool {
+        if let Some(sizes) = self.sizes() {
+            return sizes.is_empty;
+        }
         let blank = |text: &str| text.trim().is_empty();
         self.role() != Role::Tool
             && blank(self.text())

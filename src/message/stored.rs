@@ -2,7 +2,7 @@
 
 use super::{Message, Part, Reasoning, Role, ToolCall};
 use crate::item::ItemId;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -27,6 +27,9 @@ struct Stored {
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !self.is_loaded() {
+            return Err(S::Error::custom("the texts of a message are in its store; load them first"));
+        }
         let extra = self.extra().cloned().unwrap_or_default();
         let stored = Stored {
             role: self.role(),

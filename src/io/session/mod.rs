@@ -152,6 +152,13 @@ impl Session {
     }
 }
 
+/// A conversation and nothing else: no model, tools or documents.
+impl From<Conversation> for Session {
+    fn from(log: Conversation) -> Self {
+        Self::of(log)
+    }
+}
+
 /// A file of one or many sessions, read one at a time.
 ///
 /// ```

@@ -2,7 +2,7 @@
 
 use crate::{
     config::DocumentHeader,
-    error::Error,
+    error::{Error, Repr},
     item::RagItem,
     message::{Message, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::{
@@ -203,6 +203,9 @@ impl Meter {
         turn_position: TurnPosition,
         limit: u64,
     ) -> Result<Weight, Error> {
+        if !message.is_loaded() {
+            return Err(Error::new(Repr::NotLoaded));
+        }
         let tag = match turn_position {
             _ if sent.is(message) => self.counter.tag(),
             TurnPosition::Live => self.tags[0],
@@ -406,6 +409,9 @@ fn sealed(message: &Message) -> u64 {
 /// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
 /// for parts, names, calls, images and our own words.
 pub(crate) fn bytes(message: &Message) -> u64 {
+    if let Some(sizes) = message.sizes() {
+        return sizes.bytes;
+    }
     let (parts, images) = (message.parts().len() as u64, message.images().count() as u64);
     let noted = message.role().instructs() && !message.is_empty();
     let silent = message.role() == Role::Tool && message.text().trim().is_empty();
@@ -432,6 +438,9 @@ pub(crate) fn bytes(message: &Message) -> u64 {
 /// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result of such a call
 /// (rule H9). It includes the lines around them.
 pub(crate) fn bytes_of_a_user(message: &Message) -> u64 {
+    if let Some(sizes) = message.sizes() {
+        return sizes.bytes_of_a_user;
+    }
     let calls = message.tool_calls();
     let results = u64::from(message.role() == Role::Tool);
     if calls.is_empty() && results == 0 {

@@ -1,0 +1,33 @@
+//! Two writers of one session.
+
+/// What a writer of a session expected, and what the store holds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("session `{session}`: {}; nothing was written", self.standing())]
+#[non_exhaustive]
+pub struct Conflict {
+    /// The id of the session.
+    pub session: String,
+    /// How many entries the writer knows of.
+    pub expected: u64,
+    /// How many entries the store holds: more where another writer is ahead, fewer where the session was deleted.
+    pub found: u64,
+}
+
+impl Conflict {
+    fn standing(&self) -> String {
+        let Self { expected, found, .. } = self;
+        match found {
+            0 => format!(
+                "{expected} entries are known to the writer and the store holds none; it was deleted, or never saved here"
+            ),
+            _ if found > expected => format!(
+                "the store is {} entries ahead ({found}, expected {expected}); load what is new and try again",
+                found - expected
+            ),
+            _ => format!(
+                "the writer is {} entries ahead ({expected}, the store holds {found}); it was deleted and begun again, or this is another store",
+                expected - found
+            ),
+        }
+    }
+}

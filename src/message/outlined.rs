@@ -1,0 +1,56 @@
+//! Messages whose texts were left in a store: what the shape of a conversation needs of them, and no more.
+
+use super::{Message, Role, ToolCall};
+use crate::item::ItemId;
+
+/// What is known of the texts that were left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// Upper bound in bytes of what is sent (`meter::bytes`).
+    pub(crate) bytes: u64,
+    /// Likewise, sent in the user role (`meter::bytes_of_a_user`).
+    pub(crate) bytes_of_a_user: u64,
+    /// Whether there is nothing in it ([`Message::is_empty`]).
+    pub(crate) is_empty: bool,
+}
+
+impl Message {
+    /// Whether its texts are here. They are not where [`SessionStore::load_active`] left those of an archived message in the
+    /// store: then its text, parts and reasoning are empty, and so are the arguments of its calls. A plan that needs them fails
+    /// with [`ErrorKind::NotLoaded`], and such a message cannot be serialised.
+    ///
+    #[cfg_attr(
+        any(feature = "sqlite", feature = "postgres"),
+        doc = "[`SessionStore::load_active`]: crate::store::SessionStore::load_active"
+    )]
+    #[cfg_attr(
+        not(any(feature = "sqlite", feature = "postgres")),
+        doc = "[`SessionStore::load_active`]: crate#features"
+    )]
+    /// [`ErrorKind::NotLoaded`]: crate::ErrorKind::NotLoaded
+    #[must_use]
+    pub fn is_loaded(&self) -> bool {
+        self.sizes().is_none()
+    }
+
+    pub(crate) fn sizes(&self) -> Option<Sizes> {
+        self.extra().and_then(|extra| extra.sizes)
+    }
+
+    /// A message without its texts.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) fn outlined(
+        role: Role,
+        id: Option<ItemId>,
+        calls: Vec<ToolCall>,
+        answers: Option<String>,
+        sizes: Sizes,
+    ) -> Self {
+        Self::new(role, "").edit(|extra| {
+            extra.id = id;
+            extra.calls = calls;
+            extra.answers = answers.map(Into::into);
+            extra.sizes = Some(sizes);
+        })
+    }
+}

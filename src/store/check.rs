@@ -1,0 +1,78 @@
+//! Whether a session is whole: every entry there, as it was written, and one that can have followed the others.
+
+use super::{
+    backend::{Columns, Head},
+    entry::{Row, SessionName},
+    outline::Outline,
+    reading::Reading,
+};
+use crate::{conversation::Conversation, error::Error};
+
+/// What was found in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionCheck {
+    /// How many entries it has.
+    pub entries: u64,
+    /// How many of them are messages.
+    pub messages: u64,
+    /// What is wrong with it, as sentences that name the entry; empty where it is whole. Behind the first fault nothing is
+    /// looked at: what follows would only follow from it.
+    pub faults: Vec<String>,
+}
+
+/// The state of a check, as rows come.
+pub(super) struct Checking<'a> {
+    reading: Reading<'a>,
+    log: Conversation,
+    /// The entry of the newest prompt.
+    sent: Option<u64>,
+    faults: Vec<String>,
+}
+
+impl<'a> Checking<'a> {
+    /// What of an entry has to be read for this.
+    pub(super) const COLUMNS: Columns = Columns::Entry;
+
+    pub(super) fn new(name: SessionName<'a>) -> Self {
+        let reading = Reading { name, next: 0 };
+        Self { reading, log: Conversation::new(), sent: None, faults: Vec::new() }
+    }
+
+    pub(super) fn take(&mut self, head: &Head, row: &Row) {
+        if self.faults.is_empty()
+            && let Err(error) = self.entry(head, row)
+        {
+            self.faults.push(error.to_string());
+        }
+    }
+
+    fn entry(&mut self, head: &Head, row: &Row) -> Result<(), Error> {
+        let name = self.reading.name;
+        let entry = self.reading.entry(head, row)?;
+        let outline = row.outline.as_deref().map(|outline| Outline::read(row.n, outline)).transpose();
+        let outline = outline.map_err(|detail| name.damaged(row.n, detail))?;
+        if outline != entry.message().map(Outline::of) {
+            return Err(name.damaged(row.n, "its outline is not that of its message"));
+        }
+        if entry.kind() == "sent" {
+            self.sent = Some(row.n);
+        }
+        self.log.apply_event(entry).map_err(|error| name.damaged(row.n, error))
+    }
+
+    /// After the last row: what the session's own row says is compared too.
+    pub(super) fn done(mut self, head: &Head) -> SessionCheck {
+        let (name, messages) = (self.reading.name, self.log.messages().len() as u64);
+        if self.faults.is_empty() {
+            let counted = (head.messages != messages).then(|| {
+                name.fault(format!("says that it has {} messages; expected {messages}", head.messages))
+            });
+            let prompt = head.prompt.as_ref().map(|(n, _)| *n).filter(|n| Some(*n) != self.sent);
+            let prompt = prompt.map(|n| name.damaged(n, "is not the newest prompt, whose items are kept"));
+            let ends = self.reading.ends(head).err();
+            self.faults.extend([ends, counted, prompt].into_iter().flatten().map(|error| error.to_string()));
+        }
+        SessionCheck { entries: head.next, messages, faults: self.faults }
+    }
+}

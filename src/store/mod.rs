@@ -1,0 +1,531 @@
+//! Conversations in a database: SQLite for one machine, PostgreSQL for several.
+//!
+//! A store holds many sessions, each of them the entries of one conversation, in order. Writers append at the end and say how
+//! many entries they know of: where that is not what the store holds, nothing is written, and the error says who is ahead.
+//!
+//! ```
+//! # #[cfg(feature = "sqlite")] {
+//! use context_window::{Message, store::SessionStore};
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! # let folder = std::env::temp_dir().join(format!("context-window-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder).unwrap();
+//! # let address = format!("sqlite:{}", folder.join("sessions.db").display());
+//! # let address = address.as_str();
+//! // "sqlite:sessions.db", or "postgres://user:password@host/database"
+//! let mut store = SessionStore::open(address)?;
+//! let (mut log, revision) = store.load_or_new("ada")?;
+//! log.push(Message::user("How long do refunds take?"));
+//! let revision = store.save("ada", &mut log, revision)?; // on disk when this returns
+//! assert_eq!(store.load("ada")?, (log, revision));
+//! # std::fs::remove_dir_all(folder).unwrap();
+//! # Ok(())
+//! # }
+//! # main().unwrap();
+//! # }
+//! ```
+
+use crate::{
+    conversation::{Conversation, Entry},
+    error::{Error, Repr},
+    io::{Journal, LogEvent},
+};
+use std::{fmt, path::Path};
+
+mod address;
+mod outline;
+mod entry;
+mod summary;
+mod schema;
+mod backend;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(feature = "postgres-tls")]
+mod tls;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod commuting;
+mod reading;
+mod check;
+
+pub use crate::error::Conflict;
+use address::Address;
+use backend::{Backend, Columns, Forked, Head, Written};
+use check::Checking;
+pub use check::SessionCheck;
+use entry::{Batch, Row, SessionName};
+use reading::{Loading, Reading};
+pub use summary::{ListOptions, SessionSummary};
+
+/// How often a change is tried again that others overtook. Each time somebody else's was written.
+const TRIES: u32 = 1_000;
+
+/// The longest id of a session, in bytes: what every database takes as the key of an index.
+const ID_BYTES: usize = 1_000;
+
+/// Sessions in SQLite or PostgreSQL.
+///
+/// One value is one connection, for one thread at a time; other threads and processes open their own. What a call confirmed
+/// is on disk, and a call that failed wrote nothing. Revisions are numbers of entries: a session that holds `n` entries is at
+/// revision `n`.
+pub struct SessionStore {
+    backend: Box<dyn Backend>,
+}
+
+impl fmt::Debug for SessionStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SessionStore").field(&self.backend.name()).finish()
+    }
+}
+
+impl SessionStore {
+    /// Opens a store, and makes it where there is none: `sqlite:FILE` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
+    /// Tables of an earlier version are brought to today's form; while one program does, others wait.
+    ///
+    /// PostgreSQL: version 13 or later, a database in UTF8. Without the feature `postgres-tls` nothing is encrypted on the
+    /// way, and `sslmode=require` is an error.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Store` where the address is not understood or this program was built without its database; where the file
+    /// or the server cannot be opened; and where the tables are of a later version, which changes nothing. No error quotes a
+    /// password.
+    pub fn open(address: &str) -> Result<Self, Error> {
+        match Address::parse(address)? {
+            #[cfg(feature = "sqlite")]
+            Address::Sqlite(path) => Ok(Self { backend: Box::new(sqlite::Sqlite::open(&path)?) }),
+            #[cfg(feature = "postgres")]
+            Address::Postgres(address) => Ok(Self { backend: Box::new(postgres::Postgres::open(&address)?) }),
+            #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+            other => Err(other.not_built()),
+        }
+    }
+
+    /// Opens a store that is there, and writes nothing to it: no tables are made.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::open`]; also where it holds no sessions, or tables of an earlier version.
+    pub fn open_read_only(address: &str) -> Result<Self, Error> {
+        match Address::parse(address)? {
+            #[cfg(feature = "sqlite")]
+            Address::Sqlite(path) => Ok(Self { backend: Box::new(sqlite::Sqlite::open_read_only(&path)?) }),
+            #[cfg(feature = "postgres")]
+            Address::Postgres(address) => {
+                Ok(Self { backend: Box::new(postgres::Postgres::open_read_only(&address)?) })
+            }
+            #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+            other => Err(other.not_built()),
+        }
+    }
+
+    /// Whether a text is the address of a store rather than the name of a file.
+    #[must_use]
+    pub fn is_address(text: &str) -> bool {
+        Address::is_one(text)
+    }
+
+    /// Appends entries to a session that holds `expected` of them, all or none, and gives its new revision. 0 begins it.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Conflict` where it holds more or fewer ([`Error::conflict`] says how many); `Input` for an id that is
+    /// empty, longer than 1,000 bytes or has a NUL character; `NotLoaded` for a message whose text is not here; `Store` where
+    /// the database refuses. Nothing is written then. Entries are not compared with those before them: [`SessionStore::save`]
+    /// writes what a conversation is known to allow.
+    pub fn append(
+        &mut self,
+        id: &str,
+        expected: u64,
+        events: impl IntoIterator<Item = LogEvent>,
+    ) -> Result<u64, Error> {
+        check_id(id)?;
+        let batch = Batch::of(expected, events)?;
+        let next = batch.next(expected);
+        let written = if batch.rows.is_empty() {
+            let found = self.backend.head(id)?.map_or(0, |head| head.next);
+            if found == expected { Written::Yes } else { Written::No(found) }
+        } else {
+            self.backend.append(id, expected, &batch)?
+        };
+        match written {
+            Written::Yes => Ok(next),
+            Written::No(found) => Err(conflict(id, expected, found)),
+        }
+    }
+
+    /// Appends what a conversation has beyond `revision`, which is where it was loaded or saved last, and gives the new
+    /// revision.
+    ///
+    /// Where another writer came first and both can stand one after the other, the conversation takes in what that writer
+    /// wrote, and its own entries come behind it. They can where no item is touched by both, at most one of them has
+    /// messages, compactions or rewinds, at most one a sent prompt, and at most one changes the level of use: a pin beside a
+    /// reply, a report beside a question.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::append`]: a conflict where they cannot. `ErrorKind::Input` where the conversation is another one than
+    /// the session, or has fewer entries than `revision`. The conversation is as it was then.
+    pub fn save(&mut self, id: &str, log: &mut Conversation, revision: u64) -> Result<u64, Error> {
+        check_id(id)?;
+        self.check_continues(id, log, revision)?;
+        let ours: Vec<LogEvent> = log.events_from(index(revision)).collect();
+        let mut expected = revision;
+        let mut merged = None;
+        for _ in 0..TRIES {
+            match self.append(id, expected, ours.iter().cloned()) {
+                Ok(next) => {
+                    if let Some(merged) = merged {
+                        *log = merged;
+                    }
+                    return Ok(next);
+                }
+                Err(error) if error.conflict().is_some_and(|conflict| conflict.found > revision) => {
+                    let (theirs, next) = self.load_since(id, revision)?;
+                    merged = Some(merge(log, revision, theirs, &ours).ok_or(error)?);
+                    expected = next;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(conflict(id, revision, expected))
+    }
+
+    /// Loads a session, changes it and saves it; where another writer came first, the change is made again, to what is there
+    /// now. A session that is not there is a new conversation. Gives the conversation and its revision.
+    ///
+    /// # Errors
+    ///
+    /// What `change` fails with: nothing is written then. As [`SessionStore::load`] and [`SessionStore::append`]; a conflict
+    /// only where 1,000 tries in a row were overtaken.
+    pub fn update(
+        &mut self,
+        id: &str,
+        mut change: impl FnMut(&mut Conversation) -> Result<(), Error>,
+    ) -> Result<(Conversation, u64), Error> {
+        let (mut base, mut revision) = self.load_or_new(id)?;
+        let mut last = None;
+        for _ in 0..TRIES {
+            let mut log = base.clone();
+            change(&mut log)?;
+            match self.append(id, revision, log.events_from(index(revision))) {
+                Ok(next) => return Ok((log, next)),
+                Err(error) if error.conflict().is_some_and(|conflict| conflict.found > revision) => {
+                    let (theirs, next) = self.load_since(id, revision)?;
+                    theirs.into_iter().try_for_each(|event| base.apply_event(event))?;
+                    revision = next;
+                    last = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| conflict(id, revision, revision)))
+    }
+
+    /// A session and its revision.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database cannot be read, or an entry is missing
+    /// or damaged.
+    pub fn load(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
+        let loaded = self.load_whole(id)?;
+        loaded.ok_or_else(|| self.missing(id))
+    }
+
+    /// A session and its revision, or a new conversation at revision 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::load`], but for `NotFound`.
+    pub fn load_or_new(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
+        check_id(id)?;
+        Ok(self.load_whole(id)?.unwrap_or_default())
+    }
+
+    /// The entries that a session got since a revision, and its revision now. [`Conversation::apply_event`] takes them.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::load`]; a conflict where the session holds fewer entries than `revision`.
+    pub fn load_since(&mut self, id: &str, revision: u64) -> Result<(Vec<LogEvent>, u64), Error> {
+        let mut events = Vec::new();
+        let store = self.backend.name().to_owned();
+        let mut reading = Reading { name: SessionName { store: &store, id }, next: revision };
+        let mut take = |head: &Head, row: Row| {
+            events.push(reading.entry(head, &row)?);
+            Ok(())
+        };
+        let head = self.backend.read(id, revision, Columns::Entry, &mut take)?;
+        let Some(head) = head else { return Err(self.missing(id)) };
+        if head.next < revision {
+            return Err(conflict(id, revision, head.next));
+        }
+        reading.ends(&head)?;
+        Ok((events, head.next))
+    }
+
+    /// A session without the texts of what is archived, and its revision. Plans, usage and compactions are those of the whole
+    /// session; what needs one of the texts that were left ([`Message::is_loaded`](crate::Message::is_loaded)) fails with
+    /// `ErrorKind::NotLoaded`, until [`SessionStore::load_rest`] brought them: pinning an archived message, undoing a
+    /// compaction, a replay.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::load`].
+    pub fn load_active(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
+        let store = self.backend.name().to_owned();
+        let mut loading = Loading::new(SessionName { store: &store, id });
+        let mut take = |head: &Head, row: Row| loading.take(head, &row);
+        let head = self.backend.read(id, 0, Columns::Outlines, &mut take)?;
+        let Some(head) = head else { return Err(self.missing(id)) };
+        loading.ends(&head)?;
+        let (needed, mut found) = (loading.needed(), 0);
+        let mut put = |_: &Head, row: Row| {
+            found += 1;
+            loading.put(&row)
+        };
+        self.backend.rows(&head, &needed, &mut put)?;
+        if found != needed.iter().map(|run| run.end - run.start).sum::<u64>() {
+            let name = SessionName { store: &store, id };
+            return Err(name.fault("was deleted while it was loaded; nothing of it is left"));
+        }
+        Ok((loading.log, head.next))
+    }
+
+    /// Brings the texts that [`SessionStore::load_active`] left.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::load`]; `ErrorKind::Store` where the session is another one than the conversation.
+    pub fn load_rest(&mut self, id: &str, log: &mut Conversation) -> Result<(), Error> {
+        let left = reading::left_out(log);
+        if left.is_empty() {
+            return Ok(());
+        }
+        let store = self.backend.name().to_owned();
+        let name = SessionName { store: &store, id };
+        let Some(head) = self.backend.head(id)? else { return Err(self.missing(id)) };
+        // Only a whole load changes the conversation.
+        let mut whole = log.clone();
+        let mut put = |_: &Head, row: Row| {
+            let at = left.binary_search_by_key(&row.n, |(n, _)| *n).ok();
+            reading::put(&mut whole, name, at.map(|at| left[at].1), &row)
+        };
+        self.backend.rows(&head, &reading::runs(left.iter().map(|(n, _)| *n)), &mut put)?;
+        if reading::all_loaded(&whole).is_err() {
+            return Err(name.fault("has fewer entries than the conversation; it was deleted and begun again"));
+        }
+        *log = whole;
+        Ok(())
+    }
+
+    /// Sessions, the one that was written last first. [`ListOptions::after`] gets the next page.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Store` where the database cannot be read.
+    pub fn list(&mut self, options: &ListOptions) -> Result<Vec<SessionSummary>, Error> {
+        self.backend.list(options)
+    }
+
+    /// What a list says of one session; none where there is none of this id.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::list`].
+    pub fn summary(&mut self, id: &str) -> Result<Option<SessionSummary>, Error> {
+        self.backend.summary(id)
+    }
+
+    /// Begins a session `new` with the first `at` entries of another one, which is not changed. As in
+    /// [`Conversation::as_of`], what its newest prompt held is known only where that is the newest of the other one too.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::NotFound` where there is no session `id`; `Input` where it has fewer entries, or `new` is taken or no id;
+    /// `Store` where the database refuses. Nothing is written then.
+    pub fn fork(&mut self, id: &str, at: u64, new: &str) -> Result<(), Error> {
+        check_id(new)?;
+        match self.backend.fork(id, at, new)? {
+            Forked::Done => Ok(()),
+            Forked::Missing => Err(self.missing(id)),
+            Forked::Shorter(next) => {
+                let detail = format!("has {next} entries; expected {at} or more to fork it there");
+                Err(Error::input(format!("session `{}`", id.escape_debug()), detail))
+            }
+            Forked::Taken => Err(taken(new)),
+        }
+    }
+
+    /// Puts a session away: it is in [`ListOptions::archived`] lists only. Everything else works as before.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database refuses.
+    pub fn archive(&mut self, id: &str) -> Result<(), Error> {
+        self.put_away(id, true)
+    }
+
+    /// Takes a session back that was put away.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::archive`].
+    pub fn unarchive(&mut self, id: &str) -> Result<(), Error> {
+        self.put_away(id, false)
+    }
+
+    fn put_away(&mut self, id: &str, archived: bool) -> Result<(), Error> {
+        if self.backend.set_archived(id, archived)? { Ok(()) } else { Err(self.missing(id)) }
+    }
+
+    /// Deletes a session and all of its entries, for good. Nothing is ever deleted but by this.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database refuses.
+    pub fn delete(&mut self, id: &str) -> Result<(), Error> {
+        if self.backend.delete(id)? { Ok(()) } else { Err(self.missing(id)) }
+    }
+
+    /// Begins a session with a conversation that is there already, and gives its revision.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` where the id is taken; otherwise as [`SessionStore::append`].
+    pub fn import(&mut self, id: &str, log: &Conversation) -> Result<u64, Error> {
+        reading::all_loaded(log)?;
+        let written = self.append(id, 0, log.events());
+        written.map_err(|error| if error.conflict().is_some() { taken(id) } else { error })
+    }
+
+    /// Begins a session with a log on disk, and gives its revision. The file is only read; an unfinished end that a crash left
+    /// is not part of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::import`] and [`Journal::read`].
+    pub fn import_journal(&mut self, id: &str, path: impl AsRef<Path>) -> Result<u64, Error> {
+        let path = path.as_ref();
+        let place = path.display().to_string();
+        let text = std::fs::read(path).map_err(|error| {
+            Error::new(Repr::Journal { place: place.clone(), detail: format!("cannot be read: {error}") })
+        })?;
+        self.import(id, &Journal::read(&place, &text)?.0)
+    }
+
+    /// Writes a session to a new log on disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::load`] and [`Journal::create`].
+    pub fn export_journal(&mut self, id: &str, path: impl AsRef<Path>) -> Result<(), Error> {
+        let (log, _) = self.load(id)?;
+        Journal::create(path, &log).map(drop)
+    }
+
+    /// Looks at every entry of a session: numbers, checksums, outlines, and whether each can have followed those before it.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database cannot be read. Damage is no error
+    /// here: [`SessionCheck::faults`].
+    pub fn check(&mut self, id: &str) -> Result<SessionCheck, Error> {
+        let store = self.backend.name().to_owned();
+        let mut checking = Checking::new(SessionName { store: &store, id });
+        let mut take = |head: &Head, row: Row| {
+            checking.take(head, &row);
+            Ok(())
+        };
+        match self.backend.read(id, 0, Checking::COLUMNS, &mut take)? {
+            Some(head) => Ok(checking.done(&head)),
+            None => Err(self.missing(id)),
+        }
+    }
+
+    fn load_whole(&mut self, id: &str) -> Result<Option<(Conversation, u64)>, Error> {
+        let store = self.backend.name().to_owned();
+        let mut loading = Loading::new(SessionName { store: &store, id });
+        let mut take = |head: &Head, row: Row| loading.take(head, &row);
+        let Some(head) = self.backend.read(id, 0, Columns::Entry, &mut take)? else { return Ok(None) };
+        loading.ends(&head)?;
+        Ok(Some((loading.log, head.next)))
+    }
+
+    /// Whether a conversation goes on from what a session holds: its last entry that was saved is the one that is there.
+    fn check_continues(&mut self, id: &str, log: &Conversation, revision: u64) -> Result<(), Error> {
+        let place = || format!("conversation of session `{}`", id.escape_debug());
+        let count = log.event_count() as u64;
+        if count < revision {
+            let detail = format!("has {count} entries; expected {revision} or more, as it was loaded");
+            return Err(Error::input(place(), detail));
+        }
+        let Some(last) = revision.checked_sub(1) else { return Ok(()) };
+        let Some(row) = self.backend.row(id, last)? else {
+            let found = self.backend.head(id)?.map_or(0, |head| head.next);
+            return Err(conflict(id, revision, found));
+        };
+        let theirs = SessionName { store: self.backend.name(), id }.entry(&row)?;
+        let (messages, events) = log.split_at(index(last));
+        let ours = log.entries_from(messages, events).next();
+        if !ours.is_some_and(|ours| entry::is_stored_as(ours, &theirs)) {
+            let detail =
+                "is another one than the store holds; expected the conversation that was loaded from it";
+            return Err(Error::input(place(), detail));
+        }
+        Ok(())
+    }
+
+    fn missing(&self, id: &str) -> Error {
+        let place = self.backend.name().to_owned();
+        Error::new(Repr::NoSession { place, id: id.escape_debug().to_string() })
+    }
+}
+
+/// What both writers make of a conversation, where theirs and ours can stand one after the other.
+fn merge(
+    log: &Conversation,
+    revision: u64,
+    theirs: Vec<LogEvent>,
+    ours: &[LogEvent],
+) -> Option<Conversation> {
+    let known = log.split_at(index(revision)).0 as u64;
+    if !commuting::commute(known, &theirs, ours) {
+        return None;
+    }
+    let mut merged = Conversation::new();
+    for entry in log.entries().take(index(revision)) {
+        match entry {
+            Entry::Message(message) => drop(merged.push(message.clone())),
+            Entry::Event(event) => merged.record(event.clone()),
+        }
+    }
+    let mut all = theirs.into_iter().chain(ours.iter().cloned());
+    all.try_for_each(|event| merged.apply_event(event)).ok()?;
+    Some(merged)
+}
+
+fn check_id(id: &str) -> Result<(), Error> {
+    let detail = match id {
+        "" => "is empty; expected a name",
+        _ if id.len() > ID_BYTES => "is longer than 1,000 bytes; expected a shorter name",
+        _ if id.contains('\0') => "holds a NUL character; expected a name without",
+        _ => return Ok(()),
+    };
+    Err(Error::input("id of a session", detail))
+}
+
+fn conflict(id: &str, expected: u64, found: u64) -> Error {
+    Error::new(Repr::Conflict(Conflict { session: id.into(), expected, found }))
+}
+
+fn taken(id: &str) -> Error {
+    let detail = "is there already; expected a new id";
+    Error::input(format!("session `{}`", id.escape_debug()), detail)
+}
+
+/// The number of an entry in memory. No conversation has more than this.
+fn index(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}

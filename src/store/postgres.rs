@@ -1,0 +1,670 @@
+//! Sessions in PostgreSQL: one statement for each append, whole or not at all, for any number of machines.
+
+use super::{
+    backend::{Backend, Columns, Each, Forked, Head, Written},
+    entry::{Batch, NewRow, Row, SentPrompt},
+    schema,
+    summary::{ListOptions, SessionSummary},
+};
+use crate::error::{Error, Repr};
+use postgres::{
+    Client, Config, GenericClient, IsolationLevel, Transaction,
+    config::{Host, SslMode},
+    error::SqlState,
+    fallible_iterator::FallibleIterator,
+    types::{ToSql, Type},
+};
+use std::{cell::Cell, fmt::Write as _, ops::Range, time::Duration};
+
+/// How long a host may take to answer a new connection, where the address says nothing of it.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a host may say nothing to what it was sent, and how long a quiet connection is not asked whether it stands.
+const SILENCE: Duration = Duration::from_secs(30);
+/// What the driver has for `keepalives_idle` where the address says nothing of it.
+const KEEPALIVE_UNSET: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// The lock under which tables are made: any number that no other program takes.
+const MIGRATION_LOCK: i64 = 0x6377_5f73_746f_7265;
+
+/// The oldest server that is known to work, as it says its version.
+const OLDEST: i32 = 130_000;
+
+/// Most entries and bytes of one statement.
+const CHUNK_ROWS: usize = 20_000;
+const CHUNK_BYTES: usize = 16 << 20;
+
+type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+pub(super) struct Postgres {
+    name: String,
+    config: Config,
+    client: Client,
+    reads_only: bool,
+    /// A name that no other connection ever had: what it writes can be told from what others write.
+    writer: String,
+    /// How many appends it began.
+    appends: u64,
+}
+
+impl Postgres {
+    /// Connects, and brings the tables to today's form.
+    pub(super) fn open(address: &str) -> Result<Self, Error> {
+        let mut store = Self::connect(address, false)?;
+        store.migrate()?;
+        Ok(store)
+    }
+
+    /// Connects to a store that is there, and writes nothing to it.
+    pub(super) fn open_read_only(address: &str) -> Result<Self, Error> {
+        let mut store = Self::connect(address, true)?;
+        let version = store.version().map_err(|error| store.fault("cannot be read", &error))?;
+        schema::readable(&store.name, version)?;
+        Ok(store)
+    }
+
+    fn connect(address: &str, reads_only: bool) -> Result<Self, Error> {
+        // What the driver says of an address may quote a part of it, and so of the password.
+        let mut config: Config = address.parse().map_err(|_| {
+            let detail =
+                "cannot be understood; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE with percent-encoded parts";
+            Error::new(Repr::Store { place: "address of a PostgreSQL store".into(), detail: detail.into() })
+        })?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(SILENCE);
+        }
+        if config.get_keepalives_idle() == KEEPALIVE_UNSET {
+            config.keepalives_idle(SILENCE);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("context-window");
+        }
+        let name = name(&config);
+        let (client, writer) = begin(&name, &config, reads_only)?;
+        Ok(Self { name, config, client, reads_only, writer, appends: 0 })
+    }
+
+    fn reconnect(&mut self) -> Result<(), Error> {
+        (self.client, self.writer) = begin(&self.name, &self.config, self.reads_only)?;
+        Ok(())
+    }
+
+    /// A connection that broke while nobody asked is made again.
+    fn client(&mut self) -> Result<&mut Client, Error> {
+        if self.client.is_closed() {
+            self.reconnect()?;
+        }
+        Ok(&mut self.client)
+    }
+
+    fn migrate(&mut self) -> Result<(), Error> {
+        let version = self.version().map_err(|error| self.fault("cannot be read", &error))?;
+        match version {
+            Some(schema::VERSION) => return Ok(()),
+            Some(newer) if newer > schema::VERSION => {
+                return schema::pending(&self.name, newer, &schema::POSTGRES).map(drop);
+            }
+            _ => {}
+        }
+        let name = self.name.clone();
+        let made = (|| {
+            let mut transaction = self.client.transaction()?;
+            // A statement sees what was committed before it began: the lock has to be one of its own.
+            transaction
+                .execute_typed("SELECT pg_advisory_xact_lock($1)", &[(&MIGRATION_LOCK, Type::INT8)])?;
+            transaction.batch_execute(schema::CREATE)?;
+            let version = newest_version(&mut transaction)?;
+            let pending = match schema::pending(&name, version, &schema::POSTGRES) {
+                Ok(pending) => pending,
+                Err(error) => return Ok(Err(error)),
+            };
+            for (version, sql) in pending {
+                transaction.batch_execute(sql)?;
+                let made = "INSERT INTO cw_schema (version) VALUES ($1)";
+                transaction.execute_typed(made, &[(&version, Type::INT8)])?;
+            }
+            transaction.commit().map(Ok)
+        })();
+        made.map_err(|error| self.fault("its tables cannot be made", &error))?
+    }
+
+    /// The version of the tables; none where there are none of ours.
+    fn version(&mut self) -> Result<Option<i64>, postgres::Error> {
+        let row = self.client.query_typed_one("SELECT to_regclass('cw_schema') IS NOT NULL", &[])?;
+        if !row.try_get::<_, bool>(0)? {
+            return Ok(None);
+        }
+        newest_version(&mut self.client).map(Some)
+    }
+
+    fn fault(&self, what: &str, error: &postgres::Error) -> Error {
+        fault(&self.name, what, error)
+    }
+
+    /// Something that can be asked twice: where the connection turns out to be broken, it is made again.
+    fn again<T>(
+        &mut self,
+        what: &str,
+        mut work: impl FnMut(&mut Client) -> Result<T, postgres::Error>,
+    ) -> Result<T, Error> {
+        match work(self.client()?) {
+            Err(error) if is_lost(&self.client, &error) => {
+                self.reconnect()?;
+                work(&mut self.client).map_err(|error| self.fault(what, &error))
+            }
+            done => done.map_err(|error| self.fault(what, &error)),
+        }
+    }
+
+    /// Rows in one transaction that sees one moment. Rows that were handed over are not asked for again.
+    fn stream(
+        &mut self,
+        each: &mut Each<'_>,
+        work: impl Fn(&mut Transaction<'_>, &mut Each<'_>) -> Result<Result<Option<Head>, Error>, postgres::Error>,
+    ) -> Result<Option<Head>, Error> {
+        let begun = Cell::new(false);
+        let mut each = |head: &Head, row: Row| {
+            begun.set(true);
+            each(head, row)
+        };
+        let mut read = |client: &mut Client| {
+            let builder = client.build_transaction().read_only(true);
+            let mut transaction = builder.isolation_level(IsolationLevel::RepeatableRead).start()?;
+            work(&mut transaction, &mut each)
+        };
+        let mut done = read(self.client()?);
+        if let Err(error) = &done
+            && is_lost(&self.client, error)
+        {
+            self.reconnect()?;
+            if !begun.get() {
+                done = read(&mut self.client);
+            }
+        }
+        done.map_err(|error| self.fault("cannot be read", &error))?
+    }
+
+    fn append_once(&mut self, append: &Append<'_>) -> Result<bool, postgres::Error> {
+        let chunks = chunks(&append.batch.rows);
+        let [first, rest @ ..] = chunks.as_slice() else { return Ok(false) };
+        if rest.is_empty() {
+            return append.first(&mut self.client, first);
+        }
+        let mut transaction = self.client.transaction()?;
+        if !append.first(&mut transaction, first)? {
+            return Ok(false);
+        }
+        rest.iter().try_for_each(|chunk| append.further(&mut transaction, chunk))?;
+        transaction.commit().map(|()| true)
+    }
+
+    /// Whether this append was written, though nobody said so.
+    fn was_written(&mut self, append: &Append<'_>) -> Result<bool, postgres::Error> {
+        let sql = "SELECT writer FROM cw_entry JOIN cw_session ON key = session WHERE id = $1 AND n = $2";
+        let row =
+            self.client.query_typed_opt(sql, &[(&append.id, Type::TEXT), (&append.expected, Type::INT8)])?;
+        let writer = row.map(|row| row.try_get::<_, Option<String>>(0)).transpose()?.flatten();
+        Ok(writer.as_deref() == Some(&append.writer))
+    }
+}
+
+/// The error of a driver, and where it struck.
+fn fault(name: &str, what: &str, error: &postgres::Error) -> Error {
+    Error::new(Repr::Store { place: name.into(), detail: format!("{what}: {}", said(error)) })
+}
+
+/// What the server or the system says. The driver's own words alone name the kind of trouble; what is below them tells it.
+fn said(error: &postgres::Error) -> String {
+    if let Some(fault) = error.as_db_error() {
+        return format!("{} ({})", fault.message(), fault.code().code());
+    }
+    let (mut said, mut below) = (error.to_string(), std::error::Error::source(error));
+    while let Some(source) = below {
+        let words = source.to_string();
+        if !said.ends_with(&words) {
+            drop(write!(said, ": {words}"));
+        }
+        below = source.source();
+    }
+    said
+}
+
+/// The servers and the database of an address: no user, no password.
+fn name(config: &Config) -> String {
+    let mut name = "postgres://".to_owned();
+    for (at, host) in config.get_hosts().iter().enumerate() {
+        let port = config.get_ports().get(at).or(config.get_ports().first()).copied().unwrap_or(5432);
+        let comma = if at == 0 { "" } else { "," };
+        drop(match host {
+            Host::Tcp(host) => write!(name, "{comma}{host}:{port}"),
+            #[cfg(unix)]
+            Host::Unix(folder) => write!(name, "{comma}{}:{port}", folder.display()),
+        });
+    }
+    name.push('/');
+    name.push_str(config.get_dbname().or(config.get_user()).unwrap_or_default());
+    name
+}
+
+/// A connection that is as the store needs it, and the name of what it writes.
+fn begin(name: &str, config: &Config, reads_only: bool) -> Result<(Client, String), Error> {
+    let cannot = |error: postgres::Error| fault(name, "cannot be connected to", &error);
+    let refused = |detail: String| Error::new(Repr::Store { place: name.into(), detail });
+    let mut client = connected(name, config)?;
+    // Whatever the server's defaults are: appends rest on rows being looked at again after a wait, and a commit is on disk
+    // when it is confirmed.
+    let setup = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
+                 SELECT set_config('synchronous_commit', 'on', false)
+                 WHERE current_setting('synchronous_commit') = 'off'";
+    client.batch_execute(setup).map_err(cannot)?;
+    if reads_only {
+        client.batch_execute("SET default_transaction_read_only = on").map_err(cannot)?;
+    }
+    let asked = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')";
+    let row = client.query_typed_one(asked, &[]).map_err(cannot)?;
+    let version: i32 = row.try_get(0).map_err(cannot)?;
+    if version < OLDEST {
+        return Err(refused(format!("is PostgreSQL {}; expected 13 or later", version / 10_000)));
+    }
+    let encoding: String = row.try_get(1).map_err(cannot)?;
+    if encoding != "UTF8" {
+        return Err(refused(format!("is encoded in {encoding}; expected a database in UTF8")));
+    }
+    let row = client.query_typed_one("SELECT gen_random_uuid()::text", &[]).map_err(cannot)?;
+    Ok((client, row.try_get(0).map_err(cannot)?))
+}
+
+#[cfg(not(feature = "postgres-tls"))]
+fn connected(name: &str, config: &Config) -> Result<Client, Error> {
+    if config.get_ssl_mode() == SslMode::Require {
+        let detail = "asks for encryption (sslmode=require), which this program was built without; build it with the feature `postgres-tls`";
+        return Err(Error::new(Repr::Store { place: name.into(), detail: detail.into() }));
+    }
+    config.connect(postgres::NoTls).map_err(|error| fault(name, "cannot be connected to", &error))
+}
+
+#[cfg(feature = "postgres-tls")]
+fn connected(name: &str, config: &Config) -> Result<Client, Error> {
+    let to = |error: postgres::Error| fault(name, "cannot be connected to", &error);
+    if config.get_ssl_mode() == SslMode::Disable {
+        return config.connect(postgres::NoTls).map_err(to);
+    }
+    config.connect(super::tls::connector(name)?).map_err(to)
+}
+
+/// Whether a connection is of no use any more.
+fn is_lost(client: &Client, error: &postgres::Error) -> bool {
+    let of_the_server = |state: &SqlState| state.code().starts_with("57P") || state.code().starts_with("08");
+    client.is_closed() || error.is_closed() || error.code().is_some_and(of_the_server) || is_io(error)
+}
+
+fn is_io(error: &postgres::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+}
+
+fn newest_version(client: &mut impl GenericClient) -> Result<i64, postgres::Error> {
+    client.query_typed(schema::NEWEST, &[])?.first().map_or(Ok(0), |row| row.try_get(0))
+}
+
+/// Numbers of entries are far below this in any real store; a larger one finds nothing.
+fn number(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn count(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or_default()
+}
+
+/// Rows in pieces that a statement takes.
+fn chunks(rows: &[NewRow]) -> Vec<&[NewRow]> {
+    let (mut chunks, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (at, row) in rows.iter().enumerate() {
+        bytes += row.entry.len() + row.outline.as_ref().map_or(0, String::len);
+        if at + 1 - start >= CHUNK_ROWS || bytes >= CHUNK_BYTES {
+            chunks.push(&rows[start..=at]);
+            (start, bytes) = (at + 1, 0);
+        }
+    }
+    if start < rows.len() {
+        chunks.push(&rows[start..]);
+    }
+    chunks
+}
+
+/// One append, whatever connection makes it.
+struct Append<'a> {
+    id: &'a str,
+    expected: i64,
+    batch: &'a Batch,
+    writer: String,
+}
+
+/// The columns of rows to write.
+struct Lists<'a> {
+    numbers: Vec<i64>,
+    kinds: Vec<&'a str>,
+    sums: Vec<&'a str>,
+    outlines: Vec<Option<&'a str>>,
+    writers: Vec<Option<&'a str>>,
+    entries: Vec<&'a str>,
+}
+
+impl<'a> Lists<'a> {
+    fn of(rows: &'a [NewRow], writer: Option<&'a str>) -> Self {
+        Self {
+            numbers: rows.iter().map(|row| number(row.n)).collect(),
+            kinds: rows.iter().map(|row| row.kind).collect(),
+            sums: rows.iter().map(|row| row.sum.as_str()).collect(),
+            outlines: rows.iter().map(|row| row.outline.as_deref()).collect(),
+            writers: rows.iter().enumerate().map(|(at, _)| writer.filter(|_| at == 0)).collect(),
+            entries: rows.iter().map(|row| row.entry.as_str()).collect(),
+        }
+    }
+
+    fn parameters(&self) -> [Parameter<'_>; 6] {
+        [
+            (&self.numbers, Type::INT8_ARRAY),
+            (&self.kinds, Type::TEXT_ARRAY),
+            (&self.sums, Type::TEXT_ARRAY),
+            (&self.outlines, Type::TEXT_ARRAY),
+            (&self.writers, Type::TEXT_ARRAY),
+            (&self.entries, Type::TEXT_ARRAY),
+        ]
+    }
+}
+
+impl Append<'_> {
+    /// Moves the session's counter, if it stands where it is expected, and writes the first rows. Whether it did.
+    fn first(&self, client: &mut impl GenericClient, rows: &[NewRow]) -> Result<bool, postgres::Error> {
+        // One statement, so that one trip to the server is enough. Where the counter stands elsewhere, `advanced` has no
+        // row, and nothing is written.
+        let advance = if self.expected == 0 {
+            "INSERT INTO cw_session AS s (id, next, messages, model, tokens, updated)
+             VALUES ($1, $3, $4, $6, $7, clock_timestamp())
+             ON CONFLICT (id) DO UPDATE SET next = s.next + $3, messages = s.messages + $4,
+                 model = CASE WHEN $5 THEN $6 ELSE s.model END, tokens = CASE WHEN $5 THEN $7 ELSE s.tokens END,
+                 updated = clock_timestamp()
+             WHERE s.next = $2 RETURNING key"
+        } else {
+            "UPDATE cw_session SET next = next + $3, messages = messages + $4,
+                 model = CASE WHEN $5 THEN $6 ELSE model END, tokens = CASE WHEN $5 THEN $7 ELSE tokens END,
+                 updated = clock_timestamp()
+             WHERE id = $1 AND next = $2 RETURNING key"
+        };
+        let sql = format!(
+            "WITH advanced AS ({advance}),
+             written AS (
+                 INSERT INTO cw_entry (session, n, kind, sum, outline, writer, entry)
+                 SELECT key, row.* FROM advanced, unnest($10, $11, $12, $13, $14, $15)
+                     AS row (n, kind, sum, outline, writer, entry)
+             ),
+             forgotten AS (
+                 DELETE FROM cw_prompt USING advanced WHERE session = key AND $5 AND $9 IS NULL
+             ),
+             remembered AS (
+                 INSERT INTO cw_prompt (session, n, items) SELECT key, $8, $9 FROM advanced WHERE $9 IS NOT NULL
+                 ON CONFLICT (session) DO UPDATE SET n = excluded.n, items = excluded.items
+             )
+             SELECT key FROM advanced"
+        );
+        let sent = self.batch.sent.as_ref();
+        let (added, messages) = (number(self.batch.rows.len() as u64), number(self.batch.messages));
+        let (is_sent, model) = (sent.is_some(), sent.and_then(|sent| sent.model.as_deref()));
+        let tokens = sent.map(|sent| number(sent.tokens));
+        let (at, items) = (sent.map(|sent| number(sent.n)), sent.and_then(|sent| sent.items.as_deref()));
+        let lists = Lists::of(rows, Some(&self.writer));
+        let mut parameters: Vec<Parameter<'_>> = vec![
+            (&self.id, Type::TEXT),
+            (&self.expected, Type::INT8),
+            (&added, Type::INT8),
+            (&messages, Type::INT8),
+            (&is_sent, Type::BOOL),
+            (&model, Type::TEXT),
+            (&tokens, Type::INT8),
+            (&at, Type::INT8),
+            (&items, Type::TEXT),
+        ];
+        parameters.extend(lists.parameters());
+        client.query_typed(&sql, &parameters).map(|rows| !rows.is_empty())
+    }
+
+    /// Writes further rows, in the transaction that moved the counter.
+    fn further(&self, client: &mut impl GenericClient, rows: &[NewRow]) -> Result<(), postgres::Error> {
+        let sql = "INSERT INTO cw_entry (session, n, kind, sum, outline, writer, entry)
+                   SELECT key, row.* FROM cw_session, unnest($2, $3, $4, $5, $6, $7)
+                       AS row (n, kind, sum, outline, writer, entry)
+                   WHERE id = $1";
+        let lists = Lists::of(rows, None);
+        let mut parameters: Vec<Parameter<'_>> = vec![(&self.id, Type::TEXT)];
+        parameters.extend(lists.parameters());
+        client.query_typed(sql, &parameters).map(drop)
+    }
+}
+
+/// Its columns are number, checksum, outline and entry.
+fn row(row: &postgres::Row) -> Result<Row, postgres::Error> {
+    Ok(Row {
+        n: count(row.try_get(0)?),
+        sum: row.try_get(1)?,
+        outline: row.try_get(2)?,
+        entry: row.try_get(3)?,
+    })
+}
+
+fn head(client: &mut impl GenericClient, id: &str, lock: &str) -> Result<Option<Head>, postgres::Error> {
+    let sql = format!(
+        "SELECT key, next, n, items, messages FROM cw_session AS s LEFT JOIN cw_prompt ON session = key WHERE id = $1 {lock}"
+    );
+    let rows = client.query_typed(&sql, &[(&id, Type::TEXT)])?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let (n, items) = (row.try_get::<_, Option<i64>>(2)?, row.try_get::<_, Option<String>>(3)?);
+    let prompt = n.map(count).zip(items);
+    Ok(Some(Head {
+        key: row.try_get(0)?,
+        next: count(row.try_get(1)?),
+        messages: count(row.try_get(4)?),
+        prompt,
+    }))
+}
+
+/// Rows of entries from `from` to before `to`, and what went wrong elsewhere while they were taken.
+fn each_row(
+    transaction: &mut Transaction<'_>,
+    head: &Head,
+    range: Range<u64>,
+    columns: Columns,
+    each: &mut Each<'_>,
+) -> Result<Result<(), Error>, postgres::Error> {
+    let entry = match columns {
+        Columns::Entry => "entry",
+        Columns::Outlines => "CASE WHEN outline IS NULL THEN entry END",
+    };
+    let sql = format!(
+        "SELECT n, sum, outline, {entry} FROM cw_entry WHERE session = $1 AND n >= $2 AND n < $3 ORDER BY n"
+    );
+    let parameters = [head.key, number(range.start), number(range.end)].map(|number| (number, Type::INT8));
+    let mut rows = transaction.query_typed_raw(&sql, parameters)?;
+    while let Some(row) = rows.next()? {
+        if let Err(error) = each(head, self::row(&row)?) {
+            return Ok(Err(error));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// To the microsecond, in the form of SQLite's.
+const SUMMARY: &str = r#"SELECT id, model, messages, next, tokens,
+    to_char(updated AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), archived FROM cw_session"#;
+
+fn summary(row: &postgres::Row) -> Result<SessionSummary, postgres::Error> {
+    Ok(SessionSummary {
+        id: row.try_get(0)?,
+        model: row.try_get(1)?,
+        messages: count(row.try_get(2)?),
+        revision: count(row.try_get(3)?),
+        tokens: row.try_get::<_, Option<i64>>(4)?.map(count),
+        updated: row.try_get(5)?,
+        archived: row.try_get(6)?,
+    })
+}
+
+impl Backend for Postgres {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn append(&mut self, id: &str, expected: u64, batch: &Batch) -> Result<Written, Error> {
+        self.client()?;
+        self.appends += 1;
+        let writer = format!("{}/{}", self.writer, self.appends);
+        let append = Append { id, expected: number(expected), batch, writer };
+        let mut lost = false;
+        let mut done = self.append_once(&append);
+        if let Err(error) = &done
+            && is_lost(&self.client, error)
+        {
+            lost = true;
+            if let Err(why) = self.reconnect() {
+                let detail = format!(
+                    "the connection was lost while session `{}` was written, and is not to be had again: {why}. It is not known whether it was written; load it to see",
+                    id.escape_debug()
+                );
+                return Err(Error::new(Repr::Store { place: self.name.clone(), detail }));
+            }
+            done = self.append_once(&append);
+        }
+        let written = done.and_then(|done| Ok(done || lost && self.was_written(&append)?));
+        if written.map_err(|error| self.fault("cannot be written", &error))? {
+            return Ok(Written::Yes);
+        }
+        Ok(Written::No(self.head(id)?.map_or(0, |head| head.next)))
+    }
+
+    fn head(&mut self, id: &str) -> Result<Option<Head>, Error> {
+        self.again("cannot be read", |client| head(client, id, ""))
+    }
+
+    fn read(
+        &mut self,
+        id: &str,
+        from: u64,
+        columns: Columns,
+        each: &mut Each<'_>,
+    ) -> Result<Option<Head>, Error> {
+        self.stream(each, |transaction, each| {
+            let Some(head) = head(transaction, id, "")? else { return Ok(Ok(None)) };
+            let rows = each_row(transaction, &head, from..u64::MAX, columns, each)?;
+            Ok(rows.map(|()| Some(head)))
+        })
+    }
+
+    fn rows(&mut self, head: &Head, entries: &[Range<u64>], each: &mut Each<'_>) -> Result<(), Error> {
+        let read = self.stream(each, |transaction, each| {
+            for range in entries {
+                if let Err(error) = each_row(transaction, head, range.clone(), Columns::Entry, each)? {
+                    return Ok(Err(error));
+                }
+            }
+            Ok(Ok(None))
+        });
+        read.map(drop)
+    }
+
+    fn row(&mut self, id: &str, n: u64) -> Result<Option<Row>, Error> {
+        let sql = "SELECT n, sum, outline, entry FROM cw_entry JOIN cw_session ON key = session WHERE id = $1 AND n = $2";
+        let n = number(n);
+        let parameters: [Parameter<'_>; 2] = [(&id, Type::TEXT), (&n, Type::INT8)];
+        self.again("cannot be read", |client| {
+            client.query_typed(sql, &parameters)?.first().map(row).transpose()
+        })
+    }
+
+    fn list(&mut self, options: &ListOptions) -> Result<Vec<SessionSummary>, Error> {
+        let page = if options.after.is_some() { "AND (updated, id) < ($3::timestamptz, $4)" } else { "" };
+        let sql = format!("{SUMMARY} WHERE archived = $1 {page} ORDER BY updated DESC, id DESC LIMIT $2");
+        let limit = i64::from(options.limit);
+        self.again("cannot be read", |client| {
+            let mut parameters: Vec<Parameter<'_>> =
+                vec![(&options.archived, Type::BOOL), (&limit, Type::INT8)];
+            if let Some((updated, id)) = &options.after {
+                parameters.extend([(updated as _, Type::TEXT), (id as _, Type::TEXT)]);
+            }
+            client.query_typed(&sql, &parameters)?.iter().map(summary).collect()
+        })
+    }
+
+    fn summary(&mut self, id: &str) -> Result<Option<SessionSummary>, Error> {
+        let sql = format!("{SUMMARY} WHERE id = $1");
+        self.again("cannot be read", |client| {
+            client.query_typed(&sql, &[(&id, Type::TEXT)])?.first().map(summary).transpose()
+        })
+    }
+
+    fn fork(&mut self, id: &str, at: u64, new: &str) -> Result<Forked, Error> {
+        let fork = |transaction: &mut Transaction<'_>| -> Result<Forked, postgres::Error> {
+            let Some(from) = head(transaction, id, "FOR SHARE OF s")? else { return Ok(Forked::Missing) };
+            if at > from.next {
+                return Ok(Forked::Shorter(from.next));
+            }
+            let at = number(at);
+            let begin = "INSERT INTO cw_session (id, next, messages, updated)
+                SELECT $1, $3, count(*), clock_timestamp() FROM cw_entry
+                WHERE session = $2 AND n < $3 AND kind = 'message'
+                ON CONFLICT (id) DO NOTHING RETURNING key";
+            let parameters: [Parameter<'_>; 3] =
+                [(&new, Type::TEXT), (&from.key, Type::INT8), (&at, Type::INT8)];
+            let rows = transaction.query_typed(begin, &parameters)?;
+            let Some(row) = rows.first() else { return Ok(Forked::Taken) };
+            let key: i64 = row.try_get(0)?;
+            let copy = "INSERT INTO cw_entry (session, n, kind, sum, outline, entry)
+                SELECT $1, n, kind, sum, outline, entry FROM cw_entry WHERE session = $2 AND n < $3";
+            transaction
+                .execute_typed(copy, &[(&key, Type::INT8), (&from.key, Type::INT8), (&at, Type::INT8)])?;
+            let newest =
+                "SELECT n, entry FROM cw_entry WHERE session = $1 AND kind = 'sent' ORDER BY n DESC LIMIT 1";
+            if let Some(row) = transaction.query_typed_opt(newest, &[(&key, Type::INT8)])? {
+                let (n, entry): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
+                if let Some(sent) = SentPrompt::of_stored(count(n), &entry) {
+                    // Only the newest prompt of a conversation keeps its items.
+                    let items = from.prompt.filter(|(n, _)| *n == sent.n).map(|(_, items)| items);
+                    let tokens = number(sent.tokens);
+                    let update = "UPDATE cw_session SET model = $2, tokens = $3 WHERE key = $1";
+                    transaction.execute_typed(
+                        update,
+                        &[(&key, Type::INT8), (&sent.model, Type::TEXT), (&tokens, Type::INT8)],
+                    )?;
+                    let remember =
+                        "INSERT INTO cw_prompt (session, n, items) SELECT $1, $2, $3 WHERE $3 IS NOT NULL";
+                    transaction.execute_typed(
+                        remember,
+                        &[(&key, Type::INT8), (&n, Type::INT8), (&items, Type::TEXT)],
+                    )?;
+                }
+            }
+            Ok(Forked::Done)
+        };
+        // A commit whose answer is lost is not asked for again: the new session may be there.
+        let client = self.client()?;
+        let done = (|| {
+            let mut transaction = client.transaction()?;
+            let forked = fork(&mut transaction)?;
+            transaction.commit().map(|()| forked)
+        })();
+        done.map_err(|error| self.fault("cannot be written", &error))
+    }
+
+    fn set_archived(&mut self, id: &str, archived: bool) -> Result<bool, Error> {
+        let sql = "UPDATE cw_session SET archived = $2 WHERE id = $1";
+        let parameters: [Parameter<'_>; 2] = [(&id, Type::TEXT), (&archived, Type::BOOL)];
+        self.again("cannot be written", |client| client.execute_typed(sql, &parameters).map(|rows| rows > 0))
+    }
+
+    fn delete(&mut self, id: &str) -> Result<bool, Error> {
+        let sql = "DELETE FROM cw_session WHERE id = $1";
+        let client = self.client()?;
+        let deleted = client.execute_typed(sql, &[(&id, Type::TEXT)]);
+        deleted.map(|rows| rows > 0).map_err(|error| self.fault("cannot be written", &error))
+    }
+}

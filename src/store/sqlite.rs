@@ -1,0 +1,397 @@
+//! Sessions in one SQLite file: a write-ahead log, synced at each commit, one writer at a time.
+
+use super::{
+    backend::{Backend, Columns, Each, Forked, Head, Written},
+    entry::{Batch, Row, SentPrompt},
+    schema,
+    summary::{ListOptions, SessionSummary},
+};
+use crate::error::{Error, Repr};
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior::Immediate, params,
+};
+use std::{fmt::Write as _, fs, ops::Range, path::Path, thread, time::Duration};
+
+/// How long a writer waits for another one.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Pauses in which a new file is asked again for its write-ahead log, where two programs begin it at once: SQLite does not
+/// wait for that by itself.
+const BEGIN_PAUSE: Duration = Duration::from_millis(10);
+const BEGIN_TRIES: u32 = 500;
+
+/// The time of the database's own clock, to the millisecond.
+const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+
+#[derive(Debug)]
+pub(super) struct Sqlite {
+    name: String,
+    connection: Connection,
+}
+
+impl Sqlite {
+    /// Opens a file or begins it, and brings its tables to today's form.
+    pub(super) fn open(path: &str) -> Result<Self, Error> {
+        let name = format!("sqlite:{path}");
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut store = Self::connect(name, path, flags)?;
+        store.migrate()?;
+        Ok(store)
+    }
+
+    /// Opens a file that is there, and writes nothing to it.
+    pub(super) fn open_read_only(path: &str) -> Result<Self, Error> {
+        let name = format!("sqlite:{path}");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let store = Self::connect(name.clone(), path, flags)?;
+        let version = match store.version() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && has_no_log(path) => {
+                // A folder that may not be written has no place for the index of the write-ahead log. Without such a log
+                // the file alone is the whole store.
+                let uri = format!("file:{}?immutable=1", escaped(path));
+                let store = Self::connect(name, &uri, flags | OpenFlags::SQLITE_OPEN_URI)?;
+                let version = store.version().map_err(|error| store.fault("cannot be read", &error))?;
+                schema::readable(&store.name, version)?;
+                return Ok(store);
+            }
+            version => version.map_err(|error| store.fault("cannot be read", &error))?,
+        };
+        schema::readable(&store.name, version)?;
+        Ok(store)
+    }
+
+    fn connect(name: String, path: &str, flags: OpenFlags) -> Result<Self, Error> {
+        let fault = |detail: String| Error::new(Repr::Store { place: name.clone(), detail });
+        if Path::new(path).is_dir() {
+            return Err(fault("is a folder; expected a file".into()));
+        }
+        let connection = Connection::open_with_flags(path, flags)
+            .and_then(|connection| connection.busy_timeout(PATIENCE).map(|()| connection))
+            .map_err(|error| fault(format!("cannot be opened: {}", said(&error))))?;
+        Ok(Self { name, connection })
+    }
+
+    fn migrate(&mut self) -> Result<(), Error> {
+        let mut tries = 0;
+        loop {
+            // The first read says whether this is a database at all, before anything is written to it.
+            let begun = self
+                .version()
+                .and_then(|version| {
+                    self.connection.pragma_update(None, "journal_mode", "wal").map(|()| version)
+                })
+                .and_then(|version| {
+                    self.connection.pragma_update(None, "synchronous", "full").map(|()| version)
+                })
+                .and_then(|version| {
+                    self.connection.pragma_update(None, "foreign_keys", "on").map(|()| version)
+                });
+            match begun {
+                Ok(Some(schema::VERSION)) => return Ok(()),
+                Ok(Some(version)) if version > schema::VERSION => {
+                    return schema::pending(&self.name, version, &schema::SQLITE).map(drop);
+                }
+                Ok(_) => break,
+                Err(error) if is_busy(&error) && tries < BEGIN_TRIES => {
+                    tries += 1;
+                    thread::sleep(BEGIN_PAUSE);
+                }
+                Err(error) => return Err(self.fault("cannot be opened", &error)),
+            }
+        }
+        let name = self.name.clone();
+        self.write("its tables cannot be made", |transaction| {
+            transaction.execute(schema::CREATE, ())?;
+            let version = transaction.query_row(schema::NEWEST, (), |row| row.get(0))?;
+            Ok(match schema::pending(&name, version, &schema::SQLITE) {
+                Err(error) => Err(error),
+                Ok(pending) => {
+                    for (version, sql) in pending {
+                        transaction.execute_batch(sql)?;
+                        transaction.execute("INSERT INTO cw_schema (version) VALUES (?1)", [version])?;
+                    }
+                    Ok(())
+                }
+            })
+        })?
+    }
+
+    /// The version of the tables; none where there are none of ours.
+    fn version(&self) -> rusqlite::Result<Option<i64>> {
+        let ours = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cw_schema'";
+        if self.connection.query_row(ours, (), |_| Ok(())).optional()?.is_none() {
+            return Ok(None);
+        }
+        self.connection.query_row(schema::NEWEST, (), |row| row.get(0)).map(Some)
+    }
+
+    /// One transaction that writes: whole, or nothing of it.
+    fn write<T>(
+        &mut self,
+        what: &str,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        let done = self.connection.transaction_with_behavior(Immediate).and_then(|transaction| {
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        });
+        done.map_err(|error| self.fault(what, &error))
+    }
+
+    fn fault(&self, what: &str, error: &rusqlite::Error) -> Error {
+        Error::new(Repr::Store { place: self.name.clone(), detail: format!("{what}: {}", said(error)) })
+    }
+}
+
+/// What SQLite says, in words that tell what to do.
+fn said(error: &rusqlite::Error) -> String {
+    let advice = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "; another program has been writing it for 10 s, try again"
+        }
+        Some(ErrorCode::DiskFull) => "; nothing was written, free some space and try again",
+        Some(ErrorCode::ReadOnly) => {
+            "; nothing was written, expected a file and a folder that may be written"
+        }
+        Some(ErrorCode::NotADatabase) => "; expected a file that a store made, or a new one",
+        Some(ErrorCode::CannotOpen) => "; expected a file in a folder that is there and may be read",
+        Some(ErrorCode::DatabaseCorrupt) => "; the file is damaged, restore it from a copy",
+        _ => "",
+    };
+    format!("{error}{advice}")
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Whether nothing of the store is in a write-ahead log beside its file.
+fn has_no_log(path: &str) -> bool {
+    fs::metadata(format!("{path}-wal")).map_or(true, |log| log.len() == 0)
+}
+
+/// A path as part of a URI.
+fn escaped(path: &str) -> String {
+    let mut uri = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(byte.into()),
+            _ => drop(write!(uri, "%{byte:02x}")),
+        }
+    }
+    uri
+}
+
+/// Numbers of entries are far below this in any real store; a larger one finds nothing.
+fn number(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn count(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(at).map(|n| u64::try_from(n).unwrap_or_default())
+}
+
+/// Its columns are number, checksum, outline and entry.
+fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    Ok(Row { n: count(row, 0)?, sum: row.get(1)?, outline: row.get(2)?, entry: row.get(3)? })
+}
+
+fn head(connection: &Connection, id: &str) -> rusqlite::Result<Option<Head>> {
+    let sql = "SELECT key, next, n, items, messages FROM cw_session LEFT JOIN cw_prompt ON session = key WHERE id = ?1";
+    let head = |row: &rusqlite::Row<'_>| {
+        let prompt = match row.get::<_, Option<String>>(3)? {
+            Some(items) => Some((count(row, 2)?, items)),
+            None => None,
+        };
+        Ok(Head { key: row.get(0)?, next: count(row, 1)?, messages: count(row, 4)?, prompt })
+    };
+    connection.prepare_cached(sql)?.query_row([id], head).optional()
+}
+
+/// Rows of entries from `from` to before `to`, and what went wrong elsewhere while they were taken.
+fn each_row(
+    connection: &Connection,
+    head: &Head,
+    range: Range<u64>,
+    columns: Columns,
+    each: &mut Each<'_>,
+) -> rusqlite::Result<Result<(), Error>> {
+    let entry = match columns {
+        Columns::Entry => "entry",
+        Columns::Outlines => "CASE WHEN outline IS NULL THEN entry END",
+    };
+    let sql = format!(
+        "SELECT n, sum, outline, {entry} FROM cw_entry WHERE session = ?1 AND n >= ?2 AND n < ?3 ORDER BY n"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![head.key, number(range.start), number(range.end)])?;
+    while let Some(row) = rows.next()? {
+        if let Err(error) = each(head, self::row(row)?) {
+            return Ok(Err(error));
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn write_sent(transaction: &Transaction<'_>, key: i64, sent: &SentPrompt) -> rusqlite::Result<()> {
+    let sql = "UPDATE cw_session SET model = ?2, tokens = ?3 WHERE key = ?1";
+    transaction.prepare_cached(sql)?.execute(params![key, sent.model, number(sent.tokens)])?;
+    let Some(items) = &sent.items else {
+        return transaction.execute("DELETE FROM cw_prompt WHERE session = ?1", [key]).map(drop);
+    };
+    let sql = "INSERT INTO cw_prompt (session, n, items) VALUES (?1, ?2, ?3)
+               ON CONFLICT (session) DO UPDATE SET n = excluded.n, items = excluded.items";
+    transaction.prepare_cached(sql)?.execute(params![key, number(sent.n), items]).map(drop)
+}
+
+const SUMMARY: &str = "SELECT id, model, messages, next, tokens, updated, archived FROM cw_session";
+
+fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionSummary> {
+    let tokens = row.get::<_, Option<i64>>(4)?.map(|tokens| u64::try_from(tokens).unwrap_or_default());
+    Ok(SessionSummary {
+        id: row.get(0)?,
+        model: row.get(1)?,
+        messages: count(row, 2)?,
+        revision: count(row, 3)?,
+        tokens,
+        updated: row.get(5)?,
+        archived: row.get(6)?,
+    })
+}
+
+impl Backend for Sqlite {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn append(&mut self, id: &str, expected: u64, batch: &Batch) -> Result<Written, Error> {
+        self.write("cannot be written", |transaction| {
+            if expected == 0 {
+                let begin =
+                    format!("INSERT INTO cw_session (id, updated) VALUES (?1, {NOW}) ON CONFLICT (id) DO NOTHING");
+                transaction.prepare_cached(&begin)?.execute([id])?;
+            }
+            let advance = format!(
+                "UPDATE cw_session SET next = next + ?3, messages = messages + ?4, updated = {NOW}
+                 WHERE id = ?1 AND next = ?2 RETURNING key"
+            );
+            let (added, messages) = (number(batch.rows.len() as u64), number(batch.messages));
+            let key: Option<i64> = transaction
+                .prepare_cached(&advance)?
+                .query_row(params![id, number(expected), added, messages], |row| row.get(0))
+                .optional()?;
+            let Some(key) = key else {
+                return Ok(Written::No(head(transaction, id)?.map_or(0, |head| head.next)));
+            };
+            let sql = "INSERT INTO cw_entry (session, n, kind, sum, outline, entry) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let mut insert = transaction.prepare_cached(sql)?;
+            for row in &batch.rows {
+                insert.execute(params![key, number(row.n), row.kind, row.sum, row.outline, row.entry])?;
+            }
+            if let Some(sent) = &batch.sent {
+                write_sent(transaction, key, sent)?;
+            }
+            Ok(Written::Yes)
+        })
+    }
+
+    fn head(&mut self, id: &str) -> Result<Option<Head>, Error> {
+        head(&self.connection, id).map_err(|error| self.fault("cannot be read", &error))
+    }
+
+    fn read(
+        &mut self,
+        id: &str,
+        from: u64,
+        columns: Columns,
+        each: &mut Each<'_>,
+    ) -> Result<Option<Head>, Error> {
+        let mut read = || -> rusqlite::Result<Result<Option<Head>, Error>> {
+            // Reads of one transaction see one moment.
+            let transaction = self.connection.unchecked_transaction()?;
+            let Some(head) = head(&transaction, id)? else { return Ok(Ok(None)) };
+            let rows = each_row(&transaction, &head, from..u64::MAX, columns, each)?;
+            Ok(rows.map(|()| Some(head)))
+        };
+        read().map_err(|error| self.fault("cannot be read", &error))?
+    }
+
+    fn rows(&mut self, head: &Head, entries: &[Range<u64>], each: &mut Each<'_>) -> Result<(), Error> {
+        for range in entries {
+            let rows = each_row(&self.connection, head, range.clone(), Columns::Entry, each);
+            rows.map_err(|error| self.fault("cannot be read", &error))??;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, id: &str, n: u64) -> Result<Option<Row>, Error> {
+        let sql = "SELECT n, sum, outline, entry FROM cw_entry JOIN cw_session ON key = session WHERE id = ?1 AND n = ?2";
+        let row = || self.connection.prepare_cached(sql)?.query_row(params![id, number(n)], row).optional();
+        row().map_err(|error| self.fault("cannot be read", &error))
+    }
+
+    fn list(&mut self, options: &ListOptions) -> Result<Vec<SessionSummary>, Error> {
+        let list = || -> rusqlite::Result<Vec<SessionSummary>> {
+            let page = if options.after.is_some() { "AND (updated, id) < (?3, ?4)" } else { "" };
+            let sql = format!("{SUMMARY} WHERE archived = ?1 {page} ORDER BY updated DESC, id DESC LIMIT ?2");
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            match &options.after {
+                None => statement.query_map(params![options.archived, options.limit], summary)?.collect(),
+                Some((updated, id)) => statement
+                    .query_map(params![options.archived, options.limit, updated, id], summary)?
+                    .collect(),
+            }
+        };
+        list().map_err(|error| self.fault("cannot be read", &error))
+    }
+
+    fn summary(&mut self, id: &str) -> Result<Option<SessionSummary>, Error> {
+        let found = self.connection.query_row(&format!("{SUMMARY} WHERE id = ?1"), [id], summary).optional();
+        found.map_err(|error| self.fault("cannot be read", &error))
+    }
+
+    fn fork(&mut self, id: &str, at: u64, new: &str) -> Result<Forked, Error> {
+        self.write("cannot be written", |transaction| {
+            let Some(from) = head(transaction, id)? else { return Ok(Forked::Missing) };
+            if at > from.next {
+                return Ok(Forked::Shorter(from.next));
+            }
+            let begin = format!(
+                "INSERT INTO cw_session (id, next, messages, updated)
+                 SELECT ?1, ?3, count(*), {NOW} FROM cw_entry WHERE session = ?2 AND n < ?3 AND kind = 'message'
+                 ON CONFLICT (id) DO NOTHING RETURNING key"
+            );
+            let key: Option<i64> =
+                transaction.query_row(&begin, params![new, from.key, number(at)], |row| row.get(0)).optional()?;
+            let Some(key) = key else { return Ok(Forked::Taken) };
+            let copy = "INSERT INTO cw_entry (session, n, kind, sum, outline, entry)
+                        SELECT ?1, n, kind, sum, outline, entry FROM cw_entry WHERE session = ?2 AND n < ?3";
+            transaction.execute(copy, params![key, from.key, number(at)])?;
+            let newest = "SELECT n, entry FROM cw_entry WHERE session = ?1 AND kind = 'sent' ORDER BY n DESC LIMIT 1";
+            let newest: Option<(u64, String)> = transaction
+                .query_row(newest, [key], |row| Ok((count(row, 0)?, row.get(1)?)))
+                .optional()?;
+            if let Some(mut sent) = newest.and_then(|(n, entry)| SentPrompt::of_stored(n, &entry)) {
+                // Only the newest prompt of a conversation keeps its items.
+                sent.items = from.prompt.filter(|(n, _)| *n == sent.n).map(|(_, items)| items);
+                write_sent(transaction, key, &sent)?;
+            }
+            Ok(Forked::Done)
+        })
+    }
+
+    fn set_archived(&mut self, id: &str, archived: bool) -> Result<bool, Error> {
+        let sql = "UPDATE cw_session SET archived = ?2 WHERE id = ?1";
+        self.write("cannot be written", |transaction| {
+            transaction.execute(sql, params![id, archived]).map(|rows| rows > 0)
+        })
+    }
+
+    fn delete(&mut self, id: &str) -> Result<bool, Error> {
+        self.write("cannot be written", |transaction| {
+            transaction.execute("DELETE FROM cw_session WHERE id = ?1", [id]).map(|rows| rows > 0)
+        })
+    }
+}
