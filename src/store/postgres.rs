@@ -14,7 +14,7 @@ use postgres::{
     fallible_iterator::FallibleIterator,
     types::{ToSql, Type},
 };
-use std::{cell::Cell, fmt::Write as _, ops::Range, time::Duration};
+use std::{cell::Cell, ops::Range, time::Duration};
 
 /// How long a host may take to answer a new connection, where the address says nothing of it.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -224,7 +224,8 @@ fn said(error: &postgres::Error) -> String {
     while let Some(source) = below {
         let words = source.to_string();
         if !said.ends_with(&words) {
-            drop(write!(said, ": {words}"));
+            said.push_str(": ");
+            said.push_str(&words);
         }
         below = source.source();
     }
@@ -236,12 +237,13 @@ fn name(config: &Config) -> String {
     let mut name = "postgres://".to_owned();
     for (at, host) in config.get_hosts().iter().enumerate() {
         let port = config.get_ports().get(at).or(config.get_ports().first()).copied().unwrap_or(5432);
-        let comma = if at == 0 { "" } else { "," };
-        drop(match host {
-            Host::Tcp(host) => write!(name, "{comma}{host}:{port}"),
+        let host = match host {
+            Host::Tcp(host) => host.clone(),
             #[cfg(unix)]
-            Host::Unix(folder) => write!(name, "{comma}{}:{port}", folder.display()),
-        });
+            Host::Unix(folder) => folder.display().to_string(),
+        };
+        name.push_str(if at == 0 { "" } else { "," });
+        name.push_str(&format!("{host}:{port}"));
     }
     name.push('/');
     name.push_str(config.get_dbname().or(config.get_user()).unwrap_or_default());

@@ -3,7 +3,8 @@
 use crate::error::{Error, Repr};
 
 /// The version of the tables after all migrations.
-pub(super) const VERSION: i64 = SQLITE.len() as i64;
+pub(super) const VERSION: i64 = 1;
+const _: () = assert!(SQLITE.len() == VERSION as usize, "a version for each migration");
 
 #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only its length is needed"))]
 pub(super) const SQLITE: [&str; 1] = [include_str!("migrations/sqlite-1.sql")];

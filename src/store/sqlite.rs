@@ -153,10 +153,10 @@ fn said(error: &rusqlite::Error) -> String {
         }
         Some(ErrorCode::DiskFull) => "; nothing was written, free some space and try again",
         Some(ErrorCode::ReadOnly) => {
-            "; nothing was written, expected a file and a folder that may be written"
+            "; nothing was written, expected a file and a folder that may be read and written"
         }
         Some(ErrorCode::NotADatabase) => "; expected a file that a store made, or a new one",
-        Some(ErrorCode::CannotOpen) => "; expected a file in a folder that is there and may be read",
+        Some(ErrorCode::CannotOpen) => "; expected a folder that is there and may be read and written",
         Some(ErrorCode::DatabaseCorrupt) => "; the file is damaged, restore it from a copy",
         _ => "",
     };

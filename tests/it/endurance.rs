@@ -6,6 +6,8 @@ mod fold;
 
 use crate::providers::body::{self, Goal, goals};
 use crate::rules;
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+use context_window::store::SessionStore;
 use context_window::{
     compaction::CompactionRequest,
     config::CompactionStrategy,
@@ -47,6 +49,13 @@ struct World {
     job: Option<CompactionRequest>,
     /// What an application's own store holds: every entry as JSON, appended as it came.
     stored: Vec<String>,
+    /// The same in databases, written where the journal is, each with its revision.
+    #[cfg(all(feature = "sqlite", feature = "postgres"))]
+    stores: Vec<(SessionStore, u64)>,
+    /// Texts of archived messages that loading left there.
+    left_in_stores: usize,
+    /// The id of the session there.
+    id: String,
 }
 
 const WORDS: [&str; 8] =
@@ -95,6 +104,10 @@ impl World {
             compactions: 0,
             job,
             stored: Vec::new(),
+            #[cfg(all(feature = "sqlite", feature = "postgres"))]
+            stores: Vec::new(),
+            left_in_stores: 0,
+            id: format!("life {seed}"),
         }
     }
 
@@ -371,6 +384,10 @@ impl World {
 
     fn save(&mut self) {
         self.journal.save(&self.log).unwrap();
+        #[cfg(all(feature = "sqlite", feature = "postgres"))]
+        for (store, revision) in &mut self.stores {
+            *revision = store.save(&self.id, &mut self.log, *revision).unwrap();
+        }
         self.confirmed = (self.said.len(), self.log.entries().count());
     }
 
@@ -396,8 +413,42 @@ impl World {
         let plan = |log: &Conversation| report::json(&self.manager.build_plan(&self.request(log)).unwrap());
         assert_eq!(plan(&log), plan(&self.log), "planned alike");
         assert_eq!((log.level(), log.billed()), (self.log.level(), self.log.billed()));
+        #[cfg(all(feature = "sqlite", feature = "postgres"))]
+        self.load_from_stores();
         self.log = log;
         self.job = None;
+    }
+
+    /// Every store gives the same conversation, and without the texts of what is archived the same plans.
+    #[cfg(all(feature = "sqlite", feature = "postgres"))]
+    fn load_from_stores(&mut self) {
+        let mut stores = std::mem::take(&mut self.stores);
+        for (store, revision) in &mut stores {
+            if *revision == 0 {
+                continue;
+            }
+            let loaded = store.load(&self.id).unwrap();
+            assert_eq!((&loaded.0, loaded.1), (&self.log, *revision));
+            let (active, at) = store.load_active(&self.id).unwrap();
+            assert_eq!(at, *revision);
+            let all = |log: &Conversation| {
+                let plan = self.manager.build_plan(&self.request(log)).unwrap();
+                let listed = self.manager.build_plan(&self.request(log).with_excluded_messages()).unwrap();
+                let due = format!("{:?}", self.manager.compactor().due(self.request(log)).unwrap());
+                let now = format!("{:?}", self.manager.compactor().now(self.request(log)).unwrap());
+                let usage = format!("{:?}", self.manager.usage(self.request(log)).unwrap());
+                let parts = format!("{:?}", log.active().collect::<Vec<_>>());
+                [report::json(&plan), report::json(&listed), due, now, usage, parts]
+            };
+            let expected = all(&self.log);
+            assert_eq!(all(&loaded.0), expected);
+            assert_eq!(all(&active), expected);
+            self.left_in_stores += active.messages().iter().filter(|message| !message.is_loaded()).count();
+            let mut whole = active.clone();
+            store.load_rest(&self.id, &mut whole).unwrap();
+            assert_eq!(whole, self.log);
+        }
+        self.stores = stores;
     }
 
     /// The process dies, and leaves a piece of what it was writing.
@@ -537,16 +588,28 @@ impl World {
 fn whatever_happens_nothing_is_lost_and_the_next_plan_is_valid() {
     let steps = if std::env::var_os("FULL").is_some() { 1_000_000 } else { 30_000 };
     let targets = goals().len() as u64;
-    let (mut done, mut seed, mut compactions) = (0, 1, 0);
+    let (mut done, mut seed, mut compactions, mut left) = (0, 1, 0, 0);
+    #[cfg(all(feature = "sqlite", feature = "postgres"))]
+    let places = crate::stores::places::both();
     while done < steps {
         let goal = goals().swap_remove((seed % targets) as usize);
         let mut world = World::new(seed, goal);
+        #[cfg(all(feature = "sqlite", feature = "postgres"))]
+        {
+            let opened = places.iter().map(|place| (SessionStore::open(&place.address).unwrap(), 0));
+            world.stores = opened.collect();
+        }
         for _ in 0..250 {
             world.step();
         }
         (done, seed, compactions) = (done + world.steps, seed + 1, compactions + world.compactions);
+        left += world.left_in_stores;
         drop(std::fs::remove_file(&world.path));
     }
     assert!(compactions > steps / 100, "only {compactions} compactions in {done} steps");
-    eprintln!("{done} steps, {compactions} compactions");
+    assert!(
+        cfg!(not(all(feature = "sqlite", feature = "postgres"))) || left > 10_000,
+        "only {left} texts left"
+    );
+    eprintln!("{done} steps, {compactions} compactions, {left} texts left in stores");
 }

@@ -71,6 +71,8 @@ mod sections;
 mod sent_with;
 mod session_out;
 mod sticky;
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+mod stores;
 mod surface;
 #[cfg(feature = "inspect")]
 mod terminal;

@@ -1,0 +1,12 @@
+//! Sessions in SQLite and in PostgreSQL: each test that is not about one of them runs on both.
+
+mod active;
+mod appending;
+mod damage;
+pub mod places;
+mod refused;
+#[cfg(unix)]
+mod server;
+mod sessions;
+#[cfg(unix)]
+mod writers;
