@@ -21,7 +21,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// How long a host may say nothing to what it was sent, and how long a quiet connection is not asked whether it stands.
 const SILENCE: Duration = Duration::from_secs(30);
 /// What the driver has for `keepalives_idle` where the address says nothing of it.
-const KEEPALIVE_UNSET: Duration = Duration::from_secs(2 * 60 * 60);
+const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
 
 /// The lock under which tables are made: any number that no other program takes.
 const MIGRATION_LOCK: i64 = 0x6377_5f73_746f_7265;
@@ -242,8 +242,8 @@ fn name(config: &Config) -> String {
             #[cfg(unix)]
             Host::Unix(folder) => folder.display().to_string(),
         };
-        name.push_str(if at == 0 { "" } else { "," });
-        name.push_str(&format!("{host}:{port}"));
+        let comma = if at == 0 { "" } else { "," };
+        name = format!("{name}{comma}{host}:{port}");
     }
     name.push('/');
     name.push_str(config.get_dbname().or(config.get_user()).unwrap_or_default());
@@ -303,7 +303,7 @@ fn is_lost(client: &Client, error: &postgres::Error) -> bool {
 }
 
 fn is_io(error: &postgres::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+    std::error::Error::source(error).is_some_and(<dyn std::error::Error + 'static>::is::<std::io::Error>)
 }
 
 fn newest_version(client: &mut impl GenericClient) -> Result<i64, postgres::Error> {

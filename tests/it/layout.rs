@@ -271,7 +271,7 @@ fn no_file_is_over_500_lines_of_code() {
 #[test]
 fn the_first_folder_is_short() {
     let entries = std::fs::read_dir(source()).unwrap().count();
-    assert!(entries <= 19, "{entries} entries in src");
+    assert!(entries <= 20, "{entries} entries in src");
 }
 
 /// Selection rests on ids, order and costs. Fields keep texts away from it; this keeps it from asking for more.

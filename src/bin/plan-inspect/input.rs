@@ -1,8 +1,14 @@
-//! Files and standard input → text and sessions. Gzip is recognised by its first bytes, whatever the file is called.
+//! Files, standard input and stores → text and sessions. Gzip is recognised by its first bytes, whatever the file is called.
 
-use crate::progress::Progress;
+use crate::{
+    progress::Progress,
+    stored::{self, Stored},
+};
 use anyhow::{Context, Result, bail};
-use context_window::{io::SessionFile, report};
+use context_window::{
+    io::{Session, SessionFile},
+    report,
+};
 use flate2::bufread::MultiGzDecoder;
 use std::{
     fs::File,
@@ -15,9 +21,42 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The most that is read of a text that is no session, in bytes, unpacked.
 const MOST: u64 = 256 << 20;
 
-/// The sessions of a file.
-pub(crate) fn sessions(path: &Path) -> Result<SessionFile> {
+/// The sessions of a file or a store.
+#[derive(Debug)]
+pub(crate) enum Sessions {
+    File(Box<SessionFile>),
+    Store(Stored),
+}
+
+impl Sessions {
+    /// The session of this id, or the only one.
+    pub(crate) fn session(&mut self, id: Option<&str>) -> Result<Session> {
+        match self {
+            Self::File(file) => Ok(file.session(id)?),
+            Self::Store(store) => store.session(id),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&mut self) -> Result<usize> {
+        match self {
+            Self::File(file) => Ok(file.len()),
+            Self::Store(store) => Ok(store.summaries()?.len()),
+        }
+    }
+}
+
+/// The sessions of a file or a store.
+pub(crate) fn sessions(path: &Path) -> Result<Sessions> {
     let _shown = Progress::spinner(&format!("reading {}", name(path)));
+    match stored::address(path) {
+        Some(address) => Stored::open(address).map(Sessions::Store),
+        None => Ok(Sessions::File(Box::new(file(path)?))),
+    }
+}
+
+/// The sessions of a file.
+pub(crate) fn file(path: &Path) -> Result<SessionFile> {
     let (name, from, _) = open(path)?;
     Ok(SessionFile::from_reader(&name, from)?)
 }
@@ -41,8 +80,13 @@ pub(crate) fn is_packed(path: &Path) -> Result<bool> {
     Ok(open(path)?.2)
 }
 
-fn name(path: &Path) -> String {
-    if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() }
+/// What names a file or a store to a person.
+pub(crate) fn name(path: &Path) -> String {
+    match stored::address(path) {
+        Some(address) => stored::name(address),
+        None if path.as_os_str() == "-" => "standard input".into(),
+        None => path.display().to_string(),
+    }
 }
 
 /// The name of a file, its bytes, unpacked, and whether they were packed.

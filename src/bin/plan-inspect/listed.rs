@@ -1,39 +1,73 @@
-//! The sessions of a file, as they are listed.
+//! The sessions of a file or a store, as they are listed.
 
-use crate::{args::Request, input, prepared::Prepared};
+use crate::{
+    args::Request,
+    input::{self, Sessions},
+    prepared::Prepared,
+};
 use anyhow::Result;
-use context_window::{io::Session, report, tokens::TokenCount};
+use context_window::{
+    io::Session,
+    report,
+    store::SessionSummary,
+    tokens::{Certainty, TokenCount},
+};
 use serde::Serialize;
 
-/// One of the sessions of a file.
-#[derive(Debug, Serialize)]
+/// One of the sessions of a file or a store.
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Listed {
     /// Its id, or its line number if it has none: what `--id` takes.
     pub(crate) id: String,
     pub(crate) model: Option<String>,
     /// None where it cannot be read: what is wrong, `--id` says.
     pub(crate) messages: Option<usize>,
-    /// What all of its messages take, and how sure that is.
+    /// What all of its messages take, and how sure that is; of a store, what its newest prompt took.
     tokens: Option<TokenCount>,
+    /// Of a store: when it was last written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) updated: Option<String>,
+    /// Of a store: whether it was put away.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) archived: bool,
 }
 
 impl Listed {
-    /// All sessions of the file that is asked about. Of one that cannot be read or planned, as much as is known.
+    /// All sessions of the file or store that is asked about. Of one that cannot be read or planned, as much as is known.
     pub(crate) fn of(request: &Request) -> Result<Vec<Self>> {
-        let file = input::sessions(&request.session)?;
+        let file = match input::sessions(&request.session)? {
+            Sessions::File(file) => file,
+            Sessions::Store(mut store) => {
+                return Ok(store.summaries()?.into_iter().map(Self::of_store).collect());
+            }
+        };
         let ids: Vec<String> = file.ids().collect();
         let all = ids.into_iter().zip(file.sessions());
         Ok(all.map(|(id, session)| Self::one(id, session.ok(), request)).collect())
     }
 
     fn one(id: String, session: Option<Session>, request: &Request) -> Self {
-        let Some(session) = session else { return Self { id, model: None, messages: None, tokens: None } };
+        let Some(session) = session else { return Self { id, ..Self::default() } };
         let named = request.terms.target.model.as_deref();
         let model = named.map(str::to_owned).or_else(|| session.model.clone());
         let messages = Some(session.log.messages().len());
         let prepared = Prepared::new(session, &request.terms, named).ok();
         let usage = prepared.and_then(|prepared| prepared.manager.usage(prepared.request()).ok());
-        Self { id, model, messages, tokens: usage.map(|usage| usage.conversation_tokens) }
+        let tokens = usage.map(|usage| usage.conversation_tokens);
+        Self { id, model, messages, tokens, ..Self::default() }
+    }
+
+    fn of_store(summary: SessionSummary) -> Self {
+        // Whatever it was counted with.
+        let tokens = summary.tokens.map(|n| TokenCount { n, certainty: Certainty::Estimate });
+        Self {
+            id: summary.id,
+            model: summary.model,
+            messages: usize::try_from(summary.messages).ok(),
+            tokens,
+            updated: Some(summary.updated),
+            archived: summary.archived,
+        }
     }
 
     /// Its cells: id, model, messages, tokens.

@@ -7,6 +7,7 @@ mod interrupt;
 mod json;
 mod output;
 mod progress;
+mod stored;
 mod input;
 mod prompt;
 mod message_text;

@@ -1,7 +1,7 @@
 //! Files that are written: none that is read, and none for two results. Whatever is to be written is claimed before
 //! anything is.
 
-use crate::interrupt::Writing;
+use crate::{interrupt::Writing, stored};
 use anyhow::{Context, Result, bail, ensure};
 use context_window::{
     Conversation,
@@ -30,7 +30,11 @@ pub(crate) struct Output(PathBuf);
 impl Outputs {
     /// Of a run that reads these.
     pub(crate) fn beside(read: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
-        let read = read.into_iter().filter_map(|path| path.as_ref().canonicalize().ok());
+        let file = |path: &Path| match stored::address(path) {
+            Some(address) => stored::file(address)?.canonicalize().ok(),
+            None => path.canonicalize().ok(),
+        };
+        let read = read.into_iter().filter_map(|path| file(path.as_ref()));
         Self { read: read.collect(), claimed: Vec::new() }
     }
 

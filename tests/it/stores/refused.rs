@@ -13,7 +13,7 @@ fn log() -> Conversation {
 }
 
 fn refused(address: &str) -> String {
-    let error = SessionStore::open(address).err().expect("an error");
+    let error = SessionStore::open(address).expect_err("it is refused");
     assert_eq!(error.kind(), ErrorKind::Store, "{error}");
     error.to_string()
 }

@@ -16,7 +16,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 fn full() -> bool {
@@ -35,8 +35,8 @@ fn myself(test: &str, task: &[String]) -> Child {
 }
 
 fn task() -> Option<Vec<String>> {
-    let task = std::env::var("STORE_TEST_TASK").ok()?;
-    Some(task.lines().map(str::to_owned).collect())
+    let task = std::env::var_os("STORE_TEST_TASK")?;
+    Some(task.to_str()?.lines().map(str::to_owned).collect())
 }
 
 /// The lines of a writer that say something.
@@ -84,7 +84,6 @@ fn eight_processes_write_and_nothing_is_lost_or_twice() {
     let messages = if full() { 1_000 } else { 250 };
     for place in both() {
         for sessions in [1, 1_000] {
-            let started = Instant::now();
             let write = |writer: u64| {
                 let task =
                     [place.address.clone(), writer.to_string(), sessions.to_string(), messages.to_string()];
@@ -100,17 +99,15 @@ fn eight_processes_write_and_nothing_is_lost_or_twice() {
                 let [line] = said.as_slice() else { panic!("{said:?}") };
                 conflicts += line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
             }
-            let took = started.elapsed();
             hold(&place, sessions, messages);
             eprintln!(
-                "{}: {WRITERS} processes, {} appends to {sessions} sessions in {took:?}, {conflicts} conflicts",
+                "{}: {WRITERS} processes, {} appends to {sessions} sessions, {conflicts} conflicts",
                 &place.address[..8],
                 WRITERS * messages,
             );
             place.sql("DELETE FROM cw_session");
         }
     }
-    eprintln!("a file with a lock: {:?}", with_a_file(messages));
 }
 
 /// Every message of every writer once, in its writer's order; entries numbered without a gap, by SQL too.
@@ -143,30 +140,6 @@ fn hold(place: &Place, sessions: u64, messages: u64) {
     assert_eq!(gaps.len(), 0);
     let rows = place.query("SELECT count(*) FROM cw_entry");
     assert_eq!(rows[0][0].as_deref(), Some(&*(WRITERS * messages).to_string()));
-}
-
-/// The plain way: as many threads append lines to one file under a lock, each synced.
-fn with_a_file(messages: u64) -> Duration {
-    let folder = Folder::new();
-    let path = folder.path("plain.log");
-    let started = Instant::now();
-    std::thread::scope(|scope| {
-        for writer in 0..WRITERS {
-            let path = &path;
-            scope.spawn(move || {
-                for at in 0..messages {
-                    let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-                    file.lock().unwrap();
-                    writeln!(file, "writer {writer} message {at}").unwrap();
-                    file.sync_data().unwrap();
-                }
-            });
-        }
-    });
-    let took = started.elapsed();
-    let lines = fs::read_to_string(path).unwrap().lines().count() as u64;
-    assert_eq!(lines, WRITERS * messages);
-    took
 }
 
 /// What is killed: it goes on where the session stands, compacts, and says what is confirmed.

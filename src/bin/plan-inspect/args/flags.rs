@@ -16,9 +16,9 @@ use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Request {
     /// Session file, or a logged request body of OpenAI, Anthropic or Gemini: .json, .jsonl, either of them with .gz, or -
-    /// for standard input
+    /// for standard input; or a store: sqlite:FILE, postgres://...
     pub(crate) session: PathBuf,
-    /// The session to take from a file of several: its id, or its line number if it has none
+    /// The session to take from a file or a store of several: its id, or its line number if it has none
     #[arg(long)]
     pub(crate) id: Option<String>,
     /// Anchor of the last prompt, in place of the session's `previous`; --save-anchor may overwrite the same file

@@ -34,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   plan-inspect diff monday.json tuesday.json         what changed, and the cause of each change
   plan-inspect compact chat.json                     what a compaction would archive, keep and ask for
   plan-inspect history chat.json                     all messages, archived or not
+  plan-inspect sqlite:sessions.db --list             the sessions of a store
   plan-inspect chat.json --preset agent --set rag.max_items=5
   plan-inspect plan --help                           all options of a plan";
 
@@ -67,6 +68,9 @@ pub(crate) enum Command {
     Replay(Box<Replay>),
     /// The plan on an interactive screen: filter it, try other budgets, look at earlier prompts
     Tui(Box<Tui>),
+    /// Import sessions into a store (SQLite, PostgreSQL), export them, check a store
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Plan test vectors and compare with the expected plans
     Vectors(Vectors),
     /// Show the effective options
@@ -306,7 +310,7 @@ pub(crate) enum CompactFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct History {
-    /// Session file, or a log on disk
+    /// Session file, log on disk, or store
     pub(crate) session: PathBuf,
     /// The session to take from a file of several
     #[arg(long)]
@@ -331,7 +335,7 @@ pub(crate) enum HistoryFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// Session files, or logs on disk; every session in them
+    /// Session files, logs on disk, or stores; every session in them
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Only the session of this id, in each file
@@ -397,6 +401,47 @@ pub(crate) struct Tui {
     /// Whether the session was chosen from a list: then its id says nothing of other files.
     #[arg(skip)]
     pub(crate) picked: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Import every session of these files, each as a session of its own; makes the store where there is none
+    Import {
+        /// sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/DATABASE
+        #[arg(value_name = "STORE")]
+        store: PathBuf,
+        /// Session files, logs on disk, or - for standard input
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Id of the session in the store, where there is one [default: its id, or the name of its file]
+        #[arg(long)]
+        id: Option<String>,
+    },
+    /// Export a session as a new log on disk
+    Export {
+        /// sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/DATABASE
+        #[arg(value_name = "STORE")]
+        store: PathBuf,
+        /// The log to write
+        #[arg(value_name = "NEW FILE")]
+        file: PathBuf,
+        /// The session, where the store holds several
+        #[arg(long)]
+        id: Option<String>,
+    },
+    /// Check every entry of every session: numbers, checksums, order; plan with and without archived texts. Exits with 1 where
+    /// one is damaged
+    Check {
+        /// sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/DATABASE
+        #[arg(value_name = "STORE")]
+        store: PathBuf,
+        /// Only this session
+        #[arg(long)]
+        id: Option<String>,
+        /// What to print
+        #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+        format: DataFormat,
+    },
 }
 
 #[derive(Debug, Args)]

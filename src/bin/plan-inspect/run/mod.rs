@@ -19,6 +19,7 @@ mod plan;
 mod replay;
 mod retrieval;
 mod schema;
+mod store;
 mod vectors;
 
 pub(crate) fn run(command: &Command, screen: &Screen) -> Result<ExitCode> {
@@ -31,6 +32,7 @@ pub(crate) fn run(command: &Command, screen: &Screen) -> Result<ExitCode> {
         Command::History(args) => history::run(args, screen),
         Command::Tui(args) => tui::run(args, screen),
         Command::Replay(args) => replay::run(args, screen),
+        Command::Store(command) => store::run(command, screen),
         Command::Vectors(args) => vectors::run(args),
         Command::Config(args) => config::run(args),
         Command::Models(args) => models::run(args, screen),

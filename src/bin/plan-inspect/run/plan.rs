@@ -69,11 +69,28 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
 }
 
-/// The sessions of a file: id, model, messages, tokens of all of them together.
+/// The sessions of a file: id, model, messages, tokens of all of them together. Of a store: tokens of the newest prompt, and
+/// when it was last written.
 fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let sessions = Listed::of(&args.request)?;
     let text = if args.format == Format::Json {
         json::indented(&sessions)?
+    } else if sessions.iter().any(|session| session.updated.is_some()) {
+        let columns = [
+            ("id", Align::Left),
+            ("model", Align::Left),
+            ("messages", Align::Right),
+            ("last prompt", Align::Right),
+            ("updated", Align::Left),
+        ];
+        let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
+        for session in &sessions {
+            let [id, model, messages, tokens] = session.cells();
+            let updated = session.updated.as_deref().map(seconds).unwrap_or_default();
+            let archived = if session.archived { ", archived" } else { "" };
+            table.row([id, model, messages, tokens, format!("{updated}{archived}")]);
+        }
+        table.to_string()
     } else {
         let columns = [
             ("id", Align::Left),
@@ -89,6 +106,12 @@ fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// `2026-11-25T13:00:00.123Z` as people read it, to the second.
+fn seconds(updated: &str) -> String {
+    let (date, time) = updated.split_once('T').unwrap_or((updated, ""));
+    format!("{date} {}", time.split(['.', 'Z']).next().unwrap_or_default()).trim_end().to_owned()
 }
 
 /// Rows of a list that are shown without --all.

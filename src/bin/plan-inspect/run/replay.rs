@@ -8,6 +8,7 @@ use crate::{
     prepared::Prepared,
     progress::Progress,
     prompt::Figures,
+    stored::{self, Stored},
     table::{Align, Table, Tone},
     web_page::{self, Beside},
 };
@@ -150,14 +151,47 @@ fn figures(args: &Replay, screen: &Screen) -> Result<String> {
     }
 }
 
+/// A session that is asked for.
+enum Asked<'a> {
+    Read(Box<Session>),
+    /// By its id in a store: it is read when its turn comes, since a store may hold more than fits into memory.
+    Stored {
+        address: &'a str,
+        id: String,
+    },
+}
+
+impl Asked<'_> {
+    /// The session; `open` is the store that was asked last.
+    fn session(self, open: &mut Option<(String, Stored)>) -> Result<Session> {
+        let (address, id) = match self {
+            Self::Read(session) => return Ok(*session),
+            Self::Stored { address, id } => (address, id),
+        };
+        let store = match open {
+            Some((of, store)) if of == address => store,
+            _ => &mut open.insert((address.to_owned(), Stored::open(address)?)).1,
+        };
+        store.session(Some(&id))
+    }
+}
+
 /// The sessions that are asked for, each with a name.
-fn sessions(args: &Replay) -> Result<Vec<(String, Session)>> {
+fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
     let mut all = Vec::new();
     for path in &args.files {
-        let file = input::sessions(path)?;
+        if let Some(address) = stored::address(path) {
+            let ids = match &args.id {
+                Some(id) => vec![id.clone()],
+                None => Stored::open(address)?.summaries()?.into_iter().map(|one| one.id).collect(),
+            };
+            all.extend(ids.into_iter().map(|id| (id.clone(), Asked::Stored { address, id })));
+            continue;
+        }
+        let file = input::file(path)?;
         let short = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy().into_owned());
         if let Some(id) = &args.id {
-            all.push((id.clone(), file.session(Some(id))?));
+            all.push((id.clone(), Asked::Read(Box::new(file.session(Some(id))?))));
             continue;
         }
         let ids: Vec<String> = file.ids().collect();
@@ -167,7 +201,7 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Session)>> {
                 Some(id) if ids.len() > 1 => id.clone(),
                 _ => short.clone(),
             };
-            all.push((name.clone(), session?));
+            all.push((name.clone(), Asked::Read(Box::new(session?))));
         }
     }
     Ok(all)
@@ -175,17 +209,18 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Session)>> {
 
 /// Several sessions side by side, as many as there are cores. What comes out has the order of the sessions, and where several
 /// fail, the first of them says so.
-fn play_all(args: &Replay, sessions: Vec<(String, Session)>) -> Result<Vec<Played>> {
+fn play_all(args: &Replay, sessions: Vec<(String, Asked<'_>)>) -> Result<Vec<Played>> {
     let shown = Progress::bar("replaying sessions", sessions.len());
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let workers = cores.min(sessions.len());
     let waiting = Mutex::new(sessions.into_iter().enumerate());
     let work = || {
-        let mut played = Vec::new();
+        let (mut played, mut open) = (Vec::new(), None);
         loop {
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((at, (name, session))) = next else { return played };
-            played.push((at, play(args, &name, session).with_context(|| name.clone())));
+            let Some((at, (name, asked))) = next else { return played };
+            let one = asked.session(&mut open).and_then(|session| play(args, &name, session));
+            played.push((at, one.with_context(|| name.clone())));
             shown.step();
         }
     };
@@ -383,10 +418,10 @@ fn one_line_each(played: &[Played], screen: &Screen) -> String {
 /// The last prompt as a web page, with the prompts before it as its timeline.
 fn page(args: &Replay) -> Result<String> {
     let mut sessions = sessions(args)?;
-    let (Some((name, session)), true) = (sessions.pop(), sessions.is_empty()) else {
+    let (Some((name, asked)), true) = (sessions.pop(), sessions.is_empty()) else {
         bail!("replay: a page shows one session; expected one file of one session, or --id");
     };
-    let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
+    let prepared = Prepared::new(asked.session(&mut None)?, &args.terms, args.terms.target.model.as_deref())?;
     let request = prepared.request();
     let newest = args.newest.unwrap_or(ON_A_PAGE).min(ON_A_PAGE);
     let shown = Progress::spinner("replaying");

@@ -1,7 +1,12 @@
 //! Questions that take time, answered on threads of their own: no key waits for a plan.
 
 use super::{Event, subject::Subject};
-use crate::{args::Tui, compaction::Compacted, prompt::Figures};
+use crate::{
+    args::Tui,
+    compaction::Compacted,
+    prompt::Figures,
+    stored::{self, Stored},
+};
 use anyhow::Result;
 use context_window::{
     ContextPlan, ContextWindowManager, Conversation, Model, PlanRequest,
@@ -14,14 +19,13 @@ use context_window::{
 };
 use std::{
     fs,
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
         mpsc::{self, Sender},
     },
     thread,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 /// Which prompt is meant.
@@ -341,15 +345,45 @@ fn newest(
     kinds.into_iter().flatten()
 }
 
+/// What tells whether a session grew.
+#[derive(PartialEq)]
+enum Seen {
+    /// Length and time of a file.
+    File(Option<(u64, Option<SystemTime>)>),
+    /// Entries of a session in a store.
+    Store(Option<u64>),
+}
+
+impl Seen {
+    fn now(args: &Tui, store: &mut Option<Stored>) -> Self {
+        let (path, id) = (&args.request.session, &args.request.id);
+        let Some(address) = stored::address(path) else {
+            return Self::File(fs::metadata(path).ok().map(|data| (data.len(), data.modified().ok())));
+        };
+        if store.is_none() {
+            *store = Stored::open(address).ok();
+        }
+        let revision = store.as_mut().and_then(|store| match id {
+            Some(id) => store.revision(id),
+            None => store.only().ok().and_then(|id| store.revision(&id)),
+        });
+        if revision.is_none() {
+            // It is opened again at the next look.
+            *store = None;
+        }
+        Self::Store(revision)
+    }
+}
+
 /// Reads the session again whenever its file has changed. One that is being written, and cannot be read yet, is read at
 /// the next look.
 fn watch(args: &Tui, answers: &Guard) {
     const BETWEEN: Duration = Duration::from_millis(400);
-    let state = |path: &Path| fs::metadata(path).ok().map(|data| (data.len(), data.modified().ok()));
-    let mut seen = state(&args.request.session);
+    let mut store = None;
+    let mut seen = Seen::now(args, &mut store);
     loop {
         thread::sleep(BETWEEN);
-        let now = state(&args.request.session);
+        let now = Seen::now(args, &mut store);
         if now == seen {
             continue;
         }

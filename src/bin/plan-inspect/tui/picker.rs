@@ -1,4 +1,4 @@
-//! Which of the sessions of a file is shown, where it holds several and none is named.
+//! Which of the sessions of a file or a store is shown, where it holds several and none is named.
 
 use super::{Event, state::Cursor, terminal::Screen};
 use crate::{args::Tui, input, listed::Listed};
@@ -43,7 +43,7 @@ impl Picker {
     /// The sessions of the file, where there are several and none is named.
     pub(crate) fn of(args: &Tui, theme: Theme, size: Rect) -> Result<Option<Self>> {
         let is_pipe = args.request.session.as_os_str() == "-";
-        if args.request.id.is_some() || is_pipe || input::sessions(&args.request.session)?.len() < 2 {
+        if args.request.id.is_some() || is_pipe || input::sessions(&args.request.session)?.len()? < 2 {
             return Ok(None);
         }
         let sessions = Listed::of(&args.request)?;

@@ -6,6 +6,7 @@ use super::super::{
     what_if::Saved,
 };
 use super::compaction;
+use crate::input;
 use context_window::{
     plan::{Decision, Remedy},
     report,
@@ -107,7 +108,7 @@ fn save_changes(app: &mut App) {
     let mark = app.place_of_prompt().and_then(|place| app.marks.get(place));
     let prompt = mark.map_or(app.subject.prompts, |mark| mark.figures.number);
     let saved = Saved {
-        file: app.subject.source.session.display().to_string(),
+        file: input::name(&app.subject.source.session),
         session: app.subject.name.clone(),
         prompt,
         prompt_budget: tried.budget(),
