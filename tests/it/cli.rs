@@ -7,6 +7,8 @@ mod files;
 mod inert;
 mod input;
 mod packaging;
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+mod stores;
 mod target;
 #[cfg(unix)]
 mod seen;

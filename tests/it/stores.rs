@@ -1,7 +1,7 @@
 //! Sessions in SQLite and in PostgreSQL: each test that is not about one of them runs on both.
 
 mod active;
-mod appending;
+pub mod appending;
 mod damage;
 pub mod places;
 mod refused;

@@ -2,38 +2,28 @@
 
 use super::{
     backend::{Backend, Columns, Each, Forked, Head, Written},
-    entry::{Batch, NewRow, Row, SentPrompt},
+    entry::{Batch, Row, SentPrompt},
     schema,
     summary::{ListOptions, SessionSummary},
 };
 use crate::error::{Error, Repr};
+use appending::{Append, chunks};
+use connection::is_lost;
 use postgres::{
     Client, Config, GenericClient, IsolationLevel, Transaction,
-    config::{Host, SslMode},
-    error::SqlState,
     fallible_iterator::FallibleIterator,
     types::{ToSql, Type},
 };
-use std::{cell::Cell, ops::Range, time::Duration};
+use std::{cell::Cell, ops::Range};
 
-/// How long a host may take to answer a new connection, where the address says nothing of it.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long a host may say nothing to what it was sent, and how long a quiet connection is not asked whether it stands.
-const SILENCE: Duration = Duration::from_secs(30);
-/// What the driver has for `keepalives_idle` where the address says nothing of it.
-const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
+mod connection;
+mod appending;
+
+/// A parameter of a statement, with its type: nothing has to be asked of the server first.
+type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The lock under which tables are made: any number that no other program takes.
 const MIGRATION_LOCK: i64 = 0x6377_5f73_746f_7265;
-
-/// The oldest server that is known to work, as it says its version.
-const OLDEST: i32 = 130_000;
-
-/// Most entries and bytes of one statement.
-const CHUNK_ROWS: usize = 20_000;
-const CHUNK_BYTES: usize = 16 << 20;
-
-type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 pub(super) struct Postgres {
     name: String,
@@ -63,31 +53,14 @@ impl Postgres {
     }
 
     fn connect(address: &str, reads_only: bool) -> Result<Self, Error> {
-        // What the driver says of an address may quote a part of it, and so of the password.
-        let mut config: Config = address.parse().map_err(|_| {
-            let detail =
-                "cannot be understood; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE with percent-encoded parts";
-            Error::new(Repr::Store { place: "address of a PostgreSQL store".into(), detail: detail.into() })
-        })?;
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT);
-        }
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(SILENCE);
-        }
-        if config.get_keepalives_idle() == KEEPALIVE_UNSET {
-            config.keepalives_idle(SILENCE);
-        }
-        if config.get_application_name().is_none() {
-            config.application_name("context-window");
-        }
-        let name = name(&config);
-        let (client, writer) = begin(&name, &config, reads_only)?;
+        let config = connection::settings(address)?;
+        let name = connection::name(&config);
+        let (client, writer) = connection::begin(&name, &config, reads_only)?;
         Ok(Self { name, config, client, reads_only, writer, appends: 0 })
     }
 
     fn reconnect(&mut self) -> Result<(), Error> {
-        (self.client, self.writer) = begin(&self.name, &self.config, self.reads_only)?;
+        (self.client, self.writer) = connection::begin(&self.name, &self.config, self.reads_only)?;
         Ok(())
     }
 
@@ -140,7 +113,7 @@ impl Postgres {
     }
 
     fn fault(&self, what: &str, error: &postgres::Error) -> Error {
-        fault(&self.name, what, error)
+        connection::fault(&self.name, what, error)
     }
 
     /// Something that can be asked twice: where the connection turns out to be broken, it is made again.
@@ -210,106 +183,6 @@ impl Postgres {
     }
 }
 
-/// The error of a driver, and where it struck.
-fn fault(name: &str, what: &str, error: &postgres::Error) -> Error {
-    Error::new(Repr::Store { place: name.into(), detail: format!("{what}: {}", said(error)) })
-}
-
-/// What the server or the system says. The driver's own words alone name the kind of trouble; what is below them tells it.
-fn said(error: &postgres::Error) -> String {
-    if let Some(fault) = error.as_db_error() {
-        return format!("{} ({})", fault.message(), fault.code().code());
-    }
-    let (mut said, mut below) = (error.to_string(), std::error::Error::source(error));
-    while let Some(source) = below {
-        let words = source.to_string();
-        if !said.ends_with(&words) {
-            said.push_str(": ");
-            said.push_str(&words);
-        }
-        below = source.source();
-    }
-    said
-}
-
-/// The servers and the database of an address: no user, no password.
-fn name(config: &Config) -> String {
-    let mut name = "postgres://".to_owned();
-    for (at, host) in config.get_hosts().iter().enumerate() {
-        let port = config.get_ports().get(at).or(config.get_ports().first()).copied().unwrap_or(5432);
-        let host = match host {
-            Host::Tcp(host) => host.clone(),
-            #[cfg(unix)]
-            Host::Unix(folder) => folder.display().to_string(),
-        };
-        let comma = if at == 0 { "" } else { "," };
-        name = format!("{name}{comma}{host}:{port}");
-    }
-    name.push('/');
-    name.push_str(config.get_dbname().or(config.get_user()).unwrap_or_default());
-    name
-}
-
-/// A connection that is as the store needs it, and the name of what it writes.
-fn begin(name: &str, config: &Config, reads_only: bool) -> Result<(Client, String), Error> {
-    let cannot = |error: postgres::Error| fault(name, "cannot be connected to", &error);
-    let refused = |detail: String| Error::new(Repr::Store { place: name.into(), detail });
-    let mut client = connected(name, config)?;
-    // Whatever the server's defaults are: appends rest on rows being looked at again after a wait, and a commit is on disk
-    // when it is confirmed.
-    let setup = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
-                 SELECT set_config('synchronous_commit', 'on', false)
-                 WHERE current_setting('synchronous_commit') = 'off'";
-    client.batch_execute(setup).map_err(cannot)?;
-    if reads_only {
-        client.batch_execute("SET default_transaction_read_only = on").map_err(cannot)?;
-    }
-    let asked = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')";
-    let row = client.query_typed_one(asked, &[]).map_err(cannot)?;
-    let version: i32 = row.try_get(0).map_err(cannot)?;
-    if version < OLDEST {
-        return Err(refused(format!("is PostgreSQL {}; expected 13 or later", version / 10_000)));
-    }
-    let encoding: String = row.try_get(1).map_err(cannot)?;
-    if encoding != "UTF8" {
-        return Err(refused(format!("is encoded in {encoding}; expected a database in UTF8")));
-    }
-    let row = client.query_typed_one("SELECT gen_random_uuid()::text", &[]).map_err(cannot)?;
-    Ok((client, row.try_get(0).map_err(cannot)?))
-}
-
-#[cfg(not(feature = "postgres-tls"))]
-fn connected(name: &str, config: &Config) -> Result<Client, Error> {
-    if config.get_ssl_mode() == SslMode::Require {
-        let detail = "asks for encryption (sslmode=require), which this program was built without; build it with the feature `postgres-tls`";
-        return Err(Error::new(Repr::Store { place: name.into(), detail: detail.into() }));
-    }
-    config.connect(postgres::NoTls).map_err(|error| fault(name, "cannot be connected to", &error))
-}
-
-#[cfg(feature = "postgres-tls")]
-fn connected(name: &str, config: &Config) -> Result<Client, Error> {
-    let to = |error: postgres::Error| fault(name, "cannot be connected to", &error);
-    if config.get_ssl_mode() == SslMode::Disable {
-        return config.connect(postgres::NoTls).map_err(to);
-    }
-    config.connect(super::tls::connector(name)?).map_err(to)
-}
-
-/// Whether a connection is of no use any more.
-fn is_lost(client: &Client, error: &postgres::Error) -> bool {
-    let of_the_server = |state: &SqlState| state.code().starts_with("57P") || state.code().starts_with("08");
-    client.is_closed() || error.is_closed() || error.code().is_some_and(of_the_server) || is_io(error)
-}
-
-fn is_io(error: &postgres::Error) -> bool {
-    std::error::Error::source(error).is_some_and(<dyn std::error::Error + 'static>::is::<std::io::Error>)
-}
-
-fn newest_version(client: &mut impl GenericClient) -> Result<i64, postgres::Error> {
-    client.query_typed(schema::NEWEST, &[])?.first().map_or(Ok(0), |row| row.try_get(0))
-}
-
 /// Numbers of entries are far below this in any real store; a larger one finds nothing.
 fn number(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
@@ -319,130 +192,8 @@ fn count(n: i64) -> u64 {
     u64::try_from(n).unwrap_or_default()
 }
 
-/// Rows in pieces that a statement takes.
-fn chunks(rows: &[NewRow]) -> Vec<&[NewRow]> {
-    let (mut chunks, mut start, mut bytes) = (Vec::new(), 0, 0);
-    for (at, row) in rows.iter().enumerate() {
-        bytes += row.entry.len() + row.outline.as_ref().map_or(0, String::len);
-        if at + 1 - start >= CHUNK_ROWS || bytes >= CHUNK_BYTES {
-            chunks.push(&rows[start..=at]);
-            (start, bytes) = (at + 1, 0);
-        }
-    }
-    if start < rows.len() {
-        chunks.push(&rows[start..]);
-    }
-    chunks
-}
-
-/// One append, whatever connection makes it.
-struct Append<'a> {
-    id: &'a str,
-    expected: i64,
-    batch: &'a Batch,
-    writer: String,
-}
-
-/// The columns of rows to write.
-struct Lists<'a> {
-    numbers: Vec<i64>,
-    kinds: Vec<&'a str>,
-    sums: Vec<&'a str>,
-    outlines: Vec<Option<&'a str>>,
-    writers: Vec<Option<&'a str>>,
-    entries: Vec<&'a str>,
-}
-
-impl<'a> Lists<'a> {
-    fn of(rows: &'a [NewRow], writer: Option<&'a str>) -> Self {
-        Self {
-            numbers: rows.iter().map(|row| number(row.n)).collect(),
-            kinds: rows.iter().map(|row| row.kind).collect(),
-            sums: rows.iter().map(|row| row.sum.as_str()).collect(),
-            outlines: rows.iter().map(|row| row.outline.as_deref()).collect(),
-            writers: rows.iter().enumerate().map(|(at, _)| writer.filter(|_| at == 0)).collect(),
-            entries: rows.iter().map(|row| row.entry.as_str()).collect(),
-        }
-    }
-
-    fn parameters(&self) -> [Parameter<'_>; 6] {
-        [
-            (&self.numbers, Type::INT8_ARRAY),
-            (&self.kinds, Type::TEXT_ARRAY),
-            (&self.sums, Type::TEXT_ARRAY),
-            (&self.outlines, Type::TEXT_ARRAY),
-            (&self.writers, Type::TEXT_ARRAY),
-            (&self.entries, Type::TEXT_ARRAY),
-        ]
-    }
-}
-
-impl Append<'_> {
-    /// Moves the session's counter, if it stands where it is expected, and writes the first rows. Whether it did.
-    fn first(&self, client: &mut impl GenericClient, rows: &[NewRow]) -> Result<bool, postgres::Error> {
-        // One statement, so that one trip to the server is enough. Where the counter stands elsewhere, `advanced` has no
-        // row, and nothing is written.
-        let advance = if self.expected == 0 {
-            "INSERT INTO cw_session AS s (id, next, messages, model, tokens, updated)
-             VALUES ($1, $3, $4, $6, $7, clock_timestamp())
-             ON CONFLICT (id) DO UPDATE SET next = s.next + $3, messages = s.messages + $4,
-                 model = CASE WHEN $5 THEN $6 ELSE s.model END, tokens = CASE WHEN $5 THEN $7 ELSE s.tokens END,
-                 updated = clock_timestamp()
-             WHERE s.next = $2 RETURNING key"
-        } else {
-            "UPDATE cw_session SET next = next + $3, messages = messages + $4,
-                 model = CASE WHEN $5 THEN $6 ELSE model END, tokens = CASE WHEN $5 THEN $7 ELSE tokens END,
-                 updated = clock_timestamp()
-             WHERE id = $1 AND next = $2 RETURNING key"
-        };
-        let sql = format!(
-            "WITH advanced AS ({advance}),
-             written AS (
-                 INSERT INTO cw_entry (session, n, kind, sum, outline, writer, entry)
-                 SELECT key, row.* FROM advanced, unnest($10, $11, $12, $13, $14, $15)
-                     AS row (n, kind, sum, outline, writer, entry)
-             ),
-             forgotten AS (
-                 DELETE FROM cw_prompt USING advanced WHERE session = key AND $5 AND $9 IS NULL
-             ),
-             remembered AS (
-                 INSERT INTO cw_prompt (session, n, items) SELECT key, $8, $9 FROM advanced WHERE $9 IS NOT NULL
-                 ON CONFLICT (session) DO UPDATE SET n = excluded.n, items = excluded.items
-             )
-             SELECT key FROM advanced"
-        );
-        let sent = self.batch.sent.as_ref();
-        let (added, messages) = (number(self.batch.rows.len() as u64), number(self.batch.messages));
-        let (is_sent, model) = (sent.is_some(), sent.and_then(|sent| sent.model.as_deref()));
-        let tokens = sent.map(|sent| number(sent.tokens));
-        let (at, items) = (sent.map(|sent| number(sent.n)), sent.and_then(|sent| sent.items.as_deref()));
-        let lists = Lists::of(rows, Some(&self.writer));
-        let mut parameters: Vec<Parameter<'_>> = vec![
-            (&self.id, Type::TEXT),
-            (&self.expected, Type::INT8),
-            (&added, Type::INT8),
-            (&messages, Type::INT8),
-            (&is_sent, Type::BOOL),
-            (&model, Type::TEXT),
-            (&tokens, Type::INT8),
-            (&at, Type::INT8),
-            (&items, Type::TEXT),
-        ];
-        parameters.extend(lists.parameters());
-        client.query_typed(&sql, &parameters).map(|rows| !rows.is_empty())
-    }
-
-    /// Writes further rows, in the transaction that moved the counter.
-    fn further(&self, client: &mut impl GenericClient, rows: &[NewRow]) -> Result<(), postgres::Error> {
-        let sql = "INSERT INTO cw_entry (session, n, kind, sum, outline, writer, entry)
-                   SELECT key, row.* FROM cw_session, unnest($2, $3, $4, $5, $6, $7)
-                       AS row (n, kind, sum, outline, writer, entry)
-                   WHERE id = $1";
-        let lists = Lists::of(rows, None);
-        let mut parameters: Vec<Parameter<'_>> = vec![(&self.id, Type::TEXT)];
-        parameters.extend(lists.parameters());
-        client.query_typed(sql, &parameters).map(drop)
-    }
+fn newest_version(client: &mut impl GenericClient) -> Result<i64, postgres::Error> {
+    client.query_typed(schema::NEWEST, &[])?.first().map_or(Ok(0), |row| row.try_get(0))
 }
 
 /// Its columns are number, checksum, outline and entry.

@@ -1,0 +1,171 @@
+//! The tool on stores: every command that takes a session file, and `store`.
+
+use super::{EXAMPLE, LINES, fails, file, inspect, out};
+use crate::stores::places::{self, Folder, Place};
+use context_window::{store::SessionStore, *};
+use serde_json::Value;
+
+/// A store of each kind, with a shipped session and one that was compacted.
+fn stores() -> Vec<Place> {
+    let places = places::both();
+    for place in &places {
+        assert_eq!(out(&["store", "import", &place.address, EXAMPLE]), "1 session imported, 10 entries\n");
+        SessionStore::open(&place.address)
+            .unwrap()
+            .import("lived", &crate::stores::appending::lived())
+            .unwrap();
+    }
+    places
+}
+
+/// What a session of the store gives is what a log on disk of it gives.
+#[test]
+fn a_session_of_a_store_is_that_of_a_log() {
+    for place in stores() {
+        let folder = Folder::new();
+        let log = folder.path("lived.log");
+        let log = log.to_str().unwrap();
+        inspect(&["store", "export", &place.address, log, "--id", "lived"]).assert().success();
+        for args in [
+            vec!["plan", "SESSION", "--budget", "300", "--format", "json"],
+            vec!["explain", "SESSION", "m3"],
+            vec!["history", "SESSION", "--expand"],
+            vec!["retrieval", "SESSION"],
+            vec!["replay", "SESSION", "--format", "json"],
+            vec!["compact", "SESSION"],
+            vec!["tui", "SESSION", "--print", "100x30", "--keys", "5"],
+        ] {
+            let with = |session: &str, more: &[&str]| {
+                let args: Vec<&str> =
+                    args.iter().map(|arg| if *arg == "SESSION" { session } else { arg }).collect();
+                let args = [args.as_slice(), more, &["--model", "gpt-4o"]].concat();
+                let args = if args[0] == "history" { &args[..args.len() - 2] } else { &args };
+                out(args).replace("lived.log", "lived")
+            };
+            assert_eq!(with(&place.address, &["--id", "lived"]), with(log, &[]), "{args:?}");
+        }
+        let diff = ["diff", &place.address, log, "--id", "lived", "--model", "gpt-4o"];
+        assert!(out(&diff).contains("no change"), "{}", out(&diff));
+        // Written to a new file, the store is as it was.
+        let compacted = folder.path("compacted.log");
+        let compacted = compacted.to_str().unwrap();
+        let args = ["compact", &place.address, "--id", "lived", "--apply", compacted];
+        inspect(&args).assert().success();
+        assert!(out(&["history", compacted]).contains("Digest"), "{}", out(&["history", compacted]));
+        assert_eq!(
+            SessionStore::open(&place.address).unwrap().load("lived").unwrap().0,
+            crate::stores::appending::lived()
+        );
+        inspect(&["store", "export", &place.address, log, "--id", "lived"]).assert().code(2);
+    }
+}
+
+#[test]
+fn the_sessions_of_a_store_are_listed_played_and_checked() {
+    for place in stores() {
+        let address = place.address.as_str();
+        let lines = file("store-lines.jsonl", LINES.as_bytes());
+        assert_eq!(
+            out(&["store", "import", address, lines.to_str().unwrap()]),
+            "3 sessions imported, 3 entries\n"
+        );
+        SessionStore::open(address).unwrap().archive("first").unwrap();
+        let list = out(&[address, "--list"]);
+        let row =
+            |id: &str| list.lines().find(|line| line.starts_with(id)).unwrap_or_else(|| panic!("{list}"));
+        assert!(list.starts_with("id "), "{list}");
+        assert!(row("lived ").contains("test") && row("lived ").contains(" 82 "), "{list}");
+        assert!(list.lines().last().unwrap().contains("first") && list.contains(", archived"), "{list}");
+        assert!(row("store-lines:2").contains(" 1 ") && row("third").contains("20"), "{list}");
+        let json: Value = serde_json::from_str(&out(&[address, "--list", "--format", "json"])).unwrap();
+        assert_eq!(json.as_array().unwrap().len(), 5);
+        assert!(json[0]["updated"].as_str().unwrap().ends_with('Z'));
+        assert!(
+            fails(&[address]).contains("holds 5 sessions; choose one by --id: "),
+            "{}",
+            fails(&[address])
+        );
+        let said = fails(&[address, "--id", "nobody"]);
+        assert!(said.contains("has no session `nobody`") && said.contains("--list"), "{said}");
+        // All of them, in the order of the list.
+        let played = out(&["replay", address]);
+        assert!(played.contains("prompts of 5 sessions"), "{played}");
+        assert!(played.find("third").unwrap() < played.find("lived").unwrap(), "{played}");
+        assert!(out(&["replay", address, "--id", "lived"]).contains("of 1 session"), "one of them");
+        let checked = out(&["store", "check", address]);
+        assert!(checked.contains("5 sessions whole"), "{checked}");
+        let json: Value =
+            serde_json::from_str(&out(&["store", "check", address, "--id", "lived", "--format", "json"]))
+                .unwrap();
+        assert_eq!(json[0]["faults"], serde_json::json!([]));
+        let repeated = json[0]["repeated"].as_array().unwrap();
+        assert!(repeated[1].as_u64().unwrap() > 3, "{json}");
+        place.sql("UPDATE cw_entry SET sum = 'x' WHERE n = 5");
+        let output = inspect(&["store", "check", address]).assert().code(1).get_output().stdout.clone();
+        let text = String::from_utf8(output).unwrap();
+        assert!(
+            text.contains("1 of 5 sessions damaged") && text.contains("entry 5: does not match its checksum"),
+            "{text}"
+        );
+        assert!(fails(&["history", address, "--id", "lived"]).contains("entry 5"));
+    }
+}
+
+#[test]
+fn what_cannot_be_imported_is_said_before_anything_is_written() {
+    for place in stores() {
+        let address = place.address.as_str();
+        let lines = file("store-again.jsonl", LINES.as_bytes());
+        let lines = lines.to_str().unwrap();
+        for (args, words) in [
+            (
+                vec!["store", "import", address, EXAMPLE],
+                "session `support-chat` is in the store already; nothing was written",
+            ),
+            (vec!["store", "import", address, lines, "--id", "x"], "--id names one session, and there are 3"),
+            (vec!["store", "import", address, lines, lines], "two sessions are called `first`"),
+            (vec!["store", "import", address, "nowhere.json"], "nowhere.json cannot be read"),
+            (
+                vec!["store", "import", "nowhere.db", EXAMPLE],
+                "nowhere.db is no store; expected sqlite:FILE or postgres://",
+            ),
+            (vec!["store", "import", address, address], "is a store; expected session files"),
+            (vec!["store", "export", address, "target/nowhere.log"], "holds 2 sessions; choose one by --id"),
+            (vec!["store", "check", address, "--id", "nobody"], "has no session `nobody`"),
+        ] {
+            let said = fails(&args);
+            assert!(said.contains(words), "{args:?}: {said}");
+        }
+        assert_eq!(SessionStore::open(address).unwrap().list(&store::ListOptions::new()).unwrap().len(), 2);
+        assert_eq!(
+            out(&["store", "import", address, EXAMPLE, "--id", "again"]),
+            "1 session imported, 10 entries\n"
+        );
+    }
+}
+
+#[test]
+fn a_store_that_is_not_there_is_not_made_by_reading() {
+    let folder = Folder::new();
+    let missing = folder.sqlite("missing.db");
+    for args in [
+        vec![missing.as_str()],
+        vec!["replay", &missing],
+        vec!["store", "check", &missing],
+        vec!["history", &missing],
+    ] {
+        let said = fails(&args);
+        assert!(said.contains("cannot be opened") && said.contains("missing.db"), "{said}");
+    }
+    assert!(!folder.path("missing.db").exists());
+    let said = fails(&["history", "postgres://ada:s3cr3t@%2Fnowhere/talks"]);
+    assert!(said.contains("cannot be connected to") && !said.contains("s3cr3t"), "{said}");
+    // What is read is never written over.
+    let place = places::sqlite();
+    inspect(&["store", "import", &place.address, EXAMPLE]).assert().success();
+    let path = place.file().to_str().unwrap();
+    let said = fails(&[&place.address, "--output", path]);
+    assert!(said.contains("what is read is never changed"), "{said}");
+    let said = fails(&["store", "export", &place.address, path]);
+    assert!(said.contains("is read"), "{said}");
+}
