@@ -103,6 +103,7 @@
 //! | plan a prompt | [`ContextWindowManager::build_plan`], [`PlanRequest`], [`ContextPlan`] |
 //! | send it | [`render`] |
 //! | keep the conversation, in memory or on disk | [`Conversation`], [`io::Journal`] |
+//! | keep many, for several writers | `store::SessionStore` |
 //! | know how full the window is | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
 //! | compact | [`ContextWindowManager::compactor`] |
 //! | retry after "prompt too long" | [`usage::is_context_overflow`], [`ContextWindowManager::plan_after_overflow`] |
@@ -115,7 +116,7 @@
 //!
 //! `openai` (default): the encodings `o200k_base` and `cl100k_base`. `hf` (default): any Hugging Face `tokenizer.json`.
 //! `chat-template`: prompts as the text of a model's own chat template. `async-openai`: requests as types of that crate.
-//! `genai`: summaries by a real model. `html`: a plan as a web page. `widgets`: parts of the screen for ratatui. `inspect`:
+//! `genai`: summaries by a real model. `sqlite`, `postgres`, `postgres-tls`: sessions in a database. `html`: a plan as a web page. `widgets`: parts of the screen for ratatui. `inspect`:
 //! the binary `plan-inspect`.
 //!
 //! # Learn more
@@ -124,7 +125,8 @@
 //!
 //! - guide: [quick start](_documentation::quick_start), [embedding](_documentation::embedding),
 //!   [budgets](_documentation::budgets), [pins](_documentation::pins), [tool calls](_documentation::tools),
-//!   [RAG](_documentation::rag), [compaction](_documentation::compaction), [caching](_documentation::caching),
+//!   [RAG](_documentation::rag), [compaction](_documentation::compaction),
+//!   [sessions in a database](_documentation::stores), [caching](_documentation::caching),
 //!   [counting](_documentation::counting), [debugging](_documentation::debugging), [snapshots](_documentation::snapshots),
 //!   migrating from [`trim_messages`](_documentation::from_trim_messages) and from
 //!   [a hand-written loop](_documentation::from_a_loop)

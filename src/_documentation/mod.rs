@@ -33,6 +33,12 @@ pub mod rag {}
 #[doc = include_str!("../../docs/guide/compaction.md")]
 pub mod compaction {}
 
+// Its programs need a store.
+#[cfg(any(not(doctest), feature = "sqlite"))]
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/guide/stores.md")]
+pub mod stores {}
+
 #[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/guide/caching.md")]
 pub mod caching {}
