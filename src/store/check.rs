@@ -43,7 +43,7 @@ impl<'a> Checking<'a> {
         if self.faults.is_empty()
             && let Err(error) = self.entry(head, row)
         {
-            self.faults.push(error.to_string());
+            self.faults.push(self.reading.name.without(&error));
         }
     }
 
@@ -71,7 +71,8 @@ impl<'a> Checking<'a> {
             let prompt = head.prompt.as_ref().map(|(n, _)| *n).filter(|n| Some(*n) != self.sent);
             let prompt = prompt.map(|n| name.damaged(n, "is not the newest prompt, whose items are kept"));
             let ends = self.reading.ends(head).err();
-            self.faults.extend([ends, counted, prompt].into_iter().flatten().map(|error| error.to_string()));
+            let found = [ends, counted, prompt].into_iter().flatten();
+            self.faults.extend(found.map(|error| name.without(&error)));
         }
         SessionCheck { entries: head.next, messages, faults: self.faults }
     }

@@ -138,6 +138,13 @@ impl SessionName<'_> {
         })
     }
 
+    /// A fault of it where everybody knows which session is meant.
+    pub(super) fn without(&self, error: &Error) -> String {
+        let said = error.to_string();
+        let named = self.fault("").to_string();
+        said.strip_prefix(&named).map_or(said.clone(), str::to_owned)
+    }
+
     /// What is wrong with one of its entries.
     pub(super) fn damaged(&self, n: u64, detail: impl fmt::Display) -> Error {
         self.fault(format!("entry {n}: {detail}; the store was changed or damaged, restore it from a copy"))

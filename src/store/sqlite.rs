@@ -395,3 +395,24 @@ impl Backend for Sqlite {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No test can take the power away: these are what SQLite promises durability by.
+    #[test]
+    fn a_commit_is_synced() {
+        let path = std::env::temp_dir().join(format!("context-window-synced-{}.db", std::process::id()));
+        let store = Sqlite::open(path.to_str().unwrap()).unwrap();
+        let pragma = |name: &str| -> String {
+            let sql = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
+            store.connection.query_row(&sql, (), |row| row.get(0)).unwrap()
+        };
+        assert_eq!(["journal_mode", "synchronous", "foreign_keys"].map(pragma), ["wal", "2", "1"]);
+        drop(store);
+        for end in ["", "-wal", "-shm"] {
+            drop(fs::remove_file(format!("{}{end}", path.display())));
+        }
+    }
+}

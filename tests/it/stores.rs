@@ -3,6 +3,8 @@
 mod active;
 pub mod appending;
 mod damage;
+#[cfg(unix)]
+mod encrypted;
 pub mod places;
 mod refused;
 #[cfg(unix)]

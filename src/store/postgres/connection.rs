@@ -124,7 +124,16 @@ fn connected(name: &str, config: &Config) -> Result<Client, Error> {
     if config.get_ssl_mode() == SslMode::Disable {
         return config.connect(postgres::NoTls).map_err(to);
     }
-    config.connect(crate::store::tls::connector(name)?).map_err(to)
+    config.connect(crate::store::tls::connector(name)?).map_err(|error| {
+        let words = said(&error);
+        if !words.contains("certificate") {
+            return to(error);
+        }
+        let detail = format!(
+            "cannot be connected to: the server's certificate is not trusted ({words}); name the one that signed it in SSL_CERT_FILE, or ask for no encryption (sslmode=disable)"
+        );
+        Error::new(Repr::Store { place: name.into(), detail })
+    })
 }
 
 /// Whether a connection is of no use any more.

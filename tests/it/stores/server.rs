@@ -14,6 +14,8 @@ use std::{
 pub struct Server {
     binaries: PathBuf,
     folder: PathBuf,
+    /// Beside those of every server.
+    options: String,
     /// Ends the server when this process is gone, however that happens: its input closes then.
     _guard: Child,
 }
@@ -40,7 +42,7 @@ fn binaries() -> Option<PathBuf> {
         .find(|folder| ["initdb", "pg_ctl", "postgres"].iter().all(|name| folder.join(name).exists()))
 }
 
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     let id = Command::new("id").arg("-u").output();
     id.is_ok_and(|id| id.stdout == b"0\n")
 }
@@ -62,6 +64,11 @@ fn program(binaries: &Path, name: &str) -> Command {
 impl Server {
     /// A new server with nothing in it, or none where none can be had.
     pub fn start() -> Option<Self> {
+        Self::start_with(|_| Some(String::new()))
+    }
+
+    /// One with options of its own, which may be about files that `prepare` puts into the folder of its data.
+    pub fn start_with(prepare: impl FnOnce(&Path) -> Option<String>) -> Option<Self> {
         let binaries = binaries()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // A socket's path is short.
@@ -78,6 +85,7 @@ impl Server {
             .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"])
             .status();
         made.ok().filter(|made| made.success())?;
+        let options = prepare(&data)?;
         // Of this folder's server only: others may run.
         let stop = format!(
             "cat; pid=$(head -n 1 {0}/data/postmaster.pid 2>/dev/null) && kill -QUIT \"$pid\"; sleep 1; rm -rf {0}",
@@ -89,7 +97,7 @@ impl Server {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        let server = Self { binaries, folder, _guard: guard.ok()? };
+        let server = Self { binaries, folder, options, _guard: guard.ok()? };
         server.resume().then_some(server)
     }
 
@@ -102,7 +110,8 @@ impl Server {
                 std::thread::sleep(std::time::Duration::from_millis(100));
             }
             let options = format!(
-                "-k {folder} -c listen_addresses='' -c fsync=off -c max_connections=100 -c password_encryption=scram-sha-256"
+                "-k {folder} -c listen_addresses='' -c fsync=off -c max_connections=100 -c password_encryption=scram-sha-256 {}",
+                self.options
             );
             let started = program(&self.binaries, "pg_ctl")
                 .args(["-w", "-D"])
