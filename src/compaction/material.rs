@@ -3,7 +3,7 @@
 use super::{digest, retention::RetentionBoundary};
 use crate::{
     conversation::{ActiveEntry, SentText},
-    error::Error,
+    error::{Error, Repr},
     message::Message,
     plan::anchor::Sticky,
     planner::{expiry::Eligibility, manager::ContextWindowManager, request::PlanRequest},
@@ -84,6 +84,9 @@ impl Material {
                     };
                     if dead {
                         continue;
+                    }
+                    if !log.message(position).is_loaded() {
+                        return Err(Error::new(Repr::NotLoaded));
                     }
                     let message = candidates.said(position).into_owned();
                     let (documents, state) = candidates.standing_before(position);

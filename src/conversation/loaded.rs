@@ -4,11 +4,6 @@ use super::{Conversation, Place};
 use crate::message::Message;
 
 impl Conversation {
-    /// The positions of messages whose texts are not here, in order.
-    pub(crate) fn not_loaded(&self) -> impl Iterator<Item = u32> {
-        (0..self.len()).filter(|position| !self.message(*position).is_loaded())
-    }
-
     /// Whether the message at a position is active, or kept by a pin: what plans may send.
     pub(crate) fn may_be_sent(&self, position: u32) -> bool {
         self.turns.place_of(position) != Place::Archived

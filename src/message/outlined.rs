@@ -12,6 +12,12 @@ pub(crate) struct Sizes {
     pub(crate) bytes_of_a_user: u64,
     /// Whether there is nothing in it ([`Message::is_empty`]).
     pub(crate) is_empty: bool,
+    /// The checksum of its entry, by which its text is known again.
+    #[cfg_attr(
+        not(any(feature = "sqlite", feature = "postgres")),
+        expect(dead_code, reason = "only a store makes one")
+    )]
+    pub(crate) entry: u64,
 }
 
 impl Message {

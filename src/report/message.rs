@@ -3,11 +3,17 @@
 use super::printable;
 use crate::message::{Message, Part, ToolCall};
 
+/// What stands for a text that was left in a store.
+pub(crate) const LEFT: &str = "[text left in the store]";
+
 /// The lines of a message: its text, its parts, its tool calls. Not made printable.
 #[must_use]
 #[doc(hidden)]
 pub fn message_lines(message: &Message) -> Vec<String> {
     let mut lines: Vec<String> = message.text().lines().map(str::to_owned).collect();
+    if !message.is_loaded() {
+        lines.push(LEFT.into());
+    }
     for part in message.parts() {
         match part {
             Part::Text(text) => lines.extend(text.lines().map(str::to_owned)),

@@ -17,7 +17,9 @@ const PLACE: &str = "address of a store";
 impl Address {
     /// Whether a text names a store rather than a file.
     pub(super) fn is_one(text: &str) -> bool {
-        ["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme))
+        let begins =
+            |scheme: &&str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+        ["sqlite:", "postgres://", "postgresql://"].iter().any(begins)
     }
 
     /// What is to be said where the database of an address is no part of this program.
@@ -33,18 +35,22 @@ impl Address {
 
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         let fault = |detail: &str| Error::new(Repr::Store { place: PLACE.into(), detail: detail.into() });
-        if let Some(path) = text.strip_prefix("sqlite:") {
+        let (scheme, rest) = text.split_once(':').unwrap_or_default();
+        if scheme.eq_ignore_ascii_case("sqlite") {
+            let path = rest;
             let path = path.strip_prefix("//").unwrap_or(path);
             return match path {
                 "" => Err(fault("names no file; expected sqlite:FILE")),
                 _ if path.contains('\0') => Err(fault("holds a NUL character; expected sqlite:FILE")),
-                // SQLite takes this name for a database in memory, where nothing would be kept.
-                _ if path.starts_with(':') => Ok(Self::Sqlite(format!("./{path}"))),
+                // SQLite takes these names for a database in memory, where nothing would be kept, and for URIs.
+                _ if path.starts_with(':') || path.starts_with("file:") => {
+                    Ok(Self::Sqlite(format!("./{path}")))
+                }
                 _ => Ok(Self::Sqlite(path.into())),
             };
         }
         if Self::is_one(text) {
-            return Ok(Self::Postgres(text.into()));
+            return Ok(Self::Postgres(format!("{}:{rest}", scheme.to_ascii_lowercase())));
         }
         Err(fault("is not understood; expected sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE"))
     }
@@ -60,7 +66,7 @@ mod tests {
         for (text, expected) in [
             ("sqlite:a.db", file("a.db")),
             ("sqlite:///srv/a.db", file("/srv/a.db")),
-            ("sqlite:file:a.db?mode=memory", file("file:a.db?mode=memory")),
+            ("sqlite:file:a.db?mode=memory", file("./file:a.db?mode=memory")),
             ("sqlite::memory:", file("./:memory:")),
             ("postgres://u:p@h/d", Some(Address::Postgres("postgres://u:p@h/d".into()))),
             ("sqlite:", None),
@@ -74,6 +80,7 @@ mod tests {
             }
             assert_eq!(parsed.ok(), expected, "{text}");
             assert_eq!(Address::is_one(text), text.starts_with("sqlite:") || text.starts_with("postgres:"));
+            assert_eq!(Address::is_one(&text.to_uppercase()), Address::is_one(text));
         }
     }
 }

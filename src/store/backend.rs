@@ -16,8 +16,22 @@ pub(super) struct Head {
     pub(super) next: u64,
     /// How many of them are messages.
     pub(super) messages: u64,
-    /// The number of the entry of the newest prompt, and its items as JSON.
-    pub(super) prompt: Option<(u64, String)>,
+    /// The number of the entry of the newest prompt whose items are known.
+    pub(super) sent: Option<u64>,
+    /// Those items, with their checksum.
+    pub(super) items: Option<String>,
+    /// Model and tokens of the newest prompt.
+    pub(super) model: Option<String>,
+    pub(super) tokens: Option<u64>,
+}
+
+/// What a writer knows of a session.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    /// Its number in the database, where the writer has read it.
+    pub(super) key: Option<i64>,
+    /// How many entries it has.
+    pub(super) next: u64,
 }
 
 /// What is read of each entry.
@@ -44,8 +58,8 @@ pub(super) trait Backend: Send {
     /// What names the store in errors: no password is in it.
     fn name(&self) -> &str;
 
-    /// Appends to a session that holds `expected` entries; begins it where that is 0.
-    fn append(&mut self, id: &str, expected: u64, batch: &Batch) -> Result<Written, Error>;
+    /// Appends to a session that is as the writer knows it; begins it where that has no entry.
+    fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error>;
 
     /// The row of a session, if there is one.
     fn head(&mut self, id: &str) -> Result<Option<Head>, Error>;
@@ -62,8 +76,8 @@ pub(super) trait Backend: Send {
     /// The rows of these entries of a session. Entries never change, so they may be read after its row.
     fn rows(&mut self, head: &Head, entries: &[Range<u64>], each: &mut Each<'_>) -> Result<(), Error>;
 
-    /// The row of one entry, if it is there.
-    fn row(&mut self, id: &str, n: u64) -> Result<Option<Row>, Error>;
+    /// The row of one entry, if it is there, and the number of its session in the database.
+    fn row(&mut self, id: &str, n: u64) -> Result<Option<(i64, Row)>, Error>;
 
     fn list(&mut self, options: &ListOptions) -> Result<Vec<SessionSummary>, Error>;
 

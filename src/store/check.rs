@@ -2,7 +2,7 @@
 
 use super::{
     backend::{Columns, Head},
-    entry::{Row, SessionName},
+    entry::{Row, SentPrompt, SessionName},
     outline::Outline,
     reading::Reading,
 };
@@ -25,8 +25,8 @@ pub struct SessionCheck {
 pub(super) struct Checking<'a> {
     reading: Reading<'a>,
     log: Conversation,
-    /// The entry of the newest prompt.
-    sent: Option<u64>,
+    /// The newest prompt.
+    sent: Option<SentPrompt>,
     faults: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Checking<'a> {
     pub(super) const COLUMNS: Columns = Columns::Entry;
 
     pub(super) fn new(name: SessionName<'a>) -> Self {
-        let reading = Reading { name, next: 0 };
+        let reading = Reading::from(name, 0);
         Self { reading, log: Conversation::new(), sent: None, faults: Vec::new() }
     }
 
@@ -52,12 +52,10 @@ impl<'a> Checking<'a> {
         let entry = self.reading.entry(head, row)?;
         let outline = row.outline.as_deref().map(|outline| Outline::read(row.n, outline)).transpose();
         let outline = outline.map_err(|detail| name.damaged(row.n, detail))?;
-        if outline != entry.message().map(Outline::of) {
+        if outline != entry.message().map(|message| Outline::of(message, &row.sum)) {
             return Err(name.damaged(row.n, "its outline is not that of its message"));
         }
-        if entry.kind() == "sent" {
-            self.sent = Some(row.n);
-        }
+        self.sent = SentPrompt::of(row.n, &entry, None).or(self.sent.take());
         self.log.apply_event(entry).map_err(|error| name.damaged(row.n, error))
     }
 
@@ -68,10 +66,13 @@ impl<'a> Checking<'a> {
             let counted = (head.messages != messages).then(|| {
                 name.fault(format!("says that it has {} messages; expected {messages}", head.messages))
             });
-            let prompt = head.prompt.as_ref().map(|(n, _)| *n).filter(|n| Some(*n) != self.sent);
-            let prompt = prompt.map(|n| name.damaged(n, "is not the newest prompt, whose items are kept"));
+            let sent = self.sent.as_ref();
+            let listed = (head.model.as_deref(), head.tokens);
+            let expected = (sent.and_then(|sent| sent.model.as_deref()), sent.map(|sent| sent.tokens));
+            let listed = (listed != expected)
+                .then(|| name.fault("says another model or other tokens than its newest prompt has"));
             let ends = self.reading.ends(head).err();
-            let found = [ends, counted, prompt].into_iter().flatten();
+            let found = [ends, counted, listed].into_iter().flatten();
             self.faults.extend(found.map(|error| name.without(&error)));
         }
         SessionCheck { entries: head.next, messages, faults: self.faults }

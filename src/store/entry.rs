@@ -1,6 +1,6 @@
 //! Entries of a conversation as rows: each with its number, a checksum and its versioned JSON.
 
-use super::outline::Outline;
+use super::outline::{self, Outline};
 use crate::{
     conversation::{Entry, Event},
     error::{Error, Repr},
@@ -8,6 +8,9 @@ use crate::{
     plan::anchor::PromptPiece,
 };
 use std::{fmt, sync::Arc};
+
+/// The largest entry, in bytes: both databases end somewhere above it.
+const ENTRY_BYTES: usize = 500_000_000;
 
 /// An entry to write.
 #[derive(Debug)]
@@ -24,6 +27,7 @@ pub(super) struct NewRow {
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) n: u64,
+    pub(super) kind: String,
     pub(super) sum: String,
     /// Of a message.
     pub(super) outline: Option<String>,
@@ -49,15 +53,16 @@ pub(super) struct SentPrompt {
     pub(super) model: Option<String>,
     /// What the plan counted.
     pub(super) tokens: u64,
-    /// Its items as JSON, where they are known.
+    /// Its items, with their checksum, where they are known.
     pub(super) items: Option<String>,
 }
 
 impl SentPrompt {
     /// Of an entry, where it is one of a sent prompt.
-    fn of(n: u64, entry: &LogEvent, items: Option<String>) -> Option<Self> {
+    pub(super) fn of(n: u64, entry: &LogEvent, items: Option<String>) -> Option<Self> {
         let Some(Event::Sent { counted, anchor, .. }) = entry.event() else { return None };
-        let model = anchor.target.map(|target| target.model);
+        // A column of a list: PostgreSQL has no text with a NUL character.
+        let model = anchor.target.map(|target| target.model.replace('\0', ""));
         Some(Self { n, model, tokens: counted, items })
     }
 
@@ -82,12 +87,19 @@ impl Batch {
             };
             let (entry, items) = event.clone().without_prompt();
             let text = serde_json::to_string(&entry).map_err(json)?;
-            let outline = entry.message().map(|message| Outline::of(message).written(n)).transpose();
+            let sum = checksum(n, &text);
+            let outline = entry.message().map(|message| Outline::of(message, &sum).written(n)).transpose();
             let outline = outline.map_err(json)?;
             batch.messages += u64::from(outline.is_some());
             let items = items.map(|items| serde_json::to_string(&items)).transpose().map_err(json)?;
+            let items = items.map(|items| format!("{} {items}", checksum(n, &items)));
+            if text.len() > ENTRY_BYTES {
+                let detail =
+                    "is larger than 500,000,000 bytes as JSON, which no database takes; expected less";
+                return Err(Error::input(format!("entry {n} ({})", entry.kind()), detail));
+            }
             batch.sent = SentPrompt::of(n, &entry, items).or(batch.sent);
-            batch.rows.push(NewRow { n, kind: entry.kind(), sum: checksum(n, &text), outline, entry: text });
+            batch.rows.push(NewRow { n, kind: entry.kind(), sum, outline, entry: text });
         }
         Ok(batch)
     }
@@ -100,10 +112,10 @@ impl Batch {
 
 /// Whether an entry of a conversation is the one that is stored. Of a sent prompt that is not the newest, a conversation
 /// does not know everything any more; of a message that was not loaded, its outline only.
-pub(super) fn is_stored_as(ours: Entry<'_>, theirs: &LogEvent) -> bool {
+pub(super) fn is_stored_as(ours: Entry<'_>, theirs: &LogEvent, row: &Row) -> bool {
     match (ours, theirs.message(), theirs.event()) {
         (Entry::Message(ours), Some(theirs), _) if ours.is_loaded() => ours == theirs,
-        (Entry::Message(ours), Some(theirs), _) => Outline::of(ours) == Outline::of(theirs),
+        (Entry::Message(ours), Some(_), _) => outline::is_of(ours, &row.sum),
         (Entry::Event(ours), _, Some(theirs)) => forgotten(ours.clone()) == forgotten(theirs),
         _ => false,
     }
@@ -162,9 +174,13 @@ impl SessionName<'_> {
         })
     }
 
-    /// The items of the newest prompt.
-    pub(super) fn items(&self, n: u64, json: &str) -> Result<Arc<[PromptPiece]>, Error> {
-        serde_json::from_str(json)
-            .map_err(|error| self.damaged(n, format!("the items of its prompt cannot be read ({error})")))
+    /// The items of the newest prompt, whose entry has this number.
+    pub(super) fn items(&self, n: u64, items: Option<&str>) -> Result<Arc<[PromptPiece]>, Error> {
+        let fault = |what: &str| self.damaged(n, format!("the items of its prompt {what}"));
+        let (sum, json) = items.ok_or_else(|| fault("are missing"))?.split_once(' ').unwrap_or_default();
+        if checksum(n, json) != sum {
+            return Err(fault("do not match their checksum"));
+        }
+        serde_json::from_str(json).map_err(|error| fault(&format!("cannot be read ({error})")))
     }
 }

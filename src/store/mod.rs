@@ -50,15 +50,18 @@ mod check;
 
 pub use crate::error::Conflict;
 use address::Address;
-use backend::{Backend, Columns, Forked, Head, Written};
+use backend::{Backend, Columns, Each, Forked, Head, Known, Written};
 use check::Checking;
 pub use check::SessionCheck;
 use entry::{Batch, Row, SessionName};
-use reading::{Loading, Reading};
+use reading::{Left, Loading, Reading};
 pub use summary::{ListOptions, SessionSummary};
 
 /// How often a change is tried again that others overtook. Each time somebody else's was written.
 const TRIES: u32 = 1_000;
+
+/// More entries than any session has, and few enough for the numbers of both databases.
+const MOST_ENTRIES: u64 = 1 << 62;
 
 /// The longest id of a session, in bytes: what every database takes as the key of an index.
 const ID_BYTES: usize = 1_000;
@@ -66,7 +69,7 @@ const ID_BYTES: usize = 1_000;
 /// Sessions in SQLite or PostgreSQL.
 ///
 /// One value is one connection, for one thread at a time; other threads and processes open their own. What a call confirmed
-/// is on disk, and a call that failed wrote nothing. Revisions are numbers of entries: a session that holds `n` entries is at
+/// is on disk, and a call that failed wrote nothing, unless its error says that this is not known. Revisions are numbers of entries: a session that holds `n` entries is at
 /// revision `n`.
 pub struct SessionStore {
     backend: Box<dyn Backend>,
@@ -101,7 +104,8 @@ impl SessionStore {
         }
     }
 
-    /// Opens a store that is there, and writes nothing to it: no tables are made.
+    /// Opens a store that is there, and writes nothing to it: no tables are made. Beside the file of an SQLite store, SQLite may
+    /// leave its helper files `-wal` and `-shm`.
     ///
     /// # Errors
     ///
@@ -139,19 +143,38 @@ impl SessionStore {
         expected: u64,
         events: impl IntoIterator<Item = LogEvent>,
     ) -> Result<u64, Error> {
+        self.append_to(id, Known { key: None, next: expected }, events)
+    }
+
+    fn append_to(
+        &mut self,
+        id: &str,
+        known: Known,
+        events: impl IntoIterator<Item = LogEvent>,
+    ) -> Result<u64, Error> {
         check_id(id)?;
-        let batch = Batch::of(expected, events)?;
-        let next = batch.next(expected);
-        let written = if batch.rows.is_empty() {
-            let found = self.backend.head(id)?.map_or(0, |head| head.next);
-            if found == expected { Written::Yes } else { Written::No(found) }
-        } else {
-            self.backend.append(id, expected, &batch)?
-        };
-        match written {
-            Written::Yes => Ok(next),
-            Written::No(found) => Err(conflict(id, expected, found)),
+        let expected = known.next;
+        if expected > MOST_ENTRIES {
+            return Err(conflict(id, expected, self.next_of(id)?));
         }
+        let batch = Batch::of(expected, events)?;
+        if batch.rows.is_empty() {
+            let found = self.next_of(id)?;
+            return if found == expected { Ok(expected) } else { Err(conflict(id, expected, found)) };
+        }
+        self.write(id, known, &batch)
+    }
+
+    fn write(&mut self, id: &str, known: Known, batch: &Batch) -> Result<u64, Error> {
+        match self.backend.append(id, known, batch)? {
+            Written::Yes => Ok(batch.next(known.next)),
+            Written::No(found) => Err(conflict(id, known.next, found)),
+        }
+    }
+
+    /// How many entries a session holds; 0 where there is none.
+    fn next_of(&mut self, id: &str) -> Result<u64, Error> {
+        Ok(self.backend.head(id)?.map_or(0, |head| head.next))
     }
 
     /// Appends what a conversation has beyond `revision`, which is where it was loaded or saved last, and gives the new
@@ -164,31 +187,33 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::append`]: a conflict where they cannot. `ErrorKind::Input` where the conversation is another one than
-    /// the session, or has fewer entries than `revision`. The conversation is as it was then.
+    /// As [`SessionStore::append`]: a conflict where they cannot. `ErrorKind::Input` where the entry before `revision` is another
+    /// one than in the session, or the conversation has fewer. The conversation is as it was then.
     pub fn save(&mut self, id: &str, log: &mut Conversation, revision: u64) -> Result<u64, Error> {
         check_id(id)?;
-        self.check_continues(id, log, revision)?;
+        let key = self.check_continues(id, log, revision)?;
         let ours: Vec<LogEvent> = log.events_from(index(revision)).collect();
-        let mut expected = revision;
-        let mut merged = None;
+        let (mut known, mut merged) = (Known { key, next: revision }, None);
         for _ in 0..TRIES {
-            match self.append(id, expected, ours.iter().cloned()) {
+            match self.append_to(id, known, ours.iter().cloned()) {
                 Ok(next) => {
                     if let Some(merged) = merged {
                         *log = merged;
                     }
                     return Ok(next);
                 }
-                Err(error) if error.conflict().is_some_and(|conflict| conflict.found > revision) => {
-                    let (theirs, next) = self.load_since(id, revision)?;
+                Err(error) if is_behind(&error, revision) => {
+                    let (theirs, head) = self.since(id, revision)?;
+                    if key.is_some_and(|key| key != head.key) {
+                        return Err(error);
+                    }
                     merged = Some(merge(log, revision, theirs, &ours).ok_or(error)?);
-                    expected = next;
+                    known.next = head.next;
                 }
                 Err(error) => return Err(error),
             }
         }
-        Err(conflict(id, revision, expected))
+        Err(conflict(id, revision, known.next))
     }
 
     /// Loads a session, changes it and saves it; where another writer came first, the change is made again, to what is there
@@ -203,23 +228,31 @@ impl SessionStore {
         id: &str,
         mut change: impl FnMut(&mut Conversation) -> Result<(), Error>,
     ) -> Result<(Conversation, u64), Error> {
-        let (mut base, mut revision) = self.load_or_new(id)?;
+        check_id(id)?;
+        let (mut base, mut known) = self.load_known(id)?;
         let mut last = None;
         for _ in 0..TRIES {
             let mut log = base.clone();
             change(&mut log)?;
-            match self.append(id, revision, log.events_from(index(revision))) {
+            match self.append_to(id, known, log.events_from(index(known.next))) {
                 Ok(next) => return Ok((log, next)),
-                Err(error) if error.conflict().is_some_and(|conflict| conflict.found > revision) => {
-                    let (theirs, next) = self.load_since(id, revision)?;
-                    theirs.into_iter().try_for_each(|event| base.apply_event(event))?;
-                    revision = next;
-                    last = Some(error);
-                }
+                Err(error) if error.conflict().is_some() => last = Some(error),
                 Err(error) => return Err(error),
             }
+            // What is new, where it is still the same session.
+            let new = match known.key {
+                Some(_) => self.since(id, known.next).ok(),
+                None => None,
+            };
+            match new.filter(|(_, head)| Some(head.key) == known.key) {
+                Some((theirs, head)) => {
+                    theirs.into_iter().try_for_each(|event| base.apply_event(event))?;
+                    known.next = head.next;
+                }
+                None => (base, known) = self.load_known(id)?,
+            }
         }
-        Err(last.unwrap_or_else(|| conflict(id, revision, revision)))
+        Err(last.unwrap_or_else(|| conflict(id, known.next, known.next)))
     }
 
     /// A session and its revision.
@@ -229,18 +262,19 @@ impl SessionStore {
     /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database cannot be read, or an entry is missing
     /// or damaged.
     pub fn load(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
-        let loaded = self.load_whole(id)?;
-        loaded.ok_or_else(|| self.missing(id))
+        let (log, head) = self.load_whole(id)?.ok_or_else(|| self.missing(id))?;
+        Ok((log, head.next))
     }
 
     /// A session and its revision, or a new conversation at revision 0.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::load`], but for `NotFound`.
+    /// As [`SessionStore::load`], but for `NotFound`; `ErrorKind::Input` for what can be no id.
     pub fn load_or_new(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
         check_id(id)?;
-        Ok(self.load_whole(id)?.unwrap_or_default())
+        let (log, known) = self.load_known(id)?;
+        Ok((log, known.next))
     }
 
     /// The entries that a session got since a revision, and its revision now. [`Conversation::apply_event`] takes them.
@@ -249,71 +283,69 @@ impl SessionStore {
     ///
     /// As [`SessionStore::load`]; a conflict where the session holds fewer entries than `revision`.
     pub fn load_since(&mut self, id: &str, revision: u64) -> Result<(Vec<LogEvent>, u64), Error> {
+        let (events, head) = self.since(id, revision)?;
+        Ok((events, head.next))
+    }
+
+    fn since(&mut self, id: &str, revision: u64) -> Result<(Vec<LogEvent>, Head), Error> {
         let mut events = Vec::new();
         let store = self.backend.name().to_owned();
-        let mut reading = Reading { name: SessionName { store: &store, id }, next: revision };
+        let mut reading = Reading::from(SessionName { store: &store, id }, revision);
         let mut take = |head: &Head, row: Row| {
             events.push(reading.entry(head, &row)?);
             Ok(())
         };
-        let head = self.backend.read(id, revision, Columns::Entry, &mut take)?;
-        let Some(head) = head else { return Err(self.missing(id)) };
+        let head = self.read(id, revision, Columns::Entry, &mut take)?;
+        let head = head.ok_or_else(|| self.missing(id))?;
         if head.next < revision {
             return Err(conflict(id, revision, head.next));
         }
         reading.ends(&head)?;
-        Ok((events, head.next))
+        Ok((events, head))
     }
 
     /// A session without the texts of what is archived, and its revision. Plans, usage and compactions are those of the whole
     /// session; what needs one of the texts that were left ([`Message::is_loaded`](crate::Message::is_loaded)) fails with
     /// `ErrorKind::NotLoaded`, until [`SessionStore::load_rest`] brought them: pinning an archived message, undoing a
-    /// compaction, a replay.
+    /// compaction, going back to before one, a replay. Reports and screens say where a text was left.
     ///
     /// # Errors
     ///
     /// As [`SessionStore::load`].
     pub fn load_active(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
         let store = self.backend.name().to_owned();
-        let mut loading = Loading::new(SessionName { store: &store, id });
-        let mut take = |head: &Head, row: Row| loading.take(head, &row);
-        let head = self.backend.read(id, 0, Columns::Outlines, &mut take)?;
-        let Some(head) = head else { return Err(self.missing(id)) };
+        let name = SessionName { store: &store, id };
+        let mut loading = Loading::new(name);
+        let mut take = |head: &Head, row: Row| loading.take_outline(head, &row);
+        let head = self.read(id, 0, Columns::Outlines, &mut take)?;
+        let head = head.ok_or_else(|| self.missing(id))?;
         loading.ends(&head)?;
-        let (needed, mut found) = (loading.needed(), 0);
-        let mut put = |_: &Head, row: Row| {
-            found += 1;
-            loading.put(&row)
-        };
-        self.backend.rows(&head, &needed, &mut put)?;
-        if found != needed.iter().map(|run| run.end - run.start).sum::<u64>() {
-            let name = SessionName { store: &store, id };
+        let mut log = loading.log;
+        let needed = Left::needed(&log);
+        self.backend.rows(&head, &needed.runs(), &mut |_, row| needed.put(&mut log, name, &row))?;
+        if !needed.are_loaded(&log) {
             return Err(name.fault("was deleted while it was loaded; nothing of it is left"));
         }
-        Ok((loading.log, head.next))
+        Ok((log, head.next))
     }
 
     /// Brings the texts that [`SessionStore::load_active`] left.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::load`]; `ErrorKind::Store` where the session is another one than the conversation.
+    /// As [`SessionStore::load`]; `ErrorKind::Store` where the session is another one than the conversation. The conversation
+    /// is as it was then.
     pub fn load_rest(&mut self, id: &str, log: &mut Conversation) -> Result<(), Error> {
-        let left = reading::left_out(log);
+        let left = Left::of(log);
         if left.is_empty() {
             return Ok(());
         }
         let store = self.backend.name().to_owned();
         let name = SessionName { store: &store, id };
-        let Some(head) = self.backend.head(id)? else { return Err(self.missing(id)) };
-        // Only a whole load changes the conversation.
+        let head = self.backend.head(id)?.ok_or_else(|| self.missing(id))?;
         let mut whole = log.clone();
-        let mut put = |_: &Head, row: Row| {
-            let at = left.binary_search_by_key(&row.n, |(n, _)| *n).ok();
-            reading::put(&mut whole, name, at.map(|at| left[at].1), &row)
-        };
-        self.backend.rows(&head, &reading::runs(left.iter().map(|(n, _)| *n)), &mut put)?;
-        if reading::all_loaded(&whole).is_err() {
+        self.backend.rows(&head, &left.runs(), &mut |_, row| left.put(&mut whole, name, &row))?;
+        if !left.are_loaded(&whole) {
             return Err(name.fault("has fewer entries than the conversation; it was deleted and begun again"));
         }
         *log = whole;
@@ -335,7 +367,7 @@ impl SessionStore {
     ///
     /// As [`SessionStore::list`].
     pub fn summary(&mut self, id: &str) -> Result<Option<SessionSummary>, Error> {
-        self.backend.summary(id)
+        if check_id(id).is_err() { Ok(None) } else { self.backend.summary(id) }
     }
 
     /// Begins a session `new` with the first `at` entries of another one, which is not changed. As in
@@ -347,6 +379,7 @@ impl SessionStore {
     /// `Store` where the database refuses. Nothing is written then.
     pub fn fork(&mut self, id: &str, at: u64, new: &str) -> Result<(), Error> {
         check_id(new)?;
+        self.check_known(id)?;
         match self.backend.fork(id, at, new)? {
             Forked::Done => Ok(()),
             Forked::Missing => Err(self.missing(id)),
@@ -377,6 +410,7 @@ impl SessionStore {
     }
 
     fn put_away(&mut self, id: &str, archived: bool) -> Result<(), Error> {
+        self.check_known(id)?;
         if self.backend.set_archived(id, archived)? { Ok(()) } else { Err(self.missing(id)) }
     }
 
@@ -386,6 +420,7 @@ impl SessionStore {
     ///
     /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database refuses.
     pub fn delete(&mut self, id: &str) -> Result<(), Error> {
+        self.check_known(id)?;
         if self.backend.delete(id)? { Ok(()) } else { Err(self.missing(id)) }
     }
 
@@ -395,8 +430,12 @@ impl SessionStore {
     ///
     /// `ErrorKind::Input` where the id is taken; otherwise as [`SessionStore::append`].
     pub fn import(&mut self, id: &str, log: &Conversation) -> Result<u64, Error> {
+        check_id(id)?;
         reading::all_loaded(log)?;
-        let written = self.append(id, 0, log.events());
+        if self.backend.head(id)?.is_some() {
+            return Err(taken(id));
+        }
+        let written = self.write(id, Known { key: None, next: 0 }, &Batch::of(0, log.events())?);
         written.map_err(|error| if error.conflict().is_some() { taken(id) } else { error })
     }
 
@@ -425,7 +464,8 @@ impl SessionStore {
         Journal::create(path, &log).map(drop)
     }
 
-    /// Looks at every entry of a session: numbers, checksums, outlines, and whether each can have followed those before it.
+    /// Looks at every entry of a session: numbers, checksums, outlines, whether each can have followed those before it, and
+    /// what the session's row says of them. Whole entries that stand in another session are not found.
     ///
     /// # Errors
     ///
@@ -438,43 +478,67 @@ impl SessionStore {
             checking.take(head, &row);
             Ok(())
         };
-        match self.backend.read(id, 0, Checking::COLUMNS, &mut take)? {
+        match self.read(id, 0, Checking::COLUMNS, &mut take)? {
             Some(head) => Ok(checking.done(&head)),
             None => Err(self.missing(id)),
         }
     }
 
-    fn load_whole(&mut self, id: &str) -> Result<Option<(Conversation, u64)>, Error> {
+    fn load_whole(&mut self, id: &str) -> Result<Option<(Conversation, Head)>, Error> {
         let store = self.backend.name().to_owned();
         let mut loading = Loading::new(SessionName { store: &store, id });
         let mut take = |head: &Head, row: Row| loading.take(head, &row);
-        let Some(head) = self.backend.read(id, 0, Columns::Entry, &mut take)? else { return Ok(None) };
+        let Some(head) = self.read(id, 0, Columns::Entry, &mut take)? else { return Ok(None) };
         loading.ends(&head)?;
-        Ok(Some((loading.log, head.next)))
+        Ok(Some((loading.log, head)))
     }
 
-    /// Whether a conversation goes on from what a session holds: its last entry that was saved is the one that is there.
-    fn check_continues(&mut self, id: &str, log: &Conversation, revision: u64) -> Result<(), Error> {
+    /// A session, or a new one, and what is known of it.
+    fn load_known(&mut self, id: &str) -> Result<(Conversation, Known), Error> {
+        let loaded = self.load_whole(id)?;
+        Ok(loaded.map_or((Conversation::new(), Known { key: None, next: 0 }), |(log, head)| {
+            (log, Known { key: Some(head.key), next: head.next })
+        }))
+    }
+
+    /// The rows of a session; none where there can be no such session.
+    fn read(
+        &mut self,
+        id: &str,
+        from: u64,
+        columns: Columns,
+        each: &mut Each<'_>,
+    ) -> Result<Option<Head>, Error> {
+        if check_id(id).is_err() { Ok(None) } else { self.backend.read(id, from, columns, each) }
+    }
+
+    /// What can be no id is the id of no session.
+    fn check_known(&self, id: &str) -> Result<(), Error> {
+        check_id(id).map_err(|_| self.missing(id))
+    }
+
+    /// Whether a conversation goes on from what a session holds: its last entry that was saved is the one that is there. Gives
+    /// the session's number in the database.
+    fn check_continues(&mut self, id: &str, log: &Conversation, revision: u64) -> Result<Option<i64>, Error> {
         let place = || format!("conversation of session `{}`", id.escape_debug());
         let count = log.event_count() as u64;
         if count < revision {
             let detail = format!("has {count} entries; expected {revision} or more, as it was loaded");
             return Err(Error::input(place(), detail));
         }
-        let Some(last) = revision.checked_sub(1) else { return Ok(()) };
-        let Some(row) = self.backend.row(id, last)? else {
-            let found = self.backend.head(id)?.map_or(0, |head| head.next);
-            return Err(conflict(id, revision, found));
+        let Some(last) = revision.checked_sub(1) else { return Ok(None) };
+        let Some((key, row)) = self.backend.row(id, last)? else {
+            return Err(conflict(id, revision, self.next_of(id)?));
         };
         let theirs = SessionName { store: self.backend.name(), id }.entry(&row)?;
         let (messages, events) = log.split_at(index(last));
         let ours = log.entries_from(messages, events).next();
-        if !ours.is_some_and(|ours| entry::is_stored_as(ours, &theirs)) {
+        if !ours.is_some_and(|ours| entry::is_stored_as(ours, &theirs, &row)) {
             let detail =
                 "is another one than the store holds; expected the conversation that was loaded from it";
             return Err(Error::input(place(), detail));
         }
-        Ok(())
+        Ok(Some(key))
     }
 
     fn missing(&self, id: &str) -> Error {
@@ -504,6 +568,11 @@ fn merge(
     let mut all = theirs.into_iter().chain(ours.iter().cloned());
     all.try_for_each(|event| merged.apply_event(event)).ok()?;
     Some(merged)
+}
+
+/// Whether an error says that others wrote after this revision.
+fn is_behind(error: &Error, revision: u64) -> bool {
+    error.conflict().is_some_and(|conflict| conflict.found > revision)
 }
 
 fn check_id(id: &str) -> Result<(), Error> {

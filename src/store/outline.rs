@@ -22,6 +22,8 @@ pub(super) struct Outline {
     answers: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     empty: bool,
+    /// The checksum of the entry.
+    entry: String,
     bytes: u64,
     /// Where it is another number than `bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,7 +31,7 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    pub(super) fn of(message: &Message) -> Self {
+    pub(super) fn of(message: &Message, sum: &str) -> Self {
         let calls = message.tool_calls().iter().map(|call| (call.id.clone(), call.name.clone()));
         let (bytes, of_a_user) = (meter::bytes(message), meter::bytes_of_a_user(message));
         Self {
@@ -38,17 +40,20 @@ impl Outline {
             calls: calls.collect(),
             answers: message.answers().map(str::to_owned),
             empty: message.is_empty(),
+            entry: sum.into(),
             bytes,
             bytes_of_a_user: Some(of_a_user).filter(|of_a_user| *of_a_user != bytes),
         }
     }
 
     pub(super) fn into_message(self) -> Message {
+        let entry = number(&self.entry);
         let call = |(id, name): (String, String)| ToolCall::new(id, name, "");
         let sizes = Sizes {
             bytes: self.bytes,
             bytes_of_a_user: self.bytes_of_a_user.unwrap_or(self.bytes),
             is_empty: self.empty,
+            entry,
         };
         let calls = self.calls.into_iter().map(call).collect();
         Message::outlined(self.role, self.id, calls, self.answers, sizes)
@@ -68,6 +73,16 @@ impl Outline {
         }
         serde_json::from_str(json).map_err(|error| format!("its outline cannot be read: {error}"))
     }
+}
+
+/// Whether a message was made of the outline of this entry, by the entry's checksum.
+pub(super) fn is_of(message: &Message, sum: &str) -> bool {
+    message.sizes().is_some_and(|sizes| sizes.entry == number(sum))
+}
+
+/// The 16 digits of a checksum as a number; one that is no checksum matches none.
+fn number(sum: &str) -> u64 {
+    u64::from_str_radix(sum, 16).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -92,10 +107,12 @@ mod tests {
             Message::tool("b", "a \"long\" <answer>").into_failed(),
             Message::system("rules <note>"),
         ] {
-            let written = Outline::of(&message).written(7).unwrap();
+            let sum = checksum(7, message.text());
+            let written = Outline::of(&message, &sum).written(7).unwrap();
             let stub = Outline::read(7, &written).unwrap().into_message();
             assert!(message.is_loaded() && !stub.is_loaded());
-            assert_eq!(Outline::of(&stub), Outline::of(&message));
+            assert_eq!(Outline::of(&stub, &sum), Outline::of(&message, &sum));
+            assert!(is_of(&stub, &sum) && !is_of(&stub, "0123456789abcdef") && !is_of(&message, &sum));
             assert_eq!(
                 (stub.role(), stub.id(), stub.answers(), stub.is_empty()),
                 (message.role(), message.id(), message.answers(), message.is_empty())

@@ -1,7 +1,7 @@
 //! Sessions in one SQLite file: a write-ahead log, synced at each commit, one writer at a time.
 
 use super::{
-    backend::{Backend, Columns, Each, Forked, Head, Written},
+    backend::{Backend, Columns, Each, Forked, Head, Known, Written},
     entry::{Batch, Row, SentPrompt},
     schema,
     summary::{ListOptions, SessionSummary},
@@ -10,14 +10,21 @@ use crate::error::{Error, Repr};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior::Immediate, params,
 };
-use std::{fmt::Write as _, fs, ops::Range, path::Path, thread, time::Duration};
+use std::{
+    fmt::Write as _,
+    fs,
+    ops::Range,
+    path::Path,
+    thread,
+    time::{Duration, SystemTime},
+};
 
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Pauses in which a new file is asked again for its write-ahead log, where two programs begin it at once: SQLite does not
 /// wait for that by itself.
 const BEGIN_PAUSE: Duration = Duration::from_millis(10);
-const BEGIN_TRIES: u32 = 500;
+const BEGIN_TRIES: u32 = 1_000;
 
 /// The time of the database's own clock, to the millisecond.
 const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
@@ -26,6 +33,30 @@ const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 pub(super) struct Sqlite {
     name: String,
     connection: Connection,
+    /// Where the file is read without locks, since its folder may not be written: what it was when it was opened.
+    unlocked: Option<Unlocked>,
+}
+
+/// A file that is read without locks: another program may change it unseen.
+#[derive(Debug)]
+struct Unlocked {
+    path: String,
+    /// Length and time of the file, and length of its write-ahead log.
+    seen: (u64, Option<SystemTime>, u64),
+}
+
+impl Unlocked {
+    fn of(path: &str) -> Self {
+        let file = fs::metadata(path).ok();
+        let length = |data: &fs::Metadata| data.len();
+        let log = fs::metadata(format!("{path}-wal")).map_or(0, |log| log.len());
+        let (len, time) = (file.as_ref().map_or(0, length), file.and_then(|data| data.modified().ok()));
+        Self { path: path.into(), seen: (len, time, log) }
+    }
+
+    fn has_changed(&self) -> bool {
+        Self::of(&self.path).seen != self.seen
+    }
 }
 
 impl Sqlite {
@@ -43,22 +74,51 @@ impl Sqlite {
     /// Opens a file that is there, and writes nothing to it.
     pub(super) fn open_read_only(path: &str) -> Result<Self, Error> {
         let name = format!("sqlite:{path}");
+        if !Path::new(path).exists() {
+            let detail = "is not there; expected the file of a store".into();
+            return Err(Error::new(Repr::Store { place: name, detail }));
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let store = Self::connect(name.clone(), path, flags)?;
         let version = match store.version() {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && has_no_log(path) => {
-                // A folder that may not be written has no place for the index of the write-ahead log. Without such a log
-                // the file alone is the whole store.
-                let uri = format!("file:{}?immutable=1", escaped(path));
-                let store = Self::connect(name, &uri, flags | OpenFlags::SQLITE_OPEN_URI)?;
-                let version = store.version().map_err(|error| store.fault("cannot be read", &error))?;
-                schema::readable(&store.name, version)?;
-                return Ok(store);
+            // A folder that may not be written has no place for the index of the write-ahead log. Without such a log the
+            // file alone is the whole store.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
+                return Self::open_unlocked(name, path);
             }
             version => version.map_err(|error| store.fault("cannot be read", &error))?,
         };
         schema::readable(&store.name, version)?;
         Ok(store)
+    }
+
+    fn open_unlocked(name: String, path: &str) -> Result<Self, Error> {
+        let unlocked = Unlocked::of(path);
+        if unlocked.seen.2 > 0 {
+            let detail = "cannot be read: another program is writing it, and its folder may not be written here; read a copy";
+            return Err(Error::new(Repr::Store { place: name, detail: detail.into() }));
+        }
+        let uri = format!("file:{}?immutable=1", escaped(path));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let store = Self::connect(name, &uri, flags | OpenFlags::SQLITE_OPEN_URI)?;
+        let store = Self { unlocked: Some(unlocked), ..store };
+        let version = store.version().map_err(|error| store.fault("cannot be read", &error))?;
+        schema::readable(&store.name, version)?;
+        Ok(store)
+    }
+
+    /// A read of one moment: also where the file is read without locks.
+    fn settled<T>(&mut self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        let changed = self.unlocked.as_ref().filter(|unlocked| unlocked.has_changed());
+        if let Some(path) = changed.map(|unlocked| unlocked.path.clone()) {
+            *self = Self::open_unlocked(self.name.clone(), &path)?;
+        }
+        let found = read(&self.connection);
+        if self.unlocked.as_ref().is_some_and(Unlocked::has_changed) {
+            let detail = "was changed by another program while it was read; try again".into();
+            return Err(Error::new(Repr::Store { place: self.name.clone(), detail }));
+        }
+        found.map_err(|error| self.fault("cannot be read", &error))
     }
 
     fn connect(name: String, path: &str, flags: OpenFlags) -> Result<Self, Error> {
@@ -69,36 +129,16 @@ impl Sqlite {
         let connection = Connection::open_with_flags(path, flags)
             .and_then(|connection| connection.busy_timeout(PATIENCE).map(|()| connection))
             .map_err(|error| fault(format!("cannot be opened: {}", said(&error))))?;
-        Ok(Self { name, connection })
+        Ok(Self { name, connection, unlocked: None })
     }
 
     fn migrate(&mut self) -> Result<(), Error> {
-        let mut tries = 0;
-        loop {
-            // The first read says whether this is a database at all, before anything is written to it.
-            let begun = self
-                .version()
-                .and_then(|version| {
-                    self.connection.pragma_update(None, "journal_mode", "wal").map(|()| version)
-                })
-                .and_then(|version| {
-                    self.connection.pragma_update(None, "synchronous", "full").map(|()| version)
-                })
-                .and_then(|version| {
-                    self.connection.pragma_update(None, "foreign_keys", "on").map(|()| version)
-                });
-            match begun {
-                Ok(Some(schema::VERSION)) => return Ok(()),
-                Ok(Some(version)) if version > schema::VERSION => {
-                    return schema::pending(&self.name, version, &schema::SQLITE).map(drop);
-                }
-                Ok(_) => break,
-                Err(error) if is_busy(&error) && tries < BEGIN_TRIES => {
-                    tries += 1;
-                    thread::sleep(BEGIN_PAUSE);
-                }
-                Err(error) => return Err(self.fault("cannot be opened", &error)),
+        match self.prepare()? {
+            Some(schema::VERSION) => return Ok(()),
+            Some(newer) if newer > schema::VERSION => {
+                return schema::pending(&self.name, newer, &schema::SQLITE).map(drop);
             }
+            _ => {}
         }
         let name = self.name.clone();
         self.write("its tables cannot be made", |transaction| {
@@ -115,6 +155,36 @@ impl Sqlite {
                 }
             })
         })?
+    }
+
+    /// The version of the tables. Where this program knows it, the connection is set up for writing.
+    fn prepare(&self) -> Result<Option<i64>, Error> {
+        // Every try is short, and all of them together take as long as a writer is waited for.
+        let prepared = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
+            let mut tries = 0;
+            loop {
+                match self.try_to_prepare() {
+                    Err(error) if is_busy(&error) && tries < BEGIN_TRIES => {
+                        tries += 1;
+                        thread::sleep(BEGIN_PAUSE);
+                    }
+                    done => return done,
+                }
+            }
+        });
+        let prepared = prepared.and_then(|version| self.connection.busy_timeout(PATIENCE).map(|()| version));
+        prepared.map_err(|error| self.fault("cannot be opened", &error))
+    }
+
+    fn try_to_prepare(&self) -> rusqlite::Result<Option<i64>> {
+        // The first read says whether this is a database at all, and of what version, before anything is written to it.
+        let version = self.version()?;
+        if version.is_none_or(|version| version <= schema::VERSION) {
+            for (name, value) in [("journal_mode", "wal"), ("synchronous", "full"), ("foreign_keys", "on")] {
+                self.connection.pragma_update(None, name, value)?;
+            }
+        }
+        Ok(version)
     }
 
     /// The version of the tables; none where there are none of ours.
@@ -167,11 +237,6 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Whether nothing of the store is in a write-ahead log beside its file.
-fn has_no_log(path: &str) -> bool {
-    fs::metadata(format!("{path}-wal")).map_or(true, |log| log.len() == 0)
-}
-
 /// A path as part of a URI.
 fn escaped(path: &str) -> String {
     let mut uri = String::new();
@@ -193,19 +258,31 @@ fn count(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(at).map(|n| u64::try_from(n).unwrap_or_default())
 }
 
-/// Its columns are number, checksum, outline and entry.
+/// Its columns are number, kind, checksum, outline and entry.
 fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
-    Ok(Row { n: count(row, 0)?, sum: row.get(1)?, outline: row.get(2)?, entry: row.get(3)? })
+    Ok(Row {
+        n: count(row, 0)?,
+        kind: row.get(1)?,
+        sum: row.get(2)?,
+        outline: row.get(3)?,
+        entry: row.get(4)?,
+    })
 }
 
 fn head(connection: &Connection, id: &str) -> rusqlite::Result<Option<Head>> {
-    let sql = "SELECT key, next, n, items, messages FROM cw_session LEFT JOIN cw_prompt ON session = key WHERE id = ?1";
+    let sql = "SELECT key, next, sent, items, messages, model, tokens
+               FROM cw_session LEFT JOIN cw_prompt ON session = key WHERE id = ?1";
     let head = |row: &rusqlite::Row<'_>| {
-        let prompt = match row.get::<_, Option<String>>(3)? {
-            Some(items) => Some((count(row, 2)?, items)),
-            None => None,
-        };
-        Ok(Head { key: row.get(0)?, next: count(row, 1)?, messages: count(row, 4)?, prompt })
+        let sent = row.get::<_, Option<i64>>(2)?.map(|n| u64::try_from(n).unwrap_or_default());
+        Ok(Head {
+            key: row.get(0)?,
+            next: count(row, 1)?,
+            messages: count(row, 4)?,
+            sent,
+            items: row.get(3)?,
+            model: row.get(5)?,
+            tokens: row.get::<_, Option<i64>>(6)?.map(|tokens| u64::try_from(tokens).unwrap_or_default()),
+        })
     };
     connection.prepare_cached(sql)?.query_row([id], head).optional()
 }
@@ -220,10 +297,10 @@ fn each_row(
 ) -> rusqlite::Result<Result<(), Error>> {
     let entry = match columns {
         Columns::Entry => "entry",
-        Columns::Outlines => "CASE WHEN outline IS NULL THEN entry END",
+        Columns::Outlines => "CASE WHEN kind <> 'message' THEN entry END",
     };
     let sql = format!(
-        "SELECT n, sum, outline, {entry} FROM cw_entry WHERE session = ?1 AND n >= ?2 AND n < ?3 ORDER BY n"
+        "SELECT n, kind, sum, outline, {entry} FROM cw_entry WHERE session = ?1 AND n >= ?2 AND n < ?3 ORDER BY n"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![head.key, number(range.start), number(range.end)])?;
@@ -236,14 +313,15 @@ fn each_row(
 }
 
 fn write_sent(transaction: &Transaction<'_>, key: i64, sent: &SentPrompt) -> rusqlite::Result<()> {
-    let sql = "UPDATE cw_session SET model = ?2, tokens = ?3 WHERE key = ?1";
-    transaction.prepare_cached(sql)?.execute(params![key, sent.model, number(sent.tokens)])?;
+    let at = sent.items.as_ref().map(|_| number(sent.n));
+    let sql = "UPDATE cw_session SET model = ?2, tokens = ?3, sent = ?4 WHERE key = ?1";
+    transaction.prepare_cached(sql)?.execute(params![key, sent.model, number(sent.tokens), at])?;
     let Some(items) = &sent.items else {
         return transaction.execute("DELETE FROM cw_prompt WHERE session = ?1", [key]).map(drop);
     };
-    let sql = "INSERT INTO cw_prompt (session, n, items) VALUES (?1, ?2, ?3)
-               ON CONFLICT (session) DO UPDATE SET n = excluded.n, items = excluded.items";
-    transaction.prepare_cached(sql)?.execute(params![key, number(sent.n), items]).map(drop)
+    let sql = "INSERT INTO cw_prompt (session, items) VALUES (?1, ?2)
+               ON CONFLICT (session) DO UPDATE SET items = excluded.items";
+    transaction.prepare_cached(sql)?.execute(params![key, items]).map(drop)
 }
 
 const SUMMARY: &str = "SELECT id, model, messages, next, tokens, updated, archived FROM cw_session";
@@ -266,21 +344,22 @@ impl Backend for Sqlite {
         &self.name
     }
 
-    fn append(&mut self, id: &str, expected: u64, batch: &Batch) -> Result<Written, Error> {
+    fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error> {
+        let Known { key: known, next: expected } = known;
         self.write("cannot be written", |transaction| {
-            if expected == 0 {
+            if expected == 0 && known.is_none() {
                 let begin =
                     format!("INSERT INTO cw_session (id, updated) VALUES (?1, {NOW}) ON CONFLICT (id) DO NOTHING");
                 transaction.prepare_cached(&begin)?.execute([id])?;
             }
             let advance = format!(
                 "UPDATE cw_session SET next = next + ?3, messages = messages + ?4, updated = {NOW}
-                 WHERE id = ?1 AND next = ?2 RETURNING key"
+                 WHERE id = ?1 AND next = ?2 AND key = coalesce(?5, key) RETURNING key"
             );
             let (added, messages) = (number(batch.rows.len() as u64), number(batch.messages));
             let key: Option<i64> = transaction
                 .prepare_cached(&advance)?
-                .query_row(params![id, number(expected), added, messages], |row| row.get(0))
+                .query_row(params![id, number(expected), added, messages, known], |row| row.get(0))
                 .optional()?;
             let Some(key) = key else {
                 return Ok(Written::No(head(transaction, id)?.map_or(0, |head| head.next)));
@@ -298,7 +377,7 @@ impl Backend for Sqlite {
     }
 
     fn head(&mut self, id: &str) -> Result<Option<Head>, Error> {
-        head(&self.connection, id).map_err(|error| self.fault("cannot be read", &error))
+        self.settled(|connection| head(connection, id))
     }
 
     fn read(
@@ -308,48 +387,52 @@ impl Backend for Sqlite {
         columns: Columns,
         each: &mut Each<'_>,
     ) -> Result<Option<Head>, Error> {
-        let mut read = || -> rusqlite::Result<Result<Option<Head>, Error>> {
+        self.settled(|connection| {
             // Reads of one transaction see one moment.
-            let transaction = self.connection.unchecked_transaction()?;
+            let transaction = connection.unchecked_transaction()?;
             let Some(head) = head(&transaction, id)? else { return Ok(Ok(None)) };
             let rows = each_row(&transaction, &head, from..u64::MAX, columns, each)?;
             Ok(rows.map(|()| Some(head)))
-        };
-        read().map_err(|error| self.fault("cannot be read", &error))?
+        })?
     }
 
     fn rows(&mut self, head: &Head, entries: &[Range<u64>], each: &mut Each<'_>) -> Result<(), Error> {
-        for range in entries {
-            let rows = each_row(&self.connection, head, range.clone(), Columns::Entry, each);
-            rows.map_err(|error| self.fault("cannot be read", &error))??;
-        }
-        Ok(())
+        self.settled(|connection| {
+            for range in entries {
+                if let Err(error) = each_row(connection, head, range.clone(), Columns::Entry, each)? {
+                    return Ok(Err(error));
+                }
+            }
+            Ok(Ok(()))
+        })?
     }
 
-    fn row(&mut self, id: &str, n: u64) -> Result<Option<Row>, Error> {
-        let sql = "SELECT n, sum, outline, entry FROM cw_entry JOIN cw_session ON key = session WHERE id = ?1 AND n = ?2";
-        let row = || self.connection.prepare_cached(sql)?.query_row(params![id, number(n)], row).optional();
-        row().map_err(|error| self.fault("cannot be read", &error))
+    fn row(&mut self, id: &str, n: u64) -> Result<Option<(i64, Row)>, Error> {
+        let sql = "SELECT n, kind, sum, outline, entry, key
+                   FROM cw_entry JOIN cw_session ON key = session WHERE id = ?1 AND n = ?2";
+        let both = |found: &rusqlite::Row<'_>| Ok((found.get(5)?, row(found)?));
+        self.settled(|connection| {
+            connection.prepare_cached(sql)?.query_row(params![id, number(n)], both).optional()
+        })
     }
 
     fn list(&mut self, options: &ListOptions) -> Result<Vec<SessionSummary>, Error> {
-        let list = || -> rusqlite::Result<Vec<SessionSummary>> {
+        self.settled(|connection| {
             let page = if options.after.is_some() { "AND (updated, id) < (?3, ?4)" } else { "" };
             let sql = format!("{SUMMARY} WHERE archived = ?1 {page} ORDER BY updated DESC, id DESC LIMIT ?2");
-            let mut statement = self.connection.prepare_cached(&sql)?;
+            let mut statement = connection.prepare_cached(&sql)?;
             match &options.after {
                 None => statement.query_map(params![options.archived, options.limit], summary)?.collect(),
                 Some((updated, id)) => statement
                     .query_map(params![options.archived, options.limit, updated, id], summary)?
                     .collect(),
             }
-        };
-        list().map_err(|error| self.fault("cannot be read", &error))
+        })
     }
 
     fn summary(&mut self, id: &str) -> Result<Option<SessionSummary>, Error> {
-        let found = self.connection.query_row(&format!("{SUMMARY} WHERE id = ?1"), [id], summary).optional();
-        found.map_err(|error| self.fault("cannot be read", &error))
+        let sql = format!("{SUMMARY} WHERE id = ?1");
+        self.settled(|connection| connection.query_row(&sql, [id], summary).optional())
     }
 
     fn fork(&mut self, id: &str, at: u64, new: &str) -> Result<Forked, Error> {
@@ -375,7 +458,7 @@ impl Backend for Sqlite {
                 .optional()?;
             if let Some(mut sent) = newest.and_then(|(n, entry)| SentPrompt::of_stored(n, &entry)) {
                 // Only the newest prompt of a conversation keeps its items.
-                sent.items = from.prompt.filter(|(n, _)| *n == sent.n).map(|(_, items)| items);
+                sent.items = from.items.filter(|_| from.sent == Some(sent.n));
                 write_sent(transaction, key, &sent)?;
             }
             Ok(Forked::Done)

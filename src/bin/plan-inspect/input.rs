@@ -85,6 +85,10 @@ pub(crate) fn name(path: &Path) -> String {
     match stored::address(path) {
         Some(address) => stored::name(address),
         None if path.as_os_str() == "-" => "standard input".into(),
+        // An address of something else, with a password perhaps.
+        None if ["://", "password="].iter().any(|part| path.to_string_lossy().contains(part)) => {
+            "an address that is not understood".into()
+        }
         None => path.display().to_string(),
     }
 }

@@ -37,6 +37,9 @@ impl<'a> Candidates<'a> {
             return None;
         }
         let head = self.log.message(turns.head(turn)?);
+        if !head.is_loaded() || !self.log.message(position).is_loaded() {
+            return None;
+        }
         let calls = head.tool_calls();
         let number = |nth: usize| (calls.len() > 1).then_some(nth + 1);
         if turns.head(turn) == Some(position) {

@@ -3,6 +3,7 @@
 
 use crate::{
     message::{Message, Part},
+    report::message::LEFT,
     text::plain::grouped,
 };
 use serde::Serialize;
@@ -53,6 +54,9 @@ impl Texts {
     /// The texts of a message, each with its name.
     pub(super) fn of(&mut self, message: &Message) -> Vec<Piece> {
         let mut pieces = Vec::new();
+        if !message.is_loaded() {
+            pieces.push(Piece { note: LEFT.into(), ..self.piece("", "", false) });
+        }
         for reasoning in message.reasoning() {
             let seal = reasoning.seal.as_deref().unwrap_or_default();
             match reasoning.text.as_str() {

@@ -7,6 +7,8 @@ CREATE TABLE cw_session (
     -- Of the newest prompt that was answered: its model, and its tokens as planned.
     model TEXT,
     tokens BIGINT,
+    -- The number of the entry of the prompt whose items are in cw_prompt.
+    sent BIGINT,
     updated TIMESTAMPTZ NOT NULL,
     archived BOOLEAN NOT NULL DEFAULT FALSE
 ) WITH (fillfactor = 50);
@@ -26,10 +28,9 @@ CREATE TABLE cw_entry (
     PRIMARY KEY (session, n)
 );
 
--- The items of each session's newest prompt: id, hash and tokens. `n` is the number of its entry.
+-- The items of each session's newest prompt: a checksum, and id, hash and tokens of each as JSON.
 CREATE TABLE cw_prompt (
     session BIGINT PRIMARY KEY REFERENCES cw_session (key) ON DELETE CASCADE,
-    n BIGINT NOT NULL,
     items TEXT NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 

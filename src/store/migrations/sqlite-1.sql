@@ -7,6 +7,8 @@ CREATE TABLE cw_session (
     -- Of the newest prompt that was answered: its model, and its tokens as planned.
     model TEXT,
     tokens INTEGER,
+    -- The number of the entry of the prompt whose items are in cw_prompt.
+    sent INTEGER,
     updated TEXT NOT NULL,
     archived INTEGER NOT NULL DEFAULT 0
 ) STRICT;
@@ -24,10 +26,9 @@ CREATE TABLE cw_entry (
     PRIMARY KEY (session, n)
 ) STRICT, WITHOUT ROWID;
 
--- The items of each session's newest prompt: id, hash and tokens. `n` is the number of its entry.
+-- The items of each session's newest prompt: a checksum, and id, hash and tokens of each as JSON.
 CREATE TABLE cw_prompt (
     session INTEGER PRIMARY KEY REFERENCES cw_session (key) ON DELETE CASCADE,
-    n INTEGER NOT NULL,
     items TEXT NOT NULL
 ) STRICT;
 

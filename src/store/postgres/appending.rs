@@ -27,6 +27,8 @@ pub(super) fn chunks(rows: &[NewRow]) -> Vec<&[NewRow]> {
 /// One append, whatever connection makes it.
 pub(super) struct Append<'a> {
     pub(super) id: &'a str,
+    /// The number of the session in the database, where the writer has read it.
+    pub(super) key: Option<i64>,
     pub(super) expected: i64,
     pub(super) batch: &'a Batch,
     pub(super) writer: String,
@@ -75,32 +77,32 @@ impl Append<'_> {
     ) -> Result<bool, postgres::Error> {
         // One statement, so that one trip to the server is enough. Where the counter stands elsewhere, `advanced` has no
         // row, and nothing is written.
-        let advance = if self.expected == 0 {
-            "INSERT INTO cw_session AS s (id, next, messages, model, tokens, updated)
-             VALUES ($1, $3, $4, $6, $7, clock_timestamp())
+        let advance = if self.expected == 0 && self.key.is_none() {
+            "INSERT INTO cw_session AS s (id, next, messages, model, tokens, sent, updated)
+             VALUES ($1, $3, $4, $6, $7, $8, clock_timestamp())
              ON CONFLICT (id) DO UPDATE SET next = s.next + $3, messages = s.messages + $4,
                  model = CASE WHEN $5 THEN $6 ELSE s.model END, tokens = CASE WHEN $5 THEN $7 ELSE s.tokens END,
-                 updated = clock_timestamp()
-             WHERE s.next = $2 RETURNING key"
+                 sent = CASE WHEN $5 THEN $8 ELSE s.sent END, updated = clock_timestamp()
+             WHERE s.next = $2 AND s.key = coalesce($10, s.key) RETURNING key"
         } else {
             "UPDATE cw_session SET next = next + $3, messages = messages + $4,
                  model = CASE WHEN $5 THEN $6 ELSE model END, tokens = CASE WHEN $5 THEN $7 ELSE tokens END,
-                 updated = clock_timestamp()
-             WHERE id = $1 AND next = $2 RETURNING key"
+                 sent = CASE WHEN $5 THEN $8 ELSE sent END, updated = clock_timestamp()
+             WHERE id = $1 AND next = $2 AND key = coalesce($10, key) RETURNING key"
         };
         let sql = format!(
             "WITH advanced AS ({advance}),
              written AS (
                  INSERT INTO cw_entry (session, n, kind, sum, outline, writer, entry)
-                 SELECT key, row.* FROM advanced, unnest($10, $11, $12, $13, $14, $15)
+                 SELECT key, row.* FROM advanced, unnest($11, $12, $13, $14, $15, $16)
                      AS row (n, kind, sum, outline, writer, entry)
              ),
              forgotten AS (
                  DELETE FROM cw_prompt USING advanced WHERE session = key AND $5 AND $9 IS NULL
              ),
              remembered AS (
-                 INSERT INTO cw_prompt (session, n, items) SELECT key, $8, $9 FROM advanced WHERE $9 IS NOT NULL
-                 ON CONFLICT (session) DO UPDATE SET n = excluded.n, items = excluded.items
+                 INSERT INTO cw_prompt (session, items) SELECT key, $9 FROM advanced WHERE $9 IS NOT NULL
+                 ON CONFLICT (session) DO UPDATE SET items = excluded.items
              )
              SELECT key FROM advanced"
         );
@@ -108,7 +110,8 @@ impl Append<'_> {
         let (added, messages) = (number(self.batch.rows.len() as u64), number(self.batch.messages));
         let (is_sent, model) = (sent.is_some(), sent.and_then(|sent| sent.model.as_deref()));
         let tokens = sent.map(|sent| number(sent.tokens));
-        let (at, items) = (sent.map(|sent| number(sent.n)), sent.and_then(|sent| sent.items.as_deref()));
+        let items = sent.and_then(|sent| sent.items.as_deref());
+        let at = sent.filter(|_| items.is_some()).map(|sent| number(sent.n));
         let lists = Lists::of(rows, Some(&self.writer));
         let mut parameters: Vec<Parameter<'_>> = vec![
             (&self.id, Type::TEXT),
@@ -120,6 +123,7 @@ impl Append<'_> {
             (&tokens, Type::INT8),
             (&at, Type::INT8),
             (&items, Type::TEXT),
+            (&self.key, Type::INT8),
         ];
         parameters.extend(lists.parameters());
         client.query_typed(&sql, &parameters).map(|rows| !rows.is_empty())

@@ -21,11 +21,14 @@ const OLDEST: i32 = 130_000;
 /// What an address says, and what holds where it says nothing.
 pub(super) fn settings(address: &str) -> Result<Config, Error> {
     // What the driver says of an address may quote a part of it, and so of the password.
-    let mut config: Config = address.parse().map_err(|_| {
-        let detail =
-            "cannot be understood; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE with percent-encoded parts";
+    let fault = || {
+        let detail = "cannot be understood; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE with percent-encoded parts";
         Error::new(Repr::Store { place: "address of a PostgreSQL store".into(), detail: detail.into() })
-    })?;
+    };
+    if !is_unambiguous(address) {
+        return Err(fault());
+    }
+    let mut config: Config = address.parse().map_err(|_| fault())?;
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT);
     }
@@ -41,6 +44,14 @@ pub(super) fn settings(address: &str) -> Result<Config, Error> {
     Ok(config)
 }
 
+/// Whether every reader takes the same part of an address for the password: a sign that is not percent-encoded in it would
+/// make a part of it the host or the database, which errors name.
+fn is_unambiguous(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    authority.matches('@').count() == rest.matches('@').count() && authority.matches('@').count() < 2
+}
+
 /// The error of a driver, and where it struck.
 pub(super) fn fault(name: &str, what: &str, error: &postgres::Error) -> Error {
     Error::new(Repr::Store { place: name.into(), detail: format!("{what}: {}", said(error)) })
@@ -49,7 +60,11 @@ pub(super) fn fault(name: &str, what: &str, error: &postgres::Error) -> Error {
 /// What the server or the system says. The driver's own words alone name the kind of trouble; what is below them tells it.
 fn said(error: &postgres::Error) -> String {
     if let Some(fault) = error.as_db_error() {
-        return format!("{} ({})", fault.message(), fault.code().code());
+        let advice = match fault.code().code() {
+            "55P03" => "; another writer has held it for 10 s, try again",
+            _ => "",
+        };
+        return format!("{} ({}){advice}", fault.message(), fault.code().code());
     }
     let (mut said, mut below) = (error.to_string(), std::error::Error::source(error));
     while let Some(source) = below {
@@ -92,6 +107,9 @@ pub(super) fn begin(name: &str, config: &Config, reads_only: bool) -> Result<(Cl
                  SELECT set_config('synchronous_commit', 'on', false)
                  WHERE current_setting('synchronous_commit') = 'off'";
     client.batch_execute(setup).map_err(cannot)?;
+    // Whoever waits for a lock learns of it, and a writer that is gone holds none for long.
+    let limits = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'";
+    client.batch_execute(limits).map_err(cannot)?;
     if reads_only {
         client.batch_execute("SET default_transaction_read_only = on").map_err(cannot)?;
     }

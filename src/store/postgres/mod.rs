@@ -1,7 +1,7 @@
 //! Sessions in PostgreSQL: one statement for each append, whole or not at all, for any number of machines.
 
 use super::{
-    backend::{Backend, Columns, Each, Forked, Head, Written},
+    backend::{Backend, Columns, Each, Forked, Head, Known, Written},
     entry::{Batch, Row, SentPrompt},
     schema,
     summary::{ListOptions, SessionSummary},
@@ -161,7 +161,7 @@ impl Postgres {
 
     fn append_once(&mut self, append: &Append<'_>) -> Result<bool, postgres::Error> {
         let chunks = chunks(&append.batch.rows);
-        let [first, rest @ ..] = chunks.as_slice() else { return Ok(false) };
+        let [first, rest @ ..] = chunks.as_slice() else { return append.first(&mut self.client, &[]) };
         if rest.is_empty() {
             return append.first(&mut self.client, first);
         }
@@ -171,6 +171,27 @@ impl Postgres {
         }
         rest.iter().try_for_each(|chunk| append.further(&mut transaction, chunk))?;
         transaction.commit().map(|()| true)
+    }
+
+    /// The same append on a new connection, after the old one was lost before it said what came of it.
+    fn append_again(&mut self, append: &Append<'_>) -> Result<bool, Error> {
+        self.reconnect()?;
+        let done = self.append_once(append).and_then(|done| Ok(done || self.was_written(append)?));
+        done.map_err(|error| self.fault("cannot be written", &error))
+    }
+
+    /// What is to be said where nobody knows whether something was written.
+    fn unknown(&self, id: &str, why: &Error) -> Error {
+        let detail = format!(
+            "the connection was lost while session `{}` was written, and so was the next one: {why}. It is not known whether it was written; load it to see",
+            id.escape_debug()
+        );
+        Error::new(Repr::Store { place: self.name.clone(), detail })
+    }
+
+    /// A connection that stands: for what must not be asked twice.
+    fn sound(&mut self) -> Result<(), Error> {
+        self.again("cannot be connected to", |client| client.batch_execute("SELECT 1"))
     }
 
     /// Whether this append was written, though nobody said so.
@@ -196,29 +217,32 @@ fn newest_version(client: &mut impl GenericClient) -> Result<i64, postgres::Erro
     client.query_typed(schema::NEWEST, &[])?.first().map_or(Ok(0), |row| row.try_get(0))
 }
 
-/// Its columns are number, checksum, outline and entry.
+/// Its columns are number, kind, checksum, outline and entry.
 fn row(row: &postgres::Row) -> Result<Row, postgres::Error> {
     Ok(Row {
         n: count(row.try_get(0)?),
-        sum: row.try_get(1)?,
-        outline: row.try_get(2)?,
-        entry: row.try_get(3)?,
+        kind: row.try_get(1)?,
+        sum: row.try_get(2)?,
+        outline: row.try_get(3)?,
+        entry: row.try_get(4)?,
     })
 }
 
 fn head(client: &mut impl GenericClient, id: &str, lock: &str) -> Result<Option<Head>, postgres::Error> {
     let sql = format!(
-        "SELECT key, next, n, items, messages FROM cw_session AS s LEFT JOIN cw_prompt ON session = key WHERE id = $1 {lock}"
+        "SELECT key, next, sent, items, messages, model, tokens
+         FROM cw_session AS s LEFT JOIN cw_prompt ON session = key WHERE id = $1 {lock}"
     );
     let rows = client.query_typed(&sql, &[(&id, Type::TEXT)])?;
     let Some(row) = rows.first() else { return Ok(None) };
-    let (n, items) = (row.try_get::<_, Option<i64>>(2)?, row.try_get::<_, Option<String>>(3)?);
-    let prompt = n.map(count).zip(items);
     Ok(Some(Head {
         key: row.try_get(0)?,
         next: count(row.try_get(1)?),
+        sent: row.try_get::<_, Option<i64>>(2)?.map(count),
+        items: row.try_get(3)?,
         messages: count(row.try_get(4)?),
-        prompt,
+        model: row.try_get(5)?,
+        tokens: row.try_get::<_, Option<i64>>(6)?.map(count),
     }))
 }
 
@@ -232,10 +256,10 @@ fn each_row(
 ) -> Result<Result<(), Error>, postgres::Error> {
     let entry = match columns {
         Columns::Entry => "entry",
-        Columns::Outlines => "CASE WHEN outline IS NULL THEN entry END",
+        Columns::Outlines => "CASE WHEN kind <> 'message' THEN entry END",
     };
     let sql = format!(
-        "SELECT n, sum, outline, {entry} FROM cw_entry WHERE session = $1 AND n >= $2 AND n < $3 ORDER BY n"
+        "SELECT n, kind, sum, outline, {entry} FROM cw_entry WHERE session = $1 AND n >= $2 AND n < $3 ORDER BY n"
     );
     let parameters = [head.key, number(range.start), number(range.end)].map(|number| (number, Type::INT8));
     let mut rows = transaction.query_typed_raw(&sql, parameters)?;
@@ -268,28 +292,19 @@ impl Backend for Postgres {
         &self.name
     }
 
-    fn append(&mut self, id: &str, expected: u64, batch: &Batch) -> Result<Written, Error> {
+    fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error> {
         self.client()?;
         self.appends += 1;
         let writer = format!("{}/{}", self.writer, self.appends);
-        let append = Append { id, expected: number(expected), batch, writer };
-        let mut lost = false;
-        let mut done = self.append_once(&append);
-        if let Err(error) = &done
-            && is_lost(&self.client, error)
-        {
-            lost = true;
-            if let Err(why) = self.reconnect() {
-                let detail = format!(
-                    "the connection was lost while session `{}` was written, and is not to be had again: {why}. It is not known whether it was written; load it to see",
-                    id.escape_debug()
-                );
-                return Err(Error::new(Repr::Store { place: self.name.clone(), detail }));
+        let append = Append { id, key: known.key, expected: number(known.next), batch, writer };
+        let done = match self.append_once(&append) {
+            Err(error) if is_lost(&self.client, &error) => {
+                let again = self.append_again(&append);
+                again.map_err(|why| self.unknown(id, &why))?
             }
-            done = self.append_once(&append);
-        }
-        let written = done.and_then(|done| Ok(done || lost && self.was_written(&append)?));
-        if written.map_err(|error| self.fault("cannot be written", &error))? {
+            done => done.map_err(|error| self.fault("cannot be written", &error))?,
+        };
+        if done {
             return Ok(Written::Yes);
         }
         Ok(Written::No(self.head(id)?.map_or(0, |head| head.next)))
@@ -325,12 +340,14 @@ impl Backend for Postgres {
         read.map(drop)
     }
 
-    fn row(&mut self, id: &str, n: u64) -> Result<Option<Row>, Error> {
-        let sql = "SELECT n, sum, outline, entry FROM cw_entry JOIN cw_session ON key = session WHERE id = $1 AND n = $2";
+    fn row(&mut self, id: &str, n: u64) -> Result<Option<(i64, Row)>, Error> {
+        let sql = "SELECT n, kind, sum, outline, entry, key
+                   FROM cw_entry JOIN cw_session ON key = session WHERE id = $1 AND n = $2";
         let n = number(n);
         let parameters: [Parameter<'_>; 2] = [(&id, Type::TEXT), (&n, Type::INT8)];
         self.again("cannot be read", |client| {
-            client.query_typed(sql, &parameters)?.first().map(row).transpose()
+            let rows = client.query_typed(sql, &parameters)?;
+            rows.first().map(|found| Ok((found.try_get(5)?, row(found)?))).transpose()
         })
     }
 
@@ -381,27 +398,29 @@ impl Backend for Postgres {
                 let (n, entry): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
                 if let Some(sent) = SentPrompt::of_stored(count(n), &entry) {
                     // Only the newest prompt of a conversation keeps its items.
-                    let items = from.prompt.filter(|(n, _)| *n == sent.n).map(|(_, items)| items);
-                    let tokens = number(sent.tokens);
-                    let update = "UPDATE cw_session SET model = $2, tokens = $3 WHERE key = $1";
+                    let items = from.items.filter(|_| from.sent == Some(sent.n));
+                    let (tokens, at) = (number(sent.tokens), items.as_ref().map(|_| n));
+                    let update = "UPDATE cw_session SET model = $2, tokens = $3, sent = $4 WHERE key = $1";
                     transaction.execute_typed(
                         update,
-                        &[(&key, Type::INT8), (&sent.model, Type::TEXT), (&tokens, Type::INT8)],
+                        &[
+                            (&key, Type::INT8),
+                            (&sent.model, Type::TEXT),
+                            (&tokens, Type::INT8),
+                            (&at, Type::INT8),
+                        ],
                     )?;
                     let remember =
-                        "INSERT INTO cw_prompt (session, n, items) SELECT $1, $2, $3 WHERE $3 IS NOT NULL";
-                    transaction.execute_typed(
-                        remember,
-                        &[(&key, Type::INT8), (&n, Type::INT8), (&items, Type::TEXT)],
-                    )?;
+                        "INSERT INTO cw_prompt (session, items) SELECT $1, $2 WHERE $2 IS NOT NULL";
+                    transaction.execute_typed(remember, &[(&key, Type::INT8), (&items, Type::TEXT)])?;
                 }
             }
             Ok(Forked::Done)
         };
         // A commit whose answer is lost is not asked for again: the new session may be there.
-        let client = self.client()?;
+        self.sound()?;
         let done = (|| {
-            let mut transaction = client.transaction()?;
+            let mut transaction = self.client.transaction()?;
             let forked = fork(&mut transaction)?;
             transaction.commit().map(|()| forked)
         })();
@@ -416,8 +435,8 @@ impl Backend for Postgres {
 
     fn delete(&mut self, id: &str) -> Result<bool, Error> {
         let sql = "DELETE FROM cw_session WHERE id = $1";
-        let client = self.client()?;
-        let deleted = client.execute_typed(sql, &[(&id, Type::TEXT)]);
+        self.sound()?;
+        let deleted = self.client.execute_typed(sql, &[(&id, Type::TEXT)]);
         deleted.map(|rows| rows > 0).map_err(|error| self.fault("cannot be written", &error))
     }
 }

@@ -34,10 +34,21 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
         let revision = store.save("s", &mut active, revision).unwrap();
         assert_eq!(store.load("s").unwrap(), (log.clone(), revision));
         // What needs a text that was left says so, and nothing is made of an empty one.
-        let request = |log| manager().build_plan(&PlanRequest::new(log)).map(|plan| report::json(&plan));
+        let request =
+            |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).map(|plan| report::json(&plan));
         let mut undone = active.clone();
         while undone.undo_compaction().is_some() {}
         assert_eq!(request(&undone).unwrap_err().kind(), ErrorKind::NotLoaded);
+        // Nor is a summary made of what is not here.
+        undone.push(Message::user("more"));
+        undone.push(Message::assistant("and more"));
+        let job = manager()
+            .compactor()
+            .now(PlanRequest::new(&undone))
+            .map(|job| job.map(|job| job.messages().len()));
+        assert_eq!(job.unwrap_err().kind(), ErrorKind::NotLoaded);
+        // People see where a text was left.
+        assert!(report::history(&active).contains("[text left in the store]"));
         let mut pinned = active.clone();
         pinned.pin_message("q0", Priority::Normal).unwrap();
         let error = request(&pinned).unwrap_err();
@@ -66,6 +77,8 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
 fn undo_all(log: &Conversation) -> Conversation {
     let mut log = log.clone();
     while log.undo_compaction().is_some() {}
+    log.push(Message::user("more"));
+    log.push(Message::assistant("and more"));
     log
 }
 
@@ -85,9 +98,12 @@ fn the_rest_is_that_of_the_same_session() {
         store.delete("s").unwrap();
         let mut again = active.clone();
         assert_eq!(store.load_rest("s", &mut again).unwrap_err().kind(), ErrorKind::NotFound);
-        // Another one under the same id: longer texts, or fewer entries.
-        let other = |message: &Message| Message::new(message.role(), format!("{} another", message.text()));
-        store.import("s", &log.messages().iter().map(other).collect()).unwrap();
+        // Another one under the same id: texts of the same sizes, or fewer entries.
+        let events = log.events().map(|event| {
+            let json = serde_json::to_string(&event).unwrap().replace("question", "QUESTION");
+            serde_json::from_str::<io::LogEvent>(&json).unwrap()
+        });
+        store.import("s", &Conversation::from_events(events).unwrap()).unwrap();
         assert_eq!(store.load_rest("s", &mut again).unwrap_err().kind(), ErrorKind::Store);
         store.delete("s").unwrap();
         store.import("s", &Conversation::from([Message::user("a")])).unwrap();

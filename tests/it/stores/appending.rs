@@ -228,6 +228,72 @@ fn update_makes_its_change_again_where_it_was_overtaken() {
     }
 }
 
+/// Whoever begins a session again under an id begins another one: nothing of both is mixed.
+#[test]
+fn a_session_that_was_begun_again_is_another_one() {
+    for place in both() {
+        let (mut store, mut other) = (open(&place), open(&place));
+        let said = |texts: &[&str]| texts.iter().copied().map(Message::user).collect::<Conversation>();
+        for again in [&["x", "y", "z"][..], &["x", "y"], &["x"]] {
+            store.import("s", &said(&["a", "b"])).unwrap();
+            let mut begun = false;
+            let (log, revision) = store
+                .update("s", |log| {
+                    if !std::mem::replace(&mut begun, true) {
+                        other.delete("s").unwrap();
+                        other.import("s", &said(again)).unwrap();
+                    }
+                    log.push(Message::user("mine"));
+                    Ok(())
+                })
+                .unwrap();
+            let expected = said(&[again, &["mine"]].concat());
+            assert_eq!((&log, revision), (&expected, again.len() as u64 + 1));
+            assert_eq!(store.load("s").unwrap(), (log, revision));
+            store.delete("s").unwrap();
+        }
+    }
+}
+
+#[test]
+fn edges_of_appending() {
+    for place in both() {
+        let mut store = open(&place);
+        let one = || Conversation::from([Message::user("a")]);
+        // Nothing appended to nothing begins nothing; an empty conversation is a session all the same.
+        assert_eq!(store.append("s", 0, []).unwrap(), 0);
+        assert_eq!(kind(store.load("s")), ErrorKind::NotFound);
+        assert_eq!(store.import("s", &Conversation::new()).unwrap(), 0);
+        assert_eq!(store.load("s").unwrap(), (Conversation::new(), 0));
+        assert_eq!(store.load_active("s").unwrap(), (Conversation::new(), 0));
+        assert_eq!(kind(store.import("s", &one())), ErrorKind::Input);
+        assert_eq!(store.append("s", 0, one().events()).unwrap(), 1);
+        for expected in [2, u64::MAX, u64::MAX - 1, i64::MAX as u64] {
+            let error = store.append("s", expected, one().events()).unwrap_err();
+            assert_eq!(
+                error.conflict().map(|conflict| (conflict.expected, conflict.found)),
+                Some((expected, 1))
+            );
+            assert_eq!(kind(store.load_since("s", expected)), ErrorKind::Conflict);
+        }
+        // Two messages of one id are stored as they are; a plan says so.
+        let twice = Conversation::from([Message::user("a").with_id("x"), Message::user("b").with_id("x")]);
+        store.import("twice", &twice).unwrap();
+        assert_eq!(store.load_active("twice").unwrap().0, twice);
+        // A model whose name no column takes.
+        let manager =
+            ContextWindowManager::new(Model::custom("a\0b"), TokenCounter::chars_per_4(), Config::default())
+                .unwrap();
+        let mut log = one();
+        let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+        log.push_reply(&plan, Message::assistant("b"), None);
+        let revision = store.import("model", &log).unwrap();
+        assert_eq!(store.load("model").unwrap(), (log, revision));
+        assert_eq!(store.summary("model").unwrap().unwrap().model.as_deref(), Some("ab"));
+        assert_eq!(store.check("model").unwrap().faults, Vec::<String>::new());
+    }
+}
+
 /// What another writer may have done, for the law.
 #[derive(Debug, Clone)]
 enum Step {

@@ -3,83 +3,139 @@
 use super::{appending::lived, places::both};
 use context_window::{store::SessionStore, *};
 
+/// Who finds a damage.
+#[derive(Clone, Copy, PartialEq)]
+enum Found {
+    /// Every way of loading.
+    Loading,
+    /// Loading whole, and bringing the texts that were left: it is about one of those.
+    Texts,
+    /// Loading without texts: a whole load does not look there.
+    Outlines,
+    /// `check` alone.
+    Check,
+}
+use Found::{Check, Loading, Outlines, Texts};
+
 #[test]
 fn damage_is_found_and_named() {
     let log = lived();
     let revision = log.event_count() as u64;
+    // The first message is archived, the last entry is one that is active.
     let message = log.events().position(|event| event.kind() == "message").unwrap();
     let late = revision - 1;
+    let sent = log
+        .events()
+        .map(|event| event.kind())
+        .collect::<Vec<_>>()
+        .iter()
+        .rposition(|kind| *kind == "sent")
+        .unwrap();
+    let no_checksum = |n: u64| format!("entry {n}: does not match its checksum");
     let damages = [
-        (format!("DELETE FROM cw_entry WHERE n = {message}"), format!("entry {message}: is missing"), true),
+        (
+            format!("DELETE FROM cw_entry WHERE n = {message}"),
+            format!("entry {message}: is missing"),
+            Loading,
+        ),
         (
             format!("DELETE FROM cw_entry WHERE n >= {late}"),
             format!("entry {late}: is missing; expected {revision} entries"),
-            true,
+            Loading,
         ),
-        ("DELETE FROM cw_entry".into(), "entry 0: is missing".into(), true),
+        ("DELETE FROM cw_entry".into(), "entry 0: is missing".into(), Loading),
         (
             format!("UPDATE cw_entry SET n = n + 1 WHERE n = {late}"),
             format!("entry {late}: is missing"),
-            true,
+            Loading,
+        ),
+        (
+            "UPDATE cw_session SET next = next - 1".into(),
+            format!("entry {late}: stands behind the last one of {late}"),
+            Loading,
         ),
         (
             format!("UPDATE cw_entry SET entry = replace(entry, 'role', 'r0le') WHERE n = {message}"),
-            format!("entry {message}: does not match its checksum"),
-            true,
+            no_checksum(message as u64),
+            Texts,
         ),
         (
-            format!("UPDATE cw_entry SET sum = 'x' WHERE n = {late}"),
-            format!("entry {late}: does not match its checksum"),
-            true,
+            format!("UPDATE cw_entry SET entry = replace(entry, 'role', 'r0le') WHERE n = {late}"),
+            no_checksum(late),
+            Loading,
         ),
+        (format!("UPDATE cw_entry SET sum = 'x' WHERE n = {late}"), no_checksum(late), Loading),
+        (format!("UPDATE cw_entry SET sum = 'x' WHERE n = {message}"), no_checksum(message as u64), Loading),
         (
-            format!("UPDATE cw_entry SET outline = replace(outline, 'bytes', 'bites') WHERE n = {message}"),
-            format!("entry {message}: its outline does not match its checksum"),
-            false,
-        ),
-        (
-            format!("UPDATE cw_entry SET outline = NULL WHERE n = {message}"),
-            format!("entry {message}: its outline is not that of its message"),
-            false,
+            format!("UPDATE cw_entry SET kind = 'pinned' WHERE n = {message}"),
+            "is no `pinned`, as its column `kind` says".into(),
+            Loading,
         ),
         // Two whole entries in each other's place.
         (
             format!(
                 "UPDATE cw_entry SET n = -1 WHERE n = {late}; UPDATE cw_entry SET n = {late} WHERE n = {message}; UPDATE cw_entry SET n = {message} WHERE n = -1"
             ),
-            format!("entry {message}: does not match its checksum"),
-            true,
+            no_checksum(message as u64),
+            Loading,
         ),
-        ("UPDATE cw_session SET messages = messages + 1".into(), "messages; expected".into(), false),
-        ("UPDATE cw_session SET next = next - 1".into(), "is missing; expected".into(), true),
-        ("UPDATE cw_prompt SET items = '[1'".into(), "the items of its prompt cannot be read".into(), true),
-        ("UPDATE cw_prompt SET n = n - 1".into(), "is not the newest prompt".into(), false),
+        (
+            format!("UPDATE cw_entry SET outline = replace(outline, 'bytes', 'bites') WHERE n = {message}"),
+            format!("entry {message}: its outline does not match its checksum"),
+            Outlines,
+        ),
+        (
+            format!("UPDATE cw_entry SET outline = NULL WHERE n = {message}"),
+            format!("entry {message}: its outline is not that of its message"),
+            Outlines,
+        ),
+        (
+            "DELETE FROM cw_prompt".into(),
+            format!("entry {sent}: the items of its prompt are missing"),
+            Loading,
+        ),
+        (
+            "UPDATE cw_prompt SET items = replace(items, 'm', 'q')".into(),
+            format!("entry {sent}: the items of its prompt do not match their checksum"),
+            Loading,
+        ),
+        (
+            "UPDATE cw_session SET sent = sent - 1".into(),
+            format!("entry {}: is not the newest prompt", sent - 1),
+            Loading,
+        ),
+        ("UPDATE cw_session SET messages = messages + 1".into(), "messages; expected".into(), Check),
+        (
+            "UPDATE cw_session SET tokens = tokens + 1".into(),
+            "says another model or other tokens".into(),
+            Check,
+        ),
     ];
-    for (sql, words, is_no_load) in damages {
+    for (sql, words, found) in damages {
         for place in both() {
             let mut store = SessionStore::open(&place.address).unwrap();
             store.import("s", &log).unwrap();
             let check = store.check("s").unwrap();
             assert_eq!(
-                (check.faults.len(), check.entries, check.messages),
-                (0, revision, log.messages().len() as u64)
+                (check.faults, check.entries, check.messages),
+                (vec![], revision, log.messages().len() as u64)
             );
             place.sql(&sql);
             let check = store.check("s").unwrap();
             assert!(check.faults[0].contains(&words), "{sql}: {:?}", check.faults);
-            match store.load("s") {
-                Err(error) => {
-                    assert!(is_no_load, "{sql}: {error}");
-                    assert_eq!(error.kind(), ErrorKind::Store);
-                    let said = error.to_string();
-                    assert!(said.contains(&words) && said.contains("session `s`"), "{sql}: {said}");
-                    // Nor by the other way, nor is anything added to it unseen.
-                    assert!(
-                        store.load_active("s").is_err() || sql.contains("entry = ") || sql.contains("sum = "),
-                        "{sql}"
-                    );
-                }
-                Ok(_) => assert!(!is_no_load, "{sql}"),
+            let whole = store.load("s").map(|(loaded, _)| loaded);
+            assert_eq!(whole.is_err(), matches!(found, Loading | Texts), "{sql}");
+            if let Err(error) = whole {
+                let said = error.to_string();
+                assert!(
+                    error.kind() == ErrorKind::Store && said.contains(&words) && said.contains("session `s`"),
+                    "{sql}: {said}"
+                );
+            }
+            let active = store.load_active("s");
+            assert_eq!(active.is_err(), matches!(found, Loading | Outlines), "{sql}: {active:?}");
+            if let Ok((mut active, _)) = active {
+                assert_eq!(store.load_rest("s", &mut active).is_err(), found == Texts, "{sql}");
             }
         }
     }

@@ -24,7 +24,13 @@ fn a_later_schema_is_left_alone() {
         let mut store = SessionStore::open(&place.address).unwrap();
         store.import("s", &log()).unwrap();
         place.sql("INSERT INTO cw_schema (version) VALUES (2)");
-        let before = place.query("SELECT * FROM cw_entry");
+        drop(store);
+        if place.is_sqlite() {
+            // Not even how the file is written is changed.
+            place.sql("PRAGMA journal_mode = delete");
+        }
+        let bytes = || place.is_sqlite().then(|| fs::read(place.file()).unwrap());
+        let (before, file) = (place.query("SELECT * FROM cw_entry"), bytes());
         for said in
             [refused(&place.address), SessionStore::open_read_only(&place.address).unwrap_err().to_string()]
         {
@@ -34,6 +40,7 @@ fn a_later_schema_is_left_alone() {
                 "{said}"
             );
         }
+        assert_eq!(bytes(), file);
         assert_eq!(place.query("SELECT * FROM cw_entry"), before);
         assert_eq!(place.query("SELECT max(version) FROM cw_schema")[0][0].as_deref(), Some("2"));
     }
@@ -99,49 +106,66 @@ fn no_address_and_no_database() {
 #[test]
 fn names_are_names_of_files() {
     let folder = Folder::new();
-    for name in ["file:x.db?mode=memory", ":memory:", "a b#c%41?d.db"] {
-        // Relative to the folder of the process, which tests share: only where the name cannot be made absolute.
-        let address = folder.sqlite(name);
+    let unlike_any = format!("file:context-window-{}.db?mode=memory", std::process::id());
+    // Only a relative name can be taken for a URI.
+    let relative = (format!("sqlite:{unlike_any}"), std::path::PathBuf::from(&unlike_any));
+    let inside =
+        [":memory:", "file:x.db", "a b#c%41?d.db"].map(|name| (folder.sqlite(name), folder.path(name)));
+    for (address, path) in inside.into_iter().chain([relative]) {
         SessionStore::open(&address).unwrap().import("s", &log()).unwrap();
-        assert!(folder.path(name).exists(), "{name}");
-        assert_eq!(SessionStore::open_read_only(&address).unwrap().load("s").unwrap().1, 2);
+        assert!(path.exists(), "{address}");
+        let read = SessionStore::open_read_only(&address).and_then(|mut store| store.load("s"));
+        for end in ["", "-wal", "-shm"] {
+            drop(fs::remove_file(format!("{}{end}", path.display())));
+        }
+        assert_eq!(read.unwrap().1, 2, "{address}");
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn a_file_that_may_not_be_written_can_be_read() {
-    use std::os::unix::fs::PermissionsExt;
-    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
-    let mounted = Folder::new();
-    let place = mounted.sqlite("a b%20c.db");
+    let (real, shown) = (Folder::new(), Folder::new());
+    let (place, seen) = (real.sqlite("a b%20c.db"), shown.sqlite("a b%20c.db"));
     SessionStore::open(&place).unwrap().import("s", &log()).unwrap();
-    let folder = mounted.path("");
-    if is_root {
-        // Root may write anything but a file system that is mounted for reading.
-        let mount = |arguments: &[&str]| {
-            Command::new("mount").args(arguments).arg(&folder).status().is_ok_and(|done| done.success())
-        };
-        if !mount(&["--bind", folder.to_str().unwrap()]) || !mount(&["-o", "remount,bind,ro"]) {
-            return support::skip(&support::running(), "nothing can be mounted here");
+    // Root may write anything but a file system that is mounted for reading.
+    let folder = shown.path("");
+    let mount = |arguments: &[&std::ffi::OsStr]| {
+        Command::new("mount").args(arguments).arg(&folder).status().is_ok_and(|done| done.success())
+    };
+    let mounted = mount(&["--bind".as_ref(), real.path("").as_os_str()])
+        && mount(&["-o".as_ref(), "remount,bind,ro".as_ref()]);
+    if !mounted {
+        return support::skip(&support::running(), "nothing can be mounted here");
+    }
+    let tried = std::panic::catch_unwind(|| {
+        let mut reader = SessionStore::open_read_only(&seen).unwrap();
+        assert_eq!(reader.load("s").unwrap().0, log());
+        let error = SessionStore::open(&seen).and_then(|mut store| store.import("t", &log())).unwrap_err();
+        assert!(error.to_string().contains("may be read and written"), "{error}");
+        // What is written elsewhere is seen, or said not to be readable while its writer is there.
+        let mut writer = SessionStore::open(&place).unwrap();
+        for _ in 0..40 {
+            let more = |log: &mut Conversation| {
+                log.extend((0..50).map(|at| Message::user(format!("{at}").repeat(99))));
+                Ok(())
+            };
+            writer.update("s", more).unwrap();
+            match reader.load("s") {
+                Ok((log, revision)) => assert_eq!(log.messages().len() as u64, revision),
+                Err(error) => {
+                    let said = error.to_string();
+                    assert!(said.contains("another program"), "{said}");
+                }
+            }
         }
-    } else {
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+        drop(writer);
+        assert_eq!(reader.load("s").unwrap().1, 2_002);
+    });
+    assert!(Command::new("umount").arg(&folder).status().unwrap().success());
+    if let Err(panic) = tried {
+        std::panic::resume_unwind(panic);
     }
-    let read = SessionStore::open_read_only(&place).and_then(|mut store| store.load("s"));
-    let written = SessionStore::open(&place).and_then(|mut store| store.import("t", &log()));
-    if is_root {
-        assert!(Command::new("umount").arg(&folder).status().unwrap().success());
-    } else {
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    assert_eq!(read.unwrap().0, log());
-    let error = written.unwrap_err();
-    assert!(
-        error.kind() == ErrorKind::Store && error.to_string().contains("may be read and written"),
-        "{error}"
-    );
-    assert_eq!(SessionStore::open(&place).unwrap().load("s").unwrap().1, 2);
 }
 
 #[test]
@@ -156,6 +180,32 @@ fn a_file_that_another_program_keeps_locked() {
     let error = store.append("s", 2, log().events()).unwrap_err();
     assert!(error.to_string().contains("another program has been writing it for 10 s"), "{error}");
     other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(store.append("s", 2, log().events()).unwrap(), 4);
+}
+
+/// Also before there is a write-ahead log, which asks for a lock of its own.
+#[test]
+fn a_new_file_that_another_program_keeps_locked() {
+    let place = sqlite();
+    let other = rusqlite::Connection::open(place.file()).unwrap();
+    other.execute_batch("CREATE TABLE others (a INTEGER); BEGIN EXCLUSIVE").unwrap();
+    let said = refused(&place.address);
+    assert!(said.contains("another program has been writing it for 10 s"), "{said}");
+    other.execute_batch("ROLLBACK").unwrap();
+    SessionStore::open(&place.address).unwrap().import("s", &log()).unwrap();
+}
+
+#[test]
+fn a_session_that_another_connection_keeps_locked() {
+    let Some(place) = postgres() else { return };
+    let mut store = SessionStore::open(&place.address).unwrap();
+    store.import("s", &log()).unwrap();
+    let mut other = ::postgres::Client::connect(&place.address, ::postgres::NoTls).unwrap();
+    other.batch_execute("BEGIN; SELECT * FROM cw_session FOR UPDATE").unwrap();
+    assert_eq!(store.load("s").unwrap().1, 2);
+    let error = store.append("s", 2, log().events()).unwrap_err();
+    assert!(error.to_string().contains("another writer has held it for 10 s, try again"), "{error}");
+    other.batch_execute("ROLLBACK").unwrap();
     assert_eq!(store.append("s", 2, log().events()).unwrap(), 4);
 }
 
@@ -264,6 +314,11 @@ fn a_server_that_refuses_says_why_and_no_password() {
         (format!("{}?sslmode=s3cr3t", place.address), "cannot be understood"),
         ("postgres://ada:s3cr3t@host:port@x/y".to_owned(), "cannot be understood"),
         ("postgres://ada:s3cr3t%zz@%2Fnowhere/d".to_owned(), "cannot be connected to"),
+        ("postgres://ada:top@s3cr3t@127.0.0.1:1/d".to_owned(), "cannot be understood"),
+        ("postgres://ada:a@b/s3cr3t@127.0.0.1:1/d".to_owned(), "cannot be understood"),
+        ("postgres://ada:a/s3cr3t@127.0.0.1:1/d".to_owned(), "cannot be understood"),
+        ("postgres://127.0.0.1:1/d?user=ada&password=p@s3cr3t".to_owned(), "cannot be understood"),
+        ("POSTGRES://ada:s3cr3t@%2Fnowhere/d".to_owned(), "cannot be connected to"),
         (format!("{}?password=s3cr3t&unknown=s3cr3t", place.address), "cannot be understood"),
     ] {
         let said = refused(&address);
@@ -318,7 +373,7 @@ fn a_connection_that_broke_is_made_again() {
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}' AND application_name = 'context-window'"
     );
     type Step = fn(&mut SessionStore, u64) -> u64;
-    let steps: [Step; 5] = [
+    let steps: [Step; 8] = [
         |store, revision| store.append("s", revision, log().events()).unwrap(),
         |store, revision| {
             let mut loaded = store.load("s").unwrap();
@@ -329,6 +384,9 @@ fn a_connection_that_broke_is_made_again() {
         |store, revision| store.list(&ListOptions::new()).map(|list| list[0].revision).unwrap().max(revision),
         |store, revision| store.load_active("s").unwrap().1.max(revision),
         |store, revision| store.check("s").unwrap().entries.max(revision),
+        |store, revision| store.fork("s", 1, "fork").map(|()| revision).unwrap(),
+        |store, revision| store.delete("fork").map(|()| revision).unwrap(),
+        |store, revision| store.archive("s").map(|()| revision).unwrap(),
     ];
     let mut revision = 2;
     for step in steps {

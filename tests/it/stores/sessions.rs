@@ -203,7 +203,10 @@ fn hostile_texts_come_back() {
             let (kind, text) = said_of(id);
             assert!(kind == ErrorKind::Input && text.contains(words), "{text}");
             // Asked for, they are just not there.
-            assert!(store.load(id).is_err());
+            assert_eq!(said(store.load(id)).0, ErrorKind::NotFound);
+            assert_eq!(said(store.delete(id)).0, ErrorKind::NotFound);
+            assert_eq!(said(store.fork(id, 0, "new")).0, ErrorKind::NotFound);
+            assert_eq!(store.summary(id).unwrap(), None);
         }
     }
 }
