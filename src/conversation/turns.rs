@@ -59,7 +59,7 @@ pub(crate) struct Exchange {
     /// The position of its message, or of the message with the calls.
     pub(crate) at: u32,
     /// For each call, the position of its result.
-    pub(crate) answers: Vec<Option<u32>>,
+    pub(crate) answers: Box<[Option<u32>]>,
     /// Why it can never be sent, if so.
     pub(crate) fault: Option<Fault>,
 }
@@ -219,7 +219,7 @@ impl Turns {
         };
         self.exchanges.push(Exchange {
             at: position,
-            answers: vec![None; message.tool_calls().len()],
+            answers: vec![None; message.tool_calls().len()].into(),
             fault,
         });
         Place::Exchange(own)
@@ -244,9 +244,9 @@ impl Turns {
     }
 
     /// The results of the calls of a message.
-    fn answers_of(&mut self, place: Place) -> Option<&mut Vec<Option<u32>>> {
+    fn answers_of(&mut self, place: Place) -> Option<&mut [Option<u32>]> {
         match place {
-            Place::Head(turn) => self.of_heads.get_mut(&turn),
+            Place::Head(turn) => self.of_heads.get_mut(&turn).map(Vec::as_mut_slice),
             Place::Exchange(at) => Some(&mut self.exchanges[at.to_usize()].answers),
             Place::Leading | Place::Archived => None,
         }

@@ -62,8 +62,8 @@ struct Extra {
     failed: bool,
     reasoning: Vec<Reasoning>,
     stub: Stub,
-    /// Only of a message whose texts are in a store.
-    sizes: Option<Sizes>,
+    /// Only of a message whose texts are in a store: few, so that the others pay for a pointer alone.
+    sizes: Option<Box<Sizes>>,
 }
 
 /// What was sent last in place of a cleared result (rule S7), so that it is written and counted once. No part of what a

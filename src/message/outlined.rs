@@ -31,7 +31,7 @@ impl Message {
     }
 
     pub(crate) fn sizes(&self) -> Option<Sizes> {
-        self.extra().and_then(|extra| extra.sizes)
+        self.extra().and_then(|extra| extra.sizes.as_deref().copied())
     }
 
     /// A message without its texts.
@@ -47,7 +47,7 @@ impl Message {
             extra.id = id;
             extra.calls = calls;
             extra.answers = answers.map(Into::into);
-            extra.sizes = Some(sizes);
+            extra.sizes = Some(Box::new(sizes));
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Which entries of two writers can stand one after the other although neither knew of the other's.
+//! Which entries of two writers can stand one after the other although neither knew of the other's (rule J5).
 
 use crate::{conversation::Event, io::LogEvent, item::ItemId};
 use std::collections::BTreeSet;

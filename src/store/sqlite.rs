@@ -262,11 +262,17 @@ fn count(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<u64> {
 fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
         n: count(row, 0)?,
-        kind: row.get(1)?,
-        sum: row.get(2)?,
-        outline: row.get(3)?,
-        entry: row.get(4)?,
+        kind: text(row, 1)?.unwrap_or_default(),
+        sum: text(row, 2)?.unwrap_or_default(),
+        outline: text(row, 3)?,
+        entry: text(row, 4)?,
     })
+}
+
+/// A text as it is: one that is not UTF-8 was damaged, and its checksum will say so.
+fn text(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
+    let bytes = row.get_ref(at)?.as_bytes_or_null()?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
 fn head(connection: &Connection, id: &str) -> rusqlite::Result<Option<Head>> {

@@ -141,6 +141,18 @@ fn damage_is_found_and_named() {
     }
 }
 
+/// PostgreSQL has no such text.
+#[test]
+fn what_is_not_utf_8_is_damage() {
+    let place = super::places::sqlite();
+    let mut store = SessionStore::open(&place.address).unwrap();
+    store.import("s", &lived()).unwrap();
+    let words = "entry 2: does not match its checksum";
+    place.sql("UPDATE cw_entry SET entry = CAST(x'7bff7d' AS TEXT) WHERE n = 2");
+    assert!(store.load("s").unwrap_err().to_string().contains(words));
+    assert!(store.check("s").unwrap().faults[0].contains(words));
+}
+
 /// An entry of a later version, whole and with its checksum, is not read as anything else.
 #[test]
 fn entries_of_later_versions_are_refused() {
