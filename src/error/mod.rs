@@ -159,7 +159,7 @@ pub(crate) enum Repr {
     Conflict(Conflict),
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error(
-        "{place}: has no session `{id}`; `SessionStore::list` and `plan-inspect {place} --list` say which there are"
+        "{place}: has no session `{id}`; the list of sessions says which there are (`SessionStore::list`, `--list`)"
     )]
     NoSession { place: String, id: String },
     #[error(

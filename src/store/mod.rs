@@ -124,6 +124,12 @@ impl SessionStore {
         }
     }
 
+    /// What names the store in errors: the file, or the server and the database. No user and no password is in it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.backend.name()
+    }
+
     /// Whether a text is the address of a store rather than the name of a file.
     #[must_use]
     pub fn is_address(text: &str) -> bool {

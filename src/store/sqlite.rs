@@ -12,7 +12,7 @@ use rusqlite::{
 };
 use std::{
     fmt::Write as _,
-    fs,
+    fs, io,
     ops::Range,
     path::Path,
     thread,
@@ -74,8 +74,11 @@ impl Sqlite {
     /// Opens a file that is there, and writes nothing to it.
     pub(super) fn open_read_only(path: &str) -> Result<Self, Error> {
         let name = format!("sqlite:{path}");
-        if !Path::new(path).exists() {
-            let detail = "is not there; expected the file of a store".into();
+        if let Err(error) = fs::metadata(path) {
+            let detail = match error.kind() {
+                io::ErrorKind::NotFound => "is not there; expected the file of a store".into(),
+                _ => format!("cannot be read: {error}"),
+            };
             return Err(Error::new(Repr::Store { place: name, detail }));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -83,7 +86,9 @@ impl Sqlite {
         let version = match store.version() {
             // A folder that may not be written has no place for the index of the write-ahead log. Without such a log the
             // file alone is the whole store.
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
+            Err(error)
+                if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)) =>
+            {
                 return Self::open_unlocked(name, path);
             }
             version => version.map_err(|error| store.fault("cannot be read", &error))?,

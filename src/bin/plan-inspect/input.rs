@@ -55,8 +55,19 @@ pub(crate) fn sessions(path: &Path) -> Result<Sessions> {
     }
 }
 
+/// Whether a path is that of an SQLite file.
+pub(crate) fn is_sqlite(path: &Path) -> bool {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut head = Vec::new();
+    let file = if path.is_file() { File::open(path).ok() } else { None };
+    file.is_some_and(|file| file.take(MAGIC.len() as u64).read_to_end(&mut head).is_ok()) && head == MAGIC
+}
+
 /// The sessions of a file.
 pub(crate) fn file(path: &Path) -> Result<SessionFile> {
+    if is_sqlite(path) {
+        bail!("{0} is an SQLite file; a store is named by its address: sqlite:{0}", path.display());
+    }
     let (name, from, _) = open(path)?;
     Ok(SessionFile::from_reader(&name, from)?)
 }

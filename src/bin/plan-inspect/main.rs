@@ -4,11 +4,12 @@ mod body;
 mod change;
 mod wrap;
 mod interrupt;
+mod secrets;
 mod json;
 mod stored;
-mod output;
 mod progress;
 mod input;
+mod output;
 mod prompt;
 mod message_text;
 mod stdout;
@@ -46,10 +47,18 @@ fn main() -> ExitCode {
 
 /// Help or version, which are results, or what is wrong with the arguments.
 fn shown(instead: &clap::Error) -> Result<ExitCode, Error> {
-    let written = instead.print().and_then(|()| io::stdout().flush());
     if instead.use_stderr() {
+        let said = instead.render().to_string();
+        let masked = secrets::masked(&said);
+        if masked == said {
+            // In colours, where there are any.
+            drop(instead.print());
+        } else {
+            drop(write!(io::stderr(), "{masked}"));
+        }
         return Ok(ExitCode::from(2));
     }
+    let written = instead.print().and_then(|()| io::stdout().flush());
     written.context("standard output cannot be written")?;
     Ok(ExitCode::SUCCESS)
 }

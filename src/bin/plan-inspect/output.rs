@@ -1,7 +1,7 @@
 //! Files that are written: none that is read, and none for two results. Whatever is to be written is claimed before
 //! anything is.
 
-use crate::{interrupt::Writing, stored};
+use crate::{input, interrupt::Writing, stored};
 use anyhow::{Context, Result, bail, ensure};
 use context_window::{
     Conversation,
@@ -30,12 +30,20 @@ pub(crate) struct Output(PathBuf);
 impl Outputs {
     /// Of a run that reads these.
     pub(crate) fn beside(read: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
-        let file = |path: &Path| match stored::address(path) {
-            Some(address) => stored::file(address)?.canonicalize().ok(),
-            None => path.canonicalize().ok(),
-        };
-        let read = read.into_iter().filter_map(|path| file(path.as_ref()));
-        Self { read: read.collect(), claimed: Vec::new() }
+        let mut files = Vec::new();
+        for path in read {
+            match stored::address(path.as_ref()) {
+                // What stands beside a store's file is part of it: confirmed sessions may be there alone.
+                Some(address) => {
+                    let file = stored::file(address).into_iter();
+                    let all =
+                        file.flat_map(|file| ["", "-wal", "-shm", "-journal"].map(|end| with_end(file, end)));
+                    files.extend(all.map(|file| whole(&file)));
+                }
+                None => files.extend(path.as_ref().canonicalize()),
+            }
+        }
+        Self { read: files, claimed: Vec::new() }
     }
 
     /// The file that a flag names for its result, where it names one.
@@ -59,6 +67,7 @@ impl Outputs {
             path.as_os_str() != "-",
             "{flag} -: `-` is standard output, which holds the result; expected a file"
         );
+        ensure_no_store(path)?;
         // What is no file (a pipe, a device) is nobody's, and is written to as often as anybody likes.
         if path.exists() && !path.is_file() {
             return Ok(Some(Output(path.into())));
@@ -77,6 +86,27 @@ impl Outputs {
     }
 }
 
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// A store is written by `store import` alone, and by no result.
+fn ensure_no_store(path: &Path) -> Result<()> {
+    ensure!(
+        stored::address(path).is_none(),
+        "{} is a store, which only `plan-inspect store import` writes to; expected a file",
+        input::name(path)
+    );
+    ensure!(
+        !input::is_sqlite(path),
+        "{} is an SQLite file, and may hold a store; expected another file",
+        path.display()
+    );
+    Ok(())
+}
+
 /// A file by a name that no other file has, whether it is there or not.
 fn whole(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -93,6 +123,7 @@ impl Output {
 
 /// Writes a file so that it is either the old one or the new one, never half of it.
 pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
+    ensure_no_store(path)?;
     // A pipe or a device takes its time, and cannot be left half-written.
     let _whole = (!path.exists() || path.is_file()).then(Writing::begin);
     save_whole(path, text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
@@ -114,6 +145,7 @@ pub(crate) fn create_log(path: &Path, log: &Conversation) -> Result<()> {
 
 fn create_by(path: &Path, write: impl Fn(&Path) -> Result<()>) -> Result<()> {
     ensure!(path.as_os_str() != "-", "`-` is standard output, which holds the result; expected a new file");
+    ensure_no_store(path)?;
     let _whole = Writing::begin();
     let mut name: OsString =
         path.file_name().with_context(|| format!("{} is no file", path.display()))?.into();

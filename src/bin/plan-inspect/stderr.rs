@@ -1,6 +1,7 @@
 //! Messages on standard error. Where that cannot be written (closed, full, a reader that went away) it is
 //! not said: that is no reason to fail.
 
+use crate::secrets::masked;
 use context_window::report;
 use std::io::Write;
 
@@ -17,7 +18,7 @@ pub(crate) fn error(error: &anyhow::Error) {
 /// A line whose beginning, the name of the tool, is in this colour where standard error has colours.
 fn line(colour: &str, text: &str) {
     const NAME: &str = "plan-inspect:";
-    let text = report::printable(text);
+    let text = report::printable(&masked(text));
     let text = match text.strip_prefix(NAME) {
         Some(rest) => format!("{colour}{NAME}\u{1b}[0m{rest}"),
         None => text,

@@ -36,7 +36,8 @@ pub(crate) fn file(address: &str) -> Option<&Path> {
 
 impl Stored {
     pub(crate) fn open(address: &str) -> Result<Self> {
-        Ok(Self { name: name(address), store: SessionStore::open_read_only(address)? })
+        let store = SessionStore::open_read_only(address)?;
+        Ok(Self { name: store.name().to_owned(), store })
     }
 
     /// Every session, the newest first, those that were put away last.

@@ -183,7 +183,7 @@ impl Postgres {
     /// What is to be said where nobody knows whether something was written.
     fn unknown(&self, id: &str, why: &Error) -> Error {
         let detail = format!(
-            "the connection was lost while session `{}` was written, and so was the next one: {why}. It is not known whether it was written; load it to see",
+            "the connection was lost while session `{}` was written, and a second one failed too: {why}. It is not known whether it was written; load it to see",
             id.escape_debug()
         );
         Error::new(Repr::Store { place: self.name.clone(), detail })

@@ -126,17 +126,29 @@ fn what_cannot_be_imported_is_said_before_anything_is_written() {
         let lines = lines.to_str().unwrap();
         for (args, words) in [
             (
-                vec!["store", "import", address, EXAMPLE],
-                "session `support-chat` is in the store already; nothing was written",
+                vec!["store", "import", address, "examples/long-talk.json", "--id", "support-chat"],
+                "another session `support-chat` is in the store already; nothing was written",
             ),
             (vec!["store", "import", address, lines, "--id", "x"], "--id names one session, and there are 3"),
-            (vec!["store", "import", address, lines, lines], "two sessions are called `first`"),
+            (
+                vec!["store", "import", address, lines, lines],
+                "two sessions of these files are called `first`",
+            ),
             (vec!["store", "import", address, "nowhere.json"], "nowhere.json cannot be read"),
             (
                 vec!["store", "import", "nowhere.db", EXAMPLE],
                 "nowhere.db is no store; expected sqlite:FILE or postgres://",
             ),
-            (vec!["store", "import", address, address], "is a store; expected session files"),
+            (vec!["store", "import", address, EXAMPLE, "--id", ""], "a session's id has 1 to 1,000 bytes"),
+            (
+                vec!["store", "export", address, address, "--id", "lived"],
+                "only `plan-inspect store import` writes to",
+            ),
+            (vec!["plan", EXAMPLE, "--output", address], "only `plan-inspect store import` writes to"),
+            (
+                vec!["compact", "examples/long-talk.json", "--apply", address],
+                "only `plan-inspect store import` writes to",
+            ),
             (vec!["store", "export", address, "target/nowhere.log"], "holds 2 sessions; choose one by --id"),
             (vec!["store", "check", address, "--id", "nobody"], "has no session `nobody`"),
         ] {
@@ -148,6 +160,14 @@ fn what_cannot_be_imported_is_said_before_anything_is_written() {
             out(&["store", "import", address, EXAMPLE, "--id", "again"]),
             "1 session imported, 10 entries\n"
         );
+        // An import goes on where it was interrupted; a store is copied into another one.
+        let both = out(&["store", "import", address, EXAMPLE, lines]);
+        assert_eq!(both, "3 sessions imported, 3 entries; 1 session there already\n");
+        let other = places::sqlite();
+        let copied = out(&["store", "import", &other.address, address]);
+        assert!(copied.starts_with("6 sessions imported, "), "{copied}");
+        let of = |address: &str| SessionStore::open(address).unwrap().load("lived").unwrap();
+        assert_eq!(of(&other.address), of(address));
     }
 }
 
@@ -172,7 +192,31 @@ fn a_store_that_is_not_there_is_not_made_by_reading() {
     inspect(&["store", "import", &place.address, EXAMPLE]).assert().success();
     let path = place.file().to_str().unwrap();
     let said = fails(&[&place.address, "--output", path]);
-    assert!(said.contains("what is read is never changed"), "{said}");
-    let said = fails(&["store", "export", &place.address, path]);
-    assert!(said.contains("is read"), "{said}");
+    assert!(said.contains("is an SQLite file, and may hold a store"), "{said}");
+    for end in ["-wal", "-shm", "-journal"] {
+        let said = fails(&[&place.address, "--output", &format!("{path}{end}")]);
+        assert!(said.contains("what is read is never changed"), "{said}");
+    }
+    for args in [
+        vec!["store", "export", &place.address, path],
+        vec![EXAMPLE, "--output", path],
+        vec![EXAMPLE, "--save-anchor", path],
+    ] {
+        let said = fails(&args);
+        assert!(said.contains("is an SQLite file, and may hold a store"), "{said}");
+    }
+    assert!(fails(&[path]).contains(&format!("a store is named by its address: sqlite:{path}")));
+    assert!(out(&["store", "check", &place.address]).contains("1 session whole"));
+    // Wherever an address is quoted, its password is not.
+    for args in [
+        vec!["store", "postgres://ada:s3cr3t@host/talks"],
+        vec!["history", "a", "postgres:/ada:s3cr3t@host/talks"],
+        vec!["plan", "postgres//ada:s3cr3t@host/talks"],
+        vec![EXAMPLE, "--id", "postgres://ada:s3cr3t@host/talks"],
+        vec![EXAMPLE, "--config", "postgres://ada:s3cr3t@host/talks"],
+        vec![EXAMPLE, "--output", "postgres://ada:s3cr3t@host/talks"],
+    ] {
+        let said = fails(&args);
+        assert!(!said.contains("s3cr3t"), "{said}");
+    }
 }

@@ -405,12 +405,13 @@ pub(crate) struct Tui {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Import every session of these files, each as a session of its own; makes the store where there is none
+    /// Import every session of these files, each in a transaction of its own; makes the store where there is none. Sessions that
+    /// are there already are left as they are
     Import {
         /// sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/DATABASE
         #[arg(value_name = "STORE")]
         store: PathBuf,
-        /// Session files, logs on disk, or - for standard input
+        /// Session files, logs on disk, other stores, or - for standard input
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// Id of the session in the store, where there is one [default: its id, or the name of its file]

@@ -4,8 +4,9 @@ use crate::stdout::print;
 use crate::{
     args::{Cli, Man},
     output::save,
+    stored,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Command, CommandFactory};
 use std::{fs, path::Path, process::ExitCode};
 
@@ -13,6 +14,7 @@ pub(crate) fn run(args: &Man) -> Result<ExitCode> {
     let mut tool = Cli::command().disable_help_subcommand(true);
     tool.build();
     if let Some(folder) = &args.output_dir {
+        ensure!(stored::address(folder).is_none(), "a store is no folder; expected a folder");
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
         write(&tool, folder)?;
         return Ok(ExitCode::SUCCESS);

@@ -9,7 +9,7 @@ use crate::{
     message_text,
     output::Outputs,
     prepared::Prepared,
-    stderr,
+    stderr, stored,
     table::{Align, Table},
     web_page::{self, Beside},
 };
@@ -75,13 +75,13 @@ fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let sessions = Listed::of(&args.request)?;
     let text = if args.format == Format::Json {
         json::indented(&sessions)?
-    } else if sessions.iter().any(|session| session.updated.is_some()) {
+    } else if stored::address(&args.request.session).is_some() {
         let columns = [
             ("id", Align::Left),
             ("model", Align::Left),
             ("messages", Align::Right),
             ("last prompt", Align::Right),
-            ("updated", Align::Left),
+            ("updated (UTC)", Align::Left),
         ];
         let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
         for session in &sessions {

@@ -13,7 +13,7 @@ use crate::{
 };
 use anyhow::{Context, Result, bail, ensure};
 use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Error, PlanRequest, Registry, RequestLimits,
+    ContextPlan, ContextWindowManager, Conversation, Error, ErrorKind, PlanRequest, Registry, RequestLimits,
     conversation::{Entry, Event},
     io::Session,
     plan::Anchor,
@@ -59,41 +59,66 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>) -> Result<ExitCode
     for (id, _) in &sessions {
         ensure!(
             ids.insert(id),
-            "two sessions are called `{}`; expected an id of its own for each",
+            "two sessions of these files are called `{}`; expected an id of its own for each: import them one by one (--id)",
             report::brief(id)
         );
+    }
+    for id in ids {
+        let fits = !id.is_empty() && id.len() <= 1_000 && !id.contains('\0');
+        ensure!(fits, "a session's id has 1 to 1,000 bytes and no NUL character; nothing was written");
     }
     let mut store = SessionStore::open(address)?;
-    for id in ids {
-        ensure!(
-            store.summary(id)?.is_none(),
-            "session `{}` is in the store already; nothing was written, expected another id (--id)",
-            report::brief(id)
-        );
+    let mut new = Vec::new();
+    let count = sessions.len();
+    for (id, session) in sessions {
+        // An import that was interrupted is begun again: what is there already is left as it is.
+        let there = store.summary(&id)?.map(|_| store.load(&id)).transpose()?;
+        match there {
+            None => new.push((id, session)),
+            Some((log, _)) => ensure!(
+                log == session.log,
+                "another session `{}` is in the store already; nothing was written, expected another id{}",
+                report::brief(&id),
+                if count == 1 { " (--id)" } else { "" },
+            ),
+        }
     }
-    let shown = Progress::bar("importing sessions", sessions.len());
-    let (count, mut entries) = (sessions.len() as u64, 0);
-    for (done, (id, session)) in sessions.iter().enumerate() {
+    let shown = Progress::bar("importing sessions", new.len());
+    let mut entries = 0;
+    for (done, (id, session)) in new.iter().enumerate() {
+        // One session is one transaction.
         let written = store.import(id, &session.log);
-        entries += written.with_context(|| format!("{done} of {count} sessions were imported"))?;
+        entries += written.with_context(|| format!("{done} of {} sessions were imported", new.len()))?;
         say_ignored(session);
         shown.step();
     }
     drop(shown);
-    let beside = sessions.iter().filter(|(_, session)| holds_more(session)).count() as u64;
+    let beside = new.iter().filter(|(_, session)| holds_more(session)).count() as u64;
     if beside > 0 {
         stderr::note(&format!(
             "a store holds conversations: model, tools, documents and options of {} are not in it",
             plural(beside, "session")
         ));
     }
-    print(&format!("{} imported, {}\n", plural(count, "session"), plural(entries, "entry")))?;
+    let there = match (count - new.len()) as u64 {
+        0 => String::new(),
+        same => format!("; {} there already", plural(same, "session")),
+    };
+    print(&format!(
+        "{} imported, {}{there}\n",
+        plural(new.len() as u64, "session"),
+        plural(entries, "entry")
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The sessions of a file, each with a name: its id, or that of the file.
+/// The sessions of a file or a store, each with a name: its id, or that of the file.
 fn sessions_of(path: &Path) -> Result<Vec<(String, Session)>> {
-    ensure!(stored::address(path).is_none(), "{} is a store; expected session files", input::name(path));
+    if let Some(address) = stored::address(path) {
+        let mut store = Stored::open(address)?;
+        let ids: Vec<String> = store.summaries()?.into_iter().map(|one| one.id).collect();
+        return ids.into_iter().map(|id| Ok((id.clone(), store.session(Some(&id))?))).collect();
+    }
     let file = input::file(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.filter(|stem| stem != "-").unwrap_or_else(|| "session".into());
@@ -169,7 +194,14 @@ fn check(address: &str, id: Option<&str>, format: DataFormat, screen: &Screen) -
 }
 
 fn one(store: &mut SessionStore, id: String) -> Result<Checked> {
-    let SessionCheck { entries, messages, mut faults, .. } = store.check(&id)?;
+    let SessionCheck { entries, messages, mut faults, .. } = match store.check(&id) {
+        // What the database itself cannot read is damage of this session: others may be whole.
+        Err(error) if error.kind() == ErrorKind::Store => {
+            let faults = vec![error.to_string()];
+            return Ok(Checked { session: id, entries: 0, messages: 0, repeated: None, faults });
+        }
+        check => check?,
+    };
     let mut repeated = None;
     if faults.is_empty() {
         let (log, _) = store.load(&id)?;
