@@ -70,8 +70,8 @@ const ID_BYTES: usize = 1_000;
 /// Sessions in SQLite or PostgreSQL.
 ///
 /// One value is one connection, for one thread at a time; other threads and processes open their own. What a call confirmed
-/// is on disk, and a call that failed wrote nothing, unless its error says that this is not known. Revisions are numbers of entries: a session that holds `n` entries is at
-/// revision `n`.
+/// is on disk, and a call that failed wrote nothing, unless its error says that this is not known. Revisions are numbers of
+/// entries: a session that holds `n` entries is at revision `n`.
 pub struct SessionStore {
     backend: Box<dyn Backend>,
 }
