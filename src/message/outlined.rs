@@ -1,7 +1,11 @@
 //! Messages whose texts were left in a store: what the shape of a conversation needs of them, and no more.
 
-use super::{Message, Role, ToolCall};
-use crate::item::ItemId;
+use super::Message;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use {
+    super::{Role, ToolCall},
+    crate::item::ItemId,
+};
 
 /// What is known of the texts that were left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,10 +17,6 @@ pub(crate) struct Sizes {
     /// Whether there is nothing in it ([`Message::is_empty`]).
     pub(crate) is_empty: bool,
     /// The checksum of its entry, by which its text is known again.
-    #[cfg_attr(
-        not(any(feature = "sqlite", feature = "postgres")),
-        expect(dead_code, reason = "only a store makes one")
-    )]
     pub(crate) entry: u64,
 }
 

@@ -6,7 +6,6 @@ use crate::error::{Error, Repr};
 pub(super) const VERSION: i64 = 1;
 const _: () = assert!(SQLITE.len() == VERSION as usize, "a version for each migration");
 
-#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only its length is needed"))]
 pub(super) const SQLITE: [&str; 1] = [include_str!("migrations/sqlite-1.sql")];
 #[cfg(feature = "postgres")]
 pub(super) const POSTGRES: [&str; SQLITE.len()] = [include_str!("migrations/postgres-1.sql")];
