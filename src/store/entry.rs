@@ -77,14 +77,11 @@ impl Batch {
     pub(super) fn of(first: u64, events: impl IntoIterator<Item = LogEvent>) -> Result<Self, Error> {
         let mut batch = Self::default();
         for (n, event) in (first..).zip(events) {
-            let json = |error: serde_json::Error| {
-                let kind = if event_is_left_out(&event) {
-                    return Error::new(Repr::NotLoaded);
-                } else {
-                    event.kind()
-                };
-                Error::input(format!("entry {n} ({kind})"), error.to_string())
-            };
+            if event.message().is_some_and(|message| !message.is_loaded()) {
+                return Err(Error::new(Repr::NotLoaded));
+            }
+            let place = || format!("entry {n} ({})", event.kind());
+            let json = |error: serde_json::Error| Error::input(place(), error.to_string());
             let (entry, items) = event.clone().without_prompt();
             let text = serde_json::to_string(&entry).map_err(json)?;
             let sum = checksum(n, &text);
@@ -96,7 +93,7 @@ impl Batch {
             if text.len() > ENTRY_BYTES {
                 let detail =
                     "is larger than 500,000,000 bytes as JSON, which no database takes; expected less";
-                return Err(Error::input(format!("entry {n} ({})", entry.kind()), detail));
+                return Err(Error::input(place(), detail));
             }
             batch.sent = SentPrompt::of(n, &entry, items).or(batch.sent);
             batch.rows.push(NewRow { n, kind: entry.kind(), sum, outline, entry: text });
@@ -128,10 +125,6 @@ fn forgotten(mut event: Event) -> Event {
         anchor.lost.clear();
     }
     event
-}
-
-fn event_is_left_out(event: &LogEvent) -> bool {
-    event.message().is_some_and(|message| !message.is_loaded())
 }
 
 /// The name of a session in its store, for errors.
