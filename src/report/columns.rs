@@ -47,7 +47,6 @@ pub fn fitted_id(id: &str, columns: usize) -> String {
 /// A text in lines of at most `columns` columns, broken between words, and inside of a word that is too long for a line.
 /// One letter that is wider than a line is a line.
 #[must_use]
-#[doc(hidden)]
 pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

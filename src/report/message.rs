@@ -34,7 +34,6 @@ pub fn call_line(call: &ToolCall) -> String {
 
 /// A line of a text as a terminal may have it; tabs are four spaces.
 #[must_use]
-#[doc(hidden)]
 pub fn shown(line: &str) -> String {
     printable(&line.replace('\t', "    "))
 }

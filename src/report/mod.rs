@@ -10,6 +10,7 @@ use crate::{
 };
 
 mod columns;
+mod change;
 mod message;
 mod json;
 mod page;
@@ -25,6 +26,7 @@ mod html;
 mod markdown;
 mod text;
 
+pub use change::{CHANGE_HEADINGS, change};
 pub use columns::{cut, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 pub use grid::Grid;

@@ -83,6 +83,26 @@ pub fn is_context_overflow(error: &str) -> bool {
     WORDINGS.iter().any(|wording| error.contains(wording)) && !NOT.iter().any(|other| error.contains(other))
 }
 
+/// Pieces of what providers say when a piece of the model's own reasoning does not stand as it was sent: Anthropic (bound to another
+/// conversation, changed, or cut), Gemini (`thoughtSignature`).
+const REASONING: [&str; 4] = [
+    "`signature` in `thinking` block",
+    "blocks in the latest assistant message cannot be modified",
+    "thought signature",
+    "thought_signature",
+];
+
+/// Whether a provider's error, as text or JSON, says that it does not take the reasoning of an earlier reply back. The same
+/// prompt is refused again: send a plan without reasoning, with `conversation.reasoning = "drop"`. Nothing is lost by it:
+/// [`crate::Conversation`] keeps what was thought.
+///
+/// Wordings of Anthropic and Gemini, as both wrote them in 2026.
+#[must_use]
+pub fn is_reasoning_refusal(error: &str) -> bool {
+    let error = error.to_lowercase();
+    REASONING.iter().any(|wording| error.contains(wording))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +134,21 @@ mod tests {
         assert_eq!(StopReason::named("end_turn"), StopReason::Done);
         assert_eq!(StopReason::named("max_output_tokens").event(), Some(ContextEvent::MaxTokens));
         assert_eq!(StopReason::named("stop").event(), None);
+    }
+    #[test]
+    fn refusals_of_reasoning_are_known_by_their_wordings() {
+        for error in [
+            "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
+            "messages.3.content.0: Invalid `signature` in `thinking` block",
+            "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
+            "Corrupted thought signature.",
+            "Function call is missing a thought_signature in functionCall parts.",
+        ] {
+            assert!(is_reasoning_refusal(error), "{error}");
+            assert!(!is_context_overflow(error), "{error}");
+        }
+        for error in ["prompt is too long: 208310 tokens > 200000 maximum", "invalid x-api-key", ""] {
+            assert!(!is_reasoning_refusal(error), "{error}");
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Shows what a planner makes of a session: what goes into the prompt, what does not, and why.
 
 mod body;
-mod change;
 mod wrap;
 mod interrupt;
 mod secrets;

@@ -3,7 +3,7 @@
 use crate::stdout::print;
 use crate::{
     args::{Diff, DiffFormat, FailOn, Screen},
-    change, input, json,
+    input, json,
     prepared::Prepared,
     stderr,
     table::{Align, Table, Tone},
@@ -114,13 +114,13 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
             Tone::Warning => "left",
             _ => "",
         };
-        (class, change::cells(change).to_vec())
+        (class, report::change(change).to_vec())
     });
     let head = head(plans);
     let mut page = report::TablePage::new(format!("{} → {}", names[0], names[1]))
         .with_lines(head.lines().map(str::to_owned));
     if !diff.changes.is_empty() {
-        page = page.with_table(change::HEADINGS.map(str::to_owned).to_vec(), rows.collect());
+        page = page.with_table(report::CHANGE_HEADINGS.map(str::to_owned).to_vec(), rows.collect());
     }
     if !diff.thoughts.is_empty() {
         let row = |one: &analysis::ThoughtChange| {
@@ -161,11 +161,11 @@ fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
     for line in head(plans).lines() {
         text = text + "- " + &report::markdown_cell(line) + "\n";
     }
-    let changes = diff.changes.iter().map(|change| change::cells(change).to_vec());
+    let changes = diff.changes.iter().map(|change| report::change(change).to_vec());
     let thoughts = diff.thoughts.iter();
     let thoughts = thoughts.map(|one| vec![one.id.to_string(), one.from.to_string(), one.to.to_string()]);
     for (headings, rows) in [
-        (change::HEADINGS.to_vec(), changes.collect::<Vec<_>>()),
+        (report::CHANGE_HEADINGS.to_vec(), changes.collect::<Vec<_>>()),
         (vec!["thought of", "from", "to"], thoughts.collect()),
     ] {
         if rows.is_empty() {
@@ -185,9 +185,9 @@ fn text(diff: &analysis::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() && diff.thoughts.is_empty() {
         return "no differences\n".into();
     }
-    let columns = change::HEADINGS.map(|heading| (heading, Align::Left));
+    let columns = report::CHANGE_HEADINGS.map(|heading| (heading, Align::Left));
     let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
-    diff.changes.iter().for_each(|change| table.row_in(tone(change), change::cells(change)));
+    diff.changes.iter().for_each(|change| table.row_in(tone(change), report::change(change)));
     let changes = if diff.changes.len() == 1 { "change" } else { "changes" };
     let mut text = String::new();
     if !diff.changes.is_empty() {

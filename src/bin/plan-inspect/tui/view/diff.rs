@@ -7,7 +7,6 @@ use super::{
     },
     pane, show_text,
 };
-use crate::change;
 use context_window::{analysis::Diff, report};
 use ratatui::{Frame, layout::Rect, text::Line};
 use unicode_width::UnicodeWidthStr;
@@ -39,12 +38,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let cells = cells.iter().zip(columns).filter(|(_, width)| *width > 0);
         cells.map(|(cell, width)| report::fitted(cell, width) + GAP).collect()
     };
-    frame.render_widget(Line::styled(row(change::HEADINGS.map(str::to_owned)), app.theme.heading), inner);
+    frame.render_widget(
+        Line::styled(row(report::CHANGE_HEADINGS.map(str::to_owned)), app.theme.heading),
+        inner,
+    );
     let last = inner.bottom().saturating_sub(1);
     let rows = (app.differences.offset..diff.changes.len()).zip(inner.top() + 1..last);
     for (place, y) in rows {
         let line = Rect { y, height: 1, ..inner };
-        frame.render_widget(Line::raw(row(change::cells(&diff.changes[place]))), line);
+        frame.render_widget(Line::raw(row(report::change(&diff.changes[place]))), line);
         if place == app.differences.selected {
             frame.buffer_mut().set_style(line, app.theme.selected);
         }
@@ -57,9 +59,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
 /// How wide each column is: as its widest text, and the item with what the others leave; the last one is cut where there is
 /// no room.
 fn columns(diff: &Diff, room: usize) -> [usize; 5] {
-    let mut columns = change::HEADINGS.map(UnicodeWidthStr::width);
+    let mut columns = report::CHANGE_HEADINGS.map(UnicodeWidthStr::width);
     for change in &diff.changes {
-        for (column, cell) in columns.iter_mut().zip(change::cells(change)) {
+        for (column, cell) in columns.iter_mut().zip(report::change(change)) {
             *column = cell.width().max(*column);
         }
     }

@@ -1,15 +1,17 @@
 //! A change between two plans, in the columns of a table.
 
-use context_window::{
-    analysis::{Cause, Change, Evidence, ItemState},
+use super::brief;
+use crate::{
+    analysis::diff::{Cause, Change, Evidence, ItemState},
     plan::ExcludedCode,
-    report,
 };
 
-/// What is above them.
-pub(crate) const HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "verified by"];
+/// The columns of [`change`].
+pub const CHANGE_HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "verified by"];
 
-pub(crate) fn cells(change: &Change) -> [String; 5] {
+/// A change between two plans in words, one text for each of [`CHANGE_HEADINGS`].
+#[must_use]
+pub fn change(change: &Change) -> [String; 5] {
     let namespace = if change.document { "rag:" } else { "" };
     let shown = match change.evidence {
         Evidence::Alone => "this change alone",
@@ -17,7 +19,7 @@ pub(crate) fn cells(change: &Change) -> [String; 5] {
         _ => "step by step",
     };
     [
-        format!("{namespace}{}", report::brief(change.id.as_str())),
+        format!("{namespace}{}", brief(change.id.as_str())),
         state(change.from),
         state(change.to) + if change.text_changed { ", text changed" } else { "" },
         cause(change.cause).into(),

@@ -1,0 +1,75 @@
+//! The answerer that needs neither a key nor a server: it quotes the passages that have most in common with the question.
+
+use super::{Piece, Prompt, Reply};
+use context_window::{
+    RagItem,
+    usage::{ReplyReport, StopReason, Usage},
+};
+use std::{collections::BTreeSet, time::Duration};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Passages that are quoted at most.
+const QUOTES: usize = 3;
+/// Words of a quote at most.
+const WORDS: usize = 60;
+/// Words that say nothing of what is asked for.
+const COMMON: &str = "a about an and any are as at be by can do does for from had has have how i if in into is it its me my no not of on or \
+    our so than that the their them then there these they this to was we were what when where which who why will with would you your";
+
+pub(super) async fn answer(prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Reply {
+    let text = quotes(&prompt.question, &prompt.documents);
+    // A little at a time, as a model would, so that a reply can be watched and stopped.
+    for word in text.split_inclusive(' ') {
+        say(Piece::Text(word.to_owned()));
+        tokio::time::sleep(Duration::from_millis(4)).await;
+    }
+    let said = text.split_whitespace().count() as u64;
+    let usage = Usage::openai(prompt.tokens, 0, said);
+    Reply { text, reasoning: Vec::new(), report: ReplyReport::from((usage, StopReason::Done)) }
+}
+
+/// The best passages of the documents as quotes, each with its source.
+#[must_use]
+pub fn quotes(question: &str, documents: &[RagItem]) -> String {
+    let asked = words(question);
+    let mut passages: Vec<(usize, usize, &RagItem, &str)> = Vec::new();
+    for (rank, document) in documents.iter().enumerate() {
+        for passage in document.text().split("\n\n").flat_map(|part| part.split("\n- ")).map(prose) {
+            let common = words(passage).intersection(&asked).count();
+            if common > 0 && passage.split_whitespace().count() > 5 {
+                passages.push((common, rank, document, passage));
+            }
+        }
+    }
+    // Most words in common first; then the better document.
+    passages.sort_by_key(|(common, rank, ..)| (usize::MAX - common, *rank));
+    passages.dedup_by_key(|(.., passage)| *passage);
+    if passages.is_empty() {
+        return "The documents in the prompt say nothing about that.".into();
+    }
+    let quote = |(.., document, passage): &(usize, usize, &RagItem, &str)| {
+        let words: Vec<&str> = passage.split_whitespace().collect();
+        let cut = if words.len() > WORDS { " ..." } else { "" };
+        format!("\"{}{cut}\" [{}]", words[..words.len().min(WORDS)].join(" "), document.id())
+    };
+    passages.iter().take(QUOTES).map(quote).collect::<Vec<_>>().join("\n\n")
+}
+
+/// A passage without the line of its headings; nothing where it is a heading, a table or code.
+fn prose(passage: &str) -> &str {
+    let passage = passage.trim();
+    let text = passage
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("]\n"))
+        .map_or(passage, |(_, text)| text.trim());
+    if text.starts_with(['#', '|', '`', '[']) { "" } else { text.trim_start_matches("- ") }
+}
+
+/// Words as they are compared: in small letters, without common ones, a plural as its singular.
+fn words(text: &str) -> BTreeSet<String> {
+    let small = text.to_lowercase();
+    let words = small.unicode_words().filter(|word| !COMMON.split_whitespace().any(|common| common == *word));
+    words
+        .map(|word| word.strip_suffix('s').filter(|stem| stem.len() > 3).unwrap_or(word).to_owned())
+        .collect()
+}

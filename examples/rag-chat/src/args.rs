@@ -1,0 +1,54 @@
+//! The command line.
+
+use clap::Parser;
+use std::path::PathBuf;
+
+/// A chat over a folder of documents, in the terminal.
+///
+/// Indexes the Markdown and text files of a folder, and answers questions from them. The conversation is kept and goes on
+/// where it ended. What is in each prompt, what is not and why, stands beside it.
+#[derive(Debug, Clone, Parser)]
+#[command(version, after_long_help = ENVIRONMENT)]
+pub struct Args {
+    /// The folder of documents: .md, .markdown, .mdx, .txt, .text, .rst, .adoc, .org
+    pub folder: PathBuf,
+    /// Answer this question without a screen, and end
+    #[arg(long, value_name = "QUESTION")]
+    pub ask: Option<String>,
+    /// The model: `offline`, `offline-4k`, a name such as gpt-5.4-mini, or with its provider, such as ollama/llama3.2
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// How much the model is to think, where it can
+    #[arg(long, value_name = "EFFORT", value_parser = ["low", "medium", "high"])]
+    pub effort: Option<String>,
+    /// A smaller window than the model's, in tokens
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1_000..=10_000_000))]
+    pub context: Option<u64>,
+    /// The most documents that are retrieved for a question
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u64).range(0..=1_000))]
+    pub documents: u64,
+    /// The session: goes on with the one of this name, or begins it
+    #[arg(long, value_name = "NAME", default_value = "chat")]
+    pub session: String,
+    /// Options of context-window, in place of the defaults (docs/reference/options.md)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where index and conversations are kept; a folder of the user's data otherwise
+    #[arg(long, value_name = "FOLDER")]
+    pub data: Option<PathBuf>,
+}
+
+const ENVIRONMENT: &str = "\
+Who answers, without --model: the first of these whose variable is set, otherwise the offline answerer, which quotes the best
+passages and asks nobody.
+
+  RAG_CHAT_URL       any server that speaks as OpenAI does (vLLM, llama.cpp), such as http://localhost:8000/v1
+                     RAG_CHAT_MODEL its model, RAG_CHAT_KEY its key where it wants one
+  OPENAI_API_KEY     OpenAI, gpt-5.4-mini; OPENAI_BASE_URL another address
+  ANTHROPIC_API_KEY  Anthropic, claude-haiku-5-5; ANTHROPIC_BASE_URL another address
+  GEMINI_API_KEY     Google, gemini-3.5-flash; GEMINI_BASE_URL another address
+
+RAG_CHAT_MODEL overrules the model of each. Ollama is asked by name: --model ollama/llama3.2; OLLAMA_HOST is its address,
+http://localhost:11434 otherwise. A key is sent to its own provider's address only.
+
+Ends with 0, with 1 where --ask has no answer, with 2 where the chat cannot begin.";

@@ -1,0 +1,84 @@
+//! The conversation on disk. What a save confirmed is there after a crash; two chats on one session never overwrite each other.
+
+use super::Chat;
+use anyhow::{Context, Result};
+use context_window::{Conversation, Error, ErrorKind, Message, Role, store::SessionStore};
+use std::path::Path;
+
+/// What a new conversation begins with.
+const SYSTEM: &str = "You answer questions about a folder of documents. Answer from the documents in the prompt and name the id \
+    of each that you use, as [guide.md#2]. Where they do not say, say so.";
+
+/// Where a conversation is kept.
+pub(super) struct Saved {
+    pub(super) store: SessionStore,
+    pub(super) id: String,
+    revision: u64,
+}
+
+impl Saved {
+    pub(super) fn open(path: &Path, id: &str) -> Result<(Self, Conversation)> {
+        let store = SessionStore::open(&format!("sqlite:{}", path.display()));
+        let store = store.context("the conversations cannot be opened")?;
+        let mut saved = Self { store, id: id.into(), revision: 0 };
+        let log = saved.switch(id)?;
+        Ok((saved, log))
+    }
+
+    /// Goes to a session, which is begun where there is none.
+    pub(super) fn switch(&mut self, id: &str) -> Result<Conversation, Error> {
+        let (mut log, revision) = self.store.load_or_new(id)?;
+        (self.id, self.revision) = (id.into(), revision);
+        if log.messages().is_empty() {
+            log.push(Message::system(SYSTEM));
+        }
+        Ok(log)
+    }
+
+    /// What is there already, for a greeting.
+    pub(super) fn resumed(&self, log: &Conversation) -> Option<String> {
+        let questions = log.messages().iter().filter(|message| message.role() == Role::User).count();
+        let is_open = log.messages().last().is_some_and(|message| message.role() == Role::User);
+        let open = if is_open { " The last one has no reply; /retry asks again." } else { "" };
+        (questions > 0)
+            .then(|| format!("Session \"{}\" goes on: {questions} questions so far.{open}", self.id))
+    }
+
+    /// A session that is not taken, named after this one.
+    fn free_id(&mut self) -> Result<String, Error> {
+        for number in 2u64.. {
+            let id = format!("{}-{number}", self.id);
+            if self.store.summary(&id)?.is_none() {
+                return Ok(id);
+            }
+        }
+        unreachable!("numbers do not end")
+    }
+}
+
+impl Chat {
+    /// Writes what is new. Where another chat wrote to this session meanwhile and both cannot stand side by side, this chat goes on as a
+    /// session of its own, with all that it has; the other one keeps its own.
+    pub(super) fn save(&mut self) {
+        let saved = &mut self.saved;
+        let error = match saved.store.save(&saved.id, &mut self.log, saved.revision) {
+            Ok(revision) => {
+                saved.revision = revision;
+                return;
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict => error,
+            Err(error) => return self.fail(format!("Not saved: {error}. The next message tries again.")),
+        };
+        let taken = saved.free_id().and_then(|id| Ok((saved.store.import(&id, &self.log)?, id)));
+        match taken {
+            Ok((revision, id)) => {
+                let old = std::mem::replace(&mut saved.id, id.clone());
+                saved.revision = revision;
+                self.fail(format!(
+                    "Another chat wrote to session \"{old}\" ({error}). Nothing is lost: this one goes on as \"{id}\", and /sessions {old} shows the other."
+                ));
+            }
+            Err(error) => self.fail(format!("Not saved: {error}. The next message tries again.")),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! One turn: a question, documents for it, a plan, a reply on its way, and the reply.
+
+use super::{Chat, limits, manager};
+use crate::{
+    answerer::{Failure, FailureKind, Piece, Prompt, Reply},
+    args::Args,
+    chunks::TOKENS_EACH,
+    event::Event,
+};
+use context_window::{
+    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role,
+    config::ReasoningPolicy,
+    report,
+    usage::{ReplyReport, StopReason},
+};
+use tokio::task::AbortHandle;
+
+/// How often a prompt that is too long is made smaller.
+const SMALLER: u32 = 4;
+
+/// What goes on.
+#[derive(Debug)]
+pub enum Turn {
+    Idle,
+    /// Documents are looked up, under this number.
+    Searching(u64),
+    Answering(Box<Answering>),
+}
+
+/// A reply on its way.
+#[derive(Debug)]
+pub struct Answering {
+    number: u64,
+    pub text: String,
+    pub thought: String,
+    plan: ContextPlan,
+    /// How often it was made smaller, and whether it was sent without thoughts.
+    tries: (u32, bool),
+    task: AbortHandle,
+}
+
+impl Turn {
+    /// Whether an event of this number belongs to what goes on, and not to what was stopped.
+    pub(super) fn is(&self, number: u64) -> bool {
+        match self {
+            Self::Idle => false,
+            Self::Searching(own) => *own == number,
+            Self::Answering(answering) => answering.number == number,
+        }
+    }
+
+    pub(super) fn hear(&mut self, piece: Piece) {
+        if let Self::Answering(answering) = self {
+            match piece {
+                Piece::Text(text) => answering.text.push_str(&text),
+                Piece::Thought(text) => answering.thought.push_str(&text),
+            }
+        }
+    }
+}
+
+/// What a prompt that was sent was planned from.
+pub(super) struct Sent {
+    pub(super) manager: ContextWindowManager,
+    log: Conversation,
+    documents: Vec<RagItem>,
+}
+
+impl Sent {
+    pub(super) fn request(&self, args: &Args) -> PlanRequest<'_> {
+        PlanRequest::new(&self.log).with_rag(self.documents.iter().cloned()).with_limits(limits(args))
+    }
+}
+
+impl Chat {
+    /// Takes a question in: it is in the conversation and on disk before anything is sent.
+    pub fn ask(&mut self, question: &str) {
+        if !matches!(self.turn, Turn::Idle) {
+            self.fail("A reply is on its way; Ctrl-C stops it.");
+        } else if let Some((_, files)) = self.indexing {
+            self.waiting = Some(question.to_owned());
+            if files > 0 {
+                self.say("The question is sent when the folder is indexed.");
+            }
+        } else {
+            self.log.push(Message::user(question));
+            self.documents.clear();
+            self.changed();
+            self.search();
+        }
+    }
+
+    /// Asks the last question again, where it has no reply.
+    pub(super) fn retry(&mut self) {
+        let is_open = self.log.messages().last().is_some_and(|message| message.role() == Role::User);
+        match self.turn {
+            Turn::Idle if is_open => self.search(),
+            Turn::Idle => self.fail("The last question has its reply; there is nothing to ask again."),
+            _ => self.fail("A reply is on its way; Ctrl-C stops it."),
+        }
+    }
+
+    /// The question that is `back` questions before the newest.
+    fn question(&self, back: usize) -> String {
+        let asked = self.log.messages().iter().rev().filter(|message| message.role() == Role::User).nth(back);
+        asked.map_or_else(String::new, |message| message.text().to_owned())
+    }
+
+    /// Looks documents up beside the chat: as many as the prompt has room for.
+    fn search(&mut self) {
+        let most = match self.manager.retrieval_budget(&self.request()) {
+            Ok(budget) => budget.top_k(TOKENS_EACH).min(self.args.documents),
+            Err(error) => return self.fail(error.to_string()),
+        };
+        self.started += 1;
+        let (number, index, tasks) = (self.started, self.index.clone(), self.tasks.clone());
+        let (question, before) = (self.question(0), self.question(1));
+        self.turn = Turn::Searching(number);
+        self.tasks.runtime.spawn_blocking(move || {
+            let mut index = index.lock().expect("no thread panics with the index");
+            // Files that changed meanwhile are read first.
+            let refreshed = index.refresh(|done, of| tasks.send(Event::Indexing(done, of)));
+            tasks.send(Event::Indexed(refreshed.map_err(|error| format!("{error:#}"))));
+            let found = index.search(&question, &before, usize::try_from(most).unwrap_or(usize::MAX));
+            tasks.send(Event::Found(number, found.map_err(|error| format!("{error:#}"))));
+        });
+    }
+
+    pub(super) fn found(&mut self, found: Result<Vec<RagItem>, String>) {
+        self.turn = Turn::Idle;
+        match found {
+            Ok(documents) => self.documents = documents,
+            Err(error) => self.fail(format!("No documents were found: {error}")),
+        }
+        match self.manager.build_plan(&self.request()) {
+            Ok(plan) => self.send(plan, (0, false)),
+            Err(error) => self.fail(error.to_string()),
+        }
+    }
+
+    /// Sends a plan. One that does not fit is not sent: what would help is said instead.
+    fn send(&mut self, plan: ContextPlan, tries: (u32, bool)) {
+        self.plan = plan.clone();
+        if let Some(overflow) = &plan.overflow {
+            let help = overflow.remedies.iter().map(|remedy| report::remedy(remedy, &plan.limits));
+            let help: Vec<String> = help.collect();
+            return self.fail(format!(
+                "{}. What would help: {}",
+                report::conflict(overflow),
+                help.join("; ")
+            ));
+        }
+        let documents = self.kept_documents();
+        let prompt = Prompt::of(&plan, &self.question(0), &documents);
+        self.sent.push(Sent { manager: self.manager.clone(), log: self.log.clone(), documents });
+        if self.sent.len() > 2 {
+            self.sent.remove(0);
+        }
+        self.started += 1;
+        let (number, tasks, answerer) = (self.started, self.tasks.clone(), self.choice.answerer.clone());
+        let task = self.tasks.runtime.spawn(async move {
+            let reply = answerer.answer(&prompt, &|piece| tasks.send(Event::Piece(number, piece))).await;
+            tasks.send(Event::Replied(number, reply));
+        });
+        self.log.set_responding(true);
+        let (text, thought, task) = (String::new(), String::new(), task.abort_handle());
+        self.turn = Turn::Answering(Box::new(Answering { number, text, thought, plan, tries, task }));
+    }
+
+    pub(super) fn replied(&mut self, reply: Result<Reply, Failure>) {
+        let Turn::Answering(answering) = std::mem::replace(&mut self.turn, Turn::Idle) else { return };
+        self.log.set_responding(false);
+        match reply {
+            Ok(reply) => {
+                let (message, report) = reply.into_message();
+                self.commit(&answering.plan, message, report);
+            }
+            Err(failure) => self.refused(*answering, &failure),
+        }
+        self.take_summary();
+    }
+
+    /// A whole reply, or what came of one: into the conversation, and on disk.
+    fn commit(&mut self, plan: &ContextPlan, message: Message, report: ReplyReport) {
+        report.usage.into_iter().for_each(|usage| self.spend(usage));
+        let committed = self.log.push_reply(plan, message, report);
+        self.log.complete_turn(plan);
+        self.tell(committed.events);
+        self.changed();
+        self.watch();
+    }
+
+    /// What can be done about a refusal is done; otherwise it is said, and nothing is lost.
+    fn refused(&mut self, answering: Answering, failure: &Failure) {
+        let Answering { text, plan, tries: (smaller, without_thoughts), .. } = answering;
+        let next = match failure.kind {
+            FailureKind::TooLong if text.is_empty() && smaller < SMALLER => {
+                let next = self.manager.plan_after_overflow(&self.request(), &plan);
+                Some((next.map_err(anyhow::Error::from), (smaller + 1, without_thoughts)))
+            }
+            FailureKind::Thoughts if text.is_empty() && !without_thoughts => {
+                let manager = manager(&self.args, &self.choice, ReasoningPolicy::Drop);
+                let next = manager.and_then(|manager| Ok(manager.build_plan(&self.request())?));
+                Some((next, (smaller, true)))
+            }
+            _ => None,
+        };
+        match next {
+            Some((Ok(next), tries)) => {
+                let (was, is) = (report::grouped(plan.total.n), report::grouped(next.total.n));
+                self.say(match failure.kind {
+                    FailureKind::TooLong => {
+                        format!("The provider says that {was} tokens are too many; {is} are sent.")
+                    }
+                    _ => {
+                        "The model does not take its earlier thoughts back; the prompt is sent without them."
+                            .into()
+                    }
+                });
+                return self.send(next, tries);
+            }
+            Some((Err(error), _)) => self.fail(format!("{error:#}")),
+            None => {}
+        }
+        self.fail(failure.text.clone());
+        self.keep(&plan, text);
+    }
+
+    /// Stops the reply. What came of it stays.
+    pub(super) fn stop(&mut self) {
+        match std::mem::replace(&mut self.turn, Turn::Idle) {
+            Turn::Idle => {}
+            Turn::Searching(_) => self.say("Stopped; /retry asks again."),
+            Turn::Answering(answering) => {
+                answering.task.abort();
+                self.log.set_responding(false);
+                self.say("Stopped; what came of the reply stays, and /retry asks again where nothing came.");
+                self.keep(&answering.plan, answering.text);
+            }
+        }
+        self.take_summary();
+    }
+
+    /// The beginning of a reply is a message too; without one the question waits for `/retry`.
+    fn keep(&mut self, plan: &ContextPlan, text: String) {
+        if text.trim().is_empty() {
+            self.changed();
+        } else {
+            self.commit(plan, Message::assistant(text), StopReason::Other.into());
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a user can write instead of a question: `/name`, and what comes after it.
+
+/// Name, what comes after it, what it does.
+pub const COMMANDS: [(&str, &str, &str); 17] = [
+    ("pin", "TEXT or ID", "keeps a note, or a message, in every prompt"),
+    ("unpin", "ID", "lets a pin go"),
+    ("ttl", "[ID] TURNS", "how many turns a pin stays; the newest one without an id"),
+    ("drop", "ID", "leaves a document out from now on, or lets a pin go"),
+    ("compact", "", "shows what a compaction would do, and does it after a yes"),
+    ("fresh", "", "goes on without the messages so far; they stay in the history"),
+    ("undo", "[ID]", "takes the newest compaction or fresh start back, or goes back to before a message"),
+    (
+        "model",
+        "[NAME]",
+        "shows or changes the model: offline, offline-4k, gpt-5.4-mini, ollama/NAME, local/NAME",
+    ),
+    ("retry", "", "asks the last question again, where it has no reply"),
+    ("explain", "ID", "why an item is in or out, and which budgets would change that"),
+    ("diff", "", "what differs between the last two prompts, and why"),
+    ("cost", "", "tokens and dollars so far, and of the next prompt"),
+    ("files", "", "what is indexed, and what could not be read"),
+    ("save", "FILE", "writes the session for plan-inspect"),
+    ("sessions", "[NAME]", "lists the sessions of this folder, or goes to one"),
+    ("help", "", "this list"),
+    ("quit", "", "ends the chat; it goes on from here next time"),
+];
+
+/// A line that the user sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    Question(String),
+    /// A command of [`COMMANDS`], with what comes after it.
+    Command(&'static str, String),
+    /// An error: there is no such command.
+    Unknown(String),
+}
+
+/// Reads a line; none where it is empty. `//` begins a question with a slash.
+pub fn read(line: &str) -> Option<Line> {
+    let line = line.trim();
+    let Some(command) = line.strip_prefix('/') else {
+        return (!line.is_empty()).then(|| Line::Question(line.into()));
+    };
+    if command.starts_with('/') {
+        return Some(Line::Question(command.into()));
+    }
+    let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    let known = COMMANDS.iter().find(|(known, ..)| *known == name);
+    Some(match known {
+        Some((known, ..)) => Line::Command(known, rest.trim().into()),
+        None => {
+            let near = COMMANDS.iter().find(|(known, ..)| known.starts_with(name.get(..1).unwrap_or("?")));
+            let near = near.map(|(near, ..)| format!(" Did you mean /{near}?")).unwrap_or_default();
+            Line::Unknown(format!(
+                "There is no command /{name}.{near} /help lists them; // begins a question with a slash."
+            ))
+        }
+    })
+}
+
+/// The list of commands.
+pub fn help() -> String {
+    let lines =
+        COMMANDS.iter().map(|(name, after, does)| format!("{:<22} {does}", format!("/{name} {after}")));
+    let keys = "Tab goes to the items of the prompt and back: arrows, / filters, s sorts, Enter shows one. PgUp and PgDn scroll. Ctrl-C \
+        stops a reply, Ctrl-D ends.";
+    lines.chain([keys.to_owned()]).collect::<Vec<_>>().join("\n")
+}

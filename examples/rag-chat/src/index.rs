@@ -1,0 +1,219 @@
+//! The index of a folder on disk: which files it has, and the chunks that suit a question best (BM25).
+
+use crate::{
+    chunks,
+    documents::{self, Stamp, Unreadable},
+};
+use anyhow::{Context, Result, anyhow, ensure};
+use context_window::RagItem;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+use tantivy::{
+    IndexReader, TantivyDocument, TantivyError, Term, collector::TopDocs, query::*, schema::*, tokenizer::*,
+};
+
+/// Raised when chunks or fields change: an index of another version is made again.
+const VERSION: u32 = 1;
+/// Memory for what is not written yet, in bytes.
+const MEMORY: usize = 50_000_000;
+/// What a word of a heading weighs beside one of the text, and one of the question before beside one of this question.
+const HEADING: f32 = 0.5;
+const BEFORE: f32 = 0.25;
+
+/// The files of an index, each with its chunks; stored with the index, so that both change at once.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Contents {
+    version: u32,
+    files: BTreeMap<String, (Stamp, usize)>,
+}
+
+/// What [`Index::refresh`] found and did.
+#[derive(Debug, Default)]
+pub struct Refreshed {
+    pub files: usize,
+    pub chunks: usize,
+    /// Files that were read, because they were new or had changed, and files that are gone.
+    pub read: usize,
+    pub gone: usize,
+    pub unreadable: Unreadable,
+    /// Why the whole index was made again.
+    pub rebuilt: Option<String>,
+    /// Another chat is indexing the same folder, so nothing was changed.
+    pub is_busy: bool,
+}
+
+/// The index of one folder.
+pub struct Index {
+    folder: PathBuf,
+    index: tantivy::Index,
+    reader: IndexReader,
+    rebuilt: Option<String>,
+}
+
+impl Index {
+    /// Opens the index of a folder, which stands at `place`; one that is damaged or of another version is begun again.
+    pub fn open(folder: &Path, place: &Path) -> Result<Self> {
+        let at = || format!("{}: the index cannot be written there", place.display());
+        fs::create_dir_all(place).with_context(at)?;
+        let is_new = !place.join("meta.json").exists();
+        let (index, rebuilt) = match whole(place) {
+            Ok(index) => (index, None),
+            Err(why) => {
+                fs::remove_dir_all(place).with_context(at)?;
+                fs::create_dir_all(place).with_context(at)?;
+                let index = tantivy::Index::create_in_dir(place, schema()).with_context(at)?;
+                (index, (!is_new).then(|| why.to_string()))
+            }
+        };
+        index.tokenizers().register("words", analyzer());
+        Ok(Self { folder: folder.into(), reader: index.reader()?, index, rebuilt })
+    }
+
+    /// Reads what is new or changed in the folder and forgets what is gone; `progress` hears of how many files are done of how
+    /// many that are to be read.
+    pub fn refresh(&mut self, mut progress: impl FnMut(usize, usize)) -> Result<Refreshed> {
+        let mut before = contents(&self.index)?.files;
+        let (listed, unreadable) = documents::list(&self.folder);
+        let mut done = Refreshed { unreadable, rebuilt: self.rebuilt.take(), ..Refreshed::default() };
+        let (mut files, mut changed) = (BTreeMap::new(), Vec::new());
+        for (path, stamp) in listed {
+            match before.remove(&path) {
+                Some(same) if same.0 == stamp => drop(files.insert(path, same)),
+                _ => changed.push((path, stamp)),
+            }
+        }
+        if !changed.is_empty() || !before.is_empty() {
+            // One thread: chunks stand in the order of their files, whatever the machine has.
+            let mut writer = match self.index.writer_with_num_threads(1, MEMORY) {
+                Err(TantivyError::LockFailure(..)) => return Ok(Refreshed { is_busy: true, ..done }),
+                writer => writer.context("the index cannot be changed")?,
+            };
+            let path_field = field("path");
+            for path in before.keys().chain(changed.iter().map(|(path, _)| path)) {
+                writer.delete_term(Term::from_field_text(path_field, path));
+            }
+            for (at, (path, stamp)) in changed.iter().enumerate() {
+                progress(at, changed.len());
+                // A file that cannot be read is remembered without chunks, and tried again when it changes.
+                let text = documents::read(&self.folder, path, *stamp).unwrap_or_else(|why| {
+                    done.unreadable.push((path.clone(), why));
+                    String::new()
+                });
+                let chunks = chunks::of(path, &text);
+                for (number, chunk) in (1u64..).zip(&chunks) {
+                    writer.add_document(document(path, number, chunk))?;
+                }
+                files.insert(path.clone(), (*stamp, chunks.len()));
+            }
+            progress(changed.len(), changed.len());
+            let mut commit = writer.prepare_commit()?;
+            commit.set_payload(&serde_json::to_string(&Contents { version: VERSION, files: files.clone() })?);
+            commit.commit().context("the index cannot be written")?;
+            writer.wait_merging_threads()?;
+            self.reader.reload()?;
+        }
+        (done.files, done.read, done.gone) = (files.len(), changed.len(), before.len());
+        done.chunks = files.values().map(|(_, chunks)| chunks).sum();
+        Ok(done)
+    }
+
+    /// The chunks that suit a question best, at most `most`. Words of the question before it weigh less: they help where a
+    /// question goes on from it.
+    pub fn search(&self, question: &str, before: &str, most: usize) -> Result<Vec<RagItem>> {
+        let mut parts: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+        for (text, weight) in [(question, 1.0), (before, BEFORE)] {
+            for word in words(text) {
+                for (name, of_field) in [("text", 1.0), ("heading", HEADING)] {
+                    let term = Term::from_field_text(field(name), &word);
+                    let term = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+                    parts.push((Occur::Should, Box::new(BoostQuery::new(term, weight * of_field))));
+                }
+            }
+        }
+        if parts.is_empty() || most == 0 {
+            return Ok(Vec::new());
+        }
+        let searcher = self.reader.searcher();
+        let best = searcher.search(&BooleanQuery::new(parts), &TopDocs::with_limit(most).order_by_score())?;
+        let hit = |(score, at)| {
+            let found: TantivyDocument = searcher.doc(at)?;
+            let value = |name| found.get_first(field(name));
+            let text = |name| value(name).and_then(|value| value.as_str()).unwrap_or_default();
+            let number = value("number").and_then(|value| value.as_u64()).unwrap_or_default();
+            let heading = Some(text("heading")).filter(|heading| !heading.is_empty());
+            let heading = heading.map(|heading| format!("[{heading}]\n")).unwrap_or_default();
+            let id = format!("{}#{number}", text("path"));
+            Ok(RagItem::new(id, f64::from(score), heading + text("text")).with_origin(text("path")))
+        };
+        let mut hits = best.into_iter().map(hit).collect::<Result<Vec<RagItem>>>()?;
+        // Equal scores in the order of their names, not in that of the index.
+        hits.sort_by(|a, b| b.score().total_cmp(&a.score()).then_with(|| a.id().cmp(b.id())));
+        Ok(hits)
+    }
+}
+
+/// An index that is whole and of this version, or why there is none.
+fn whole(place: &Path) -> Result<tantivy::Index> {
+    let index = tantivy::Index::open_in_dir(place)?;
+    if let Some(file) = index.validate_checksum()?.iter().min() {
+        return Err(anyhow!("{} is damaged", file.display()));
+    }
+    ensure!(index.schema() == schema() && contents(&index)?.version == VERSION, "it is of another version");
+    Ok(index)
+}
+
+fn contents(index: &tantivy::Index) -> Result<Contents> {
+    match index.load_metas()?.payload {
+        Some(text) => serde_json::from_str(&text).context("its list of files is damaged"),
+        None => Ok(Contents { version: VERSION, ..Contents::default() }),
+    }
+}
+
+fn document(path: &str, number: u64, chunk: &chunks::Chunk<'_>) -> TantivyDocument {
+    let mut document = TantivyDocument::default();
+    document.add_u64(field("number"), number);
+    for (name, text) in [("path", path), ("heading", &chunk.heading), ("text", chunk.text)] {
+        document.add_text(field(name), text);
+    }
+    document
+}
+
+fn schema() -> Schema {
+    let words =
+        TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqs);
+    let text = TextOptions::default().set_indexing_options(words).set_stored();
+    let mut schema = Schema::builder();
+    schema.add_text_field("path", STRING | STORED);
+    schema.add_u64_field("number", STORED);
+    schema.add_text_field("heading", text.clone());
+    schema.add_text_field("text", text);
+    schema.build()
+}
+
+fn field(name: &str) -> Field {
+    schema().get_field(name).expect("a field of the schema")
+}
+
+/// English: small letters, without words like "the", by their stems. Words of other languages are taken as they are.
+fn analyzer() -> TextAnalyzer {
+    let words = TextAnalyzer::builder(SimpleTokenizer::default())
+        .filter(RemoveLongFilter::limit(40))
+        .filter(LowerCaser);
+    let stop = StopWordFilter::new(Language::English).expect("the feature `stopwords` brings them");
+    words.filter(stop).filter(Stemmer::new(Language::English)).build()
+}
+
+/// The words of a text as the index knows them, each once.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    analyzer().token_stream(text).process(&mut |token| {
+        if !words.contains(&token.text) {
+            words.push(token.text.clone());
+        }
+    });
+    words
+}

@@ -1,0 +1,13 @@
+//! The parts of `rag-chat`. Begin with [`chat::Chat`]: it is what an application does with `context-window`, without a screen.
+
+pub mod args;
+pub mod documents;
+pub mod chunks;
+pub mod index;
+pub mod answerer;
+pub mod models;
+pub mod event;
+pub mod command;
+pub mod chat;
+pub mod once;
+pub mod screen;

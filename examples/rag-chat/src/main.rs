@@ -1,0 +1,60 @@
+//! A chat in the terminal over a folder of documents, built on `context-window`.
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
+use rag_chat::{args::Args, chat::Chat, event::Tasks, models, once, screen};
+use std::{
+    io::{IsTerminal, stdout},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::mpsc,
+};
+
+fn main() -> ExitCode {
+    run(Args::parse()).unwrap_or_else(|error| {
+        eprintln!("rag-chat: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+fn run(mut args: Args) -> Result<ExitCode> {
+    if args.ask.is_none() && !stdout().is_terminal() {
+        bail!("standard output is no terminal; expected one, or --ask QUESTION for one answer");
+    }
+    let folder = args.folder.canonicalize();
+    args.folder =
+        folder.with_context(|| format!("{}: expected a folder of documents", args.folder.display()))?;
+    ensure!(
+        args.folder.is_dir(),
+        "{}: this is a file; expected the folder that it is in",
+        args.folder.display()
+    );
+    let data = args.data.clone().map_or_else(|| data_of(&args.folder), Ok)?;
+    std::fs::create_dir_all(&data)
+        .with_context(|| format!("{}: expected a folder to write to; see --data", data.display()))?;
+    // Threads for what goes on beside the chat: looking documents up, asking the model, summaries.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let (sender, events) = mpsc::channel();
+    let tasks = Tasks { runtime: runtime.handle().clone(), sender };
+    let question = args.ask.clone();
+    let chat = Chat::open(args, &data, models::environment(), tasks.clone())?;
+    let code = match question {
+        Some(question) => once::run(chat, &events, &question)?,
+        None => screen::run(chat, &events, tasks)?,
+    };
+    // A request that is still on its way is dropped.
+    runtime.shutdown_background();
+    Ok(code)
+}
+
+/// Where a folder's index and conversations are kept: in the user's data, by its name and a number of its path.
+fn data_of(folder: &Path) -> Result<PathBuf> {
+    let base = dirs::data_local_dir()
+        .context("HOME is not set; --data says where to keep index and conversations")?;
+    let name = folder.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
+    // FNV-1a: the same number for the same path, on any machine and for ever.
+    let bytes = folder.as_os_str().as_encoded_bytes().iter();
+    let number = bytes
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    Ok(base.join("rag-chat").join(format!("{name}-{number:016x}")))
+}

@@ -1,0 +1,136 @@
+//! Which model answers, where, and with which key.
+
+use crate::answerer::{
+    Answerer,
+    remote::{Provider, Remote},
+};
+use anyhow::{Result, anyhow, bail};
+use context_window::{Model, WireFormat};
+use std::sync::Arc;
+
+/// The window of the offline answerer, in units of 1,024 tokens, unless its name says otherwise.
+const OFFLINE: u64 = 8;
+
+/// What the environment says: a variable's value by its name. Tests bring their own.
+pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// The environment of this process; empty variables are none.
+pub fn environment() -> Environment {
+    Arc::new(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
+}
+
+/// Provider, how a model's name begins that asks for it, variable of the key, variable of the URL, URL, its path (which the
+/// variables of the providers' own libraries leave out), model where nobody names one.
+type Access = (Provider, &'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
+
+#[rustfmt::skip]
+const ACCESS: [Access; 5] = [
+    (Provider::Compatible, "local", "RAG_CHAT_KEY", "RAG_CHAT_URL", "", "", "default"),
+    (Provider::OpenAi, "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com", "/v1", "gpt-5.4-mini"),
+    (Provider::Anthropic, "anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com", "/v1", "claude-haiku-5-5"),
+    (Provider::Gemini, "gemini", "GEMINI_API_KEY", "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com", "/v1beta", "gemini-3.5-flash"),
+    (Provider::Ollama, "ollama", "", "OLLAMA_HOST", "http://localhost:11434", "/v1", "llama3.2"),
+];
+
+/// A model, and who answers for it.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    pub model: Model,
+    pub answerer: Answerer,
+    /// For the screen: what is in use.
+    pub says: String,
+}
+
+/// The model of a name, or the one for which the environment has a key or a URL; the offline answerer where it has none. Errors: a
+/// name that says nothing of its provider, a provider without a key.
+pub fn choose(name: Option<&str>, effort: Option<&str>, environment: &Environment) -> Result<Choice> {
+    let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
+        let is_there = |access: &&Access| match access.0 {
+            Provider::Ollama => false,
+            Provider::Compatible => environment(access.3).is_some(),
+            _ => environment(access.2).is_some(),
+        };
+        return match ACCESS.iter().find(is_there) {
+            Some(access) => {
+                let model = environment("RAG_CHAT_MODEL").unwrap_or_else(|| access.6.into());
+                remote(access, &model, effort, environment)
+            }
+            None => Ok(offline(OFFLINE)),
+        };
+    };
+    if let Some(size) = name.strip_prefix("offline") {
+        let size = if size.is_empty() { Some(OFFLINE) } else { kilos(size) };
+        return size
+            .map(offline)
+            .ok_or_else(|| anyhow!("{name}: expected offline, or offline-Nk with N from 1 to 1024"));
+    }
+    if let Some((prefix, model)) = name.split_once('/')
+        && let Some(access) = ACCESS.iter().find(|access| access.1 == prefix)
+    {
+        return remote(access, model, effort, environment);
+    }
+    let model = Model::named(name)?;
+    let provider = match model.provider.as_str() {
+        _ if environment("RAG_CHAT_URL").is_some() => Some(Provider::Compatible),
+        "openai" if !model.unknown => Some(Provider::OpenAi),
+        "anthropic" => Some(Provider::Anthropic),
+        "google" => Some(Provider::Gemini),
+        _ => None,
+    };
+    let Some(access) = ACCESS.iter().find(|access| Some(access.0) == provider) else {
+        let near = model.near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
+        bail!(
+            "{name}: whose model is this?{near} Say openai/{name}, anthropic/{name}, gemini/{name} or ollama/{name}, or local/{name} \
+             with the server's URL in RAG_CHAT_URL; \"offline\" asks nobody"
+        );
+    };
+    remote(access, name, effort, environment)
+}
+
+/// The N of "-Nk".
+fn kilos(text: &str) -> Option<u64> {
+    let size = text.strip_prefix('-')?.strip_suffix('k')?.parse().ok()?;
+    (1..=1_024).contains(&size).then_some(size)
+}
+
+/// The built-in answerer, as a model with a window of so many times 1,024 tokens.
+fn offline(size: u64) -> Choice {
+    let mut model =
+        Model::custom(&if size == OFFLINE { "offline".into() } else { format!("offline-{size}k") });
+    model.provider = "offline".into();
+    (model.context_len, model.max_output) = (Some(size * 1_024), Some((size * 128).min(1_024)));
+    model.tokenizer = Some("o200k_base".into());
+    let says = format!("{}: quotes the documents, no model is asked", model.name);
+    Choice { model, answerer: Answerer::Offline, says }
+}
+
+fn remote(access: &Access, name: &str, effort: Option<&str>, environment: &Environment) -> Result<Choice> {
+    let (provider, prefix, key_name, url_name, url, path, _) = *access;
+    let url = environment(url_name).unwrap_or_else(|| url.into());
+    if url.is_empty() {
+        bail!(
+            "{prefix}/{name}: where is the server? Set {url_name} to its URL, such as http://localhost:8000/v1"
+        );
+    }
+    let scheme = if url.contains("://") { "" } else { "http://" };
+    let bare = url.trim_end_matches('/');
+    let url = format!("{scheme}{}{path}", bare.strip_suffix(path).unwrap_or(bare));
+    let key = environment(key_name);
+    if key.is_none() && !matches!(provider, Provider::Compatible | Provider::Ollama) {
+        bail!("{name}: there is no key. Set {key_name}, or take the model \"offline\"");
+    }
+    let mut model = Model::named(name)?;
+    if model.unknown {
+        model.provider = prefix.into();
+    }
+    model = match provider {
+        Provider::Anthropic => model.with_wire_format(WireFormat::Anthropic),
+        Provider::Gemini => model.with_wire_format(WireFormat::Gemini),
+        Provider::Ollama | Provider::Compatible => model.with_wire_format(WireFormat::OpenAiChat),
+        Provider::OpenAi => model,
+    };
+    let says = format!("{name}, asked at {url}");
+    let effort = effort.map(str::to_owned);
+    let remote = Remote { provider, model: name.into(), url, key, key_name, effort };
+    Ok(Choice { model, answerer: Answerer::Remote(remote), says })
+}

@@ -1,0 +1,37 @@
+//! One question, one answer, without a screen: the answer on standard output, everything else on standard error.
+
+use crate::{answerer::Piece, chat::Chat, event::Event};
+use anyhow::Result;
+use context_window::{Role, report};
+use std::{io::Write, process::ExitCode, sync::mpsc::Receiver};
+
+/// Asks, waits for the answer, and says what it was made from.
+pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    let mut said = 0;
+    chat.ask(question);
+    while chat.is_busy() {
+        let Ok(event) = events.recv() else { break };
+        if let Event::Piece(_, Piece::Text(text)) = &event {
+            write!(out, "{text}")?;
+            out.flush()?;
+        }
+        chat.handle(event);
+        for note in chat.notes.iter().skip(said) {
+            eprintln!("{}", report::printable(&note.text));
+        }
+        said = chat.notes.len();
+    }
+    writeln!(out)?;
+    let has_reply = chat.log.messages().last().is_some_and(|message| message.role() == Role::Assistant);
+    if has_reply {
+        let (plan, ids) =
+            (&chat.plan, chat.documents.iter().map(|document| document.id().as_str()).collect::<Vec<_>>());
+        let (total, budget) = (report::tokens(plan.total), report::grouped(plan.prompt_budget));
+        eprintln!(
+            "{total} of {budget} tokens; documents: {}",
+            if ids.is_empty() { "none".into() } else { ids.join(", ") }
+        );
+    }
+    Ok(ExitCode::from(u8::from(!has_reply)))
+}

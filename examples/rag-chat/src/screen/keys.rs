@@ -1,0 +1,184 @@
+//! What keys do.
+
+use super::{Focus, Screen};
+use crate::chat::Chat;
+use context_window::widgets::{DetailState, FilterLineState, Move};
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use tui_input::{Input, InputRequest, backend::crossterm::EventHandler};
+
+/// Lines of the conversation that a page key moves.
+const PAGE: usize = 10;
+
+impl Screen {
+    /// Does what a key asks for; false where the chat is to end.
+    pub(super) fn press(&mut self, chat: &mut Chat, event: &Event) -> bool {
+        let key = match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => key,
+            Event::Paste(text) => {
+                self.focus = Focus::Line;
+                for letter in text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }) {
+                    self.input.handle(InputRequest::InsertChar(letter));
+                }
+                return true;
+            }
+            _ => return true,
+        };
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let was_ending = std::mem::take(&mut self.is_ending);
+        match (key.code, is_control) {
+            (KeyCode::Char('c'), true) => return self.interrupt(chat, was_ending),
+            (KeyCode::Char('d'), true) => return false,
+            (KeyCode::Tab | KeyCode::BackTab, _) if self.filter.is_none() => self.next_focus(chat),
+            (KeyCode::PageUp, _) if self.focus == Focus::Line => self.scrolled += PAGE,
+            (KeyCode::PageDown, _) if self.focus == Focus::Line => {
+                self.scrolled = self.scrolled.saturating_sub(PAGE)
+            }
+            _ => {
+                return match self.focus {
+                    Focus::Line => self.write(chat, *key),
+                    Focus::Items => self.look(chat, key),
+                    Focus::Notices => self.answer(chat, key),
+                    Focus::Banner => self.choose(chat, key),
+                };
+            }
+        }
+        true
+    }
+
+    /// Stops what is on its way; with nothing on its way empties the line, then ends.
+    fn interrupt(&mut self, chat: &mut Chat, was_ending: bool) -> bool {
+        if chat.is_busy() && chat.indexing.is_none() {
+            chat.interrupt();
+        } else if !self.input.value().is_empty() {
+            self.input.reset();
+        } else if was_ending {
+            return false;
+        } else {
+            self.is_ending = true;
+        }
+        true
+    }
+
+    /// The next place that has something to do.
+    fn next_focus(&mut self, chat: &Chat) {
+        let order = [Focus::Line, Focus::Items, Focus::Notices, Focus::Banner];
+        let at = order.iter().position(|focus| *focus == self.focus).unwrap_or_default();
+        let is_there = |focus: &Focus| match focus {
+            Focus::Line | Focus::Items => true,
+            Focus::Notices => self.asks(chat),
+            Focus::Banner => self.banner.is_shown(&chat.plan.usage),
+        };
+        let next = order.iter().cycle().skip(at + 1).take(order.len()).find(|focus| is_there(focus));
+        self.focus = next.copied().unwrap_or(Focus::Line);
+    }
+
+    fn write(&mut self, chat: &mut Chat, key: KeyEvent) -> bool {
+        match key.code {
+            KeyCode::Enter if chat.preview.is_some() && self.input.value().is_empty() => chat.decide(true),
+            KeyCode::Enter => {
+                let line = self.input.value_and_reset();
+                self.scrolled = 0;
+                if !line.trim().is_empty() && self.earlier.last() != Some(&line) {
+                    self.earlier.push(line.clone());
+                }
+                self.looking_back = self.earlier.len();
+                return chat.enter(&line);
+            }
+            KeyCode::Esc => {
+                chat.decide(false);
+                self.scrolled = 0;
+            }
+            KeyCode::Up => self.look_back(self.looking_back.saturating_sub(1)),
+            KeyCode::Down => self.look_back(self.looking_back + 1),
+            _ => drop(self.input.handle_event(&Event::Key(key))),
+        }
+        true
+    }
+
+    /// Shows a line that was sent before.
+    fn look_back(&mut self, at: usize) {
+        self.looking_back = at.min(self.earlier.len());
+        let line = self.earlier.get(self.looking_back).cloned().unwrap_or_default();
+        self.input = Input::new(line);
+    }
+
+    fn look(&mut self, chat: &Chat, key: &KeyEvent) -> bool {
+        if let Some(filter) = &mut self.filter {
+            match key.code {
+                KeyCode::Enter => self.filter = None,
+                KeyCode::Esc => {
+                    filter.clear(&mut self.list);
+                    self.filter = None;
+                }
+                KeyCode::Backspace => filter.erase(&mut self.list),
+                KeyCode::Char(letter) => filter.insert(letter, &mut self.list),
+                _ => {}
+            }
+            self.refresh(chat);
+            return true;
+        }
+        let step = match key.code {
+            KeyCode::Up | KeyCode::Char('k') => Move::Up,
+            KeyCode::Down | KeyCode::Char('j') => Move::Down,
+            KeyCode::PageUp => Move::PageUp,
+            KeyCode::PageDown => Move::PageDown,
+            KeyCode::Home | KeyCode::Char('g') => Move::First,
+            KeyCode::End | KeyCode::Char('G') => Move::Last,
+            other => {
+                match other {
+                    KeyCode::Enter => {
+                        self.detail = if self.detail.is_some() { None } else { Some(DetailState::default()) }
+                    }
+                    KeyCode::Esc if self.detail.is_some() => self.detail = None,
+                    KeyCode::Esc => self.focus = Focus::Line,
+                    KeyCode::Char('/') => self.filter = Some(FilterLineState::of(&self.list)),
+                    KeyCode::Char('s') => self.list.sort_next(),
+                    KeyCode::Char('r') => self.list.reverse(),
+                    _ => {}
+                }
+                self.refresh(chat);
+                return true;
+            }
+        };
+        match &mut self.detail {
+            Some(detail) => detail.go(step),
+            None => self.list.go(step),
+        }
+        true
+    }
+
+    fn answer(&mut self, chat: &mut Chat, key: &KeyEvent) -> bool {
+        match key.code {
+            KeyCode::Up => self.notices.go(Move::Up),
+            KeyCode::Down => self.notices.go(Move::Down),
+            KeyCode::Left => self.notices.previous_action(),
+            KeyCode::Right => self.notices.next_action(),
+            KeyCode::Enter => {
+                if let Some(action) = self.notices.action(&chat.plan) {
+                    chat.answer(&action);
+                }
+            }
+            KeyCode::Esc => self.focus = Focus::Line,
+            _ => {}
+        }
+        true
+    }
+
+    fn choose(&mut self, chat: &mut Chat, key: &KeyEvent) -> bool {
+        match key.code {
+            KeyCode::Left | KeyCode::Right => self.banner.next_action(),
+            KeyCode::Enter => {
+                if let Some(action) = self.banner.action(&chat.plan.usage) {
+                    self.focus = Focus::Line;
+                    chat.make_room(action);
+                }
+            }
+            KeyCode::Esc => {
+                self.banner.close(&chat.plan.usage);
+                self.focus = Focus::Line;
+            }
+            _ => {}
+        }
+        true
+    }
+}

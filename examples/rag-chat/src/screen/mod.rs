@@ -1,0 +1,134 @@
+//! The screen: the conversation, the prompt beside it, and a line to write in.
+
+mod keys;
+mod transcript;
+mod view;
+
+use crate::{
+    chat::Chat,
+    event::{Event, Tasks},
+};
+use anyhow::{Context, Result};
+use context_window::{
+    Message,
+    widgets::{BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeListState, Theme},
+};
+use ratatui::crossterm::{
+    event::{self, DisableBracketedPaste, EnableBracketedPaste},
+    execute,
+};
+use std::{io::stdout, panic, process::ExitCode, sync::mpsc::Receiver, thread};
+use tui_input::Input;
+
+/// Where keys go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Focus {
+    Line,
+    Items,
+    /// Expired pins, and pins that do not fit.
+    Notices,
+    /// The warning that the window is nearly full.
+    Banner,
+}
+
+/// What the screen shows beside the chat itself, and where the user is in it.
+struct Screen {
+    focus: Focus,
+    input: Input,
+    /// Lines that were sent, and the place in them while the user looks back.
+    earlier: Vec<String>,
+    looking_back: usize,
+    /// Lines of the conversation below the screen; 0 shows the newest.
+    scrolled: usize,
+    list: ItemListState,
+    filter: Option<FilterLineState>,
+    detail: Option<DetailState>,
+    notices: NoticeListState,
+    banner: BannerState,
+    theme: Theme,
+    /// Ctrl-C was pressed with nothing to stop: once more ends.
+    is_ending: bool,
+}
+
+/// Draws until the user ends the chat. The terminal is given back whatever happens.
+pub fn run(mut chat: Chat, events: &Receiver<Event>, tasks: Tasks) -> Result<ExitCode> {
+    let mut terminal = ratatui::try_init().context("the terminal cannot be taken over")?;
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        let _ = execute!(stdout(), DisableBracketedPaste);
+        hook(panic);
+    }));
+    execute!(stdout(), EnableBracketedPaste)?;
+    thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            tasks.send(Event::Terminal(event));
+        }
+    });
+    let mut screen = Screen::new(&chat);
+    let result = (|| loop {
+        terminal.draw(|frame| view::draw(frame, &chat, &mut screen))?;
+        let Ok(first) = events.recv() else { return Ok(()) };
+        // What came meanwhile is taken in before the next picture.
+        for event in std::iter::once(first).chain(events.try_iter()) {
+            let goes_on = match event {
+                Event::Terminal(event) => screen.press(&mut chat, &event),
+                event => {
+                    chat.handle(event);
+                    true
+                }
+            };
+            if !goes_on {
+                return Ok(());
+            }
+            screen.refresh(&chat);
+        }
+    })();
+    execute!(stdout(), DisableBracketedPaste)?;
+    ratatui::try_restore()?;
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+impl Screen {
+    fn new(chat: &Chat) -> Self {
+        let questions =
+            chat.log.messages().iter().filter(|message| message.role() == context_window::Role::User);
+        let earlier: Vec<String> = questions.map(|message: &Message| message.text().to_owned()).collect();
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let mut screen = Self {
+            focus: Focus::Line,
+            input: Input::default(),
+            looking_back: earlier.len(),
+            earlier,
+            scrolled: 0,
+            list: ItemListState::new(),
+            filter: None,
+            detail: None,
+            notices: NoticeListState::with_turns(3),
+            banner: BannerState::default(),
+            theme: if plain { Theme::plain() } else { Theme::colours() },
+            is_ending: false,
+        };
+        screen.refresh(chat);
+        screen
+    }
+
+    /// Follows the plan after it changed.
+    fn refresh(&mut self, chat: &Chat) {
+        let request = chat.request();
+        self.list.refresh(&chat.plan, &ItemTexts::of(&request));
+        let has = |focus| match focus {
+            Focus::Line | Focus::Items => true,
+            Focus::Notices => self.asks(chat),
+            Focus::Banner => self.banner.is_shown(&chat.plan.usage),
+        };
+        if !has(self.focus) {
+            self.focus = Focus::Line;
+        }
+    }
+
+    /// Whether a notice has something to choose.
+    fn asks(&self, chat: &Chat) -> bool {
+        let of = |notice| context_window::widgets::NoticeAction::of(&chat.plan, notice, 3);
+        chat.plan.notices.iter().any(|notice| !of(notice).is_empty())
+    }
+}

@@ -1,0 +1,180 @@
+//! The picture: what stands where.
+
+use super::{Focus, Screen, transcript};
+use crate::chat::{Chat, Turn};
+use context_window::{
+    report,
+    widgets::{
+        Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, UsageBar,
+    },
+};
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Position, Rect},
+    text::Line,
+    widgets::{Block, BorderType, Borders, Paragraph, Wrap},
+};
+
+/// The smallest screen, in columns and rows.
+const SMALLEST: (u16, u16) = (50, 16);
+/// From so many columns on the prompt stands beside the conversation; below, one of both is shown.
+const WIDE: u16 = 100;
+/// Rows of notices at most.
+const NOTICES: u16 = 6;
+
+pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
+    let area = frame.area();
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let text = format!(
+            "This terminal has {} x {} characters; the chat needs {} x {}.",
+            area.width, area.height, SMALLEST.0, SMALLEST.1
+        );
+        return frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), area);
+    }
+    let notices = NoticeList::new(&chat.plan).with_theme(screen.theme);
+    let notices_height = match notices.is_empty() {
+        true => 0,
+        false => notices.height(area.width - 2, &screen.notices).min(NOTICES) + 2,
+    };
+    let banner_height = match screen.banner.is_shown(&chat.plan.usage) {
+        true => Banner::new(&chat.plan.usage).height(area.width, &screen.banner),
+        false => 0,
+    };
+    let rows = [1, 1, 2].map(Constraint::Length).into_iter().chain([Constraint::Min(5)]);
+    let rows = rows.chain([notices_height, banner_height, 3, 1].map(Constraint::Length));
+    let [head, status, bar, body, ask, banner, line, help] = Layout::vertical(rows).areas(area);
+
+    let title =
+        format!("rag-chat  {}  session {}  {}", chat.args.folder.display(), chat.session(), chat.choice.says);
+    frame.render_widget(Line::styled(report::printable(&title), screen.theme.heading), head);
+    frame.render_widget(StatusLine::new(&chat.plan.usage).with_theme(screen.theme), status);
+    frame.render_widget(UsageBar::new(&chat.plan.usage).with_theme(screen.theme), bar);
+    if body.width >= WIDE {
+        let [left, right] = Layout::horizontal([Constraint::Percentage(56), Constraint::Min(40)]).areas(body);
+        conversation(frame, left, chat, screen);
+        prompt(frame, right, chat, screen);
+    } else if screen.focus == Focus::Items {
+        prompt(frame, body, chat, screen);
+    } else {
+        conversation(frame, body, chat, screen);
+    }
+    if notices_height > 0 {
+        let block = framed("Notices", screen.focus == Focus::Notices, screen);
+        let inner = block.inner(ask);
+        notices.scroll_into(inner, &mut screen.notices);
+        frame.render_widget(block, ask);
+        frame.render_stateful_widget(notices, inner, &mut screen.notices);
+    }
+    frame.render_stateful_widget(
+        Banner::new(&chat.plan.usage).with_theme(screen.theme),
+        banner,
+        &mut screen.banner,
+    );
+    input(frame, line, chat, screen);
+    frame.render_widget(Line::styled(help_line(chat, screen), screen.theme.faint), help);
+}
+
+/// A frame; the one that keys go to is drawn thicker.
+fn framed(title: &str, has_focus: bool, screen: &Screen) -> Block<'static> {
+    let block = Block::new().borders(Borders::ALL).title(title.to_owned());
+    if has_focus { block.border_type(BorderType::Thick).title_style(screen.theme.heading) } else { block }
+}
+
+fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
+    let block = framed("Conversation", false, screen);
+    let inner = block.inner(area);
+    let (lines, scrolled) =
+        transcript::lines(chat, screen.theme, inner.width, inner.height.into(), screen.scrolled);
+    screen.scrolled = scrolled;
+    let block =
+        if scrolled > 0 { block.title_bottom(format!("{scrolled} lines below, PgDn")) } else { block };
+    frame.render_widget(block, area);
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// What is in the prompt: as a grid where there is room, and item by item.
+fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
+    let request = chat.request();
+    let texts = ItemTexts::of(&request);
+    let has_focus = screen.focus == Focus::Items;
+    let grid_height = if area.height >= 24 && screen.detail.is_none() { PromptGrid::ROWS + 2 } else { 0 };
+    let [grid, list] = Layout::vertical([Constraint::Length(grid_height), Constraint::Min(3)]).areas(area);
+    if grid_height > 0 {
+        let block = framed("Prompt", false, screen);
+        frame.render_widget(PromptGrid::new(&chat.plan).with_theme(screen.theme), block.inner(grid));
+        frame.render_widget(block, grid);
+    }
+    if let (Some(detail), Some(row)) = (&mut screen.detail, screen.list.row(&chat.plan)) {
+        let why = chat.why(row);
+        let widget = ItemDetail::new(&chat.plan, row).with_texts(&texts).with_theme(screen.theme);
+        let widget = match &why {
+            Ok(why) => widget.with_explanation(why),
+            Err(_) => widget,
+        };
+        let block = Block::new().borders(Borders::ALL).border_type(BorderType::Thick).title(widget.title());
+        let inner = block.inner(list);
+        widget.scroll_into(inner, detail);
+        frame.render_widget(block, list);
+        return frame.render_stateful_widget(widget, inner, detail);
+    }
+    let widget = ItemList::new(&chat.plan).with_texts(&texts).with_theme(screen.theme);
+    let block = framed(&widget.title(&screen.list), has_focus, screen);
+    let mut inner = block.inner(list);
+    frame.render_widget(block, list);
+    if let Some(filter) = &mut screen.filter {
+        let [line, rest] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(inner);
+        frame.render_stateful_widget(FilterLine::new().with_theme(screen.theme), line, filter);
+        inner = rest;
+    }
+    screen.list.scroll_into(inner.height);
+    frame.render_stateful_widget(widget, inner, &mut screen.list);
+}
+
+fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
+    let title = match (&chat.turn, chat.indexing) {
+        (_, Some((_, 0))) => "Looking through the folder".into(),
+        (_, Some((done, of))) => {
+            format!("Indexing: {} of {} files", report::grouped(done as u64), report::grouped(of as u64))
+        }
+        (Turn::Idle, None) if chat.preview.is_some() => "Compact? Enter: yes, Esc: no".into(),
+        (Turn::Idle, None) if chat.is_busy() => "Summarising beside the chat; Ctrl-C stops it".into(),
+        (Turn::Idle, None) => "Ask".to_owned(),
+        (Turn::Searching(_), None) => "Looking for documents".into(),
+        (Turn::Answering(answering), None) if answering.text.is_empty() => {
+            "Waiting for the reply; Ctrl-C stops it".into()
+        }
+        (Turn::Answering(_), None) => "Answering; Ctrl-C stops it".into(),
+    };
+    let block = framed(&title, screen.focus == Focus::Line, screen);
+    let inner = block.inner(area);
+    let width = usize::from(inner.width.saturating_sub(1));
+    let hidden = screen.input.visual_scroll(width);
+    let shown = Paragraph::new(screen.input.value().to_owned())
+        .scroll((0, u16::try_from(hidden).unwrap_or(u16::MAX)));
+    frame.render_widget(block, area);
+    frame.render_widget(shown, inner);
+    if screen.focus == Focus::Line {
+        let column = u16::try_from(screen.input.visual_cursor() - hidden).unwrap_or_default();
+        frame.set_cursor_position(Position::new(inner.x + column.min(inner.width), inner.y));
+    }
+}
+
+fn help_line(chat: &Chat, screen: &Screen) -> String {
+    if screen.is_ending {
+        return "Ctrl-C again ends the chat; it goes on from here next time.".into();
+    }
+    match screen.focus {
+        Focus::Line if screen.asks(chat) => {
+            "A pin asks what becomes of it: Tab goes there. Enter sends, /help, Ctrl-D ends".into()
+        }
+        Focus::Line => "Enter sends, Tab: items of the prompt, PgUp scrolls, /help, Ctrl-D ends".into(),
+        Focus::Items if screen.filter.is_some() => {
+            "A filter, such as section:documents or out; Enter keeps it, Esc clears it".into()
+        }
+        Focus::Items => {
+            "Arrows, Enter: one item and why, / filters, s sorts, r reverses, Tab or Esc: back".into()
+        }
+        Focus::Notices => "Up, Down: notices; Left, Right: choices; Enter does it, Esc: back".into(),
+        Focus::Banner => "Left, Right: choices; Enter does it, Esc closes it".into(),
+    }
+}
