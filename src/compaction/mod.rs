@@ -311,11 +311,19 @@ impl Replacement {
     }
 }
 
+/// A summary of fewer tokens says nothing.
+const LEAST: u64 = 50;
+
 /// The longest summary to ask for in a window of so many tokens (rule C4): what the options say, and no more than an
 /// eighth of the window, so that it leaves the rest to what is kept.
 fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
-    const LEAST: u64 = 50;
     options.summary.max_tokens.min((window / 8).max(LEAST))
+}
+
+/// The longest digest in a window of so many tokens (rule C6): what the options say, and no more than a quarter of the window, which it
+/// would otherwise fill.
+fn longest_digest(options: &CompactionOptions, window: u64) -> u64 {
+    options.digest.max_tokens.min((window / 4).max(LEAST))
 }
 
 /// The options of rule C2 for the model of a manager.

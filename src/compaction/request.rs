@@ -40,6 +40,8 @@ pub struct CompactionRequest {
     strategy: CompactionStrategy,
     /// The longest summary that the conversation's own window has tokens for.
     longest: u64,
+    /// The longest digest that it has tokens for.
+    longest_digest: u64,
     /// The messages that it is to archive.
     archives: Vec<ItemId>,
     head: Option<ItemId>,
@@ -82,6 +84,7 @@ impl CompactionRequest {
                 own => own,
             },
             longest: super::longest_summary(&options, window),
+            longest_digest: super::longest_digest(&options, window),
             archives: archived_ids(log, kept),
             material: Material::of(manager, request, kept)?,
             head: id(kept.head),
@@ -246,12 +249,11 @@ impl CompactionRequest {
     ///
     /// `ErrorKind::Count` when the counter fails.
     pub fn digest(&self) -> Result<String, Error> {
-        let options = self.manager.config().compaction.digest;
         let pieces = &self.material.pieces;
         let earlier: Vec<&str> = pieces.iter().filter_map(Piece::summary).collect();
         let archived = pieces.iter().filter(|piece| piece.is == Kind::Archived);
         let messages: Vec<&Message> = archived.map(|piece| &piece.message).collect();
-        digest::text(&earlier, &messages, options.max_tokens, self.manager.counter())
+        digest::text(&earlier, &messages, self.longest_digest, self.manager.counter())
     }
 
     /// Fails where the log is not the one that the job was made for, or was compacted or rewound since (rule C5).

@@ -44,7 +44,7 @@ impl Conversation {
         self.notes.iter().map(|(_, note)| &note.item)
     }
 
-    /// The pinned messages in log order, with their priorities among pins.
+    /// The pinned messages in log order, with their priorities among pins; pinned notes are [`Conversation::notes`].
     pub fn pins(&self) -> impl Iterator<Item = (ItemId, Priority)> {
         self.pins.iter().map(|(position, priority)| (self.message_id(*position), *priority))
     }

@@ -114,8 +114,9 @@ impl Index {
             commit.set_payload(&serde_json::to_string(&Contents { version: VERSION, files: files.clone() })?);
             commit.commit().context("the index cannot be written")?;
             writer.wait_merging_threads()?;
-            self.reader.reload()?;
         }
+        // Also what another chat wrote.
+        self.reader.reload()?;
         (done.files, done.read, done.gone) = (files.len(), changed.len(), before.len());
         done.chunks = files.values().map(|(_, chunks)| chunks).sum();
         Ok(done)

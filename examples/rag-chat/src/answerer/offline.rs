@@ -31,11 +31,16 @@ pub(super) async fn answer(prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Rep
 /// The best passages of the documents as quotes, each with its source.
 #[must_use]
 pub fn quotes(question: &str, documents: &[RagItem]) -> String {
+    // A word that few of the documents have says more.
+    let texts: Vec<BTreeSet<String>> = documents.iter().map(|document| words(document.text())).collect();
+    let weight = |word: &String| 1 + texts.iter().filter(|text| !text.contains(word)).count();
     let asked = words(question);
     let mut passages: Vec<(usize, usize, &RagItem, &str)> = Vec::new();
     for (rank, document) in documents.iter().enumerate() {
-        for passage in document.text().split("\n\n").flat_map(|part| part.split("\n- ")).map(prose) {
-            let common = words(passage).intersection(&asked).count();
+        // Every second part stands between fences: code.
+        let parts = document.text().split("```").step_by(2).flat_map(|text| text.split("\n\n"));
+        for passage in parts.flat_map(|part| part.split("\n- ")).map(prose) {
+            let common = words(passage).intersection(&asked).map(weight).sum();
             if common > 0 && passage.split_whitespace().count() > 5 {
                 passages.push((common, rank, document, passage));
             }

@@ -98,9 +98,13 @@ impl Remote {
         let request = ChatRequest::new(vec![ChatMessage::user(prompt.question.as_str())]);
         let sent = client.exec_chat_stream(target, request, Some(&self.options(prompt))).await;
         let mut stream = sent.map_err(|error| self.failure(&error))?.stream;
+        let cut = || Failure::new("the connection was cut before the reply was whole (/retry asks again)");
         let mut text = String::new();
         while let Some(event) = stream.next().await {
-            match event.map_err(|error| self.failure(&error))? {
+            let has_begun = !text.is_empty();
+            match event.map_err(|error| {
+                if has_begun && status(&error).is_none() { cut() } else { self.failure(&error) }
+            })? {
                 ChatStreamEvent::Chunk(chunk) => {
                     text.push_str(&chunk.content);
                     say(Piece::Text(chunk.content));
@@ -110,7 +114,7 @@ impl Remote {
                 _ => {}
             }
         }
-        Err(Failure::new("the connection was cut before the reply was whole; /retry asks again"))
+        Err(cut())
     }
 
     fn adapter(&self, wire_format: WireFormat) -> AdapterKind {

@@ -76,11 +76,10 @@ impl Chat {
             self.log.pin_message(what, Priority::Normal)?;
             self.say(format!("{what} is pinned."));
         } else {
-            let is_free = |id: &String| {
-                self.log.pins().all(|(pin, _)| pin.as_str() != id) && self.log.ttl(id).is_none()
-            };
-            let id =
-                (1..).map(|number| format!("note-{number}")).find(is_free).context("numbers do not end")?;
+            // A note that is there already keeps its name, also one that was let go.
+            let is_free = |id: &String| !self.pinned().contains(id) && self.log.ttl(id).is_none();
+            let id = (1..).map(|number| format!("note-{number}")).find(is_free);
+            let id = id.context("numbers do not end")?;
             self.log.pin(PinnedItem::new(id.as_str(), what));
             self.say(format!("{id} is pinned. /ttl 3 lets it stay for three turns."));
         }
@@ -88,13 +87,15 @@ impl Chat {
         Ok(())
     }
 
+    /// The ids of pinned messages and notes, the newest note last.
+    fn pinned(&self) -> Vec<String> {
+        let messages = self.log.pins().map(|(id, _)| id.to_string());
+        messages.chain(self.log.notes().map(|note| note.id().to_string())).collect()
+    }
+
     fn unpin(&mut self, id: &str) -> Result<()> {
         if !self.log.unpin(id) {
-            let pins: Vec<String> = self.log.pins().map(|(id, _)| id.to_string()).collect();
-            bail!(
-                "{id:?} is not pinned; pins: {}",
-                if pins.is_empty() { "none".into() } else { pins.join(", ") }
-            );
+            bail!("{id:?} is not pinned; pins: {}", self.pinned().join(", "));
         }
         self.say(format!("{id} is not pinned any more."));
         self.changed();
@@ -105,11 +106,10 @@ impl Chat {
         let mut words = rest.split_whitespace().rev();
         let turns: Option<u32> = words.next().and_then(|turns| turns.parse().ok());
         let turns = turns.context("expected a number of turns, as /ttl 3 or /ttl note-1 3")?;
-        let newest = self.log.pins().last().map(|(id, _)| id.to_string());
-        let id =
-            words.next().map(str::to_owned).or(newest).context("there are no pins; /pin TEXT makes one")?;
+        let id = words.next().map(str::to_owned).or_else(|| self.pinned().pop());
+        let id = id.context("there are no pins; /pin TEXT makes one")?;
         self.log.set_ttl(id.as_str(), Ttl::turns(turns))?;
-        self.say(format!("{id} stays for {turns} turns."));
+        self.say(format!("Turns that {id} stays: {turns}."));
         self.changed();
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Chat {
             let hint = "it is no document of the prompt; messages leave by /compact, or by /undo ID";
             return self.unpin(id).context(hint);
         }
-        self.left_out = std::mem::take(&mut self.left_out).with_excluded(format!("rag:{id}"), true);
+        self.left_out = std::mem::take(&mut self.left_out).with_excluded(id, true);
         self.say(format!("{id} is left out from now on."));
         self.changed();
         Ok(())

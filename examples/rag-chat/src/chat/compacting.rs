@@ -44,25 +44,24 @@ impl Chat {
         }
         match self.manager.compactor().now(self.request()) {
             Ok(Some(job)) => {
-                let ids = job.archived_ids();
-                let [first, .., last] = ids else {
+                let [first, .., last] = job.archived_ids() else {
                     return self.say("There is too little to compact.");
                 };
                 let by = match (&self.choice.answerer, job.strategy()) {
                     (Answerer::Remote(remote), CompactionStrategy::Summary) => {
+                        let (most, sent) = (report::grouped(job.max_tokens()), report::tokens(job.tokens()));
                         format!(
-                            "a summary by {} (at most {} tokens)",
-                            remote.model,
-                            report::grouped(job.max_tokens())
+                            "a summary by {} of at most {most} tokens; the request for it has {sent}",
+                            remote.model
                         )
                     }
                     (_, CompactionStrategy::SlidingWindow) => "nothing".into(),
-                    _ => "a digest of them, made without a model".into(),
+                    _ => "a digest, made without a model".into(),
                 };
-                let (count, tokens) = (job.messages_archived(), report::tokens(job.tokens()));
                 self.say(format!(
-                    "Compaction: {count} messages ({first} to {last}) would be archived, with {by} in their place. The request for it has \
-                     {tokens} tokens. Nothing is deleted; /undo takes it back. Enter does it, Esc leaves it."
+                    "Compaction would archive {} messages, {first} to {last}. In their place: {by}. Nothing is deleted; /undo \
+                     takes it back. Enter does it, Esc leaves it.",
+                    job.messages_archived()
                 ));
                 self.preview = Some(job);
             }

@@ -143,12 +143,9 @@ impl Chat {
         self.plan = plan.clone();
         if let Some(overflow) = &plan.overflow {
             let help = overflow.remedies.iter().map(|remedy| report::remedy(remedy, &plan.limits));
-            let help: Vec<String> = help.collect();
-            return self.fail(format!(
-                "{}. What would help: {}",
-                report::conflict(overflow),
-                help.join("; ")
-            ));
+            let (help, conflict) = (help.collect::<Vec<_>>().join("; "), report::conflict(overflow));
+            return self
+                .fail(format!("Nothing was sent: this does not fit: {conflict}. What would help: {help}."));
         }
         let documents = self.kept_documents();
         let prompt = Prompt::of(&plan, &self.question(0), &documents);
@@ -210,7 +207,7 @@ impl Chat {
                 let (was, is) = (report::grouped(plan.total.n), report::grouped(next.total.n));
                 self.say(match failure.kind {
                     FailureKind::TooLong => {
-                        format!("The provider says that {was} tokens are too many; {is} are sent.")
+                        format!("The provider says that {was} tokens are too many; a plan of {is} is next.")
                     }
                     _ => {
                         "The model does not take its earlier thoughts back; the prompt is sent without them."

@@ -1,0 +1,167 @@
+//! What the commands do.
+
+use crate::support::{Place, Run};
+use context_window::{
+    plan::NoticeCode,
+    widgets::{BannerAction, NoticeAction},
+};
+
+#[test]
+fn pins_stay_expire_and_ask() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.enter("/pin The customer likes short answers.").enter("/ttl 1");
+    assert!(run.said().contains("note-1"), "{}", run.said());
+    let is_in = |run: &Run| run.chat.plan.included.iter().any(|item| item.id.as_str() == "note-1");
+    run.enter("How long does a refund take?");
+    assert!(is_in(&run), "it was in the prompt of its turn, and is asked about in the next");
+    let asks = |run: &Run| {
+        run.chat.plan.notices.iter().find(|notice| notice.code == NoticeCode::TtlQuestion).cloned()
+    };
+    let notice = asks(&run).expect("a question");
+    let actions = NoticeAction::of(&run.chat.plan, &notice, 3);
+    run.chat.answer(&actions[1]);
+    assert!(asks(&run).is_none() && is_in(&run), "kept for three turns more");
+    run.enter("/unpin note-1");
+    assert!(!is_in(&run));
+    run.enter("/pin m1");
+    assert!(run.chat.log.is_pinned("m1"));
+    run.enter("/drop m1");
+    assert!(!run.chat.log.is_pinned("m1"));
+    for (line, error) in [
+        ("/pin", "expected a text to pin"),
+        ("/unpin nothing", "\"nothing\" is not pinned"),
+        ("/ttl soon", "expected a number of turns"),
+        ("/drop m1", "it is no document of the prompt"),
+        ("/undo nothing", "nothing"),
+        ("/undo", "nothing is archived"),
+        ("/explain", "expected the id of an item"),
+        ("/explain nothing", "nothing"),
+        ("/save", "expected a file"),
+        ("/save /no/such/folder/x.json", "/no/such/folder/x.json"),
+        ("/model gpt-5.4-mini", "Set OPENAI_API_KEY"),
+        ("/diff", "fewer than two prompts"),
+        ("/nothing", "There is no command /nothing"),
+    ] {
+        let before = run.texts();
+        run.enter(line);
+        assert!(run.said().contains(error), "{line}: {}", run.said());
+        assert!(run.chat.notes.last().unwrap().is_error, "{line}");
+        assert_eq!(run.texts(), before, "{line}");
+    }
+}
+
+#[test]
+fn a_document_that_was_dropped_is_not_sent_again() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.enter("How long does a refund take?").enter("/drop terms/refunds.md#1");
+    let is_in =
+        |run: &Run| run.chat.plan.included.iter().any(|item| item.id.as_str() == "terms/refunds.md#1");
+    assert!(!is_in(&run));
+    run.enter("How long does a refund take?");
+    assert!(!is_in(&run) && !run.last().contains("five days after"), "{}", run.last());
+}
+
+#[test]
+fn a_compaction_is_shown_done_and_taken_back() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.enter("/compact");
+    assert!(run.said().contains("nothing to compact") || run.said().contains("too little"), "{}", run.said());
+    for question in
+        ["How long does a refund take?", "When are you open?", "What is postage?", "Do you sell kettles?"]
+    {
+        run.enter(question);
+    }
+    let (whole, plan) = (run.texts(), run.chat.plan.fingerprint());
+    run.enter("/compact");
+    assert!(
+        run.said().contains("Compaction would archive 6 messages, m1 to m6. In their place: a digest"),
+        "{}",
+        run.said()
+    );
+    run.chat.decide(false);
+    assert_eq!(run.chat.plan.fingerprint(), plan, "nothing changed");
+    run.enter("/compact");
+    run.chat.decide(true);
+    assert!(run.said().contains("6 messages are archived"), "{}", run.said());
+    assert_eq!(run.chat.log.compactions().count(), 1);
+    assert_eq!(run.texts(), whole, "nothing is deleted");
+    run.enter("/undo");
+    assert_eq!(run.chat.log.active().count(), whole.len(), "all of it is sent again");
+    run.enter("/fresh");
+    assert!(run.chat.plan.included.len() <= 2, "{:?}", run.chat.plan.included);
+    run.enter("/undo").enter("/undo m5");
+    assert!(run.said().contains("goes on from before m5"), "{}", run.said());
+    assert!(run.chat.plan.included.iter().all(|item| item.id.as_str() != "m5"));
+    run.chat.make_room(BannerAction::CompactNow);
+    run.settle();
+    assert_eq!(run.texts(), whole);
+}
+
+#[test]
+fn a_smaller_model_keeps_the_question_and_a_larger_one_has_all_again() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    for n in 0..6 {
+        run.enter(&format!(
+            "Question {n}: how long does a refund take, and when are you open? {}",
+            "Please. ".repeat(60)
+        ));
+    }
+    let count = |run: &Run| run.chat.plan.included.len();
+    let before = count(&run);
+    run.enter("/model offline-1k");
+    assert!(run.has_said("Window 1,024"), "{:?}", run.chat.notes);
+    assert!(count(&run) < before, "{} {before} {:?}", count(&run), run.chat.notes);
+    assert!(
+        run.chat.plan.total.n <= run.chat.plan.prompt_budget,
+        "{:?} {:?}",
+        run.chat.plan.overflow,
+        run.chat.notes
+    );
+    run.enter("/model offline-16k");
+    run.enter("What is postage?");
+    assert!(run.last().contains("four crowns"), "{}", run.last());
+    assert_eq!(run.chat.plan.model, "offline-16k");
+}
+
+#[test]
+fn explanations_differences_costs_and_copies() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.enter("How long does a refund take?").enter("When are you open?");
+    run.enter("/explain m3");
+    assert!(run.said().contains("m3  in: required"), "{}", run.said());
+    run.enter("/diff");
+    assert!(run.said().contains("m3: not in session -> in: required (new item)"), "{}", run.said());
+    assert!(run.said().contains("tokens stood in the prompt before."), "{}", run.said());
+    run.enter("/cost");
+    assert!(
+        run.said().starts_with("Billed so far: ") && run.said().contains("offline has no price"),
+        "{}",
+        run.said()
+    );
+    let file = place.data.path().join("copy.json");
+    run.enter(&format!("/save {}", file.display()));
+    let copy = std::fs::read_to_string(&file).unwrap();
+    let session = context_window::io::Session::from_json(&copy).unwrap();
+    assert_eq!(session.log.messages().len(), run.chat.log.messages().len());
+    assert_eq!(session.rag.len(), run.chat.documents.len());
+}
+
+#[test]
+fn sessions_are_listed_and_each_goes_on_where_it_was() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.enter("How long does a refund take?");
+    let texts = run.texts();
+    run.enter("/sessions work").enter("When are you open?");
+    assert_eq!((run.chat.session(), run.texts().len()), ("work", 3));
+    run.enter("/sessions");
+    assert!(run.said().contains("* work") && run.said().contains("  chat"), "{}", run.said());
+    run.enter("/sessions chat");
+    assert_eq!(run.texts(), texts);
+    assert!(!run.chat.enter("/quit"), "the chat ends");
+}

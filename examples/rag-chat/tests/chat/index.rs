@@ -1,0 +1,134 @@
+//! The index on disk: what is read again, what is damaged, what cannot be read.
+
+use crate::support::{Place, Run};
+use rag_chat::index::Index;
+use std::fs;
+
+fn open(place: &Place) -> Index {
+    Index::open(place.folder.path(), &place.data.path().join("index")).unwrap()
+}
+
+#[test]
+fn only_what_changed_is_read_again() {
+    let place = Place::shop();
+    let mut index = open(&place);
+    let mut steps = Vec::new();
+    let first = index.refresh(|done, of| steps.push((done, of))).unwrap();
+    assert_eq!((first.files, first.read, first.gone), (4, 4, 0));
+    assert_eq!(steps, [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]);
+    let again = index.refresh(|_, _| panic!("nothing is read")).unwrap();
+    assert_eq!((again.files, again.chunks, again.read), (4, first.chunks, 0));
+    drop(index);
+
+    place.write("hours.md", b"# Hours\n\nThe shop is closed for the winter.");
+    place.write("new.md", b"A new page about teapots.");
+    fs::remove_file(place.folder.path().join("kettles.md")).unwrap();
+    let mut index = open(&place);
+    let third = index.refresh(|_, _| {}).unwrap();
+    assert_eq!((third.files, third.read, third.gone, third.rebuilt), (4, 2, 1, None));
+    let found = |question| -> Vec<String> {
+        let hits = index.search(question, "", 9).unwrap();
+        hits.iter().map(|hit| hit.id().to_string()).collect()
+    };
+    assert_eq!(found("Is the shop closed in winter?"), ["hours.md#1"]);
+    assert_eq!(found("teapot"), ["new.md#1"]);
+    assert!(found("whistles").is_empty(), "what is gone is not found");
+    assert!(found("the of ?!").is_empty(), "nothing is asked for");
+}
+
+#[test]
+fn the_question_before_helps_where_a_question_goes_on_from_it() {
+    let place = Place::shop();
+    let mut index = open(&place);
+    index.refresh(|_, _| {}).unwrap();
+    let ids = |question, before| -> Vec<String> {
+        index.search(question, before, 1).unwrap().iter().map(|hit| hit.id().to_string()).collect()
+    };
+    assert!(ids("And how long?", "").is_empty());
+    assert_eq!(ids("And how long?", "What about a refund?"), ["terms/refunds.md#1"]);
+    // It does not win over what is asked now.
+    assert_eq!(ids("When are you open on Saturdays?", "What about a refund?"), ["hours.md#1"]);
+}
+
+#[test]
+fn a_damaged_index_is_made_again() {
+    let place = Place::shop();
+    open(&place).refresh(|_, _| {}).unwrap();
+    let folder = place.data.path().join("index");
+    let files = || fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let ends = |end: &'static str| {
+        move |path: &std::path::PathBuf| path.extension().is_some_and(|found| found == end)
+    };
+    // A byte of its words, a cut list of its files, nothing but garbage.
+    let damages: [&dyn Fn(); 3] = [
+        &|| {
+            let path = files().find(ends("term")).unwrap();
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[3] ^= 0x55;
+            fs::write(path, bytes).unwrap();
+        },
+        &|| {
+            let path = folder.join("meta.json");
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, &text[..text.len() / 2]).unwrap();
+        },
+        &|| files().for_each(|path| fs::write(path, b"garbage").unwrap()),
+    ];
+    for damage in damages {
+        damage();
+        let mut index = open(&place);
+        let done = index.refresh(|_, _| {}).unwrap();
+        assert!(done.rebuilt.is_some(), "it says so");
+        assert_eq!((done.files, done.read), (4, 4));
+        assert_eq!(index.search("whistles", "", 5).unwrap().len(), 1);
+    }
+    // And so does the chat.
+    fs::write(folder.join("meta.json"), b"{").unwrap();
+    assert!(Run::offline(&place, &[]).has_said("The index was damaged"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
+    let place = Place::shop();
+    place.write("bad.md", b"caf\xe9");
+    place.write("picture.png", b"\x89PNG");
+    place.write(".hidden/secret.md", b"hidden");
+    place.write("build/out.md", b"ignored");
+    place.write(".gitignore", b"build/\n");
+    let mut run = Run::offline(&place, &[]);
+    assert!(
+        run.has_said("1 files could not be read: bad.md: not UTF-8 at byte 3: expected text"),
+        "{:?}",
+        run.chat.notes
+    );
+    assert_eq!(run.chat.indexed.files, 5);
+    run.enter("/files");
+    assert!(
+        run.said().contains("5 files in 4 chunks") && run.said().contains("not read: bad.md"),
+        "{}",
+        run.said()
+    );
+    // Mended, it is read.
+    place.write("bad.md", "A café in the shop sells teacakes.".as_bytes());
+    run.enter("Who sells teacakes?");
+    assert!(run.last().contains("A café in the shop sells teacakes."), "{}", run.last());
+}
+
+#[test]
+fn an_empty_folder_says_so_and_two_chats_index_one_folder() {
+    let place = Place::with(&[]);
+    let run = Run::offline(&place, &[]);
+    assert!(run.has_said("There is no document in"), "{:?}", run.chat.notes);
+
+    let place = Place::shop();
+    let (mut one, mut two) = (open(&place), open(&place));
+    // The writer's lock is held while the first indexes.
+    let done = one.refresh(|done, of| {
+        if done < of {
+            assert!(two.refresh(|_, _| {}).unwrap().is_busy);
+        }
+    });
+    assert_eq!(done.unwrap().read, 4);
+    assert_eq!(two.refresh(|_, _| {}).unwrap().read, 0, "it has what the other one read");
+    assert_eq!(two.search("whistles", "", 5).unwrap().len(), 1);
+}

@@ -1,0 +1,11 @@
+//! The chat without its screen: turns, refusals, compaction, sessions, the index.
+
+mod commands;
+mod index;
+mod models;
+mod pieces;
+mod remote;
+mod screen;
+mod server;
+mod support;
+mod turns;

@@ -1,0 +1,59 @@
+//! Which model answers, where, and with which key.
+
+use crate::support::environment;
+use rag_chat::{
+    answerer::{
+        Answerer,
+        remote::{Provider, Remote},
+    },
+    models::{Choice, choose},
+};
+
+fn remote(choice: Choice) -> Remote {
+    match choice.answerer {
+        Answerer::Remote(remote) => remote,
+        Answerer::Offline => panic!("offline"),
+    }
+}
+
+#[test]
+fn the_environment_chooses_and_a_name_overrules_it() {
+    let none = environment(&[]);
+    assert_eq!(choose(None, None, &none).unwrap().model.name, "offline");
+    assert_eq!(choose(Some("offline-4k"), None, &none).unwrap().model.context_len, Some(4_096));
+    let keys = environment(&[
+        ("OPENAI_API_KEY", "a"),
+        ("ANTHROPIC_API_KEY", "b"),
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/"),
+    ]);
+    let chosen = remote(choose(None, None, &keys).unwrap());
+    assert_eq!((chosen.provider, chosen.url.as_str()), (Provider::OpenAi, "https://api.openai.com/v1"));
+    let chosen = remote(choose(Some("claude-haiku-5-5"), None, &keys).unwrap());
+    assert_eq!((chosen.key.as_deref(), chosen.url.as_str()), (Some("b"), "http://127.0.0.1:1/v1"));
+    assert_eq!(remote(choose(Some("ollama/tiny"), None, &keys).unwrap()).url, "http://localhost:11434/v1");
+    let local = environment(&[
+        ("RAG_CHAT_URL", "localhost:8000/v1"),
+        ("RAG_CHAT_MODEL", "mine"),
+        ("OPENAI_API_KEY", "a"),
+    ]);
+    let chosen = remote(choose(None, None, &local).unwrap());
+    assert_eq!((chosen.model.as_str(), chosen.url.as_str()), ("mine", "http://localhost:8000/v1"));
+    // The key of another provider is not sent there.
+    assert_eq!(chosen.key, None);
+    assert!(!format!("{chosen:?}").contains("key"), "no key is printed");
+}
+
+#[test]
+fn what_cannot_be_asked_is_an_error_that_says_what_to_do() {
+    for (name, expected) in [
+        ("gpt-5.4-mini", "Set OPENAI_API_KEY"),
+        ("anthropic/new", "Set ANTHROPIC_API_KEY"),
+        ("local/x", "Set RAG_CHAT_URL"),
+        ("gpt-5.4-mimi", "Did you mean gpt-5.4-mini?"),
+        ("offline-0k", "offline-Nk"),
+        ("offline-", "offline-Nk"),
+    ] {
+        let error = choose(Some(name), None, &environment(&[])).unwrap_err().to_string();
+        assert!(error.contains(expected), "{name}: {error}");
+    }
+}

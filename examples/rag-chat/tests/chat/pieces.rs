@@ -1,0 +1,63 @@
+//! Lines, chunks and quotes.
+
+use context_window::RagItem;
+use rag_chat::{
+    answerer::offline::quotes,
+    chunks,
+    command::{Line, help, read},
+};
+
+#[test]
+fn lines_are_questions_or_commands() {
+    assert_eq!(read("  "), None);
+    assert_eq!(read(" Why? "), Some(Line::Question("Why?".into())));
+    assert_eq!(read("//etc is what?"), Some(Line::Question("/etc is what?".into())));
+    assert_eq!(read("/ttl  note-1 3"), Some(Line::Command("ttl", "note-1 3".into())));
+    let Some(Line::Unknown(text)) = read("/peng x") else { panic!("unknown") };
+    assert!(text.contains("Did you mean /pin?"), "{text}");
+    assert!(matches!(read("/é"), Some(Line::Unknown(_))));
+    assert!(help().contains("/ttl [ID] TURNS"));
+}
+
+#[test]
+fn a_chunk_knows_its_headings() {
+    let words = "Words of it. ".repeat(60);
+    let text = format!(
+        "# Shop\n\n{words}\n\n## Hours\n\n```sh\n# no heading\n```\n\n{words}\n\n# Post\n\n{words}\n"
+    );
+    let found: Vec<String> = chunks::of("a.md", &text).into_iter().map(|chunk| chunk.heading).collect();
+    assert_eq!(found.first().unwrap(), "Shop");
+    assert!(found.contains(&"Shop > Hours".to_owned()), "{found:?}");
+    assert_eq!(found.last().unwrap(), "Post");
+}
+
+#[test]
+fn nothing_is_lost_by_chunks_and_none_is_too_long() {
+    let text = "One sentence follows another here. ".repeat(400) + &"x".repeat(5_000);
+    let bare = |text: &str| text.chars().filter(|letter| !letter.is_whitespace()).collect::<String>();
+    for path in ["a.txt", "a.md"] {
+        let chunks = chunks::of(path, &text);
+        assert!(chunks.iter().all(|chunk| chunk.text.chars().count() < 1_200));
+        assert_eq!(chunks.iter().map(|chunk| bare(chunk.text)).collect::<String>(), bare(&text));
+    }
+}
+
+#[test]
+fn the_best_passage_is_quoted_with_its_source() {
+    let documents = [
+        RagItem::new(
+            "shop.md#1",
+            2.0,
+            "[Shop]\nWe sell many kettles and cups here.\n\nWe are open from nine to six.",
+        ),
+        RagItem::new(
+            "post.md#1",
+            1.0,
+            "A refund for kettles takes five days, by post.\n\n```\nrefund kettle take five days of code\n```",
+        ),
+    ];
+    let said = quotes("How long does a refund for a kettle take?", &documents);
+    assert!(said.starts_with("\"A refund for kettles takes five days, by post.\" [post.md#1]"), "{said}");
+    assert!(!said.contains("code"), "{said}");
+    assert_eq!(quotes("Tigers?", &documents), "The documents in the prompt say nothing about that.");
+}

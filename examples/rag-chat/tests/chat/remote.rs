@@ -1,0 +1,281 @@
+//! The chat against a provider on loopback, in two wire formats.
+
+use crate::{
+    server::{Reply, Server, Wire},
+    support::{Place, Run, environment},
+};
+use context_window::Role;
+use rag_chat::{chat::Turn, models::Environment};
+use serde_json::Value;
+use std::sync::Arc;
+
+const KEY: &str = "sk-very-secret-0123456789";
+
+fn asked_at(server: &Server, wire: Wire) -> Environment {
+    match wire {
+        Wire::OpenAi => environment(&[
+            ("OPENAI_API_KEY", KEY),
+            ("OPENAI_BASE_URL", &server.url),
+            ("RAG_CHAT_MODEL", "gpt-4o-mini"),
+        ]),
+        Wire::Anthropic => environment(&[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &server.url)]),
+    }
+}
+
+fn run(place: &Place, server: &Server, wire: Wire, arguments: &[&str]) -> Run {
+    Run::new(place, arguments, &asked_at(server, wire))
+}
+
+/// Bytes of the messages of the first request.
+fn text_of_messages(server: &Server) -> usize {
+    server.asked()[0]["messages"].to_string().len()
+}
+
+/// All that a request says, as one text.
+fn text_of(body: &Value) -> String {
+    body["messages"].to_string() + &body["system"].to_string()
+}
+
+#[test]
+fn a_reply_is_streamed_and_its_usage_fed_back() {
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
+        let server = Server::start(wire, vec![Reply::Words("Five days, says [terms/refunds.md#1].", 1)]);
+        let place = Place::shop();
+        let mut run = run(&place, &server, wire, &[]);
+        run.chat.ask("How long does a refund take?");
+        run.until(
+            "the first words",
+            |chat| matches!(&chat.turn, Turn::Answering(answering) if answering.text == "Five "),
+        );
+        run.settle();
+        assert_eq!(run.last(), "Five days, says [terms/refunds.md#1].");
+        let billed = run.chat.log.billed();
+        assert_eq!(
+            (billed.input, billed.cache_read, billed.output),
+            ((text_of_messages(&server) / 4 - 20) as u64, 20, 7),
+            "{wire:?}"
+        );
+        run.enter("And how much is postage?");
+        // Where the tokenizer is not the model's own, the next plan counts as the provider did.
+        let learnt = run.chat.plan.calibration.as_ref().map(|calibration| calibration.reports);
+        assert_eq!(learnt, (wire == Wire::Anthropic).then_some(2));
+        let asked = server.asked();
+        assert_eq!(asked.len(), 2);
+        assert!(text_of(&asked[0]).contains("A refund takes five days"), "{}", asked[0]);
+        assert!(text_of(&asked[1]).contains("Five days, says [terms/refunds.md#1]."), "{}", asked[1]);
+        run.enter("/cost");
+        assert!(run.said().contains("This run: $0.") && !run.said().contains("no price"), "{}", run.said());
+    }
+}
+
+#[test]
+fn what_is_sent_is_the_plan_and_nothing_else() {
+    let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes.", 0)]);
+    let place = Place::shop();
+    let mut run = run(&place, &server, Wire::OpenAi, &[]);
+    run.enter("/pin Answer in rhyme.").chat.ask("Do you sell kettles?");
+    run.until("the request", |chat| matches!(chat.turn, Turn::Answering(_)));
+    let rendered = serde_json::to_value(context_window::render::openai(&run.chat.plan)).unwrap();
+    run.settle();
+    assert_eq!(server.asked()[0]["messages"], rendered["messages"]);
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_made_smaller() {
+    let refusals = [
+        (
+            Wire::OpenAi,
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+        ),
+        (Wire::Anthropic, "prompt is too long: 208310 tokens > 200000 maximum"),
+    ];
+    for (wire, refusal) in refusals {
+        let script =
+            vec![Reply::Error(400, refusal), Reply::Error(400, refusal), Reply::Words("Five days.", 0)];
+        let server = Server::start(wire, script);
+        let place = Place::shop();
+        for n in 0..9 {
+            place.write(
+                &format!("long{n}.md"),
+                format!("Of refund {n}. {}", "How long does it take? ".repeat(30)).as_bytes(),
+            );
+        }
+        let mut run = run(&place, &server, wire, &[]);
+        run.enter("How long does a refund take?");
+        assert_eq!(run.last(), "Five days.", "{wire:?}: {:?}", run.chat.notes);
+        let sizes: Vec<usize> = server.asked().iter().map(|body| text_of(body).len()).collect();
+        assert!(sizes.len() == 3 && sizes[0] > sizes[1] && sizes[1] > sizes[2], "{wire:?}: {sizes:?}");
+        assert!(server.asked().iter().all(|body| text_of(body).contains("How long does a refund take?")));
+        assert!(run.has_said("tokens are too many"), "{:?}", run.chat.notes);
+    }
+}
+
+#[test]
+fn a_prompt_that_is_always_too_long_ends_with_an_error() {
+    let server = Server::start(Wire::OpenAi, vec![Reply::Error(400, "maximum context length is 10 tokens")]);
+    let place = Place::shop();
+    let mut run = run(&place, &server, Wire::OpenAi, &[]);
+    run.enter("How long does a refund take?");
+    assert!(server.asked().len() <= 5, "{}", server.asked().len());
+    assert!(run.chat.notes.last().unwrap().is_error, "{:?}", run.chat.notes);
+    assert_eq!(run.last(), "How long does a refund take?", "the question stays");
+}
+
+#[test]
+fn thoughts_go_back_with_their_seals_and_a_refused_one_is_left_out() {
+    let refusal = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.";
+    let script = vec![
+        Reply::Thought("Five days.", "seal-of-the-first-thought"),
+        Reply::Words("Four crowns.", 0),
+        Reply::Error(400, refusal),
+        Reply::Words("From nine to six.", 0),
+    ];
+    let server = Server::start(Wire::Anthropic, script);
+    let place = Place::shop();
+    let mut run = run(&place, &server, Wire::Anthropic, &[]);
+    run.enter("How long does a refund take?").enter("And postage?").enter("And when are you open?");
+    assert_eq!(run.last(), "From nine to six.");
+    let sealed: Vec<bool> =
+        server.asked().iter().map(|body| text_of(body).contains("seal-of-the-first-thought")).collect();
+    assert_eq!(sealed, [false, true, true, false]);
+    assert!(text_of(&server.asked()[1]).contains("The user wants to know."), "with the thought itself");
+    assert!(run.has_said("does not take its earlier thoughts back"), "{:?}", run.chat.notes);
+    let kept = run.chat.log.messages().iter().filter(|message| !message.reasoning().is_empty()).count();
+    assert_eq!(kept, 1, "the conversation keeps what was thought");
+}
+
+#[test]
+fn a_stream_that_is_cut_loses_nothing() {
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
+        let server = Server::start(
+            wire,
+            vec![Reply::Cut("Half of an answer"), Reply::Cut(""), Reply::Words("All of it.", 0)],
+        );
+        let place = Place::shop();
+        let mut run = run(&place, &server, wire, &[]);
+        run.enter("How long does a refund take?");
+        assert_eq!(run.last(), "Half of an answer", "{wire:?}: {:?}", run.chat.notes);
+        assert!(
+            run.chat.notes.last().unwrap().is_error && run.said().contains("cut"),
+            "{wire:?}: {}",
+            run.said()
+        );
+        run.enter("Go on?");
+        assert_eq!(run.last(), "Go on?", "nothing came, so the question waits");
+        run.enter("/retry");
+        assert_eq!(run.last(), "All of it.");
+        assert_eq!(run.chat.log.messages().iter().filter(|message| message.role() == Role::User).count(), 2);
+    }
+}
+
+#[test]
+fn a_server_that_is_silent_can_be_stopped() {
+    let server = Server::start(Wire::OpenAi, vec![Reply::Silence, Reply::Words("Here.", 0)]);
+    let place = Place::shop();
+    let mut run = run(&place, &server, Wire::OpenAi, &[]);
+    run.chat.ask("Are you there?");
+    run.until("the request", |chat| matches!(chat.turn, Turn::Answering(_)));
+    server.has_asked(1);
+    run.chat.interrupt();
+    run.settle();
+    assert_eq!(run.last(), "Are you there?");
+    run.enter("/retry");
+    assert_eq!(run.last(), "Here.");
+}
+
+#[test]
+fn errors_say_what_to_do_and_never_a_key() {
+    let echo = "Incorrect API key provided: sk-very-secret-0123456789";
+    for (wire, reply, expected) in [
+        (Wire::OpenAi, Reply::Error(401, echo), "does not take the key in OPENAI_API_KEY"),
+        (
+            Wire::Anthropic,
+            Reply::Error(401, "invalid x-api-key"),
+            "does not take the key in ANTHROPIC_API_KEY",
+        ),
+        (Wire::OpenAi, Reply::Error(404, "The model does not exist"), "does not know the model gpt-4o-mini"),
+        (Wire::Anthropic, Reply::Error(529, "Overloaded"), "answered 529: Overloaded (/retry asks again)"),
+        (
+            Wire::OpenAi,
+            Reply::Error(429, "Rate limit reached: too many tokens per minute"),
+            "answered 429: Rate limit",
+        ),
+    ] {
+        let server = Server::start(wire, vec![reply, Reply::Words("Now.", 0)]);
+        let place = Place::shop();
+        let mut run = run(&place, &server, wire, &[]);
+        run.enter("Hello?");
+        assert!(run.said().contains(expected), "{}", run.said());
+        assert!(!run.chat.notes.iter().any(|note| note.text.contains(KEY)), "{:?}", run.chat.notes);
+        assert_eq!(run.last(), "Hello?");
+        run.enter("/retry");
+        assert_eq!(run.last(), "Now.");
+    }
+    // Nobody listens there any more.
+    let away = { std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap() };
+    let place = Place::shop();
+    let url = format!("http://{away}/v1");
+    let mut run = Run::new(&place, &[], &environment(&[("RAG_CHAT_URL", &url)]));
+    run.enter("Hello?");
+    assert!(
+        run.said().contains(&format!("no answer from {url}: ")) && run.said().contains("refused"),
+        "{}",
+        run.said()
+    );
+    run.enter("/model offline").enter("/retry");
+    assert!(run.chat.log.messages().last().unwrap().role() == Role::Assistant, "another model answers");
+}
+
+#[test]
+fn a_summary_is_made_beside_the_chat() {
+    let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes, we do, and gladly.", 0)]);
+    let place = Place::shop();
+    let mut run = run(&place, &server, Wire::OpenAi, &[]);
+    for n in 0..5 {
+        run.enter(&format!("Question {n} about kettles?"));
+    }
+    let texts = run.texts();
+    run.chat.enter("/compact");
+    assert!(run.said().contains("a summary by gpt-4o-mini of at most"), "{}", run.said());
+    run.chat.decide(true);
+    assert!(run.chat.is_busy());
+    // The chat goes on meanwhile; the swap waits for the reply that is on its way.
+    run.enter("One more?");
+    run.settle();
+    assert_eq!(server.summaries(), 1);
+    assert_eq!(run.chat.log.compactions().count(), 1);
+    assert_eq!(run.texts()[..texts.len()], texts[..], "nothing is deleted");
+    assert_eq!(run.last(), "Yes, we do, and gladly.");
+    let summary = run.chat.log.compactions().next().unwrap().summary.clone().unwrap();
+    assert!(summary.contains("kettles, refunds and opening hours"), "{summary}");
+    run.enter("And then?");
+    assert!(text_of(server.asked().last().unwrap()).contains("kettles, refunds and opening hours"));
+}
+
+#[test]
+fn where_no_summary_comes_a_digest_is_made() {
+    let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes, we do, and gladly.", 0)]);
+    let place = Place::shop();
+    let gone = Server::start(Wire::OpenAi, vec![Reply::Words("x", 0)]).url;
+    let environment: Environment = {
+        // Streams go to the server; after /model, summaries go nowhere.
+        let (first, nowhere) = (server.url.clone(), gone.replace("127.0.0.1", "127.0.0.2"));
+        Arc::new(move |name| match name {
+            "OPENAI_API_KEY" => Some(KEY.into()),
+            "OPENAI_BASE_URL" => Some(first.clone()),
+            "RAG_CHAT_MODEL" => Some("gpt-4o-mini".into()),
+            "ANTHROPIC_API_KEY" => Some(KEY.into()),
+            "ANTHROPIC_BASE_URL" => Some(nowhere.clone()),
+            _ => None,
+        })
+    };
+    let mut run = Run::new(&place, &[], &environment);
+    for n in 0..5 {
+        run.enter(&format!("Question {n} about kettles?"));
+    }
+    run.enter("/model claude-haiku-5-5").enter("/compact");
+    run.chat.decide(true);
+    run.settle();
+    assert!(run.has_said("There is no summary, so it is done without one"), "{:?}", run.chat.notes);
+    assert_eq!(run.chat.log.compactions().count(), 1);
+}

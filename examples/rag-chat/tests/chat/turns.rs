@@ -1,0 +1,140 @@
+//! Turns with the offline answerer, and what is on disk after them.
+
+use crate::support::{Place, Run, environment};
+use context_window::{PlanRequest, Role, store::SessionStore};
+
+fn stored(place: &Place, id: &str) -> context_window::Conversation {
+    let mut store =
+        SessionStore::open(&format!("sqlite:{}", place.data.path().join("chats.db").display())).unwrap();
+    store.load(id).unwrap().0
+}
+
+#[test]
+fn a_question_is_answered_from_its_document_and_all_of_it_is_on_disk() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.enter("How long does a refund take?");
+    assert!(
+        run.last().contains("A refund takes five days after the parcel came back to us."),
+        "{}",
+        run.last()
+    );
+    assert!(run.last().contains("[terms/refunds.md#1]"));
+    assert!(run.chat.plan.included.iter().any(|item| item.id.as_str() == "terms/refunds.md#1"));
+    assert_eq!(stored(&place, "chat"), run.chat.log);
+
+    // The next run goes on from there.
+    let texts = run.texts();
+    drop(run);
+    let mut run = Run::offline(&place, &[]);
+    assert_eq!(run.texts(), texts);
+    assert!(run.has_said("goes on: 1 questions so far."), "{:?}", run.chat.notes);
+    run.enter("And when are you open?");
+    assert!(run.last().contains("from nine to six"), "{}", run.last());
+}
+
+#[test]
+fn a_reply_can_be_stopped_and_what_came_of_it_stays() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.chat.ask("How long does a refund take?");
+    run.until(
+        "a few words",
+        |chat| matches!(&chat.turn, rag_chat::chat::Turn::Answering(answering) if answering.text.len() > 10),
+    );
+    run.chat.enter("Another?");
+    assert!(run.said().contains("A reply is on its way"), "{}", run.said());
+    run.chat.interrupt();
+    run.settle();
+    let kept = run.last().to_owned();
+    assert!(kept.len() > 10 && kept.starts_with("\"A refund"), "{kept}");
+    let whole = "A refund takes five days after the parcel came back to us.";
+    assert!(!kept.contains(whole), "it was stopped");
+    assert_eq!(stored(&place, "chat").messages().last().unwrap().text(), kept);
+    // Words that were on their way are not heard any more, and the next turn works.
+    run.enter("How long does a refund take?");
+    assert!(run.last().contains(whole));
+    assert_eq!(run.texts().iter().filter(|text| **text == kept).count(), 1);
+}
+
+#[test]
+fn a_question_without_a_reply_is_asked_again() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.chat.ask("How long does a refund take?");
+    // Killed here: the question is on disk.
+    drop(run);
+    let mut run = Run::offline(&place, &[]);
+    assert!(run.has_said("The last one has no reply; /retry asks again."), "{:?}", run.chat.notes);
+    run.enter("/retry");
+    assert!(run.last().contains("A refund takes five days"));
+    run.enter("/retry");
+    assert!(run.said().contains("there is nothing to ask again"));
+}
+
+#[test]
+fn two_chats_on_one_session_lose_nothing() {
+    let place = Place::shop();
+    let (mut one, mut two) = (Run::offline(&place, &[]), Run::offline(&place, &[]));
+    one.enter("How long does a refund take?");
+    two.enter("When are you open?");
+    assert!(two.has_said("Another chat wrote to session \"chat\""), "{:?}", two.chat.notes);
+    assert_eq!((one.chat.session(), two.chat.session()), ("chat", "chat-2"));
+    one.enter("And what is postage?");
+    two.enter("And on Saturdays?");
+    assert_eq!(stored(&place, "chat"), one.chat.log);
+    assert_eq!(stored(&place, "chat-2"), two.chat.log);
+    let questions =
+        |run: &Run| run.chat.log.messages().iter().filter(|message| message.role() == Role::User).count();
+    assert_eq!((questions(&one), questions(&two)), (2, 2));
+    // A pin beside a reply is no conflict: both are kept.
+    let mut three = Run::offline(&place, &["--session", "chat-2"]);
+    three.enter("/pin Be brief.");
+    two.enter("Do you sell kettles?");
+    assert_eq!(two.chat.session(), "chat-2");
+    assert_eq!(stored(&place, "chat-2").notes().count(), 1);
+}
+
+#[test]
+fn what_is_planned_is_what_the_crate_plans_from_the_conversation_on_disk() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    for question in ["How long does a refund take?", "When are you open?", "What is postage?"] {
+        run.enter(question);
+    }
+    let manager = {
+        let choice = rag_chat::models::choose(None, None, &environment(&[])).unwrap();
+        let mut config = context_window::Config::default();
+        config.ttl.policy = context_window::config::TtlPolicy::Ask;
+        config.compaction.strategy = context_window::config::CompactionStrategy::Digest;
+        context_window::ContextWindowManager::configured(choice.model, config).unwrap()
+    };
+    let log = stored(&place, "chat");
+    let documents = run.chat.documents.iter().cloned();
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents)).unwrap();
+    assert_eq!(plan.fingerprint(), run.chat.plan.fingerprint());
+}
+
+#[test]
+fn retrieval_takes_as_many_documents_as_the_prompt_has_room_for() {
+    let pages: Vec<(String, String)> = (0..40)
+        .map(|n| {
+            (
+                format!("page{n}.md"),
+                format!("Kettle number {n}. ") + &"A kettle boils water for the tea. ".repeat(30),
+            )
+        })
+        .collect();
+    let pages: Vec<(&str, &str)> = pages.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let place = Place::with(&pages);
+    let mut small = Run::offline(&place, &["--model", "offline-2k", "--documents", "100"]);
+    small.enter("Which kettle boils water?");
+    let few = small.chat.documents.len();
+    assert!((2..=6).contains(&few), "{few}");
+    let mut large = Run::offline(&place, &["--session", "large", "--documents", "100"]);
+    large.enter("Which kettle boils water?");
+    assert!((20..=24).contains(&large.chat.documents.len()), "{}", large.chat.documents.len());
+    let mut one = Run::offline(&place, &["--session", "one", "--documents", "1"]);
+    one.enter("Which kettle boils water?");
+    assert_eq!(one.chat.documents.len(), 1);
+}
