@@ -1,7 +1,7 @@
 //! What happens beside the chat and comes to it through one channel, so that everything is decided on one thread.
 
 use crate::{
-    answerer::{Failure, Piece, Reply},
+    answerer::{Piece, Reply},
     index::Refreshed,
 };
 use context_window::RagItem;
@@ -19,7 +19,7 @@ pub enum Event {
     /// A piece of the reply of this turn.
     Piece(u64, Piece),
     /// The reply of this turn, or why there is none.
-    Replied(u64, Result<Reply, Failure>),
+    Replied(u64, Result<Reply, String>),
     /// The summary of this compaction, or why there is none.
     Summarised(u64, Result<String, String>),
 }

@@ -24,11 +24,19 @@ const MEMORY: usize = 50_000_000;
 const HEADING: f32 = 0.5;
 const BEFORE: f32 = 0.25;
 
-/// The files of an index, each with its chunks; stored with the index, so that both change at once.
+/// The files of an index; stored with it, so that both change at once.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Contents {
     version: u32,
-    files: BTreeMap<String, (Stamp, usize)>,
+    files: BTreeMap<String, Indexed>,
+}
+
+/// A file, how many chunks it has, and why it has none where it could not be read.
+#[derive(Debug, Serialize, Deserialize)]
+struct Indexed {
+    stamp: Stamp,
+    chunks: usize,
+    error: Option<String>,
 }
 
 /// What [`Index::refresh`] found and did.
@@ -82,43 +90,48 @@ impl Index {
         let (mut files, mut changed) = (BTreeMap::new(), Vec::new());
         for (path, stamp) in listed {
             match before.remove(&path) {
-                Some(same) if same.0 == stamp => drop(files.insert(path, same)),
+                Some(same) if same.stamp == stamp => drop(files.insert(path, same)),
                 _ => changed.push((path, stamp)),
             }
         }
-        if !changed.is_empty() || !before.is_empty() {
+        (done.read, done.gone) = (changed.len(), before.len());
+        if done.read + done.gone > 0 {
             // One thread: chunks stand in the order of their files, whatever the machine has.
             let mut writer = match self.index.writer_with_num_threads(1, MEMORY) {
-                Err(TantivyError::LockFailure(..)) => return Ok(Refreshed { is_busy: true, ..done }),
+                Err(TantivyError::LockFailure(..)) => {
+                    return Ok(Refreshed { is_busy: true, read: 0, gone: 0, ..done });
+                }
                 writer => writer.context("the index cannot be changed")?,
             };
-            let path_field = field("path");
             for path in before.keys().chain(changed.iter().map(|(path, _)| path)) {
-                writer.delete_term(Term::from_field_text(path_field, path));
+                writer.delete_term(Term::from_field_text(field("path"), path));
             }
-            for (at, (path, stamp)) in changed.iter().enumerate() {
-                progress(at, changed.len());
-                // A file that cannot be read is remembered without chunks, and tried again when it changes.
-                let text = documents::read(&self.folder, path, *stamp).unwrap_or_else(|why| {
-                    done.unreadable.push((path.clone(), why));
-                    String::new()
-                });
-                let chunks = chunks::of(path, &text);
+            for (at, (path, stamp)) in changed.into_iter().enumerate() {
+                progress(at, done.read);
+                // A file that cannot be read is remembered, and tried again when it changes.
+                let (text, error) = match documents::read(&self.folder, &path, stamp) {
+                    Ok(text) => (text, None),
+                    Err(error) => (String::new(), Some(error)),
+                };
+                let chunks = chunks::of(&path, &text);
                 for (number, chunk) in (1u64..).zip(&chunks) {
-                    writer.add_document(document(path, number, chunk))?;
+                    writer.add_document(document(&path, number, chunk))?;
                 }
-                files.insert(path.clone(), (*stamp, chunks.len()));
+                files.insert(path, Indexed { stamp, chunks: chunks.len(), error });
             }
-            progress(changed.len(), changed.len());
+            progress(done.read, done.read);
+            let contents = Contents { version: VERSION, files };
             let mut commit = writer.prepare_commit()?;
-            commit.set_payload(&serde_json::to_string(&Contents { version: VERSION, files: files.clone() })?);
+            commit.set_payload(&serde_json::to_string(&contents)?);
             commit.commit().context("the index cannot be written")?;
             writer.wait_merging_threads()?;
+            files = contents.files;
         }
         // Also what another chat wrote.
         self.reader.reload()?;
-        (done.files, done.read, done.gone) = (files.len(), changed.len(), before.len());
-        done.chunks = files.values().map(|(_, chunks)| chunks).sum();
+        (done.files, done.chunks) = (files.len(), files.values().map(|file| file.chunks).sum());
+        let unread = files.into_iter().filter_map(|(path, file)| Some((path, file.error?)));
+        done.unreadable.extend(unread);
         Ok(done)
     }
 
@@ -148,7 +161,8 @@ impl Index {
             let heading = Some(text("heading")).filter(|heading| !heading.is_empty());
             let heading = heading.map(|heading| format!("[{heading}]\n")).unwrap_or_default();
             let id = format!("{}#{number}", text("path"));
-            Ok(RagItem::new(id, f64::from(score), heading + text("text")).with_origin(text("path")))
+            let score = f64::from((score * 100.0).round()) / 100.0;
+            Ok(RagItem::new(id, score, heading + text("text")).with_origin(text("path")))
         };
         let mut hits = best.into_iter().map(hit).collect::<Result<Vec<RagItem>>>()?;
         // Equal scores in the order of their names, not in that of the index.

@@ -17,19 +17,15 @@ fn main() -> ExitCode {
     })
 }
 
-fn run(mut args: Args) -> Result<ExitCode> {
+fn run(args: Args) -> Result<ExitCode> {
     if args.ask.is_none() && !stdout().is_terminal() {
         bail!("standard output is no terminal; expected one, or --ask QUESTION for one answer");
     }
     let folder = args.folder.canonicalize();
-    args.folder =
+    let folder =
         folder.with_context(|| format!("{}: expected a folder of documents", args.folder.display()))?;
-    ensure!(
-        args.folder.is_dir(),
-        "{}: this is a file; expected the folder that it is in",
-        args.folder.display()
-    );
-    let data = args.data.clone().map_or_else(|| data_of(&args.folder), Ok)?;
+    ensure!(folder.is_dir(), "{}: this is a file; expected the folder that it is in", folder.display());
+    let data = args.data.clone().map_or_else(|| data_of(&folder), Ok)?;
     std::fs::create_dir_all(&data)
         .with_context(|| format!("{}: expected a folder to write to; see --data", data.display()))?;
     // Threads for what goes on beside the chat: looking documents up, asking the model, summaries.

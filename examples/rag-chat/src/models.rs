@@ -1,10 +1,7 @@
 //! Which model answers, where, and with which key.
 
-use crate::answerer::{
-    Answerer,
-    remote::{Provider, Remote},
-};
-use anyhow::{Result, anyhow, bail};
+use crate::answerer::{Answerer, remote::Remote};
+use anyhow::{Result, anyhow, bail, ensure};
 use context_window::{Model, WireFormat};
 use std::sync::Arc;
 
@@ -19,17 +16,17 @@ pub fn environment() -> Environment {
     Arc::new(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
 }
 
-/// Provider, how a model's name begins that asks for it, variable of the key, variable of the URL, URL, its path (which the
+/// How a model's name begins that asks for a provider, variable of the key, variable of the URL, URL, its path (which the
 /// variables of the providers' own libraries leave out), model where nobody names one.
-type Access = (Provider, &'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
+type Access = [&'static str; 6];
 
 #[rustfmt::skip]
 const ACCESS: [Access; 5] = [
-    (Provider::Compatible, "local", "RAG_CHAT_KEY", "RAG_CHAT_URL", "", "", "default"),
-    (Provider::OpenAi, "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com", "/v1", "gpt-5.4-mini"),
-    (Provider::Anthropic, "anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com", "/v1", "claude-haiku-5-5"),
-    (Provider::Gemini, "gemini", "GEMINI_API_KEY", "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com", "/v1beta", "gemini-3.5-flash"),
-    (Provider::Ollama, "ollama", "", "OLLAMA_HOST", "http://localhost:11434", "/v1", "llama3.2"),
+    ["local", "RAG_CHAT_KEY", "RAG_CHAT_URL", "", "", "default"],
+    ["openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com", "/v1", "gpt-5.4-mini"],
+    ["anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com", "/v1", "claude-haiku-5-5"],
+    ["gemini", "GEMINI_API_KEY", "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com", "/v1beta", "gemini-3.5-flash"],
+    ["ollama", "", "OLLAMA_HOST", "http://localhost:11434", "/v1", "llama3.2"],
 ];
 
 /// A model, and who answers for it.
@@ -45,18 +42,12 @@ pub struct Choice {
 /// name that says nothing of its provider, a provider without a key.
 pub fn choose(name: Option<&str>, effort: Option<&str>, environment: &Environment) -> Result<Choice> {
     let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
-        let is_there = |access: &&Access| match access.0 {
-            Provider::Ollama => false,
-            Provider::Compatible => environment(access.3).is_some(),
-            _ => environment(access.2).is_some(),
-        };
-        return match ACCESS.iter().find(is_there) {
-            Some(access) => {
-                let model = environment("RAG_CHAT_MODEL").unwrap_or_else(|| access.6.into());
-                remote(access, &model, effort, environment)
-            }
-            None => Ok(offline(OFFLINE)),
-        };
+        // A server that needs no key is asked where somebody says where it is, or by name.
+        let is_there =
+            |access: &&Access| environment(access[if access[0] == "local" { 2 } else { 1 }]).is_some();
+        let Some(access) = ACCESS.iter().find(is_there) else { return Ok(offline(OFFLINE)) };
+        let model = environment("RAG_CHAT_MODEL").unwrap_or_else(|| access[5].into());
+        return remote(access, &model, effort, environment);
     };
     if let Some(size) = name.strip_prefix("offline") {
         let size = if size.is_empty() { Some(OFFLINE) } else { kilos(size) };
@@ -65,19 +56,18 @@ pub fn choose(name: Option<&str>, effort: Option<&str>, environment: &Environmen
             .ok_or_else(|| anyhow!("{name}: expected offline, or offline-Nk with N from 1 to 1024"));
     }
     if let Some((prefix, model)) = name.split_once('/')
-        && let Some(access) = ACCESS.iter().find(|access| access.1 == prefix)
+        && let Some(access) = ACCESS.iter().find(|access| access[0] == prefix)
     {
         return remote(access, model, effort, environment);
     }
     let model = Model::named(name)?;
-    let provider = match model.provider.as_str() {
-        _ if environment("RAG_CHAT_URL").is_some() => Some(Provider::Compatible),
-        "openai" if !model.unknown => Some(Provider::OpenAi),
-        "anthropic" => Some(Provider::Anthropic),
-        "google" => Some(Provider::Gemini),
-        _ => None,
+    let prefix = match model.provider.as_str() {
+        _ if environment("RAG_CHAT_URL").is_some() => "local",
+        _ if model.unknown => "",
+        "google" => "gemini",
+        provider => provider,
     };
-    let Some(access) = ACCESS.iter().find(|access| Some(access.0) == provider) else {
+    let Some(access) = ACCESS.iter().find(|access| access[0] == prefix) else {
         let near = model.near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
         bail!(
             "{name}: whose model is this?{near} Say openai/{name}, anthropic/{name}, gemini/{name} or ollama/{name}, or local/{name} \
@@ -105,32 +95,33 @@ fn offline(size: u64) -> Choice {
 }
 
 fn remote(access: &Access, name: &str, effort: Option<&str>, environment: &Environment) -> Result<Choice> {
-    let (provider, prefix, key_name, url_name, url, path, _) = *access;
+    let [prefix, key_name, url_name, url, path, _] = *access;
     let url = environment(url_name).unwrap_or_else(|| url.into());
-    if url.is_empty() {
-        bail!(
-            "{prefix}/{name}: where is the server? Set {url_name} to its URL, such as http://localhost:8000/v1"
-        );
-    }
+    ensure!(
+        !url.is_empty(),
+        "{prefix}/{name}: where is the server? Set {url_name}, such as http://localhost:8000/v1"
+    );
     let scheme = if url.contains("://") { "" } else { "http://" };
     let bare = url.trim_end_matches('/');
     let url = format!("{scheme}{}{path}", bare.strip_suffix(path).unwrap_or(bare));
     let key = environment(key_name);
-    if key.is_none() && !matches!(provider, Provider::Compatible | Provider::Ollama) {
-        bail!("{name}: there is no key. Set {key_name}, or take the model \"offline\"");
-    }
+    let needs_key = !matches!(prefix, "local" | "ollama");
+    ensure!(
+        key.is_some() || !needs_key,
+        "{name}: there is no key. Set {key_name}, or take the model \"offline\""
+    );
     let mut model = Model::named(name)?;
     if model.unknown {
         model.provider = prefix.into();
     }
-    model = match provider {
-        Provider::Anthropic => model.with_wire_format(WireFormat::Anthropic),
-        Provider::Gemini => model.with_wire_format(WireFormat::Gemini),
-        Provider::Ollama | Provider::Compatible => model.with_wire_format(WireFormat::OpenAiChat),
-        Provider::OpenAi => model,
+    model = match prefix {
+        "anthropic" => model.with_wire_format(WireFormat::Anthropic),
+        "gemini" => model.with_wire_format(WireFormat::Gemini),
+        "openai" => model,
+        _ => model.with_wire_format(WireFormat::OpenAiChat),
     };
     let says = format!("{name}, asked at {url}");
-    let effort = effort.map(str::to_owned);
-    let remote = Remote { provider, model: name.into(), url, key, key_name, effort };
+    let (effort, wire_format) = (effort.map(str::to_owned), model.wire_format);
+    let remote = Remote { model: name.into(), wire_format, url, key, key_name, effort };
     Ok(Choice { model, answerer: Answerer::Remote(remote), says })
 }

@@ -222,6 +222,27 @@ fn an_earlier_summary_keeps_half_of_a_digest() {
     assert!(digest.contains(&"w".repeat(3_000)));
 }
 
+/// C6: a digest that takes the whole window leaves no prompt that fits.
+#[test]
+fn a_digest_leaves_room_for_a_prompt() {
+    let mut seen = 0;
+    for capacity in (700..4_000).step_by(300) {
+        let manager = bytes(config(|config| config.compaction.digest.max_tokens = 100_000));
+        let mut log = Conversation::from([Message::system("Be brief.")]);
+        log.extend((0..40).map(|at| said(at, 100)));
+        let request = asking(|log| PlanRequest::new(log).with_limits(limits(capacity)));
+        let job = manager.compactor().now(request(&log)).unwrap().unwrap();
+        let digest = job.digest().unwrap();
+        assert!(digest.len() as u64 <= capacity / 2, "{capacity}: {}", digest.len());
+        manager.compactor().fall_back(&mut log, &job).unwrap();
+        log.push(Message::user("And now?"));
+        let plan = manager.build_plan(&request(&log)).unwrap();
+        assert_eq!(plan.overflow, None, "{capacity}");
+        seen += usize::from(digest.len() as u64 > capacity / 4);
+    }
+    assert!(seen > 5, "the limit is what makes them short");
+}
+
 #[test]
 fn a_request_is_in_the_order_of_the_prompt_and_tells_nobody_what_has_expired() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));

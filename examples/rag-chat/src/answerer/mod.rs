@@ -3,11 +3,7 @@
 pub mod offline;
 pub mod remote;
 
-use context_window::{
-    ContextPlan, Message, RagItem, WireFormat,
-    message::Reasoning,
-    usage::{ReplyReport, is_context_overflow, is_reasoning_refusal},
-};
+use context_window::{ContextPlan, ItemKind, Message, RagItem, WireFormat, usage::ReplyReport};
 use remote::Remote;
 
 /// Who answers.
@@ -20,60 +16,15 @@ pub enum Answerer {
 }
 
 /// A piece of a reply on its way.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Piece {
     Text(String),
     /// What the model thinks before it answers.
     Thought(String),
 }
 
-/// A whole reply.
-#[derive(Debug, Clone, Default)]
-pub struct Reply {
-    pub text: String,
-    pub reasoning: Vec<Reasoning>,
-    pub report: ReplyReport,
-}
-
-impl Reply {
-    /// As the conversation keeps it.
-    pub fn into_message(self) -> (Message, ReplyReport) {
-        let message = Message::assistant(self.text);
-        (self.reasoning.into_iter().fold(message, Message::with_reasoning), self.report)
-    }
-}
-
-/// Why there is no whole reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    pub kind: FailureKind,
-    /// For the user: what happened, and what to do.
-    pub text: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureKind {
-    /// The provider says that the prompt is too long.
-    TooLong,
-    /// It does not take the model's own thoughts back.
-    Thoughts,
-    /// Anything else.
-    Other,
-}
-
-impl Failure {
-    pub fn new(text: impl Into<String>) -> Self {
-        let text = text.into();
-        let kind = if is_context_overflow(&text) {
-            FailureKind::TooLong
-        } else if is_reasoning_refusal(&text) {
-            FailureKind::Thoughts
-        } else {
-            FailureKind::Other
-        };
-        Self { kind, text }
-    }
-}
+/// A whole reply: with what was thought, what it cost and why it ended.
+pub type Reply = (Message, ReplyReport);
 
 /// What is sent: a plan as its provider takes it, and what the offline answerer reads of it.
 #[derive(Debug, Clone)]
@@ -83,35 +34,33 @@ pub struct Prompt {
     pub wire_format: WireFormat,
     /// The longest reply, in tokens.
     pub max_tokens: u64,
+    /// What the prompt itself takes, in tokens.
+    pub tokens: u64,
     pub question: String,
     /// The documents that the plan includes.
     pub documents: Vec<RagItem>,
-    /// Words in the prompt's own count of tokens, for the offline answerer's report.
-    pub tokens: u64,
 }
 
 impl Prompt {
-    pub fn of(plan: &ContextPlan, question: &str, documents: &[RagItem]) -> Self {
-        let is_in = |document: &&RagItem| {
-            plan.included
-                .iter()
-                .any(|item| item.kind == context_window::ItemKind::Document && item.id == *document.id())
-        };
+    pub fn of(plan: &ContextPlan, question: String, mut documents: Vec<RagItem>) -> Self {
+        let included = plan.included.iter().filter(|item| item.kind == ItemKind::Document);
+        documents.retain(|document| included.clone().any(|item| item.id == *document.id()));
         Self {
             body: remote::body(plan),
             headers: plan.headers.clone(),
             wire_format: plan.wire_format,
             max_tokens: plan.limits.max_completion,
-            question: question.to_owned(),
-            documents: documents.iter().filter(is_in).cloned().collect(),
             tokens: plan.counted(),
+            question,
+            documents,
         }
     }
 }
 
 impl Answerer {
-    /// Answers a prompt; `say` hears the pieces as they come.
-    pub async fn answer(&self, prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Result<Reply, Failure> {
+    /// Answers a prompt; `say` hears the pieces as they come. An error is what the provider or the network says, and what to do
+    /// about it; none has a key in it.
+    pub async fn answer(&self, prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Result<Reply, String> {
         match self {
             Self::Offline => Ok(offline::answer(prompt, say).await),
             Self::Remote(remote) => remote.answer(prompt, say).await,

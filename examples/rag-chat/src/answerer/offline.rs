@@ -2,7 +2,7 @@
 
 use super::{Piece, Prompt, Reply};
 use context_window::{
-    RagItem,
+    Message, RagItem,
     usage::{ReplyReport, StopReason, Usage},
 };
 use std::{collections::BTreeSet, time::Duration};
@@ -25,7 +25,7 @@ pub(super) async fn answer(prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Rep
     }
     let said = text.split_whitespace().count() as u64;
     let usage = Usage::openai(prompt.tokens, 0, said);
-    Reply { text, reasoning: Vec::new(), report: ReplyReport::from((usage, StopReason::Done)) }
+    (Message::assistant(text), ReplyReport::from((usage, StopReason::Done)))
 }
 
 /// The best passages of the documents as quotes, each with its source.

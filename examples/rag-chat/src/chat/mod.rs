@@ -15,9 +15,10 @@ use crate::{
 use anyhow::Result;
 use compacting::Compacting;
 use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, PlanRequest, RagItem, RequestLimits,
+    Config, ContextPlan, ContextWindowManager, Conversation, Error, PlanRequest, RagItem, RequestLimits,
     compaction::CompactionRequest,
     config::{CompactionStrategy, ReasoningPolicy, TtlPolicy},
+    plan::Decision,
     usage::{ContextEvent, Level},
     widgets::{RowExplanation, WhatIf},
 };
@@ -100,17 +101,11 @@ impl Chat {
             indexed: Refreshed::default(),
             waiting: None,
         };
-        chat.welcome();
-        chat.refresh_index();
+        let (folder, says) = (chat.args.folder.display(), &chat.choice.says);
+        let earlier = chat.saved.welcome(&chat.log);
+        chat.say(format!("{folder}: ask about its documents. {says}. /help lists the commands. {earlier}"));
+        chat.refresh_index(|_, _| {});
         Ok(chat)
-    }
-
-    fn welcome(&mut self) {
-        let (folder, says) = (self.args.folder.display(), &self.choice.says);
-        self.say(format!("{folder}: ask about its documents. {says}. /help lists the commands."));
-        if let Some(earlier) = self.saved.resumed(&self.log) {
-            self.say(earlier);
-        }
     }
 
     /// The name of the session.
@@ -129,10 +124,7 @@ impl Chat {
     }
 
     /// Why an item of the prompt is in or out.
-    pub fn why(
-        &self,
-        row: context_window::plan::Decision<'_>,
-    ) -> Result<RowExplanation, context_window::Error> {
+    pub fn why(&self, row: Decision<'_>) -> Result<RowExplanation, Error> {
         WhatIf::new().explain(&self.manager, &self.request(), row)
     }
 
@@ -156,13 +148,14 @@ impl Chat {
         !matches!(self.turn, Turn::Idle) || self.indexing.is_some() || self.compacting.is_some()
     }
 
-    fn refresh_index(&mut self) {
-        self.indexing = Some((0, 0));
+    /// Reads what changed in the folder, beside the chat, and does something with the index then.
+    fn refresh_index(&self, then: impl FnOnce(&Index, &Tasks) + Send + 'static) {
         let (index, tasks) = (self.index.clone(), self.tasks.clone());
         self.tasks.runtime.spawn_blocking(move || {
             let mut index = index.lock().expect("no thread panics with the index");
             let done = index.refresh(|done, of| tasks.send(Event::Indexing(done, of)));
             tasks.send(Event::Indexed(done.map_err(|error| format!("{error:#}"))));
+            then(&index, &tasks);
         });
     }
 
@@ -170,30 +163,23 @@ impl Chat {
         self.indexing = None;
         match result {
             Ok(done) => {
-                if let Some(why) = &done.rebuilt {
-                    self.say(format!("The index was damaged ({why}), so it was made again."));
+                let Refreshed { files, chunks, read, gone, unreadable, rebuilt, is_busy } = &done;
+                if let Some(why) = rebuilt {
+                    self.say(format!("The index was damaged, so it is made again: {why}"));
                 }
-                if done.is_busy {
-                    self.say("Another chat is indexing this folder; its index is used as it is.");
+                if *is_busy {
+                    self.say("Another chat is indexing this folder; what the index has is used.");
+                } else if *files == 0 {
+                    self.fail("There is no document in this folder: expected files that end in .md or .txt.");
+                } else if read + gone > 0 || self.indexed.files == 0 {
+                    self.say(format!("{files} files in {chunks} chunks; {read} read now, {gone} gone."));
                 }
-                if done.files == 0 {
+                if let [(path, why), ..] = unreadable.as_slice()
+                    && *unreadable != self.indexed.unreadable
+                {
+                    let count = unreadable.len();
                     self.fail(format!(
-                        "There is no document in {}: expected files that end in .md or .txt.",
-                        self.args.folder.display()
-                    ));
-                } else if done.read + done.gone > 0 || self.indexed.files == 0 {
-                    let (files, chunks, read) = (done.files, done.chunks, done.read);
-                    self.say(format!(
-                        "{files} files in {chunks} chunks; {read} read now, {} gone.",
-                        done.gone
-                    ));
-                }
-                if done.unreadable != self.indexed.unreadable && !done.unreadable.is_empty() {
-                    let some = done.unreadable.iter().take(3).map(|(path, why)| format!("{path}: {why}"));
-                    let some = some.collect::<Vec<_>>().join("; ");
-                    self.fail(format!(
-                        "{} files could not be read: {some}. /files lists all.",
-                        done.unreadable.len()
+                        "Files that could not be read: {count}. {path}: {why}. /files lists all."
                     ));
                 }
                 self.indexed = done;
@@ -219,44 +205,33 @@ impl Chat {
         self.notes.push(Note { after: self.log.messages().len(), is_error, text });
     }
 
-    /// Plans again after a change and saves it.
+    /// Plans again after a change, and saves it.
     fn changed(&mut self) {
-        self.replan();
-        self.save();
-    }
-
-    fn replan(&mut self) {
         match self.manager.build_plan(&self.request()) {
             Ok(plan) => self.plan = plan,
             Err(error) => self.fail(error.to_string()),
         }
+        self.save();
     }
 
     /// Tells of events of the window that a user has to know.
     fn tell(&mut self, events: Vec<ContextEvent>) {
         for event in events {
-            match event {
-                ContextEvent::LevelCrossed { to, .. } => {
-                    self.say(format!("The conversation is {} now.", level(to)))
+            let said = match event {
+                ContextEvent::LevelCrossed { to: Level::Normal, .. } => "The window has room again.".into(),
+                ContextEvent::LevelCrossed { to: Level::Approaching, .. } => {
+                    "The window is getting full.".into()
                 }
-                ContextEvent::MaxTokens => self.fail("The reply reached its largest length and was cut."),
-                ContextEvent::WindowFull => {
-                    self.fail("The reply filled the window and was cut. /compact makes room.")
-                }
+                ContextEvent::LevelCrossed { .. } => "The window is full; /compact makes room.".into(),
+                ContextEvent::MaxTokens => "The reply reached its largest length and was cut.".into(),
+                ContextEvent::WindowFull => "The reply filled the window and was cut.".into(),
                 ContextEvent::ReasoningDropped { reason, .. } => {
-                    self.say(format!("The provider left earlier thoughts out: {reason}"))
+                    format!("Earlier thoughts were left out: {reason}")
                 }
-                _ => {}
-            }
+                _ => continue,
+            };
+            self.say(said);
         }
-    }
-}
-
-fn level(level: Level) -> &'static str {
-    match level {
-        Level::Normal => "well within its window",
-        Level::Approaching => "approaching the limit of its window",
-        _ => "at the limit of its window",
     }
 }
 

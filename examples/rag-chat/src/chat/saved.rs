@@ -36,12 +36,14 @@ impl Saved {
     }
 
     /// What is there already, for a greeting.
-    pub(super) fn resumed(&self, log: &Conversation) -> Option<String> {
+    pub(super) fn welcome(&self, log: &Conversation) -> String {
         let questions = log.messages().iter().filter(|message| message.role() == Role::User).count();
         let is_open = log.messages().last().is_some_and(|message| message.role() == Role::User);
         let open = if is_open { " The last one has no reply; /retry asks again." } else { "" };
-        (questions > 0)
-            .then(|| format!("Session \"{}\" goes on: {questions} questions so far.{open}", self.id))
+        match questions {
+            0 => format!("Session \"{}\" begins.", self.id),
+            _ => format!("Session \"{}\" goes on: {questions} questions so far.{open}", self.id),
+        }
     }
 
     /// A session that is not taken, named after this one.

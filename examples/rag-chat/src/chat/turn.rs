@@ -2,16 +2,16 @@
 
 use super::{Chat, limits, manager};
 use crate::{
-    answerer::{Failure, FailureKind, Piece, Prompt, Reply},
+    answerer::{Piece, Prompt, Reply},
     args::Args,
     chunks::TOKENS_EACH,
     event::Event,
 };
 use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role,
+    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role, Usage,
     config::ReasoningPolicy,
     report,
-    usage::{ReplyReport, StopReason},
+    usage::{ReplyReport, StopReason, is_context_overflow, is_reasoning_refusal},
 };
 use tokio::task::AbortHandle;
 
@@ -113,14 +113,9 @@ impl Chat {
             Err(error) => return self.fail(error.to_string()),
         };
         self.started += 1;
-        let (number, index, tasks) = (self.started, self.index.clone(), self.tasks.clone());
-        let (question, before) = (self.question(0), self.question(1));
+        let (number, question, before) = (self.started, self.question(0), self.question(1));
         self.turn = Turn::Searching(number);
-        self.tasks.runtime.spawn_blocking(move || {
-            let mut index = index.lock().expect("no thread panics with the index");
-            // Files that changed meanwhile are read first.
-            let refreshed = index.refresh(|done, of| tasks.send(Event::Indexing(done, of)));
-            tasks.send(Event::Indexed(refreshed.map_err(|error| format!("{error:#}"))));
+        self.refresh_index(move |index, tasks| {
             let found = index.search(&question, &before, usize::try_from(most).unwrap_or(usize::MAX));
             tasks.send(Event::Found(number, found.map_err(|error| format!("{error:#}"))));
         });
@@ -148,7 +143,7 @@ impl Chat {
                 .fail(format!("Nothing was sent: this does not fit: {conflict}. What would help: {help}."));
         }
         let documents = self.kept_documents();
-        let prompt = Prompt::of(&plan, &self.question(0), &documents);
+        let prompt = Prompt::of(&plan, self.question(0), documents.clone());
         self.sent.push(Sent { manager: self.manager.clone(), log: self.log.clone(), documents });
         if self.sent.len() > 2 {
             self.sent.remove(0);
@@ -164,17 +159,24 @@ impl Chat {
         self.turn = Turn::Answering(Box::new(Answering { number, text, thought, plan, tries, task }));
     }
 
-    pub(super) fn replied(&mut self, reply: Result<Reply, Failure>) {
+    pub(super) fn replied(&mut self, reply: Result<Reply, String>) {
         let Turn::Answering(answering) = std::mem::replace(&mut self.turn, Turn::Idle) else { return };
         self.log.set_responding(false);
         match reply {
-            Ok(reply) => {
-                let (message, report) = reply.into_message();
-                self.commit(&answering.plan, message, report);
-            }
-            Err(failure) => self.refused(*answering, &failure),
+            Ok((message, report)) => self.commit(&answering.plan, message, report),
+            Err(failure) => self.refused(*answering, failure),
         }
         self.take_summary();
+    }
+
+    /// Adds what a reply cost, where its model has a price.
+    fn spend(&mut self, usage: Usage) {
+        let prompt = usage.input + usage.cache_read + usage.cache_write;
+        let Some(rates) = self.choice.model.price.as_ref().map(|price| price.rates(prompt, None)) else {
+            return;
+        };
+        let input = usage.input * rates.input + usage.cache_read * rates.cache_read;
+        self.spent += (input + usage.cache_write * rates.cache_write + usage.output * rates.output) / 1_000;
     }
 
     /// A whole reply, or what came of one: into the conversation, and on disk.
@@ -188,38 +190,29 @@ impl Chat {
     }
 
     /// What can be done about a refusal is done; otherwise it is said, and nothing is lost.
-    fn refused(&mut self, answering: Answering, failure: &Failure) {
+    fn refused(&mut self, answering: Answering, failure: String) {
         let Answering { text, plan, tries: (smaller, without_thoughts), .. } = answering;
-        let next = match failure.kind {
-            FailureKind::TooLong if text.is_empty() && smaller < SMALLER => {
-                let next = self.manager.plan_after_overflow(&self.request(), &plan);
-                Some((next.map_err(anyhow::Error::from), (smaller + 1, without_thoughts)))
-            }
-            FailureKind::Thoughts if text.is_empty() && !without_thoughts => {
-                let manager = manager(&self.args, &self.choice, ReasoningPolicy::Drop);
-                let next = manager.and_then(|manager| Ok(manager.build_plan(&self.request())?));
-                Some((next, (smaller, true)))
-            }
-            _ => None,
+        let next = if !text.is_empty() {
+            None
+        } else if is_context_overflow(&failure) && smaller < SMALLER {
+            self.say(format!(
+                "The provider says that {} tokens are too many.",
+                report::grouped(plan.total.n)
+            ));
+            let next = self.manager.plan_after_overflow(&self.request(), &plan);
+            Some((next.map_err(anyhow::Error::from), (smaller + 1, without_thoughts)))
+        } else if is_reasoning_refusal(&failure) && !without_thoughts {
+            self.say("The model does not take its earlier thoughts back; the prompt goes without them.");
+            let manager = manager(&self.args, &self.choice, ReasoningPolicy::Drop);
+            Some((manager.and_then(|manager| Ok(manager.build_plan(&self.request())?)), (smaller, true)))
+        } else {
+            None
         };
         match next {
-            Some((Ok(next), tries)) => {
-                let (was, is) = (report::grouped(plan.total.n), report::grouped(next.total.n));
-                self.say(match failure.kind {
-                    FailureKind::TooLong => {
-                        format!("The provider says that {was} tokens are too many; a plan of {is} is next.")
-                    }
-                    _ => {
-                        "The model does not take its earlier thoughts back; the prompt is sent without them."
-                            .into()
-                    }
-                });
-                return self.send(next, tries);
-            }
+            Some((Ok(next), tries)) => return self.send(next, tries),
             Some((Err(error), _)) => self.fail(format!("{error:#}")),
-            None => {}
+            None => self.fail(failure),
         }
-        self.fail(failure.text.clone());
         self.keep(&plan, text);
     }
 

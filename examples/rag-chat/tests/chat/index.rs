@@ -97,7 +97,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
     place.write(".gitignore", b"build/\n");
     let mut run = Run::offline(&place, &[]);
     assert!(
-        run.has_said("1 files could not be read: bad.md: not UTF-8 at byte 3: expected text"),
+        run.has_said("Files that could not be read: 1. bad.md: not UTF-8 at byte 3: expected text"),
         "{:?}",
         run.chat.notes
     );
@@ -108,6 +108,10 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
         "{}",
         run.said()
     );
+    // It is named again in the next run, though it is not tried again.
+    drop(run);
+    let mut run = Run::offline(&place, &[]);
+    assert!(run.has_said("could not be read: 1. bad.md"), "{:?}", run.chat.notes);
     // Mended, it is read.
     place.write("bad.md", "A café in the shop sells teacakes.".as_bytes());
     run.enter("Who sells teacakes?");

@@ -2,10 +2,7 @@
 
 use crate::support::environment;
 use rag_chat::{
-    answerer::{
-        Answerer,
-        remote::{Provider, Remote},
-    },
+    answerer::{Answerer, remote::Remote},
     models::{Choice, choose},
 };
 
@@ -27,7 +24,7 @@ fn the_environment_chooses_and_a_name_overrules_it() {
         ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/"),
     ]);
     let chosen = remote(choose(None, None, &keys).unwrap());
-    assert_eq!((chosen.provider, chosen.url.as_str()), (Provider::OpenAi, "https://api.openai.com/v1"));
+    assert_eq!((chosen.key.as_deref(), chosen.url.as_str()), (Some("a"), "https://api.openai.com/v1"));
     let chosen = remote(choose(Some("claude-haiku-5-5"), None, &keys).unwrap());
     assert_eq!((chosen.key.as_deref(), chosen.url.as_str()), (Some("b"), "http://127.0.0.1:1/v1"));
     assert_eq!(remote(choose(Some("ollama/tiny"), None, &keys).unwrap()).url, "http://localhost:11434/v1");

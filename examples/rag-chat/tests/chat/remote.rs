@@ -106,7 +106,7 @@ fn a_prompt_that_is_too_long_is_made_smaller() {
         let sizes: Vec<usize> = server.asked().iter().map(|body| text_of(body).len()).collect();
         assert!(sizes.len() == 3 && sizes[0] > sizes[1] && sizes[1] > sizes[2], "{wire:?}: {sizes:?}");
         assert!(server.asked().iter().all(|body| text_of(body).contains("How long does a refund take?")));
-        assert!(run.has_said("tokens are too many"), "{:?}", run.chat.notes);
+        assert!(run.has_said("tokens are too many."), "{:?}", run.chat.notes);
     }
 }
 

@@ -1,1 +1,309 @@
-//! The screen in a real terminal.
+//! The program in a real terminal, by tmux. Without tmux these tests say so and skip.
+
+use crate::support::Place;
+use context_window::{Conversation, Role, store::SessionStore};
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    thread::sleep,
+    time::Duration,
+};
+
+/// A terminal with the program in it.
+struct Terminal {
+    name: String,
+}
+
+impl Terminal {
+    /// None, said loudly, where there is no tmux.
+    fn open(name: &str, (width, height): (u16, u16)) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            eprintln!("*** tmux is not here, so the screen was not tried in a real terminal ***");
+            return None;
+        }
+        let terminal = Self { name: format!("rag-chat-{name}-{}", std::process::id()) };
+        let (width, height) = (width.to_string(), height.to_string());
+        let shell = "env -u NO_COLOR -u OPENAI_API_KEY -u ANTHROPIC_API_KEY -u GEMINI_API_KEY PS1='ready> ' bash --norc --noprofile";
+        let output =
+            terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, shell]);
+        assert!(output.status.success(), "{output:?}");
+        terminal.shows("ready>");
+        Some(terminal)
+    }
+
+    fn start(&self, folder: &Path, data: &Path, arguments: &str) {
+        let binary = env!("CARGO_BIN_EXE_rag-chat");
+        let project = folder.parent().unwrap().display();
+        let folder = folder.file_name().unwrap().to_string_lossy();
+        self.enter(&format!("cd {project}; clear; {binary} {folder} --data {} {arguments}", data.display()));
+    }
+
+    fn tmux(&self, args: &[&str]) -> Output {
+        Command::new("tmux").args(["-L", &self.name]).args(args).output().unwrap()
+    }
+
+    fn enter(&self, line: &str) {
+        self.tmux(&["send-keys", "-l", line]);
+        self.tmux(&["send-keys", "Enter"]);
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        keys.iter().for_each(|key| drop(self.tmux(&["send-keys", key])));
+    }
+
+    fn picture(&self) -> String {
+        String::from_utf8(self.tmux(&["capture-pane", "-p"]).stdout).unwrap()
+    }
+
+    fn shows(&self, text: &str) -> String {
+        self.becomes(text, |picture| picture.contains(text))
+    }
+
+    fn becomes(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
+        for _ in 0..600 {
+            let picture = self.picture();
+            if is(&picture) {
+                return picture;
+            }
+            sleep(Duration::from_millis(50));
+        }
+        panic!("the screen never shows {what}:\n{}", self.picture());
+    }
+
+    /// Keeps what is on the screen, for the documentation.
+    fn keep(&self, name: &str) {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screens");
+        std::fs::create_dir_all(&folder).unwrap();
+        let lines: Vec<String> = self.picture().lines().map(|line| line.trim_end().to_owned()).collect();
+        std::fs::write(folder.join(name), lines.join("\n") + "\n").unwrap();
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+fn stored(data: &Path) -> Conversation {
+    let store = SessionStore::open_read_only(&format!("sqlite:{}", data.join("chats.db").display()));
+    store.unwrap().load("chat").unwrap().0
+}
+
+fn questions(log: &Conversation) -> usize {
+    log.messages().iter().filter(|message| message.role() == Role::User).count()
+}
+
+/// The project's own documentation.
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").canonicalize().unwrap()
+}
+
+const QUESTIONS: [&str; 30] = [
+    "How long does a pin live?",
+    "What is a sticky window?",
+    "How are tool calls kept with their results?",
+    "What does the safety buffer do?",
+    "How is the prompt budget computed?",
+    "Which tokenizers are exact?",
+    "How are tokens of an unknown model estimated?",
+    "What does a usage report teach?",
+    "When is a conversation compacted?",
+    "What stays after a compaction?",
+    "Can a compaction be undone?",
+    "What is archived, and is anything deleted?",
+    "How are sessions kept in SQLite?",
+    "What happens when two writers meet?",
+    "How does a journal survive a crash?",
+    "What breaks a prompt cache?",
+    "Where do cache breakpoints go?",
+    "How are documents ordered in the prompt?",
+    "What does backfill do with documents?",
+    "Why is a document out?",
+    "What does explain show?",
+    "How do two plans differ?",
+    "What does replay do?",
+    "Which providers are known?",
+    "How are thoughts of a model kept?",
+    "What is a placeholder result?",
+    "How are plans snapshot-tested?",
+    "Which options are there for RAG?",
+    "How does it compare with trim_messages?",
+    "What is a notice?",
+];
+
+#[test]
+fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume() {
+    let Some(terminal) = Terminal::open("turns", (120, 40)) else { return };
+    let data = tempfile::TempDir::new().unwrap();
+    terminal.start(&docs(), data.path(), "--model offline-4k");
+    terminal.shows("read now, 0 gone.");
+    let asked = |n: usize| {
+        terminal.enter(QUESTIONS[n]);
+        let is_there = || stored(data.path()).messages().len() == 2 * n + 3;
+        let picture = terminal.becomes(&format!("the answer to question {n}"), |picture| {
+            picture.contains("┏Ask━") && is_there()
+        });
+        assert!(picture.contains("ctx tokens: "), "{picture}");
+        let log = stored(data.path());
+        assert_eq!(
+            (questions(&log), log.messages().len()),
+            (n + 1, 2 * n + 3),
+            "question {n} and its answer are on disk"
+        );
+        assert_eq!(log.messages()[2 * n + 1].text(), QUESTIONS[n]);
+    };
+    asked(0);
+    terminal.keep("first-answer.txt");
+
+    // A note for one turn: in the turn after it, it asks.
+    terminal.enter("/pin Answer in short sentences.");
+    terminal.shows("note-1 is pinned.");
+    terminal.enter("/ttl 1");
+    terminal.shows("Turns that note-1 stays: 1.");
+    asked(1);
+    terminal.shows("A pin asks what becomes of it");
+    terminal.keys(&["Tab", "Tab"]);
+    terminal.shows("Up, Down: notices");
+    terminal.keep("ask.txt");
+    terminal.keys(&["Right", "Enter"]);
+    terminal.becomes("no question any more", |picture| {
+        !picture.contains("A pin asks") && picture.contains("note-1: ")
+    });
+    assert_eq!(stored(data.path()).ttl("note-1"), Some(context_window::Ttl::turns(3)));
+    terminal.keys(&["Escape"]);
+
+    (2..10).for_each(asked);
+    // The items of the prompt: a filter, and one item with why it is in.
+    terminal.keys(&["Tab"]);
+    terminal.keys(&["/"]);
+    terminal.tmux(&["send-keys", "-l", "section:documents"]);
+    terminal.shows("filter section:documents");
+    terminal.keys(&["Enter", "Enter"]);
+    terminal.shows("drops at");
+    terminal.keep("item.txt");
+    terminal.keys(&["Escape", "/", "Escape", "Escape"]);
+    terminal.shows("Enter sends");
+
+    // Killed while an answer is on its way: the question is there, and the next start goes on.
+    terminal.enter(QUESTIONS[10]);
+    terminal.shows("Answering; Ctrl-C stops it");
+    let before = stored(data.path());
+    assert_eq!(questions(&before), 11);
+    let killed =
+        Command::new("pkill").args(["-9", "-f", &format!("--data {}", data.path().display())]).status();
+    assert!(killed.unwrap().success());
+    terminal.becomes("a shell", |picture| picture.contains("Killed") || picture.contains("ready>"));
+    assert_eq!(stored(data.path()), before, "what was confirmed is there");
+    terminal.enter("reset");
+    terminal.becomes("a shell", |picture| picture.trim_end().ends_with("ready>"));
+    terminal.start(&docs(), data.path(), "--model offline-4k");
+    let picture = terminal.shows("The last one has no reply; /retry asks again.");
+    assert!(picture.contains(QUESTIONS[9]), "what was said is shown: {picture}");
+    terminal.keep("resumed.txt");
+    terminal.enter("/retry");
+    terminal.becomes("the answer", |picture| {
+        picture.contains("┏Ask━") && stored(data.path()).messages().len() == 23
+    });
+
+    (11..20).for_each(asked);
+    // By now the window was full once, at the least.
+    let compactions = |log: &Conversation| log.compactions().count();
+    let automatic = compactions(&stored(data.path()));
+    assert!(automatic >= 1, "no compaction in twenty turns");
+    terminal.enter("/compact");
+    terminal.shows("Compaction would archive");
+    terminal.keep("compact.txt");
+    terminal.keys(&["Enter"]);
+    terminal.shows("messages are archived");
+    assert_eq!(compactions(&stored(data.path())), automatic + 1);
+    terminal.enter("/model offline-8k");
+    terminal.shows("Window 8,192");
+    (20..30).for_each(asked);
+    terminal.keep("thirty.txt");
+
+    let log = stored(data.path());
+    assert_eq!(questions(&log), 30, "nothing is lost");
+    assert!(compactions(&log) >= 2);
+    for (n, question) in QUESTIONS.iter().enumerate() {
+        assert_eq!(log.messages()[2 * n + 1].text(), *question);
+    }
+    terminal.enter("/quit");
+    terminal.becomes("a shell", |picture| picture.trim_end().ends_with("ready>"));
+}
+
+#[test]
+fn what_cannot_begin_says_why_and_ends_with_2() {
+    let place = Place::shop();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_rag-chat"))
+            .args(arguments)
+            .env_remove("OPENAI_API_KEY")
+            .env("XDG_DATA_HOME", place.data.path())
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let folder = place.folder.path().to_str().unwrap();
+    let file = place.folder.path().join("hours.md");
+    for (arguments, expected) in [
+        (vec!["/no/such/folder", "--ask", "x"], "/no/such/folder: expected a folder of documents"),
+        (vec![file.to_str().unwrap(), "--ask", "x"], "this is a file; expected the folder that it is in"),
+        (vec![folder], "standard output is no terminal; expected one, or --ask QUESTION"),
+        (vec![folder, "--ask", "x", "--model", "gpt-5.4-mini"], "Set OPENAI_API_KEY"),
+        (
+            vec![folder, "--ask", "x", "--data", "/proc/nothing"],
+            "/proc/nothing: expected a folder to write to; see --data",
+        ),
+        (vec![folder, "--ask", "x", "--config", "/no/options.toml"], "/no/options.toml"),
+        (vec![folder, "--context", "5"], "5 is not in 1000..=10000000"),
+        (vec![], "<FOLDER>"),
+    ] {
+        let (code, _, said) = run(&arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+    let (code, answer, said) = run(&[folder, "--ask", "How long does a refund take?"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        answer.contains("A refund takes five days") && said.contains("documents: terms/refunds.md#1"),
+        "{answer}{said}"
+    );
+    let (code, help, _) = run(&["--help"]);
+    assert_eq!(code, Some(0));
+    for variable in ["RAG_CHAT_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OLLAMA_HOST"] {
+        assert!(help.contains(variable), "{variable}");
+    }
+}
+
+#[test]
+fn small_terminals_keys_and_an_end_by_ctrl_c() {
+    let Some(terminal) = Terminal::open("small", (40, 10)) else { return };
+    let place = Place::shop();
+    terminal.start(place.folder.path(), place.data.path(), "");
+    terminal.shows("the chat needs 50 x 16");
+    terminal.tmux(&["resize-window", "-x", "70", "-y", "24"]);
+    terminal.shows("4 files in 4 chunks");
+    // A control character in a file or a question does not reach the terminal.
+    place.write("evil.md", b"Evil kettles \x1b[2J\x1b]0;owned\x07 whistle in the night.");
+    terminal.enter("Which evil kettles whistle?");
+    terminal.shows("Evil kettles ?[2J?]0;owned? whistle");
+    terminal.keys(&["Tab"]);
+    terminal.shows("Items · in");
+    terminal.shows("┌Ask");
+    terminal.keys(&["Escape", "Up"]);
+    terminal.becomes("the last line", |picture| {
+        picture.lines().rev().take(4).any(|line| line.contains("Which evil kettles"))
+    });
+    terminal.keys(&["C-c"]);
+    terminal.keys(&["C-c"]);
+    terminal.shows("Ctrl-C again ends the chat");
+    terminal.keys(&["C-c"]);
+    terminal.becomes("a shell", |picture| picture.trim_end().ends_with("ready>"));
+    let modes = terminal.tmux(&["display", "-p", "#{alternate_on} #{cursor_flag}"]);
+    assert_eq!(String::from_utf8(modes.stdout).unwrap().trim(), "0 1", "alternate screen, cursor");
+}
