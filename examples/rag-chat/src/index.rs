@@ -13,7 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 use tantivy::{
-    IndexReader, TantivyDocument, TantivyError, Term, collector::TopDocs, query::*, schema::*, tokenizer::*,
+    DocAddress, IndexReader, TantivyDocument, TantivyError, Term, collector::TopDocs, query::*, schema::*,
+    tokenizer::*,
 };
 
 /// Raised when chunks or fields change: an index of another version is made again.
@@ -153,7 +154,7 @@ impl Index {
         }
         let searcher = self.reader.searcher();
         let best = searcher.search(&BooleanQuery::new(parts), &TopDocs::with_limit(most).order_by_score())?;
-        let hit = |(score, at)| {
+        let hit = |(score, at): (f32, DocAddress)| {
             let found: TantivyDocument = searcher.doc(at)?;
             let value = |name| found.get_first(field(name));
             let text = |name| value(name).and_then(|value| value.as_str()).unwrap_or_default();
