@@ -5,7 +5,7 @@
 //! `zcat rag_musique.jsonl.gz | cargo run --release -p rag-chat --example recall -- offline-4k`
 
 use clap::Parser;
-use context_window::{ItemKind, Message, Role, TokenCounter};
+use context_window::{Config, ContextWindowManager, ItemKind, Message, Role, TokenCounter};
 use rag_chat::{
     args::Args,
     chat::{Chat, Turn},
@@ -59,6 +59,7 @@ fn main() -> anyhow::Result<()> {
         chat.handle(events.recv()?);
     }
     let counter = TokenCounter::named("o200k_base")?;
+    let manager = ContextWindowManager::configured(chat.choice.model.clone(), Config::default())?;
     let (indexed, begun) = (begun.elapsed(), Instant::now());
     let (mut of, mut planned, mut by_score) = (0, 0, 0);
     for (number, question) in questions.iter().enumerate() {
@@ -94,7 +95,8 @@ fn main() -> anyhow::Result<()> {
             .sum();
         let mut left = chat.plan.prompt_budget.saturating_sub(told);
         let fitting = chat.documents.iter().take_while(|document| {
-            let tokens = counter.count(document.text()).map_or(u64::MAX, |count| count.n);
+            // With the lines around it that name its id: both have them.
+            let tokens = manager.count_document(document).map_or(u64::MAX, |count| count.n);
             left.checked_sub(tokens).map(|rest| left = rest).is_some()
         });
         by_score += usize::from(fitting.into_iter().any(|document| is_gold(document.id().as_str())));

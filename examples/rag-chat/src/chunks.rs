@@ -4,8 +4,9 @@ use text_splitter::{ChunkConfig, MarkdownSplitter, TextSplitter};
 
 /// Characters of a chunk: paragraphs are put together up to the first figure, and none is longer than the second.
 const CHARACTERS: std::ops::Range<usize> = 600..1_200;
-/// About as many tokens are in a chunk, with the lines that the prompt puts around it: what `top_k` is asked with.
-pub const TOKENS_EACH: u64 = 300;
+/// What a short chunk takes in a prompt, in tokens: so many that are this long are retrieved. The plan leaves out what does not
+/// fit where they are longer.
+pub const TOKENS_EACH: u64 = 100;
 
 /// A piece of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,8 +17,8 @@ struct Terminal {
 impl Terminal {
     /// None, said loudly, where there is no tmux.
     fn open(name: &str, (width, height): (u16, u16)) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("*** tmux is not here, so the screen was not tried in a real terminal ***");
+        if Command::new("tmux").arg("-V").output().is_err() || !Path::new("/proc/self").exists() {
+            eprintln!("*** tmux or /proc is not here, so the screen was not tried in a real terminal ***");
             return None;
         }
         let terminal = Self { name: format!("rag-chat-{name}-{}", std::process::id()) };
@@ -68,6 +68,15 @@ impl Terminal {
             sleep(Duration::from_millis(50));
         }
         panic!("the screen never shows {what}:\n{}", self.picture());
+    }
+
+    /// Kills the program that runs in it.
+    fn kill(&self) {
+        let shell = String::from_utf8(self.tmux(&["display", "-p", "#{pane_pid}"]).stdout).unwrap();
+        let shell = shell.trim();
+        let programs = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+        let killed = Command::new("sh").args(["-c", &format!("kill -9 {programs}")]).status().unwrap();
+        assert!(killed.success() && !programs.trim().is_empty(), "{programs}");
     }
 
     /// Keeps what is on the screen, for the documentation.
@@ -190,9 +199,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     terminal.shows("Answering; Ctrl-C stops it");
     let before = stored(data.path());
     assert_eq!(questions(&before), 11);
-    let killed =
-        Command::new("pkill").args(["-9", "-f", &format!("--data {}", data.path().display())]).status();
-    assert!(killed.unwrap().success());
+    terminal.kill();
     terminal.becomes("a shell", |picture| picture.contains("Killed") || picture.contains("ready>"));
     assert_eq!(stored(data.path()), before, "what was confirmed is there");
     terminal.enter("reset");
