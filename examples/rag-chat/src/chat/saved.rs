@@ -39,7 +39,7 @@ impl Saved {
     pub(super) fn welcome(&self, log: &Conversation) -> String {
         let questions = log.messages().iter().filter(|message| message.role() == Role::User).count();
         let is_open = log.messages().last().is_some_and(|message| message.role() == Role::User);
-        let open = if is_open { " The last one has no reply; /retry asks again." } else { "" };
+        let open = if is_open { "\nThe last question has no reply; /retry asks again." } else { "" };
         match questions {
             0 => format!("Session \"{}\" begins.", self.id),
             _ => format!("Session \"{}\" goes on: {questions} questions so far.{open}", self.id),
