@@ -216,7 +216,7 @@ fn agrees_as_it_is(mut session: Session) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(generate::cases(300, 20_000))]
+    #![proptest_config(generate::cases(120, 20_000))]
 
     /// Where several pins or documents compete for little room.
     #[test]
@@ -232,7 +232,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(generate::cases(150, 10_000))]
+    #![proptest_config(generate::cases(60, 10_000))]
 
     #[test]
     fn every_counterfactual_is_what_every_budget_shows(

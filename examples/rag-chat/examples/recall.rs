@@ -3,6 +3,7 @@
 //! `{"query": ..., "passages": [{"id", "text", "gold"}], "messages": [...]}`.
 //!
 //! `zcat rag_musique.jsonl.gz | cargo run --release -p rag-chat --example recall -- offline-4k`
+#![allow(clippy::disallowed_methods, reason = "it says how long it took")]
 
 use clap::Parser;
 use context_window::{Config, ContextWindowManager, ItemKind, Message, Role, TokenCounter};

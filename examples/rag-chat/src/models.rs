@@ -12,6 +12,7 @@ const OFFLINE: u64 = 8;
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The environment of this process; empty variables are none.
+#[allow(clippy::disallowed_methods, reason = "an application reads its environment")]
 pub fn environment() -> Environment {
     Arc::new(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
 }

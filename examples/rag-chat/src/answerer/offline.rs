@@ -67,7 +67,11 @@ fn prose(passage: &str) -> &str {
         .strip_prefix('[')
         .and_then(|rest| rest.split_once("]\n"))
         .map_or(passage, |(_, text)| text.trim());
-    if text.starts_with(['#', '|', '`', '[']) { "" } else { text.trim_start_matches("- ") }
+    if text.starts_with(['#', '|', '`', '[']) || text.contains('│') {
+        ""
+    } else {
+        text.trim_start_matches("- ")
+    }
 }
 
 /// Words as they are compared: in small letters, without common ones, a plural as its singular.

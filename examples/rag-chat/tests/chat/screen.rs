@@ -3,6 +3,7 @@
 use crate::support::Place;
 use context_window::{Conversation, Role, store::SessionStore};
 use std::{
+    io::Write,
     path::{Path, PathBuf},
     process::{Command, Output},
     thread::sleep,
@@ -18,7 +19,13 @@ impl Terminal {
     /// None, said loudly, where there is no tmux.
     fn open(name: &str, (width, height): (u16, u16)) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() || !Path::new("/proc/self").exists() {
-            eprintln!("*** tmux or /proc is not here, so the screen was not tried in a real terminal ***");
+            let reason = "tmux or /proc is not here, so the screen was not tried in a real terminal";
+            eprintln!("*** {reason} ***");
+            // `./check` lists what was skipped.
+            if let Some(list) = std::env::var_os("CONTEXT_WINDOW_SKIPPED") {
+                let mut list = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+                writeln!(list, "rag-chat screen {name}\t{reason}").unwrap();
+            }
             return None;
         }
         let terminal = Self { name: format!("rag-chat-{name}-{}", std::process::id()) };
