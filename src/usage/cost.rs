@@ -1,5 +1,6 @@
 //! What a prompt costs, by its model's cache rule and prices.
 
+use super::Usage;
 use crate::provider::model::{CacheKind, Model};
 use serde::Serialize;
 
@@ -96,11 +97,40 @@ impl Model {
             uncached: sum([(prompt, rates.input), (0, 0), (0, 0)]),
         })
     }
+
+    /// What was billed for prompts and replies, by a provider's report: billionths of a US dollar, on a day as in
+    /// [`crate::provider::Price::rates`]. None where the model has no price.
+    #[must_use]
+    pub fn usage_cost(&self, usage: Usage, day: Option<&str>) -> Option<u64> {
+        let prompt = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+        let rates = self.price.as_ref()?.rates(prompt, day);
+        let each = [
+            (usage.input, rates.input),
+            (usage.cache_read, rates.cache_read),
+            (usage.cache_write, rates.cache_write),
+            (usage.output, rates.output),
+        ];
+        let all: u128 = each.iter().map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate)).sum();
+        Some(u64::try_from(all / 1000).unwrap_or(u64::MAX))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_billed_has_its_sum() {
+        let model = Model::named("claude-opus-5-5").unwrap();
+        // 4 dollars, written at 5, read at 0.2; 20 out.
+        let usage = Usage::anthropic(1_000, 200, 3_000, 50);
+        let expected = 1_000 * 4_000 + 200 * 5_000 + 3_000 * 200;
+        let output = model.price.as_ref().unwrap().output as u64 * 1_000;
+        assert_eq!(model.usage_cost(usage, None), Some(expected + 50 * output));
+        assert_eq!(Model::custom("in-house").usage_cost(usage, None), None);
+        let most = Usage::anthropic(u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+        assert_eq!(model.usage_cost(most, None), Some(u64::MAX));
+    }
 
     #[test]
     fn each_rule_has_its_sum() {

@@ -1,11 +1,11 @@
 //! Widgets for applications on ratatui: what fills the window, what a plan holds and why, other budgets and pins to try,
-//! questions to the user, where a conversation was compacted.
+//! questions to the user, what was said and where it was compacted.
 //!
 //! Each needs a [`crate::ContextPlan`], a [`crate::usage::ContextUsage`] or a record of the log; [`ItemTexts`] adds texts of what is
 //! out. They draw in 16 colours, or in none ([`Theme::plain`]); no colour says what signs and words do not say too.
 //!
 //! What a user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`], [`WhatIfState`],
-//! [`NoticeListState`], [`BannerState`]. No widget knows a key, and none changes a conversation: the application calls the
+//! [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget knows a key, and none changes a conversation: the application calls the
 //! state when a key is pressed, and does what the state names ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
 //!
 //! ```
@@ -47,6 +47,7 @@ mod preview;
 mod items;
 mod filter_line;
 mod detail;
+mod transcript;
 mod answer;
 mod notices;
 mod what_if;
@@ -73,6 +74,7 @@ pub use slider::BudgetSlider;
 pub use status::StatusLine;
 pub use texts::ItemTexts;
 pub use theme::Theme;
+pub use transcript::{Transcript, TranscriptNote, TranscriptState};
 pub use tries::{Attempt, WhatIfState};
 pub use what_if::WhatIf;
 

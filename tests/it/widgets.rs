@@ -18,6 +18,7 @@ use ratatui_core::{
 };
 
 mod interactive;
+mod transcript;
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/widgets.rs"]

@@ -1,9 +1,7 @@
 //! What happens beside the chat and comes to it through one channel, so that everything is decided on one thread.
 
-use crate::{
-    answerer::{Piece, Reply},
-    index::Refreshed,
-};
+use crate::answerer::{Piece, Reply};
+use crate::index::Refreshed;
 use context_window::RagItem;
 use std::sync::mpsc::Sender;
 

@@ -1,21 +1,18 @@
 //! The index of a folder on disk: which files it has, and the chunks that suit a question best (BM25).
 
-use crate::{
-    chunks,
-    documents::{self, Stamp, Unreadable},
-};
+use crate::chunks;
+use crate::documents::{self, Stamp, Unreadable};
 use anyhow::{Context, Result, anyhow, ensure};
 use context_window::RagItem;
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
-use tantivy::{
-    DocAddress, IndexReader, TantivyDocument, TantivyError, Term, collector::TopDocs, query::*, schema::*,
-    tokenizer::*,
-};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tantivy::collector::TopDocs;
+use tantivy::query::*;
+use tantivy::schema::*;
+use tantivy::tokenizer::*;
+use tantivy::{DocAddress, IndexReader, TantivyDocument, TantivyError, Term};
 
 /// Raised when chunks or fields change: an index of another version is made again.
 const VERSION: u32 = 1;

@@ -3,12 +3,10 @@
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use rag_chat::{args::Args, chat::Chat, event::Tasks, models, once, screen};
-use std::{
-    io::{IsTerminal, stdout},
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::mpsc,
-};
+use std::io::{IsTerminal, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc;
 
 fn main() -> ExitCode {
     run(Args::parse()).unwrap_or_else(|error| {

@@ -1,11 +1,6 @@
 //! A compaction of a session, made in a copy of its conversation: as text, as JSON, and as a new file.
 
-use crate::{
-    args,
-    body::{body, messages},
-    input, json, output,
-    prepared::Prepared,
-};
+use crate::{args, input, json, output, prepared::Prepared};
 use anyhow::{Result, bail};
 use context_window::{
     Conversation, ItemId, WireFormat,
@@ -13,9 +8,10 @@ use context_window::{
     config::{CompactionStrategy, RequestForm},
     conversation::{ActiveEntry, Compaction, HistoryRow},
     io::SessionFile,
-    report,
+    render, report,
 };
 use flate2::{Compression, write::GzEncoder};
+use serde_json::Value;
 use serde_json::json;
 use std::{collections::BTreeSet, fmt::Write as _, io::Write as _, path::Path};
 
@@ -98,7 +94,7 @@ impl Compacted {
     pub(crate) fn json(&self, state: CompactionState, form: WireFormat) -> Result<String> {
         let job = self.job.as_ref();
         let asks = job.filter(|job| job.strategy() == CompactionStrategy::Summary);
-        let body = asks.map(|job| body(job, form, false)).transpose()?;
+        let body = asks.map(|job| render::body(job, form, false));
         let all = json!({
             "state": state,
             "strategy": job.map(CompactionRequest::strategy),
@@ -214,4 +210,9 @@ fn runs<'a>(runs: impl Iterator<Item = (&'a str, &'a str, u64)>) -> String {
 
 fn plural(count: u64, what: &str) -> String {
     format!("{} {what}{}", report::grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// The messages of a body, whatever its form calls them.
+fn messages(body: &Value) -> &Value {
+    ["messages", "input", "contents"].iter().find_map(|key| body.get(key)).unwrap_or(&Value::Null)
 }

@@ -1,6 +1,5 @@
 //! Shows what a planner makes of a session: what goes into the prompt, what does not, and why.
 
-mod body;
 mod wrap;
 mod interrupt;
 mod secrets;

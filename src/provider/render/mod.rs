@@ -30,6 +30,50 @@ pub(crate) use late_tools::added_tools;
 pub use openai::ChatBody;
 pub use responses::ResponsesBody;
 
+/// The prompt as the body of a wire format, for whoever sends to several providers: messages and tools, without the model's parameters.
+/// A plan's own is `plan.wire_format`. With `breakpoints`, cache breakpoints are marked where the wire format knows them, for five
+/// minutes where it asks for how long. A server that applies a model's own template takes the body of `OpenAI` Chat.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # #[cfg(feature = "openai")] {
+/// let manager = ContextWindowManager::for_model("claude-haiku-5-5")?;
+/// let log = Conversation::from([Message::system("Be brief."), Message::user("Hello")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// let body = render::body(&plan, plan.wire_format, false);
+/// assert_eq!(body["messages"][0]["content"][0]["text"], "Hello");
+/// assert_eq!(body, serde_json::to_value(render::anthropic(&plan)).unwrap());
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Panics
+///
+/// Never: a body is plain data.
+pub fn body(prompt: &impl AsRef<Prompt>, wire_format: WireFormat, breakpoints: bool) -> serde_json::Value {
+    let body = match (wire_format, breakpoints) {
+        (WireFormat::OpenAiResponses, false) => serde_json::to_value(openai_responses(prompt)),
+        (WireFormat::OpenAiResponses, true) => {
+            serde_json::to_value(openai_responses(prompt).with_breakpoints())
+        }
+        (WireFormat::Anthropic, false) => serde_json::to_value(anthropic(prompt)),
+        (WireFormat::Anthropic, true) => {
+            serde_json::to_value(anthropic(prompt).with_breakpoints(CacheLife::default()))
+        }
+        (WireFormat::Gemini, _) => serde_json::to_value(gemini(prompt)),
+        (WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain, false) => {
+            serde_json::to_value(openai(prompt))
+        }
+        (WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain, true) => {
+            serde_json::to_value(openai(prompt).with_breakpoints())
+        }
+    };
+    body.expect("a body is plain data")
+}
+
 /// The prompt as a body of `OpenAI` Chat Completions: `messages` and `tools`, without the model's parameters.
 ///
 /// ```

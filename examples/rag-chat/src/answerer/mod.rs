@@ -3,7 +3,7 @@
 pub mod offline;
 pub mod remote;
 
-use context_window::{ContextPlan, ItemKind, Message, RagItem, WireFormat, usage::ReplyReport};
+use context_window::{ContextPlan, ItemKind, Message, RagItem, WireFormat, render, usage::ReplyReport};
 use remote::Remote;
 
 /// Who answers.
@@ -46,7 +46,8 @@ impl Prompt {
         let included = plan.included.iter().filter(|item| item.kind == ItemKind::Document);
         documents.retain(|document| included.clone().any(|item| item.id == *document.id()));
         Self {
-            body: remote::body(plan),
+            // Anthropic caches up to marks only; elsewhere none is needed.
+            body: render::body(plan, plan.wire_format, plan.wire_format == WireFormat::Anthropic),
             headers: plan.headers.clone(),
             wire_format: plan.wire_format,
             max_tokens: plan.limits.max_completion,

@@ -1,10 +1,8 @@
 //! The answerer that needs neither a key nor a server: it quotes the passages that have most in common with the question.
 
 use super::{Piece, Prompt, Reply};
-use context_window::{
-    Message, RagItem,
-    usage::{ReplyReport, StopReason, Usage},
-};
+use context_window::usage::{ReplyReport, StopReason, Usage};
+use context_window::{Message, RagItem};
 use std::{collections::BTreeSet, time::Duration};
 use unicode_segmentation::UnicodeSegmentation;
 

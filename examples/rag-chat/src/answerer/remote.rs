@@ -2,21 +2,16 @@
 //! writes it, byte for byte: messages, cache marks, and thoughts with their seals.
 
 use super::{Piece, Prompt, Reply};
-use context_window::{
-    ContextPlan, Message, Usage, WireFormat,
-    compaction::Summariser,
-    message::Reasoning,
-    render::{self, CacheLife},
-    usage::{ReplyReport, StopReason},
-};
+use context_window::compaction::Summariser;
+use context_window::message::Reasoning;
+use context_window::usage::{ReplyReport, StopReason};
+use context_window::{Message, Usage, WireFormat};
 use futures_util::StreamExt;
-use genai::{
-    Client, Error, ModelIden, ServiceTarget,
-    adapter::AdapterKind,
-    chat::*,
-    resolver::{AuthData, Endpoint},
-};
-use serde_json::{Value, to_value};
+use genai::adapter::AdapterKind;
+use genai::chat::*;
+use genai::resolver::{AuthData, Endpoint};
+use genai::{Client, Error, ModelIden, ServiceTarget};
+use serde_json::Value;
 use std::{fmt, time::Duration};
 
 /// How long a server may be silent, before its answer and within it.
@@ -40,17 +35,6 @@ impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}", self.model, self.url)
     }
-}
-
-/// The messages and tools of a plan, as its provider takes them.
-pub(super) fn body(plan: &ContextPlan) -> Value {
-    let body = match plan.wire_format {
-        WireFormat::Anthropic => to_value(render::anthropic(plan).with_breakpoints(CacheLife::FiveMinutes)),
-        WireFormat::Gemini => to_value(render::gemini(plan)),
-        WireFormat::OpenAiResponses => to_value(render::openai_responses(plan)),
-        _ => to_value(render::openai(plan)),
-    };
-    body.expect("a body is plain data")
 }
 
 impl Remote {

@@ -1,22 +1,18 @@
 //! What the commands do.
 
 use super::{Chat, Turn};
-use crate::{
-    command::{self, Line},
-    models,
-};
+use crate::command::{self, Line};
+use crate::models;
 use anyhow::{Context, Result, bail, ensure};
-use context_window::{
-    PinnedItem, Priority, Ttl,
-    analysis::Diff,
-    config::ReasoningPolicy,
-    conversation::HistoryRow,
-    io::{SessionTexts, save_whole},
-    report::{self, grouped},
-    store::ListOptions,
-    usage::CostTerms,
-    widgets::{BannerAction, NoticeAction},
-};
+use context_window::analysis::Diff;
+use context_window::config::ReasoningPolicy;
+use context_window::conversation::HistoryRow;
+use context_window::io::{SessionTexts, save_whole};
+use context_window::report::{self, grouped};
+use context_window::store::ListOptions;
+use context_window::usage::CostTerms;
+use context_window::widgets::{BannerAction, NoticeAction};
+use context_window::{PinnedItem, Priority, Ttl};
 
 /// What a command says, or why it did nothing.
 type Said = Result<String>;

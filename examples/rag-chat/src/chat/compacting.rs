@@ -3,11 +3,9 @@
 
 use super::{Chat, Turn};
 use crate::{answerer::Answerer, event::Event};
-use context_window::{
-    compaction::{Compaction, CompactionRequest},
-    config::CompactionStrategy,
-    report,
-};
+use context_window::compaction::{Compaction, CompactionRequest};
+use context_window::config::CompactionStrategy;
+use context_window::report;
 
 /// A compaction on its way.
 pub(super) struct Compacting {

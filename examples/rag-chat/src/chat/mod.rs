@@ -5,39 +5,26 @@ mod compacting;
 mod saved;
 mod turn;
 
-use crate::{
-    answerer::Answerer,
-    args::Args,
-    event::{Event, Tasks},
-    index::{Index, Refreshed},
-    models::{self, Choice, Environment},
-};
+use crate::answerer::Answerer;
+use crate::args::Args;
+use crate::event::{Event, Tasks};
+use crate::index::{Index, Refreshed};
+use crate::models::{self, Choice, Environment};
 use anyhow::Result;
 use compacting::Compacting;
+use context_window::compaction::CompactionRequest;
+use context_window::config::{CompactionStrategy, ReasoningPolicy, TtlPolicy};
+use context_window::plan::Decision;
+use context_window::usage::{ContextEvent, Level};
+use context_window::widgets::{RowExplanation, TranscriptNote, WhatIf};
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Error, PlanRequest, RagItem, RequestLimits,
-    compaction::CompactionRequest,
-    config::{CompactionStrategy, ReasoningPolicy, TtlPolicy},
-    plan::Decision,
-    usage::{ContextEvent, Level},
-    widgets::{RowExplanation, WhatIf},
 };
 use saved::Saved;
-use std::{
-    path::Path,
-    sync::{Arc, Mutex},
-};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use turn::Sent;
 pub use turn::Turn;
-
-/// What the chat itself says, beside the conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// How many messages the conversation had then.
-    pub after: usize,
-    pub is_error: bool,
-    pub text: String,
-}
 
 pub struct Chat {
     pub args: Args,
@@ -54,7 +41,8 @@ pub struct Chat {
     left_out: WhatIf,
     /// The newest prompt; after a change, the next one with the same documents.
     pub plan: ContextPlan,
-    pub notes: Vec<Note>,
+    /// What the chat itself says, beside the conversation.
+    pub notes: Vec<TranscriptNote>,
     pub turn: Turn,
     /// How many searches, requests and compactions were begun.
     started: u64,
@@ -202,7 +190,7 @@ impl Chat {
     }
 
     fn note(&mut self, text: String, is_error: bool) {
-        self.notes.push(Note { after: self.log.messages().len(), is_error, text });
+        self.notes.push(TranscriptNote { after: self.log.messages().len(), text, is_error });
     }
 
     /// Plans again after a change, and saves it.

@@ -1,17 +1,14 @@
 //! One turn: a question, documents for it, a plan, a reply on its way, and the reply.
 
 use super::{Chat, limits, manager};
-use crate::{
-    answerer::{Piece, Prompt, Reply},
-    args::Args,
-    chunks::TOKENS_EACH,
-    event::Event,
-};
+use crate::answerer::{Piece, Prompt, Reply};
+use crate::args::Args;
+use crate::chunks::TOKENS_EACH;
+use crate::event::Event;
+use context_window::config::ReasoningPolicy;
+use context_window::usage::{ReplyReport, StopReason, is_context_overflow, is_reasoning_refusal};
 use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role, Usage,
-    config::ReasoningPolicy,
-    report,
-    usage::{ReplyReport, StopReason, is_context_overflow, is_reasoning_refusal},
+    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role, report,
 };
 use tokio::task::AbortHandle;
 
@@ -169,19 +166,10 @@ impl Chat {
         self.take_summary();
     }
 
-    /// Adds what a reply cost, where its model has a price.
-    fn spend(&mut self, usage: Usage) {
-        let prompt = usage.input + usage.cache_read + usage.cache_write;
-        let Some(rates) = self.choice.model.price.as_ref().map(|price| price.rates(prompt, None)) else {
-            return;
-        };
-        let input = usage.input * rates.input + usage.cache_read * rates.cache_read;
-        self.spent += (input + usage.cache_write * rates.cache_write + usage.output * rates.output) / 1_000;
-    }
-
     /// A whole reply, or what came of one: into the conversation, and on disk.
     fn commit(&mut self, plan: &ContextPlan, message: Message, report: ReplyReport) {
-        report.usage.into_iter().for_each(|usage| self.spend(usage));
+        let cost = report.usage.and_then(|usage| self.choice.model.usage_cost(usage, None));
+        self.spent += cost.unwrap_or_default();
         let committed = self.log.push_reply(plan, message, report);
         self.log.complete_turn(plan);
         self.tell(committed.events);

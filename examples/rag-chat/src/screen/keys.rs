@@ -6,9 +6,6 @@ use context_window::widgets::{DetailState, FilterLineState, Move};
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::{Input, InputRequest, backend::crossterm::EventHandler};
 
-/// Lines of the conversation that a page key moves.
-const PAGE: usize = 10;
-
 impl Screen {
     /// Does what a key asks for; false where the chat is to end.
     pub(super) fn press(&mut self, chat: &mut Chat, event: &Event) -> bool {
@@ -29,10 +26,8 @@ impl Screen {
             (KeyCode::Char('c'), true) => return self.interrupt(chat, was_ending),
             (KeyCode::Char('d'), true) => return false,
             (KeyCode::Tab | KeyCode::BackTab, _) if self.filter.is_none() => self.next_focus(chat),
-            (KeyCode::PageUp, _) if self.focus == Focus::Line => self.scrolled += PAGE,
-            (KeyCode::PageDown, _) if self.focus == Focus::Line => {
-                self.scrolled = self.scrolled.saturating_sub(PAGE)
-            }
+            (KeyCode::PageUp, _) if self.focus == Focus::Line => self.transcript.go(Move::PageUp),
+            (KeyCode::PageDown, _) if self.focus == Focus::Line => self.transcript.go(Move::PageDown),
             _ => {
                 return match self.focus {
                     Focus::Line => self.write(chat, *key),
@@ -77,7 +72,7 @@ impl Screen {
             KeyCode::Enter if chat.preview.is_some() && self.input.value().is_empty() => chat.decide(true),
             KeyCode::Enter => {
                 let line = self.input.value_and_reset();
-                self.scrolled = 0;
+                self.transcript.go(Move::Last);
                 if !line.trim().is_empty() && self.earlier.last() != Some(&line) {
                     self.earlier.push(line.clone());
                 }
@@ -86,7 +81,7 @@ impl Screen {
             }
             KeyCode::Esc => {
                 chat.decide(false);
-                self.scrolled = 0;
+                self.transcript.go(Move::Last);
             }
             KeyCode::Up => self.look_back(self.looking_back.saturating_sub(1)),
             KeyCode::Down => self.look_back(self.looking_back + 1),

@@ -1,22 +1,18 @@
 //! The screen: the conversation, the prompt beside it, and a line to write in.
 
 mod keys;
-mod transcript;
 mod view;
 
-use crate::{
-    chat::Chat,
-    event::{Event, Tasks},
-};
+use crate::chat::Chat;
+use crate::event::{Event, Tasks};
 use anyhow::{Context, Result};
-use context_window::{
-    Message,
-    widgets::{BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeListState, Theme},
+use context_window::Message;
+use context_window::widgets::{
+    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeListState, Theme,
+    TranscriptState,
 };
-use ratatui::crossterm::{
-    event::{self, DisableBracketedPaste, EnableBracketedPaste},
-    execute,
-};
+use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
+use ratatui::crossterm::execute;
 use std::{io::stdout, panic, process::ExitCode, sync::mpsc::Receiver, thread};
 use tui_input::Input;
 
@@ -38,8 +34,7 @@ struct Screen {
     /// Lines that were sent, and the place in them while the user looks back.
     earlier: Vec<String>,
     looking_back: usize,
-    /// Lines of the conversation below the screen; 0 shows the newest.
-    scrolled: usize,
+    transcript: TranscriptState,
     list: ItemListState,
     filter: Option<FilterLineState>,
     detail: Option<DetailState>,
@@ -99,7 +94,7 @@ impl Screen {
             input: Input::default(),
             looking_back: earlier.len(),
             earlier,
-            scrolled: 0,
+            transcript: TranscriptState::default(),
             list: ItemListState::new(),
             filter: None,
             detail: None,

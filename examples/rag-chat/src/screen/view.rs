@@ -1,19 +1,16 @@
 //! The picture: what stands where.
 
-use super::{Focus, Screen, transcript};
+use super::{Focus, Screen};
 use crate::chat::{Chat, Turn};
-use context_window::{
-    report,
-    widgets::{
-        Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, UsageBar,
-    },
+use context_window::report;
+use context_window::widgets::{
+    Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, Transcript,
+    UsageBar,
 };
-use ratatui::{
-    Frame,
-    layout::{Constraint, Layout, Position, Rect},
-    text::Line,
-    widgets::{Block, BorderType, Borders, Paragraph, Wrap},
-};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, BorderType, Borders, Paragraph, Wrap};
 
 /// The smallest screen, in columns and rows.
 const SMALLEST: (u16, u16) = (50, 16);
@@ -82,14 +79,21 @@ fn framed(title: &str, has_focus: bool, screen: &Screen) -> Block<'static> {
 
 fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
     let block = framed("Conversation", false, screen);
-    let inner = block.inner(area);
-    let (lines, scrolled) =
-        transcript::lines(chat, screen.theme, inner.width, inner.height.into(), screen.scrolled);
-    screen.scrolled = scrolled;
-    let block =
-        if scrolled > 0 { block.title_bottom(format!("{scrolled} lines below, PgDn")) } else { block };
+    let (thought, text) = match &chat.turn {
+        Turn::Answering(answering) => (answering.thought.as_str(), answering.text.as_str()),
+        _ => ("", ""),
+    };
+    let transcript = Transcript::new(&chat.log).with_notes(&chat.notes).with_reply(thought, text);
+    frame.render_stateful_widget(
+        transcript.with_theme(screen.theme),
+        block.inner(area),
+        &mut screen.transcript,
+    );
+    let block = match screen.transcript.below() {
+        0 => block,
+        below => block.title_bottom(format!("{below} lines below, PgDn")),
+    };
     frame.render_widget(block, area);
-    frame.render_widget(Paragraph::new(lines), inner);
 }
 
 /// What is in the prompt: as a grid where there is room, and item by item.
@@ -169,7 +173,7 @@ fn help_line(chat: &Chat, screen: &Screen) -> String {
         }
         Focus::Line => "Enter sends, Tab: items of the prompt, PgUp scrolls, /help, Ctrl-D ends".into(),
         Focus::Items if screen.filter.is_some() => {
-            "A filter, such as section:documents or out; Enter keeps it, Esc clears it".into()
+            "A filter, such as section:documents or reason:cap; Enter keeps it, Esc clears it".into()
         }
         Focus::Items => {
             "Arrows, Enter: one item and why, / filters, s sorts, r reverses, Tab or Esc: back".into()

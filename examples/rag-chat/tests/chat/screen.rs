@@ -191,8 +191,8 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     // The items of the prompt: a filter, and one item with why it is in.
     terminal.keys(&["Tab"]);
     terminal.keys(&["/"]);
-    terminal.tmux(&["send-keys", "-l", "section:documents"]);
-    terminal.shows("filter section:documents");
+    terminal.tmux(&["send-keys", "-l", "section:documents reason:relevant"]);
+    terminal.shows("reason:relevant");
     terminal.keys(&["Enter", "Enter"]);
     terminal.shows("prompt budget ");
     terminal.keep("item.txt");

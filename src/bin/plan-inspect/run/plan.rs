@@ -3,7 +3,6 @@
 use crate::stdout::print;
 use crate::{
     args::{Format, Plan, Screen},
-    body::body,
     json,
     listed::Listed,
     message_text,
@@ -150,7 +149,7 @@ fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     if let Some(template) = &model.template {
         return Ok(render::chat_template(plan, template)?);
     }
-    json::indented(&body(plan, model.wire_format, marked)?)
+    json::indented(&render::body(plan, model.wire_format, marked))
 }
 
 /// Keys of a body that may be breakpoints: arguments of a call may hold such keys too.
