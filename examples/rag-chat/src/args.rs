@@ -18,9 +18,6 @@ pub struct Args {
     /// The model: `offline`, `offline-4k`, a name such as gpt-5.4-mini, or with its provider, such as ollama/llama3.2
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// How much the model is to think, where it can
-    #[arg(long, value_name = "EFFORT", value_parser = ["low", "medium", "high"])]
-    pub effort: Option<String>,
     /// A smaller window than the model's, in tokens
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1_000..=10_000_000))]
     pub context: Option<u64>,
@@ -48,7 +45,7 @@ passages and asks nobody.
   ANTHROPIC_API_KEY  Anthropic, claude-haiku-5-5; ANTHROPIC_BASE_URL another address
   GEMINI_API_KEY     Google, gemini-3.5-flash; GEMINI_BASE_URL another address
 
-RAG_CHAT_MODEL overrules the model of each. Ollama is asked by name: --model ollama/llama3.2; OLLAMA_HOST is its address,
+RAG_CHAT_MODEL overrules the model of each, RAG_CHAT_EFFORT says how much it is to think (low, medium, high). Ollama is asked by name: --model ollama/llama3.2; OLLAMA_HOST is its address,
 http://localhost:11434 otherwise. A key is sent to its own provider's address only.
 
 Ends with 0, with 1 where --ask has no answer, with 2 where the chat cannot begin.";

@@ -1,9 +1,11 @@
 //! A file in pieces of a few paragraphs, each with the heading that it stands under.
 
-use text_splitter::{ChunkConfig, MarkdownSplitter, TextSplitter};
+use text_splitter::{MarkdownSplitter, TextSplitter};
 
 /// Characters of a chunk: paragraphs are put together up to the first figure, and none is longer than the second.
 const CHARACTERS: std::ops::Range<usize> = 600..1_200;
+/// Bytes of a text that are split at once.
+const PIECE: usize = 32 << 10;
 /// What a short chunk takes in a prompt, in tokens: so many that are this long are retrieved. The plan leaves out what does not
 /// fit where they are longer.
 pub const TOKENS_EACH: u64 = 100;
@@ -19,14 +21,28 @@ pub struct Chunk<'a> {
 /// Cuts a file at paragraphs, sentences or words; the end of its name says whether it is Markdown.
 pub fn of<'a>(path: &str, text: &'a str) -> Vec<Chunk<'a>> {
     let is_markdown = [".md", ".mdx", ".markdown"].iter().any(|end| path.to_ascii_lowercase().ends_with(end));
-    if !is_markdown {
-        let chunks = TextSplitter::new(ChunkConfig::new(CHARACTERS)).chunks(text).collect::<Vec<_>>();
-        return chunks.into_iter().map(|text| Chunk { heading: String::new(), text }).collect();
+    let headings = if is_markdown { headings(text) } else { Vec::new() };
+    let (plain, markdown) = (TextSplitter::new(CHARACTERS), MarkdownSplitter::new(CHARACTERS));
+    let mut chunks = Vec::new();
+    for (start, piece) in pieces(text) {
+        let found: Vec<(usize, &str)> =
+            if is_markdown { markdown.chunk_indices(piece).collect() } else { plain.chunk_indices(piece).collect() };
+        chunks.extend(found.into_iter().map(|(at, text)| Chunk { heading: above(&headings, start + at), text }));
     }
-    let headings = headings(text);
-    let splitter = MarkdownSplitter::new(ChunkConfig::new(CHARACTERS));
-    let chunk = |(at, text)| Chunk { heading: above(&headings, at), text };
-    splitter.chunk_indices(text).map(chunk).collect()
+    chunks
+}
+
+/// A text in pieces at ends of lines or words, with their places: the splitters take the square of the length of one long line.
+fn pieces(text: &str) -> Vec<(usize, &str)> {
+    let (mut start, mut pieces) = (0, Vec::new());
+    while start < text.len() {
+        let end = text.floor_char_boundary(start + PIECE);
+        let cut = text[start..end].rfind('\n').or_else(|| text[start..end].rfind(' ')).filter(|_| end < text.len());
+        let end = cut.map_or(end, |cut| start + cut + 1);
+        pieces.push((start, &text[start..end]));
+        start = end;
+    }
+    pieces
 }
 
 /// Each heading of a Markdown text with its place in bytes and its level; none from within a block of code.

@@ -1,7 +1,7 @@
 //! What a user can write instead of a question: `/name`, and what comes after it.
 
 /// Name, what comes after it, what it does.
-pub const COMMANDS: [(&str, &str, &str); 17] = [
+pub const COMMANDS: [(&str, &str, &str); 16] = [
     ("pin", "TEXT or ID", "keeps a note, or a message, in every prompt"),
     ("unpin", "ID", "lets a pin go"),
     ("ttl", "[ID] TURNS", "how many turns a pin stays; the newest one without an id"),
@@ -9,16 +9,11 @@ pub const COMMANDS: [(&str, &str, &str); 17] = [
     ("compact", "", "shows what a compaction would do, and does it after a yes"),
     ("fresh", "", "goes on without the messages so far; they stay in the history"),
     ("undo", "[ID]", "takes the newest compaction or fresh start back, or goes back to before a message"),
-    (
-        "model",
-        "[NAME]",
-        "shows or changes the model: offline, offline-4k, gpt-5.4-mini, ollama/NAME, local/NAME",
-    ),
+    ("model", "[NAME]", "shows or changes the model: offline, offline-4k, gpt-5.4-mini, ollama/NAME, local/NAME"),
     ("retry", "", "asks the last question again, where it has no reply"),
     ("explain", "ID", "why an item is in or out, and which budgets would change that"),
     ("diff", "", "what differs between the last two prompts, and why"),
     ("cost", "", "tokens and dollars so far, and of the next prompt"),
-    ("files", "", "what is indexed, and what could not be read"),
     ("save", "FILE", "writes the session for plan-inspect"),
     ("sessions", "[NAME]", "lists the sessions of this folder, or goes to one"),
     ("help", "", "this list"),
@@ -60,8 +55,7 @@ pub fn read(line: &str) -> Option<Line> {
 
 /// The list of commands.
 pub fn help() -> String {
-    let lines =
-        COMMANDS.iter().map(|(name, after, does)| format!("{:<22} {does}", format!("/{name} {after}")));
+    let lines = COMMANDS.iter().map(|(name, after, does)| format!("{:<22} {does}", format!("/{name} {after}")));
     let keys = "Tab goes to the items of the prompt and back: arrows, / filters, s sorts, Enter shows one. PgUp and PgDn scroll. Ctrl-C \
         stops a reply, Ctrl-D ends.";
     lines.chain([keys.to_owned()]).collect::<Vec<_>>().join("\n")

@@ -65,6 +65,9 @@ impl Index {
     pub fn open(folder: &Path, place: &Path) -> Result<Self> {
         let at = || format!("{}: the index cannot be written there", place.display());
         fs::create_dir_all(place).with_context(at)?;
+        // Two chats that begin at once: the second looks when the first is done.
+        let lock = fs::File::create(place.with_extension("lock")).with_context(at)?;
+        lock.lock().with_context(at)?;
         let is_new = !place.join("meta.json").exists();
         let (index, rebuilt) = match whole(place) {
             Ok(index) => (index, None),
@@ -89,7 +92,11 @@ impl Index {
         for (path, stamp) in listed {
             match before.remove(&path) {
                 Some(same) if same.stamp == stamp => drop(files.insert(path, same)),
-                _ => changed.push((path, stamp)),
+                // One that cannot be opened is tried each time; one that is no text, when it changes.
+                _ => match fs::File::open(self.folder.join(&path)) {
+                    Ok(_) => changed.push((path, stamp)),
+                    Err(error) => done.unreadable.push((path, error.to_string())),
+                },
             }
         }
         (done.read, done.gone) = (changed.len(), before.len());
@@ -196,8 +203,7 @@ fn document(path: &str, number: u64, chunk: &chunks::Chunk<'_>) -> TantivyDocume
 }
 
 fn schema() -> Schema {
-    let words =
-        TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqs);
+    let words = TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqs);
     let text = TextOptions::default().set_indexing_options(words).set_stored();
     let mut schema = Schema::builder();
     schema.add_text_field("path", STRING | STORED);
@@ -213,9 +219,8 @@ fn field(name: &str) -> Field {
 
 /// English: small letters, without words like "the", by their stems. Words of other languages are taken as they are.
 fn analyzer() -> TextAnalyzer {
-    let words = TextAnalyzer::builder(SimpleTokenizer::default())
-        .filter(RemoveLongFilter::limit(40))
-        .filter(LowerCaser);
+    let words =
+        TextAnalyzer::builder(SimpleTokenizer::default()).filter(RemoveLongFilter::limit(40)).filter(LowerCaser);
     let stop = StopWordFilter::new(Language::English).expect("the feature `stopwords` brings them");
     words.filter(stop).filter(Stemmer::new(Language::English)).build()
 }

@@ -41,14 +41,13 @@ pub struct Choice {
 
 /// The model of a name, or the one for which the environment has a key or a URL; the offline answerer where it has none. Errors: a
 /// name that says nothing of its provider, a provider without a key.
-pub fn choose(name: Option<&str>, effort: Option<&str>, environment: &Environment) -> Result<Choice> {
+pub fn choose(name: Option<&str>, environment: &Environment) -> Result<Choice> {
     let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
         // A server that needs no key is asked where somebody says where it is, or by name.
-        let is_there =
-            |access: &&Access| environment(access[if access[0] == "local" { 2 } else { 1 }]).is_some();
+        let is_there = |access: &&Access| environment(access[if access[0] == "local" { 2 } else { 1 }]).is_some();
         let Some(access) = ACCESS.iter().find(is_there) else { return Ok(offline(OFFLINE)) };
         let model = environment("RAG_CHAT_MODEL").unwrap_or_else(|| access[5].into());
-        return remote(access, &model, effort, environment);
+        return remote(access, &model, environment);
     };
     if let Some(size) = name.strip_prefix("offline") {
         let size = if size.is_empty() { Some(OFFLINE) } else { kilos(size) };
@@ -59,7 +58,7 @@ pub fn choose(name: Option<&str>, effort: Option<&str>, environment: &Environmen
     if let Some((prefix, model)) = name.split_once('/')
         && let Some(access) = ACCESS.iter().find(|access| access[0] == prefix)
     {
-        return remote(access, model, effort, environment);
+        return remote(access, model, environment);
     }
     let model = Model::named(name)?;
     let prefix = match model.provider.as_str() {
@@ -75,7 +74,7 @@ pub fn choose(name: Option<&str>, effort: Option<&str>, environment: &Environmen
              with the server's URL in RAG_CHAT_URL; \"offline\" asks nobody"
         );
     };
-    remote(access, name, effort, environment)
+    remote(access, name, environment)
 }
 
 /// The N of "-Nk".
@@ -86,8 +85,7 @@ fn kilos(text: &str) -> Option<u64> {
 
 /// The built-in answerer, as a model with a window of so many times 1,024 tokens.
 fn offline(size: u64) -> Choice {
-    let mut model =
-        Model::custom(&if size == OFFLINE { "offline".into() } else { format!("offline-{size}k") });
+    let mut model = Model::custom(&if size == OFFLINE { "offline".into() } else { format!("offline-{size}k") });
     model.provider = "offline".into();
     (model.context_len, model.max_output) = (Some(size * 1_024), Some((size * 128).min(1_024)));
     model.tokenizer = Some("o200k_base".into());
@@ -95,22 +93,19 @@ fn offline(size: u64) -> Choice {
     Choice { model, answerer: Answerer::Offline, says }
 }
 
-fn remote(access: &Access, name: &str, effort: Option<&str>, environment: &Environment) -> Result<Choice> {
+fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choice> {
     let [prefix, key_name, url_name, url, path, _] = *access;
     let url = environment(url_name).unwrap_or_else(|| url.into());
-    ensure!(
-        !url.is_empty(),
-        "{prefix}/{name}: where is the server? Set {url_name}, such as http://localhost:8000/v1"
-    );
+    ensure!(!url.is_empty(), "{prefix}/{name}: where is the server? Set {url_name}, such as http://localhost:8000/v1");
     let scheme = if url.contains("://") { "" } else { "http://" };
     let bare = url.trim_end_matches('/');
-    let url = format!("{scheme}{}{path}", bare.strip_suffix(path).unwrap_or(bare));
+    // Ollama's own rule for its variable.
+    let port =
+        if prefix == "ollama" && !bare.rsplit('/').next().unwrap_or_default().contains(':') { ":11434" } else { "" };
+    let url = format!("{scheme}{}{port}{path}", bare.strip_suffix(path).unwrap_or(bare));
     let key = environment(key_name);
     let needs_key = !matches!(prefix, "local" | "ollama");
-    ensure!(
-        key.is_some() || !needs_key,
-        "{name}: there is no key. Set {key_name}, or take the model \"offline\""
-    );
+    ensure!(key.is_some() || !needs_key, "{name}: there is no key. Set {key_name}, or take the model \"offline\"");
     let mut model = Model::named(name)?;
     if model.unknown {
         model.provider = prefix.into();
@@ -122,7 +117,7 @@ fn remote(access: &Access, name: &str, effort: Option<&str>, environment: &Envir
         _ => model.with_wire_format(WireFormat::OpenAiChat),
     };
     let says = format!("{name}, asked at {url}");
-    let (effort, wire_format) = (effort.map(str::to_owned), model.wire_format);
+    let (effort, wire_format) = (environment("RAG_CHAT_EFFORT"), model.wire_format);
     let remote = Remote { model: name.into(), wire_format, url, key, key_name, effort };
     Ok(Choice { model, answerer: Answerer::Remote(remote), says })
 }

@@ -2,7 +2,7 @@
 
 use crate::{answerer::Piece, chat::Chat, event::Event};
 use anyhow::Result;
-use context_window::{Role, report};
+use context_window::report;
 use std::{io::Write, process::ExitCode, sync::mpsc::Receiver};
 
 /// Asks, waits for the answer, and says what it was made from.
@@ -13,7 +13,9 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
     while chat.is_busy() {
         let Ok(event) = events.recv() else { break };
         if let Event::Piece(_, Piece::Text(text)) = &event {
-            write!(out, "{text}")?;
+            // Nothing that a terminal would act on.
+            let lines: Vec<String> = text.split('\n').map(report::shown).collect();
+            write!(out, "{}", lines.join("\n"))?;
             out.flush()?;
         }
         chat.handle(event);
@@ -23,7 +25,7 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
         said = chat.notes.len();
     }
     writeln!(out)?;
-    let has_reply = chat.log.messages().last().is_some_and(|message| message.role() == Role::Assistant);
+    let has_reply = chat.is_whole;
     if has_reply {
         let (plan, ids) =
             (&chat.plan, chat.documents.iter().map(|document| document.id().as_str()).collect::<Vec<_>>());

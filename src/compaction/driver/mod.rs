@@ -54,6 +54,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// # }
 /// ```
 ///
+/// No redirect is followed: a key goes to the URL that is asked, and nowhere else.
+///
 /// Keys come from the environment (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`) unless
 /// [`Summariser::with_api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time enabled.
 ///
@@ -240,7 +242,11 @@ impl Summariser {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(Failure::new("there is no Tokio runtime"));
         }
-        let client = Client::new().map_err(Failure::of)?;
+        // A redirect would take the key, in a header of the provider's own, and the prompt to another server.
+        let no_redirect = reqwest::redirect::Policy::none();
+        let http = reqwest::Client::builder().redirect(no_redirect).gzip(true).build();
+        let http = http.map_err(|error| Failure::new(format!("no HTTP client could be made: {error}")))?;
+        let client = Client::builder().with_reqwest(http).build().map_err(Failure::of)?;
         let target =
             self.provider.target(&client, &self.model, self.url.as_deref(), self.key.as_deref()).await?;
         let key = target.auth.single_key_value().map_err(Failure::of_key)?;

@@ -61,22 +61,14 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
 /// A passage without the line of its headings; nothing where it is a heading, a table or code.
 fn prose(passage: &str) -> &str {
     let passage = passage.trim();
-    let text = passage
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("]\n"))
-        .map_or(passage, |(_, text)| text.trim());
-    if text.starts_with(['#', '|', '`', '[']) || text.contains('│') {
-        ""
-    } else {
-        text.trim_start_matches("- ")
-    }
+    let text =
+        passage.strip_prefix('[').and_then(|rest| rest.split_once("]\n")).map_or(passage, |(_, text)| text.trim());
+    if text.starts_with(['#', '|', '`', '[']) || text.contains('│') { "" } else { text.trim_start_matches("- ") }
 }
 
 /// Words as they are compared: in small letters, without common ones, a plural as its singular.
 fn words(text: &str) -> BTreeSet<String> {
     let small = text.to_lowercase();
     let words = small.unicode_words().filter(|word| !COMMON.split_whitespace().any(|common| common == *word));
-    words
-        .map(|word| word.strip_suffix('s').filter(|stem| stem.len() > 3).unwrap_or(word).to_owned())
-        .collect()
+    words.map(|word| word.strip_suffix('s').filter(|stem| stem.len() > 3).unwrap_or(word).to_owned()).collect()
 }

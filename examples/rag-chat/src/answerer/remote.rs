@@ -49,11 +49,7 @@ impl Remote {
         self.key.iter().fold(summariser, |summariser, key| summariser.with_api_key(key))
     }
 
-    pub(super) async fn answer(
-        &self,
-        prompt: &Prompt,
-        say: &(dyn Fn(Piece) + Sync),
-    ) -> Result<Reply, String> {
+    pub(super) async fn answer(&self, prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Result<Reply, String> {
         let adapter = match self.wire_format {
             WireFormat::Anthropic => AdapterKind::Anthropic,
             WireFormat::Gemini => AdapterKind::Gemini,
@@ -67,7 +63,10 @@ impl Remote {
         };
         // `genai` wants a message; the body of the plan takes its place.
         let request = ChatRequest::from_user(prompt.question.as_str());
-        let client = Client::new().map_err(|error| self.failure(&error, ""))?;
+        // A redirect would take the key and the prompt to another server.
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let client = Client::builder().with_reqwest(http.map_err(|error| error.to_string())?).build();
+        let client = client.map_err(|error| self.failure(&error, ""))?;
         let sent = client.exec_chat_stream(target, request, Some(&self.options(prompt))).await;
         let mut stream = sent.map_err(|error| self.failure(&error, ""))?.stream;
         let mut text = String::new();
@@ -141,22 +140,20 @@ impl Remote {
 
     /// An error in words, with what to do; never a key. `text` is what came of the reply.
     fn failure(&self, error: &Error, text: &str) -> String {
-        let (status, said) =
-            status(error).map_or_else(|| (0, cause(error)), |(status, body)| (status, message(&body)));
-        let said =
-            self.key.iter().filter(|key| key.len() > 3).fold(said, |said, key| said.replace(key, "[key]"));
+        let (status, said) = status(error).map_or_else(|| (0, cause(error)), |(status, body)| (status, message(&body)));
+        let said = self.key.iter().filter(|key| key.len() > 3).fold(said, |said, key| said.replace(key, "[key]"));
         let (model, url, key) = (&self.model, &self.url, self.key_name);
         match status {
-            0 if text.is_empty() => format!("no answer from {url}: {said} (/retry asks again)"),
+            0 if text.is_empty() => format!("no answer from {url}: {said}"),
             0 => CUT.into(),
             401 | 403 => format!("{url} does not take the key in {key}: {said}"),
             404 => format!("{url} does not know the model {model}: {said} (/model NAME takes another one)"),
-            status => format!("{url} answered {status}: {said} (/retry asks again)"),
+            status => format!("{url} answered {status}: {said}"),
         }
     }
 }
 
-const CUT: &str = "the connection was cut before the reply was whole (/retry asks again)";
+const CUT: &str = "the connection was cut before the reply was whole";
 
 /// The status and the body of an answer that is none.
 fn status(error: &Error) -> Option<(u16, String)> {

@@ -13,6 +13,7 @@ use context_window::store::ListOptions;
 use context_window::usage::CostTerms;
 use context_window::widgets::{BannerAction, NoticeAction};
 use context_window::{PinnedItem, Priority, Ttl};
+use std::path::Path;
 
 /// What a command says, or why it did nothing.
 type Said = Result<String>;
@@ -27,12 +28,8 @@ impl Chat {
             Some(Line::Unknown(error)) => self.fail(error),
             Some(Line::Command("quit", _)) => return false,
             Some(Line::Command("retry", _)) => self.retry(),
-            Some(Line::Command("compact", _)) => self.preview_compaction(),
             Some(Line::Command(name, rest)) => match self.perform(name, &rest) {
-                Ok(said) => {
-                    self.say(said);
-                    self.changed();
-                }
+                Ok(said) => self.say(said),
                 Err(error) => self.fail(format!("/{name}: {error:#}")),
             },
         }
@@ -41,28 +38,30 @@ impl Chat {
 
     fn perform(&mut self, name: &str, rest: &str) -> Said {
         // A reply is planned from the history, so that does not change before it is there.
-        let changes =
-            matches!(name, "fresh" | "undo") || matches!(name, "model" | "sessions") && !rest.is_empty();
-        ensure!(!changes || matches!(self.turn, Turn::Idle), "a reply is on its way; Ctrl-C stops it");
-        if changes {
-            self.stop_compacting();
-        }
-        match name {
+        let is_change = matches!(name, "fresh" | "undo") || matches!(name, "model" | "sessions") && !rest.is_empty();
+        let waits = is_change || name == "compact";
+        ensure!(!waits || matches!(self.turn, Turn::Idle), "a reply is on its way; Ctrl-C stops it");
+        let said = match name {
             "pin" => self.pin(rest),
             "unpin" => self.unpin(rest),
             "ttl" => self.ttl(rest),
             "drop" => self.leave_out(rest),
+            "compact" => Ok(self.preview_compaction()),
             "fresh" => Ok(self.start_fresh()),
             "undo" => self.undo(rest),
             "model" => self.model(rest),
             "explain" => self.explain(rest),
             "diff" => self.diff(),
             "cost" => Ok(self.cost()),
-            "files" => Ok(self.files()),
             "save" => self.save_to(rest),
             "sessions" => self.sessions(rest),
             _ => Ok(command::help()),
+        }?;
+        if is_change {
+            self.stop_compacting();
         }
+        self.changed();
+        Ok(said)
     }
 
     /// Stops what is on its way: a reply, otherwise a compaction.
@@ -123,10 +122,12 @@ impl Chat {
     fn undo(&mut self, id: &str) -> Said {
         if id.is_empty() {
             let number = self.log.undo_compaction();
-            let number = number
-                .context("nothing is archived by a compaction; /undo ID goes back to before a message")?;
+            let number =
+                number.context("nothing is archived by a compaction; /undo ID goes back to before a message")?;
             return Ok(format!("Compaction {number} is taken back."));
         }
+        let instructs = |row| matches!(row, HistoryRow::Message { id: own, message, .. } if own == id && message.role().instructs());
+        ensure!(!self.log.display().any(instructs), "{id} tells the model what to do; it stays");
         self.log.rewind_before(id)?;
         self.documents.clear();
         Ok(format!("The conversation goes on from before {id}."))
@@ -134,16 +135,17 @@ impl Chat {
 
     fn model(&mut self, name: &str) -> Said {
         if !name.is_empty() {
-            let choice = models::choose(Some(name), self.args.effort.as_deref(), &self.environment)?;
+            let choice = models::choose(Some(name), &self.environment)?;
             self.manager = super::manager(&self.args, &choice, ReasoningPolicy::default())?;
             self.choice = choice;
+            self.stop_compacting();
             self.changed();
+            self.watch();
         }
         let plan = &self.plan;
         let figures = [plan.limits.context_len, plan.total.n, plan.prompt_budget].map(grouped);
         let [window, total, budget] = figures;
         let said = format!("{}. Window {window}, prompt {total} of {budget} tokens.", self.choice.says);
-        self.watch();
         Ok(said)
     }
 
@@ -153,9 +155,7 @@ impl Chat {
     }
 
     fn diff(&mut self) -> Said {
-        let [before, after] = self.sent.as_slice() else {
-            bail!("fewer than two prompts were sent in this run")
-        };
+        let [before, after] = self.sent.as_slice() else { bail!("fewer than two prompts were sent in this run") };
         let (first, second) = (before.request(&self.args), after.request(&self.args));
         let diff = Diff::between(&before.manager.explainer(&first), &after.manager.explainer(&second))?;
         let lines = diff.changes.iter().map(|change| {
@@ -164,11 +164,7 @@ impl Chat {
         });
         let mut said: String = lines.collect();
         if let Some(same) = after.manager.build_plan(&second)?.repeated() {
-            said += &format!(
-                "{} of {} tokens stood in the prompt before.",
-                grouped(same.tokens),
-                grouped(same.of)
-            );
+            said += &format!("{} of {} tokens stood in the prompt before.", grouped(same.tokens), grouped(same.of));
         }
         Ok(said)
     }
@@ -176,17 +172,11 @@ impl Chat {
     fn cost(&self) -> String {
         let (billed, plan, model) = (self.log.billed(), &self.plan, &self.choice.model);
         let input = billed.input + billed.cache_read + billed.cache_write;
-        let [input, read, output, next] =
-            [input, billed.cache_read, billed.output, plan.total.n].map(grouped);
-        let repeated =
-            self.log.anchor().and_then(|anchor| plan.prefix(anchor)).map_or(0, |prefix| prefix.tokens);
+        let [input, read, output, next] = [input, billed.cache_read, billed.output, plan.total.n].map(grouped);
+        let repeated = self.log.anchor().and_then(|anchor| plan.prefix(anchor)).map_or(0, |prefix| prefix.tokens);
         let price = match model.input_cost(plan.total.n, repeated, CostTerms::default()) {
             Some(cost) => {
-                format!(
-                    ", {}; {} without a cache",
-                    report::dollars(cost.billionths),
-                    report::dollars(cost.uncached)
-                )
+                format!(", {}; {} without a cache", report::dollars(cost.billionths), report::dollars(cost.uncached))
             }
             None => format!("; {} has no price", model.name),
         };
@@ -197,24 +187,13 @@ impl Chat {
         )
     }
 
-    fn files(&self) -> String {
-        let done = &self.indexed;
-        let not_read = done.unreadable.iter().map(|(path, why)| format!("\nnot read: {path}: {why}"));
-        let folder = self.args.folder.display();
-        format!(
-            "{} files in {} chunks, from {folder}.{}",
-            done.files,
-            done.chunks,
-            not_read.collect::<String>()
-        )
-    }
-
     fn save_to(&mut self, file: &str) -> Said {
         ensure!(
             !file.is_empty(),
             "expected a file for a copy, such as /save chat.json; the chat itself is always saved"
         );
         let json = self.manager.session_json(&self.request(), SessionTexts::Kept)?;
+        ensure!(!Path::new(file).exists(), "{file} is there already; expected a new file");
         save_whole(file, json.as_bytes()).with_context(|| file.to_owned())?;
         Ok(format!("Written. `plan-inspect {file}` shows the plan."))
     }
@@ -225,13 +204,11 @@ impl Chat {
             for one in self.saved.store.list(&ListOptions::new().with_limit(50))? {
                 let here = if one.id == self.saved.id { "*" } else { " " };
                 let model = one.model.as_deref().unwrap_or("no reply yet");
-                said += &format!(
-                    "\n{here} {:<16} {:>4} messages, {model}, {}",
-                    one.id, one.messages, one.updated
-                );
+                said += &format!("\n{here} {:<16} {:>4} messages, {model}, {}", one.id, one.messages, one.updated);
             }
             return Ok(said);
         }
+        ensure!(!self.saved.is_behind, "the last messages of this session are not on disk; /retry, or /save FILE");
         self.log = self.saved.switch(name)?;
         self.documents.clear();
         self.sent.clear();

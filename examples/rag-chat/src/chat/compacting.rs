@@ -2,10 +2,11 @@
 //! is there. Until then, and where it fails, the conversation is as it was.
 
 use super::{Chat, Turn};
-use crate::{answerer::Answerer, event::Event};
-use context_window::compaction::{Compaction, CompactionRequest};
+use crate::answerer::{Answerer, remote::Remote};
+use crate::event::Event;
+use context_window::compaction::{Compaction, CompactionRequest, CompactionState};
 use context_window::config::CompactionStrategy;
-use context_window::report;
+use context_window::{Error, report};
 
 /// A compaction on its way.
 pub(super) struct Compacting {
@@ -36,35 +37,39 @@ impl Chat {
     }
 
     /// What `/compact` would do; a yes does it.
-    pub(super) fn preview_compaction(&mut self) {
+    pub(super) fn preview_compaction(&mut self) -> String {
         if self.compacting.is_some() {
-            return self.say("A compaction is on its way.");
+            return "A compaction is on its way.".into();
         }
-        match self.manager.compactor().now(self.request()) {
-            Ok(Some(job)) => {
-                let [first, .., last] = job.archived_ids() else {
-                    return self.say("There is too little to compact.");
+        let job = match self.manager.compactor().now(self.request()) {
+            Ok(Some(job)) if job.archived_ids().len() > 1 => job,
+            Ok(_) => {
+                let why = match self.manager.compactor().state(self.request()) {
+                    Ok(CompactionState::Waiting(why)) => why.text(),
+                    _ => "there is too little to compact yet",
                 };
-                let by = match (&self.choice.answerer, job.strategy()) {
-                    (Answerer::Remote(remote), CompactionStrategy::Summary) => {
-                        let (most, sent) = (report::grouped(job.max_tokens()), report::tokens(job.tokens()));
-                        format!(
-                            "a summary by {} of at most {most} tokens; the request for it has {sent}",
-                            remote.model
-                        )
-                    }
-                    (_, CompactionStrategy::SlidingWindow) => "nothing".into(),
-                    _ => "a digest, made without a model".into(),
-                };
-                self.say(format!(
-                    "Compaction would archive {} messages, {first} to {last}. In their place: {by}. Nothing is deleted; /undo \
-                     takes it back. Enter does it, Esc leaves it.",
-                    job.messages_archived()
-                ));
-                self.preview = Some(job);
+                return format!("Nothing is compacted: {why}.");
             }
-            Ok(None) => self.say("There is nothing to compact yet."),
-            Err(error) => self.fail(error.to_string()),
+            Err(error) => return error.to_string(),
+        };
+        let by = self.maker(&job).map(|remote| format!("a summary by {}", remote.model));
+        let by = by.unwrap_or_else(|| "a digest, made without a model".into());
+        let (count, ids) = (job.messages_archived(), job.archived_ids());
+        let said = format!(
+            "Compaction would archive {count} messages, {} to {}. In their place: {by}. Nothing is deleted; /undo takes \
+             it back. Enter does it, Esc leaves it.",
+            ids[0],
+            ids[ids.len() - 1]
+        );
+        self.preview = Some(job);
+        said
+    }
+
+    /// The model that makes the summary of a job; none where it is done without one.
+    fn maker(&self, job: &CompactionRequest) -> Option<&Remote> {
+        match &self.choice.answerer {
+            Answerer::Remote(remote) if job.strategy() == CompactionStrategy::Summary => Some(remote),
+            _ => None,
         }
     }
 
@@ -78,21 +83,14 @@ impl Chat {
     }
 
     fn compact(&mut self, job: CompactionRequest) {
-        let remote = match &self.choice.answerer {
-            Answerer::Remote(remote) if job.strategy() == CompactionStrategy::Summary => remote.summariser(),
-            _ => {
-                let done = self
-                    .manager
-                    .compactor()
-                    .fall_back(&mut self.log, &job)
-                    .map_err(|error| error.to_string());
-                return self.compacted(done);
-            }
+        let Some(summariser) = self.maker(&job).map(Remote::summariser) else {
+            let done = self.manager.compactor().fall_back(&mut self.log, &job);
+            return self.compacted(done);
         };
         self.started += 1;
         let (number, tasks, asked) = (self.started, self.tasks.clone(), job.clone());
         let task = self.tasks.runtime.spawn(async move {
-            let summary = remote.summarise(&asked).await;
+            let summary = summariser.summarise(&asked).await;
             tasks.send(Event::Summarised(number, summary.map_err(|error| error.to_string())));
         });
         self.say(format!("Summarising {} messages; the chat goes on.", job.messages_archived()));
@@ -115,33 +113,32 @@ impl Chat {
             return;
         };
         let (compactor, job) = (self.manager.compactor(), &compacting.job);
-        let answer = compacting.answer.unwrap_or_else(|| Err("there is no answer".into()));
-        let apply =
-            |text: String| compactor.apply(&mut self.log, job, &text).map_err(|error| error.to_string());
-        match answer.and_then(apply) {
-            Ok(record) => self.compacted(Ok(record)),
+        let Some(answer) = compacting.answer else { return };
+        let applied =
+            answer.and_then(|text| compactor.apply(&mut self.log, job, &text).map_err(|error| error.to_string()));
+        let done = match applied {
+            Ok(record) => Ok(record),
             Err(why) => {
-                let done = compactor.fall_back(&mut self.log, job).map_err(|error| error.to_string());
+                let done = compactor.fall_back(&mut self.log, job);
                 self.fail(format!("There is no summary, so it is done without one: {why}"));
-                self.compacted(done);
+                done
             }
-        }
+        };
+        self.compacted(done);
     }
 
-    fn compacted(&mut self, done: Result<Compaction, String>) {
+    fn compacted(&mut self, done: Result<Compaction, Error>) {
         match done {
             Ok(record) => {
                 let (count, freed) = (record.messages_archived, report::grouped(record.freed()));
-                self.say(format!(
-                    "{count} messages are archived, {freed} tokens freed. /undo takes them back."
-                ));
-                self.changed();
+                self.say(format!("{count} messages are archived, {freed} tokens freed. /undo takes them back."));
             }
             Err(error) => {
                 self.log.compaction_failed();
                 self.fail(format!("Nothing was compacted: {error}"));
             }
         }
+        self.changed();
     }
 
     /// Stops a compaction; the conversation is as it was.

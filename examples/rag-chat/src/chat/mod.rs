@@ -21,10 +21,14 @@ use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Error, PlanRequest, RagItem, RequestLimits,
 };
 use saved::Saved;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use turn::Sent;
 pub use turn::Turn;
+
+/// A search: its number, the question, the one before it, the most documents.
+type Search = (u64, String, String, usize);
 
 pub struct Chat {
     pub args: Args,
@@ -44,6 +48,8 @@ pub struct Chat {
     /// What the chat itself says, beside the conversation.
     pub notes: Vec<TranscriptNote>,
     pub turn: Turn,
+    /// Whether the newest reply came to its end.
+    pub is_whole: bool,
     /// How many searches, requests and compactions were begun.
     started: u64,
     compacting: Option<Compacting>,
@@ -55,13 +61,12 @@ pub struct Chat {
     spent: u64,
     pub indexing: Option<(usize, usize)>,
     pub indexed: Refreshed,
-    waiting: Option<String>,
 }
 
 impl Chat {
     /// Opens the session of a folder, whose index and conversations are kept in `data`, and begins to index it.
     pub fn open(args: Args, data: &Path, environment: Environment, tasks: Tasks) -> Result<Self> {
-        let choice = models::choose(args.model.as_deref(), args.effort.as_deref(), &environment)?;
+        let choice = models::choose(args.model.as_deref(), &environment)?;
         let manager = manager(&args, &choice, ReasoningPolicy::default())?;
         let index = Arc::new(Mutex::new(Index::open(&args.folder, &data.join("index"))?));
         let (saved, log) = Saved::open(&data.join("chats.db"), &args.session)?;
@@ -80,6 +85,7 @@ impl Chat {
             left_out: WhatIf::new(),
             notes: Vec::new(),
             turn: Turn::Idle,
+            is_whole: false,
             started: 0,
             compacting: None,
             preview: None,
@@ -87,12 +93,11 @@ impl Chat {
             spent: 0,
             indexing: Some((0, 0)),
             indexed: Refreshed::default(),
-            waiting: None,
         };
         let (folder, says) = (chat.args.folder.display(), &chat.choice.says);
         let earlier = chat.saved.welcome(&chat.log);
         chat.say(format!("{folder}: ask about its documents. {says}. /help lists the commands. {earlier}"));
-        chat.refresh_index(|_, _| {});
+        chat.look_up(None);
         Ok(chat)
     }
 
@@ -131,19 +136,35 @@ impl Chat {
         }
     }
 
-    /// Whether something goes on that will end with an event.
-    pub fn is_busy(&self) -> bool {
-        !matches!(self.turn, Turn::Idle) || self.indexing.is_some() || self.compacting.is_some()
+    /// Whether there is something that [`Chat::interrupt`] stops.
+    pub fn can_stop(&self) -> bool {
+        !matches!(self.turn, Turn::Idle) || self.compacting.is_some()
     }
 
-    /// Reads what changed in the folder, beside the chat, and does something with the index then.
-    fn refresh_index(&self, then: impl FnOnce(&Index, &Tasks) + Send + 'static) {
+    /// Whether something goes on that will end with an event.
+    pub fn is_busy(&self) -> bool {
+        self.can_stop() || self.indexing.is_some()
+    }
+
+    /// Stops what is on its way and saves once more; an error where something is not on disk.
+    pub fn close(mut self) -> Result<(), String> {
+        self.stop();
+        self.save();
+        let error = "the last messages are not on disk; /save FILE would have kept them";
+        if self.saved.is_behind { Err(error.into()) } else { Ok(()) }
+    }
+
+    /// Reads what changed in the folder, beside the chat; then looks documents up.
+    fn look_up(&self, search: Option<Search>) {
         let (index, tasks) = (self.index.clone(), self.tasks.clone());
         self.tasks.runtime.spawn_blocking(move || {
-            let mut index = index.lock().expect("no thread panics with the index");
-            let done = index.refresh(|done, of| tasks.send(Event::Indexing(done, of)));
-            tasks.send(Event::Indexed(done.map_err(|error| format!("{error:#}"))));
-            then(&index, &tasks);
+            let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
+            let refreshed = guarded(|| index.refresh(|done, of| tasks.send(Event::Indexing(done, of))));
+            tasks.send(Event::Indexed(refreshed));
+            if let Some((number, question, before, most)) = search {
+                let found = guarded(|| index.search(&question, &before, most));
+                tasks.send(Event::Found(number, found));
+            }
         });
     }
 
@@ -162,20 +183,14 @@ impl Chat {
                 } else if read + gone > 0 || self.indexed.files == 0 {
                     self.say(format!("{files} files in {chunks} chunks; {read} read now, {gone} gone."));
                 }
-                if let [(path, why), ..] = unreadable.as_slice()
-                    && *unreadable != self.indexed.unreadable
-                {
-                    let count = unreadable.len();
-                    self.fail(format!(
-                        "Files that could not be read: {count}. {path}: {why}. /files lists all."
-                    ));
+                if !unreadable.is_empty() && *unreadable != self.indexed.unreadable {
+                    let some = unreadable.iter().take(20).map(|(path, why)| format!("\n{path}: {why}"));
+                    let some = some.collect::<String>();
+                    self.fail(format!("Files that could not be read: {}.{some}", unreadable.len()));
                 }
                 self.indexed = done;
             }
             Err(error) => self.fail(error),
-        }
-        if let Some(question) = self.waiting.take() {
-            self.ask(&question);
         }
     }
 
@@ -207,9 +222,7 @@ impl Chat {
         for event in events {
             let said = match event {
                 ContextEvent::LevelCrossed { to: Level::Normal, .. } => "The window has room again.".into(),
-                ContextEvent::LevelCrossed { to: Level::Approaching, .. } => {
-                    "The window is getting full.".into()
-                }
+                ContextEvent::LevelCrossed { to: Level::Approaching, .. } => "The window is getting full.".into(),
                 ContextEvent::LevelCrossed { .. } => "The window is full; /compact makes room.".into(),
                 ContextEvent::MaxTokens => "The reply reached its largest length and was cut.".into(),
                 ContextEvent::WindowFull => "The reply filled the window and was cut.".into(),
@@ -223,10 +236,15 @@ impl Chat {
     }
 }
 
+/// What came of work; a panic (over a file that a library cannot take) is an error as any other.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T, String> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.map_err(|_| "the index panicked".to_owned())?.map_err(|error| format!("{error:#}"))
+}
+
 /// The limits of `--context`: a quarter of it is for the reply, 4,096 tokens at most.
 fn limits(args: &Args) -> RequestLimits {
-    let smaller =
-        |tokens| RequestLimits::new().with_context_len(tokens).with_max_completion((tokens / 4).min(4_096));
+    let smaller = |tokens| RequestLimits::new().with_context_len(tokens).with_max_completion((tokens / 4).min(4_096));
     args.context.map_or_else(RequestLimits::new, smaller)
 }
 

@@ -14,13 +14,15 @@ pub(super) struct Saved {
     pub(super) store: SessionStore,
     pub(super) id: String,
     revision: u64,
+    /// Whether something is not on disk.
+    pub(super) is_behind: bool,
 }
 
 impl Saved {
     pub(super) fn open(path: &Path, id: &str) -> Result<(Self, Conversation)> {
         let store = SessionStore::open(&format!("sqlite:{}", path.display()));
         let store = store.context("the conversations cannot be opened")?;
-        let mut saved = Self { store, id: id.into(), revision: 0 };
+        let mut saved = Self { store, id: id.into(), revision: 0, is_behind: false };
         let log = saved.switch(id)?;
         Ok((saved, log))
     }
@@ -63,24 +65,25 @@ impl Chat {
     /// session of its own, with all that it has; the other one keeps its own.
     pub(super) fn save(&mut self) {
         let saved = &mut self.saved;
-        let error = match saved.store.save(&saved.id, &mut self.log, saved.revision) {
-            Ok(revision) => {
-                saved.revision = revision;
-                return;
-            }
-            Err(error) if error.kind() == ErrorKind::Conflict => error,
-            Err(error) => return self.fail(format!("Not saved: {error}. The next message tries again.")),
-        };
-        let taken = saved.free_id().and_then(|id| Ok((saved.store.import(&id, &self.log)?, id)));
-        match taken {
-            Ok((revision, id)) => {
-                let old = std::mem::replace(&mut saved.id, id.clone());
-                saved.revision = revision;
-                self.fail(format!(
-                    "Another chat wrote to session \"{old}\" ({error}). Nothing is lost: this one goes on as \"{id}\", and /sessions {old} shows the other."
+        let mut said = None;
+        let mut written = saved.store.save(&saved.id, &mut self.log, saved.revision);
+        if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict) {
+            let taken = saved.free_id().and_then(|id| Ok((saved.store.import(&id, &self.log)?, id)));
+            written = taken.map(|(revision, id)| {
+                let old = std::mem::replace(&mut saved.id, id);
+                said = Some(format!(
+                    "Another chat wrote to session \"{old}\". Nothing is lost: this one goes on as \"{}\", and \
+                     /sessions {old} shows the other one.",
+                    saved.id
                 ));
-            }
-            Err(error) => self.fail(format!("Not saved: {error}. The next message tries again.")),
+                revision
+            });
         }
+        saved.is_behind = written.is_err();
+        match written {
+            Ok(revision) => saved.revision = revision,
+            Err(error) => said = Some(format!("Not saved: {error}. The next message tries again.")),
+        }
+        said.into_iter().for_each(|said| self.fail(said));
     }
 }

@@ -6,10 +6,9 @@ use crate::args::Args;
 use crate::chunks::TOKENS_EACH;
 use crate::event::Event;
 use context_window::config::ReasoningPolicy;
+use context_window::conversation::ActiveEntry;
 use context_window::usage::{ReplyReport, StopReason, is_context_overflow, is_reasoning_refusal};
-use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role, report,
-};
+use context_window::{ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role, report};
 use tokio::task::AbortHandle;
 
 /// How often a prompt that is too long is made smaller.
@@ -73,49 +72,50 @@ impl Chat {
     /// Takes a question in: it is in the conversation and on disk before anything is sent.
     pub fn ask(&mut self, question: &str) {
         if !matches!(self.turn, Turn::Idle) {
-            self.fail("A reply is on its way; Ctrl-C stops it.");
-        } else if let Some((_, files)) = self.indexing {
-            self.waiting = Some(question.to_owned());
-            if files > 0 {
-                self.say("The question is sent when the folder is indexed.");
-            }
-        } else {
-            self.log.push(Message::user(question));
-            self.documents.clear();
-            self.changed();
-            self.search();
+            return self.fail("A reply is on its way; Ctrl-C stops it.");
         }
+        self.log.push(Message::user(question));
+        self.documents.clear();
+        self.changed();
+        self.search();
     }
 
     /// Asks the last question again, where it has no reply.
     pub(super) fn retry(&mut self) {
-        let is_open = self.log.messages().last().is_some_and(|message| message.role() == Role::User);
+        let last = self.log.active().last();
         match self.turn {
-            Turn::Idle if is_open => self.search(),
+            Turn::Idle if matches!(last, Some(ActiveEntry::Message { message, .. }) if message.role() == Role::User) => {
+                self.changed();
+                self.search();
+            }
             Turn::Idle => self.fail("The last question has its reply; there is nothing to ask again."),
             _ => self.fail("A reply is on its way; Ctrl-C stops it."),
         }
     }
 
-    /// The question that is `back` questions before the newest.
+    /// The question that is `back` questions before the newest, of those that are still sent.
     fn question(&self, back: usize) -> String {
-        let asked = self.log.messages().iter().rev().filter(|message| message.role() == Role::User).nth(back);
-        asked.map_or_else(String::new, |message| message.text().to_owned())
+        let questions = self.log.active().filter_map(|entry| match entry {
+            ActiveEntry::Message { message, .. } if message.role() == Role::User => Some(message.text()),
+            _ => None,
+        });
+        let questions: Vec<&str> = questions.collect();
+        questions.iter().rev().nth(back).map_or_else(String::new, |text| (*text).to_owned())
     }
 
     /// Looks documents up beside the chat: as many as the prompt has room for.
     fn search(&mut self) {
+        if self.saved.is_behind {
+            return self.fail("The question is not on disk, so it is not sent; /retry tries again.");
+        }
         let most = match self.manager.retrieval_budget(&self.request()) {
             Ok(budget) => budget.top_k(TOKENS_EACH).min(self.args.documents),
             Err(error) => return self.fail(error.to_string()),
         };
         self.started += 1;
-        let (number, question, before) = (self.started, self.question(0), self.question(1));
-        self.turn = Turn::Searching(number);
-        self.refresh_index(move |index, tasks| {
-            let found = index.search(&question, &before, usize::try_from(most).unwrap_or(usize::MAX));
-            tasks.send(Event::Found(number, found.map_err(|error| format!("{error:#}"))));
-        });
+        self.turn = Turn::Searching(self.started);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        self.look_up(Some((self.started, self.question(0), self.question(1), most)));
     }
 
     pub(super) fn found(&mut self, found: Result<Vec<RagItem>, String>) {
@@ -128,6 +128,7 @@ impl Chat {
             Ok(plan) => self.send(plan, (0, false)),
             Err(error) => self.fail(error.to_string()),
         }
+        self.take_summary();
     }
 
     /// Sends a plan. One that does not fit is not sent: what would help is said instead.
@@ -136,8 +137,7 @@ impl Chat {
         if let Some(overflow) = &plan.overflow {
             let help = overflow.remedies.iter().map(|remedy| report::remedy(remedy, &plan.limits));
             let (help, conflict) = (help.collect::<Vec<_>>().join("; "), report::conflict(overflow));
-            return self
-                .fail(format!("Nothing was sent: this does not fit: {conflict}. What would help: {help}."));
+            return self.fail(format!("Nothing was sent: this does not fit: {conflict}. What would help: {help}."));
         }
         let documents = self.kept_documents();
         let prompt = Prompt::of(&plan, self.question(0), documents.clone());
@@ -151,6 +151,7 @@ impl Chat {
             let reply = answerer.answer(&prompt, &|piece| tasks.send(Event::Piece(number, piece))).await;
             tasks.send(Event::Replied(number, reply));
         });
+        self.is_whole = false;
         self.log.set_responding(true);
         let (text, thought, task) = (String::new(), String::new(), task.abort_handle());
         self.turn = Turn::Answering(Box::new(Answering { number, text, thought, plan, tries, task }));
@@ -160,7 +161,10 @@ impl Chat {
         let Turn::Answering(answering) = std::mem::replace(&mut self.turn, Turn::Idle) else { return };
         self.log.set_responding(false);
         match reply {
-            Ok((message, report)) => self.commit(&answering.plan, message, report),
+            Ok((message, report)) => {
+                self.commit(&answering.plan, message, report);
+                self.is_whole = true;
+            }
             Err(failure) => self.refused(*answering, failure),
         }
         self.take_summary();
@@ -180,26 +184,29 @@ impl Chat {
     /// What can be done about a refusal is done; otherwise it is said, and nothing is lost.
     fn refused(&mut self, answering: Answering, failure: String) {
         let Answering { text, plan, tries: (smaller, without_thoughts), .. } = answering;
+        let manager = |drop: bool| {
+            let reasoning = if drop { ReasoningPolicy::Drop } else { ReasoningPolicy::default() };
+            manager(&self.args, &self.choice, reasoning)
+        };
         let next = if !text.is_empty() {
             None
         } else if is_context_overflow(&failure) && smaller < SMALLER {
-            self.say(format!(
-                "The provider says that {} tokens are too many.",
-                report::grouped(plan.total.n)
-            ));
-            let next = self.manager.plan_after_overflow(&self.request(), &plan);
-            Some((next.map_err(anyhow::Error::from), (smaller + 1, without_thoughts)))
+            let next =
+                manager(without_thoughts).and_then(|manager| Ok(manager.plan_after_overflow(&self.request(), &plan)?));
+            self.say(format!("The provider says that {} tokens are too many.", report::grouped(plan.total.n)));
+            Some((next, (smaller + 1, without_thoughts)))
         } else if is_reasoning_refusal(&failure) && !without_thoughts {
+            let next = manager(true).and_then(|manager| Ok(manager.build_plan(&self.request())?));
             self.say("The model does not take its earlier thoughts back; the prompt goes without them.");
-            let manager = manager(&self.args, &self.choice, ReasoningPolicy::Drop);
-            Some((manager.and_then(|manager| Ok(manager.build_plan(&self.request())?)), (smaller, true)))
+            Some((next, (smaller, true)))
         } else {
             None
         };
         match next {
             Some((Ok(next), tries)) => return self.send(next, tries),
             Some((Err(error), _)) => self.fail(format!("{error:#}")),
-            None => self.fail(failure),
+            None if text.is_empty() => self.fail(format!("{failure}. /retry asks again.")),
+            None => self.fail(format!("{failure}. What came of the reply stays.")),
         }
         self.keep(&plan, text);
     }

@@ -4,7 +4,10 @@ use super::{Focus, Screen};
 use crate::chat::Chat;
 use context_window::widgets::{DetailState, FilterLineState, Move};
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use tui_input::{Input, InputRequest, backend::crossterm::EventHandler};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+/// The longest line that a paste makes, in letters.
+const PASTED: usize = 20_000;
 
 impl Screen {
     /// Does what a key asks for; false where the chat is to end.
@@ -13,9 +16,14 @@ impl Screen {
             Event::Key(key) if key.kind != KeyEventKind::Release => key,
             Event::Paste(text) => {
                 self.focus = Focus::Line;
-                for letter in text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }) {
-                    self.input.handle(InputRequest::InsertChar(letter));
-                }
+                // At once: letter by letter takes the square of its length.
+                let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
+                let mut line: Vec<char> = self.input.value().chars().collect();
+                let (at, room) = (self.input.cursor().min(line.len()), PASTED.saturating_sub(line.len()));
+                let pasted: Vec<char> = text.chars().take(room).map(clean).collect();
+                let cursor = at + pasted.len();
+                line.splice(at..at, pasted);
+                self.input = Input::new(line.into_iter().collect()).with_cursor(cursor);
                 return true;
             }
             _ => return true,
@@ -28,21 +36,19 @@ impl Screen {
             (KeyCode::Tab | KeyCode::BackTab, _) if self.filter.is_none() => self.next_focus(chat),
             (KeyCode::PageUp, _) if self.focus == Focus::Line => self.transcript.go(Move::PageUp),
             (KeyCode::PageDown, _) if self.focus == Focus::Line => self.transcript.go(Move::PageDown),
-            _ => {
-                return match self.focus {
-                    Focus::Line => self.write(chat, *key),
-                    Focus::Items => self.look(chat, key),
-                    Focus::Notices => self.answer(chat, key),
-                    Focus::Banner => self.choose(chat, key),
-                };
-            }
+            _ => match self.focus {
+                Focus::Line => return self.write(chat, *key),
+                Focus::Items => self.look(chat, key.code),
+                Focus::Notices => self.answer(chat, key.code),
+                Focus::Banner => self.choose(chat, key.code),
+            },
         }
         true
     }
 
     /// Stops what is on its way; with nothing on its way empties the line, then ends.
     fn interrupt(&mut self, chat: &mut Chat, was_ending: bool) -> bool {
-        if chat.is_busy() && chat.indexing.is_none() {
+        if chat.can_stop() {
             chat.interrupt();
         } else if !self.input.value().is_empty() {
             self.input.reset();
@@ -58,12 +64,7 @@ impl Screen {
     fn next_focus(&mut self, chat: &Chat) {
         let order = [Focus::Line, Focus::Items, Focus::Notices, Focus::Banner];
         let at = order.iter().position(|focus| *focus == self.focus).unwrap_or_default();
-        let is_there = |focus: &Focus| match focus {
-            Focus::Line | Focus::Items => true,
-            Focus::Notices => self.asks(chat),
-            Focus::Banner => self.banner.is_shown(&chat.plan.usage),
-        };
-        let next = order.iter().cycle().skip(at + 1).take(order.len()).find(|focus| is_there(focus));
+        let next = order.iter().cycle().skip(at + 1).take(order.len()).find(|focus| self.has(**focus, chat));
         self.focus = next.copied().unwrap_or(Focus::Line);
     }
 
@@ -97,9 +98,9 @@ impl Screen {
         self.input = Input::new(line);
     }
 
-    fn look(&mut self, chat: &Chat, key: &KeyEvent) -> bool {
+    fn look(&mut self, chat: &Chat, key: KeyCode) {
         if let Some(filter) = &mut self.filter {
-            match key.code {
+            match key {
                 KeyCode::Enter => self.filter = None,
                 KeyCode::Esc => {
                     filter.clear(&mut self.list);
@@ -109,10 +110,9 @@ impl Screen {
                 KeyCode::Char(letter) => filter.insert(letter, &mut self.list),
                 _ => {}
             }
-            self.refresh(chat);
-            return true;
+            return self.refresh(chat);
         }
-        let step = match key.code {
+        let step = match key {
             KeyCode::Up | KeyCode::Char('k') => Move::Up,
             KeyCode::Down | KeyCode::Char('j') => Move::Down,
             KeyCode::PageUp => Move::PageUp,
@@ -121,9 +121,7 @@ impl Screen {
             KeyCode::End | KeyCode::Char('G') => Move::Last,
             other => {
                 match other {
-                    KeyCode::Enter => {
-                        self.detail = if self.detail.is_some() { None } else { Some(DetailState::default()) }
-                    }
+                    KeyCode::Enter => self.detail = self.detail.is_none().then(DetailState::default),
                     KeyCode::Esc if self.detail.is_some() => self.detail = None,
                     KeyCode::Esc => self.focus = Focus::Line,
                     KeyCode::Char('/') => self.filter = Some(FilterLineState::of(&self.list)),
@@ -131,19 +129,17 @@ impl Screen {
                     KeyCode::Char('r') => self.list.reverse(),
                     _ => {}
                 }
-                self.refresh(chat);
-                return true;
+                return self.refresh(chat);
             }
         };
         match &mut self.detail {
             Some(detail) => detail.go(step),
             None => self.list.go(step),
         }
-        true
     }
 
-    fn answer(&mut self, chat: &mut Chat, key: &KeyEvent) -> bool {
-        match key.code {
+    fn answer(&mut self, chat: &mut Chat, key: KeyCode) {
+        match key {
             KeyCode::Up => self.notices.go(Move::Up),
             KeyCode::Down => self.notices.go(Move::Down),
             KeyCode::Left => self.notices.previous_action(),
@@ -156,11 +152,10 @@ impl Screen {
             KeyCode::Esc => self.focus = Focus::Line,
             _ => {}
         }
-        true
     }
 
-    fn choose(&mut self, chat: &mut Chat, key: &KeyEvent) -> bool {
-        match key.code {
+    fn choose(&mut self, chat: &mut Chat, key: KeyCode) {
+        match key {
             KeyCode::Left | KeyCode::Right => self.banner.next_action(),
             KeyCode::Enter => {
                 if let Some(action) = self.banner.action(&chat.plan.usage) {
@@ -174,6 +169,5 @@ impl Screen {
             }
             _ => {}
         }
-        true
     }
 }

@@ -5,12 +5,12 @@ mod view;
 
 use crate::chat::Chat;
 use crate::event::{Event, Tasks};
-use anyhow::{Context, Result};
-use context_window::Message;
+use anyhow::{Context, Result, anyhow};
 use context_window::widgets::{
-    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeListState, Theme,
+    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeListState, RowExplanation, Theme,
     TranscriptState,
 };
+use context_window::{Error, Message};
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
 use std::{io::stdout, panic, process::ExitCode, sync::mpsc::Receiver, thread};
@@ -38,6 +38,8 @@ struct Screen {
     list: ItemListState,
     filter: Option<FilterLineState>,
     detail: Option<DetailState>,
+    /// Why an item is in or out, for its id and a plan.
+    why: Option<((String, String), Result<RowExplanation, Error>)>,
     notices: NoticeListState,
     banner: BannerState,
     theme: Theme,
@@ -49,9 +51,13 @@ struct Screen {
 pub fn run(mut chat: Chat, events: &Receiver<Event>, tasks: Tasks) -> Result<ExitCode> {
     let mut terminal = ratatui::try_init().context("the terminal cannot be taken over")?;
     let hook = panic::take_hook();
+    let main = thread::current().id();
     panic::set_hook(Box::new(move |panic| {
-        let _ = execute!(stdout(), DisableBracketedPaste);
-        hook(panic);
+        // A task that panics is an error for the chat, and the screen stays.
+        if thread::current().id() == main {
+            let _ = execute!(stdout(), DisableBracketedPaste);
+            hook(panic);
+        }
     }));
     execute!(stdout(), EnableBracketedPaste)?;
     thread::spawn(move || {
@@ -60,33 +66,29 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, tasks: Tasks) -> Result<Exi
         }
     });
     let mut screen = Screen::new(&chat);
-    let result = (|| loop {
+    let result: Result<()> = (|| loop {
         terminal.draw(|frame| view::draw(frame, &chat, &mut screen))?;
         let Ok(first) = events.recv() else { return Ok(()) };
         // What came meanwhile is taken in before the next picture.
         for event in std::iter::once(first).chain(events.try_iter()) {
-            let goes_on = match event {
-                Event::Terminal(event) => screen.press(&mut chat, &event),
-                event => {
-                    chat.handle(event);
-                    true
-                }
-            };
-            if !goes_on {
-                return Ok(());
+            match event {
+                Event::Terminal(event) if !screen.press(&mut chat, &event) => return Ok(()),
+                Event::Terminal(_) => {}
+                event => chat.handle(event),
             }
             screen.refresh(&chat);
         }
     })();
     execute!(stdout(), DisableBracketedPaste)?;
     ratatui::try_restore()?;
-    result.map(|()| ExitCode::SUCCESS)
+    result?;
+    chat.close().map_err(|error| anyhow!(error))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Screen {
     fn new(chat: &Chat) -> Self {
-        let questions =
-            chat.log.messages().iter().filter(|message| message.role() == context_window::Role::User);
+        let questions = chat.log.messages().iter().filter(|message| message.role() == context_window::Role::User);
         let earlier: Vec<String> = questions.map(|message: &Message| message.text().to_owned()).collect();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let mut screen = Self {
@@ -98,6 +100,7 @@ impl Screen {
             list: ItemListState::new(),
             filter: None,
             detail: None,
+            why: None,
             notices: NoticeListState::with_turns(3),
             banner: BannerState::default(),
             theme: if plain { Theme::plain() } else { Theme::colours() },
@@ -109,15 +112,18 @@ impl Screen {
 
     /// Follows the plan after it changed.
     fn refresh(&mut self, chat: &Chat) {
-        let request = chat.request();
-        self.list.refresh(&chat.plan, &ItemTexts::of(&request));
-        let has = |focus| match focus {
+        self.list.refresh(&chat.plan, &ItemTexts::of(&chat.request()));
+        if !self.has(self.focus, chat) {
+            self.focus = Focus::Line;
+        }
+    }
+
+    /// Whether a place has something to do.
+    fn has(&self, focus: Focus, chat: &Chat) -> bool {
+        match focus {
             Focus::Line | Focus::Items => true,
             Focus::Notices => self.asks(chat),
             Focus::Banner => self.banner.is_shown(&chat.plan.usage),
-        };
-        if !has(self.focus) {
-            self.focus = Focus::Line;
         }
     }
 

@@ -4,8 +4,7 @@ use super::{Focus, Screen};
 use crate::chat::{Chat, Turn};
 use context_window::report;
 use context_window::widgets::{
-    Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, Transcript,
-    UsageBar,
+    Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, Transcript, UsageBar,
 };
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
@@ -29,20 +28,21 @@ pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
         return frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), area);
     }
     let notices = NoticeList::new(&chat.plan).with_theme(screen.theme);
+    // The line to write in comes first; a notice that finds no room is in the help line.
+    let room = area.height - SMALLEST.1 + 3;
     let notices_height = match notices.is_empty() {
         true => 0,
-        false => notices.height(area.width - 2, &screen.notices).min(NOTICES) + 2,
+        false => (notices.height(area.width - 2, &screen.notices).min(NOTICES) + 2).min(room),
     };
     let banner_height = match screen.banner.is_shown(&chat.plan.usage) {
-        true => Banner::new(&chat.plan.usage).height(area.width, &screen.banner),
+        true => Banner::new(&chat.plan.usage).height(area.width, &screen.banner).min(room - notices_height),
         false => 0,
     };
     let rows = [1, 1, 2].map(Constraint::Length).into_iter().chain([Constraint::Min(5)]);
     let rows = rows.chain([notices_height, banner_height, 3, 1].map(Constraint::Length));
     let [head, status, bar, body, ask, banner, line, help] = Layout::vertical(rows).areas(area);
 
-    let title =
-        format!("rag-chat  {}  session {}  {}", chat.args.folder.display(), chat.session(), chat.choice.says);
+    let title = format!("rag-chat  {}  session {}  {}", chat.args.folder.display(), chat.session(), chat.choice.says);
     frame.render_widget(Line::styled(report::printable(&title), screen.theme.heading), head);
     frame.render_widget(StatusLine::new(&chat.plan.usage).with_theme(screen.theme), status);
     frame.render_widget(UsageBar::new(&chat.plan.usage).with_theme(screen.theme), bar);
@@ -62,11 +62,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
         frame.render_widget(block, ask);
         frame.render_stateful_widget(notices, inner, &mut screen.notices);
     }
-    frame.render_stateful_widget(
-        Banner::new(&chat.plan.usage).with_theme(screen.theme),
-        banner,
-        &mut screen.banner,
-    );
+    frame.render_stateful_widget(Banner::new(&chat.plan.usage).with_theme(screen.theme), banner, &mut screen.banner);
     input(frame, line, chat, screen);
     frame.render_widget(Line::styled(help_line(chat, screen), screen.theme.faint), help);
 }
@@ -84,11 +80,7 @@ fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Scr
         _ => ("", ""),
     };
     let transcript = Transcript::new(&chat.log).with_notes(&chat.notes).with_reply(thought, text);
-    frame.render_stateful_widget(
-        transcript.with_theme(screen.theme),
-        block.inner(area),
-        &mut screen.transcript,
-    );
+    frame.render_stateful_widget(transcript.with_theme(screen.theme), block.inner(area), &mut screen.transcript);
     let block = match screen.transcript.below() {
         0 => block,
         below => block.title_bottom(format!("{below} lines below, PgDn")),
@@ -100,7 +92,6 @@ fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Scr
 fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
     let request = chat.request();
     let texts = ItemTexts::of(&request);
-    let has_focus = screen.focus == Focus::Items;
     let grid_height = if area.height >= 24 && screen.detail.is_none() { PromptGrid::ROWS + 2 } else { 0 };
     let [grid, list] = Layout::vertical([Constraint::Length(grid_height), Constraint::Min(3)]).areas(area);
     if grid_height > 0 {
@@ -109,12 +100,14 @@ fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
         frame.render_widget(block, grid);
     }
     if let (Some(detail), Some(row)) = (&mut screen.detail, screen.list.row(&chat.plan)) {
-        let why = chat.why(row);
+        // Explaining plans several times: once for each plan and item.
+        let of = (row.qualified_id(), chat.plan.fingerprint());
+        if screen.why.as_ref().is_none_or(|(known, _)| *known != of) {
+            screen.why = Some((of, chat.why(row)));
+        }
         let widget = ItemDetail::new(&chat.plan, row).with_texts(&texts).with_theme(screen.theme);
-        let widget = match &why {
-            Ok(why) => widget.with_explanation(why),
-            Err(_) => widget,
-        };
+        let why = screen.why.as_ref().and_then(|(_, why)| why.as_ref().ok());
+        let widget = why.into_iter().fold(widget, |widget, why| widget.with_explanation(why));
         let block = Block::new().borders(Borders::ALL).border_type(BorderType::Thick).title(widget.title());
         let inner = block.inner(list);
         widget.scroll_into(inner, detail);
@@ -122,7 +115,7 @@ fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
         return frame.render_stateful_widget(widget, inner, detail);
     }
     let widget = ItemList::new(&chat.plan).with_texts(&texts).with_theme(screen.theme);
-    let block = framed(&widget.title(&screen.list), has_focus, screen);
+    let block = framed(&widget.title(&screen.list), screen.focus == Focus::Items, screen);
     let mut inner = block.inner(list);
     frame.render_widget(block, list);
     if let Some(filter) = &mut screen.filter {
@@ -137,24 +130,19 @@ fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
 fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
     let title = match (&chat.turn, chat.indexing) {
         (_, Some((_, 0))) => "Looking through the folder".into(),
-        (_, Some((done, of))) => {
-            format!("Indexing: {} of {} files", report::grouped(done as u64), report::grouped(of as u64))
-        }
+        (_, Some((done, of))) => format!("Indexing: {done} of {of} files"),
         (Turn::Idle, None) if chat.preview.is_some() => "Compact? Enter: yes, Esc: no".into(),
         (Turn::Idle, None) if chat.is_busy() => "Summarising beside the chat; Ctrl-C stops it".into(),
         (Turn::Idle, None) => "Ask".to_owned(),
         (Turn::Searching(_), None) => "Looking for documents".into(),
-        (Turn::Answering(answering), None) if answering.text.is_empty() => {
-            "Waiting for the reply; Ctrl-C stops it".into()
-        }
+        (Turn::Answering(reply), None) if reply.text.is_empty() => "Waiting for the reply; Ctrl-C stops it".into(),
         (Turn::Answering(_), None) => "Answering; Ctrl-C stops it".into(),
     };
     let block = framed(&title, screen.focus == Focus::Line, screen);
     let inner = block.inner(area);
     let width = usize::from(inner.width.saturating_sub(1));
     let hidden = screen.input.visual_scroll(width);
-    let shown = Paragraph::new(screen.input.value().to_owned())
-        .scroll((0, u16::try_from(hidden).unwrap_or(u16::MAX)));
+    let shown = Paragraph::new(screen.input.value().to_owned()).scroll((0, u16::try_from(hidden).unwrap_or(u16::MAX)));
     frame.render_widget(block, area);
     frame.render_widget(shown, inner);
     if screen.focus == Focus::Line {
@@ -163,22 +151,14 @@ fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
     }
 }
 
-fn help_line(chat: &Chat, screen: &Screen) -> String {
-    if screen.is_ending {
-        return "Ctrl-C again ends the chat; it goes on from here next time.".into();
-    }
+fn help_line(chat: &Chat, screen: &Screen) -> &'static str {
     match screen.focus {
-        Focus::Line if screen.asks(chat) => {
-            "A pin asks what becomes of it: Tab goes there. Enter sends, /help, Ctrl-D ends".into()
-        }
-        Focus::Line => "Enter sends, Tab: items of the prompt, PgUp scrolls, /help, Ctrl-D ends".into(),
-        Focus::Items if screen.filter.is_some() => {
-            "A filter, such as section:documents or reason:cap; Enter keeps it, Esc clears it".into()
-        }
-        Focus::Items => {
-            "Arrows, Enter: one item and why, / filters, s sorts, r reverses, Tab or Esc: back".into()
-        }
-        Focus::Notices => "Up, Down: notices; Left, Right: choices; Enter does it, Esc: back".into(),
-        Focus::Banner => "Left, Right: choices; Enter does it, Esc closes it".into(),
+        _ if screen.is_ending => "Ctrl-C again ends the chat; it goes on from here next time",
+        Focus::Line if screen.asks(chat) => "A pin asks what becomes of it: Tab goes there. Enter sends, /help",
+        Focus::Line => "Enter sends, Tab: items of the prompt, PgUp scrolls, /help, Ctrl-D ends",
+        Focus::Items if screen.filter.is_some() => "A filter, such as reason:cap; Enter keeps it, Esc clears it",
+        Focus::Items => "Arrows, Enter: one item and why, / filters, s sorts, r reverses, Esc: back",
+        Focus::Notices => "Up, Down: notices; Left, Right: choices; Enter does it, Esc: back",
+        Focus::Banner => "Left, Right: choices; Enter does it, Esc closes it",
     }
 }

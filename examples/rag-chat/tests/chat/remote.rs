@@ -4,7 +4,7 @@ use crate::{
     server::{Reply, Server, Wire},
     support::{Place, Run, environment},
 };
-use context_window::Role;
+use context_window::{Role, compaction::CompactionKind};
 use rag_chat::{chat::Turn, models::Environment};
 use serde_json::Value;
 use std::sync::Arc;
@@ -13,11 +13,9 @@ const KEY: &str = "sk-very-secret-0123456789";
 
 fn asked_at(server: &Server, wire: Wire) -> Environment {
     match wire {
-        Wire::OpenAi => environment(&[
-            ("OPENAI_API_KEY", KEY),
-            ("OPENAI_BASE_URL", &server.url),
-            ("RAG_CHAT_MODEL", "gpt-4o-mini"),
-        ]),
+        Wire::OpenAi => {
+            environment(&[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &server.url), ("RAG_CHAT_MODEL", "gpt-4o-mini")])
+        }
         Wire::Anthropic => environment(&[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &server.url)]),
     }
 }
@@ -90,8 +88,7 @@ fn a_prompt_that_is_too_long_is_made_smaller() {
         (Wire::Anthropic, "prompt is too long: 208310 tokens > 200000 maximum"),
     ];
     for (wire, refusal) in refusals {
-        let script =
-            vec![Reply::Error(400, refusal), Reply::Error(400, refusal), Reply::Words("Five days.", 0)];
+        let script = vec![Reply::Error(400, refusal), Reply::Error(400, refusal), Reply::Words("Five days.", 0)];
         let server = Server::start(wire, script);
         let place = Place::shop();
         for n in 0..9 {
@@ -147,19 +144,21 @@ fn thoughts_go_back_with_their_seals_and_a_refused_one_is_left_out() {
 #[test]
 fn a_stream_that_is_cut_loses_nothing() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
-        let server = Server::start(
-            wire,
-            vec![Reply::Cut("Half of an answer"), Reply::Cut(""), Reply::Words("All of it.", 0)],
-        );
+        let server =
+            Server::start(wire, vec![Reply::Cut("Half of an answer"), Reply::Cut(""), Reply::Words("All of it.", 0)]);
         let place = Place::shop();
         let mut run = run(&place, &server, wire, &[]);
         run.enter("How long does a refund take?");
         assert_eq!(run.last(), "Half of an answer", "{wire:?}: {:?}", run.chat.notes);
+        assert!(run.chat.notes.last().unwrap().is_error, "{wire:?}");
         assert!(
-            run.chat.notes.last().unwrap().is_error && run.said().contains("cut"),
-            "{wire:?}: {}",
+            run.said().ends_with("cut before the reply was whole. What came of the reply stays."),
+            "{}",
             run.said()
         );
+        assert!(!run.chat.is_whole);
+        run.enter("/retry");
+        assert!(run.said().contains("nothing to ask again") && server.asked().len() == 1, "{}", run.said());
         run.enter("Go on?");
         assert_eq!(run.last(), "Go on?", "nothing came, so the question waits");
         run.enter("/retry");
@@ -188,18 +187,10 @@ fn errors_say_what_to_do_and_never_a_key() {
     let echo = "Incorrect API key provided: sk-very-secret-0123456789";
     for (wire, reply, expected) in [
         (Wire::OpenAi, Reply::Error(401, echo), "does not take the key in OPENAI_API_KEY"),
-        (
-            Wire::Anthropic,
-            Reply::Error(401, "invalid x-api-key"),
-            "does not take the key in ANTHROPIC_API_KEY",
-        ),
+        (Wire::Anthropic, Reply::Error(401, "invalid x-api-key"), "does not take the key in ANTHROPIC_API_KEY"),
         (Wire::OpenAi, Reply::Error(404, "The model does not exist"), "does not know the model gpt-4o-mini"),
-        (Wire::Anthropic, Reply::Error(529, "Overloaded"), "answered 529: Overloaded (/retry asks again)"),
-        (
-            Wire::OpenAi,
-            Reply::Error(429, "Rate limit reached: too many tokens per minute"),
-            "answered 429: Rate limit",
-        ),
+        (Wire::Anthropic, Reply::Error(529, "Overloaded"), "answered 529: Overloaded. /retry asks again."),
+        (Wire::OpenAi, Reply::Error(429, "Rate limit reached: too many tokens per minute"), "answered 429: Rate limit"),
     ] {
         let server = Server::start(wire, vec![reply, Reply::Words("Now.", 0)]);
         let place = Place::shop();
@@ -228,7 +219,10 @@ fn errors_say_what_to_do_and_never_a_key() {
 
 #[test]
 fn a_summary_is_made_beside_the_chat() {
-    let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes, we do, and gladly.", 0)]);
+    let quick = || Reply::Words("Yes, we do, and gladly.", 0);
+    let script =
+        vec![quick(), quick(), quick(), quick(), quick(), Reply::Words("Slow words of a reply on its way.", 60)];
+    let server = Server::start(Wire::OpenAi, script);
     let place = Place::shop();
     let mut run = run(&place, &server, Wire::OpenAi, &[]);
     for n in 0..5 {
@@ -236,20 +230,65 @@ fn a_summary_is_made_beside_the_chat() {
     }
     let texts = run.texts();
     run.chat.enter("/compact");
-    assert!(run.said().contains("a summary by gpt-4o-mini of at most"), "{}", run.said());
+    assert!(run.said().contains("In their place: a summary by gpt-4o-mini."), "{}", run.said());
     run.chat.decide(true);
-    assert!(run.chat.is_busy());
-    // The chat goes on meanwhile; the swap waits for the reply that is on its way.
-    run.enter("One more?");
-    run.settle();
+    // The chat goes on meanwhile. The summary is there long before the reply, and waits for it.
+    run.chat.ask("One more?");
+    run.until("some words", |chat| matches!(&chat.turn, Turn::Answering(answering) if answering.text.len() > 12));
     assert_eq!(server.summaries(), 1);
+    assert_eq!(run.chat.log.compactions().count(), 0, "the reply was planned without it");
+    run.settle();
     assert_eq!(run.chat.log.compactions().count(), 1);
     assert_eq!(run.texts()[..texts.len()], texts[..], "nothing is deleted");
-    assert_eq!(run.last(), "Yes, we do, and gladly.");
+    assert_eq!(run.last(), "Slow words of a reply on its way.");
     let summary = run.chat.log.compactions().next().unwrap().summary.clone().unwrap();
     assert!(summary.contains("kettles, refunds and opening hours"), "{summary}");
     run.enter("And then?");
     assert!(text_of(server.asked().last().unwrap()).contains("kettles, refunds and opening hours"));
+}
+
+#[test]
+fn a_compaction_ends_where_the_history_it_was_made_from_does() {
+    let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes, we do, and gladly.", 0)]);
+    let place = Place::shop();
+    let mut run = run(&place, &server, Wire::OpenAi, &[]);
+    for n in 0..5 {
+        run.enter(&format!("Question {n} about kettles?"));
+    }
+    // A command that fails changes nothing, and stops nothing.
+    run.chat.enter("/compact");
+    run.chat.decide(true);
+    run.enter("/undo nothing");
+    assert_eq!(run.chat.log.compactions().count(), 1);
+    run.enter("/undo");
+    for command in ["/sessions other", "/model offline", "/fresh"] {
+        run.chat.enter("/sessions chat");
+        run.chat.enter("/model gpt-4o-mini");
+        run.enter("And one more?").chat.enter("/compact");
+        run.chat.decide(true);
+        assert!(run.chat.can_stop(), "{command}: {}", run.said());
+        run.enter(command);
+        assert!(!run.chat.can_stop(), "{command}");
+        let summaries = run.chat.log.compactions().filter(|record| record.kind == CompactionKind::Summary).count();
+        // The one that was taken back, and no other.
+        let known = usize::from(command != "/sessions other");
+        assert_eq!(summaries, known, "{command}: a late summary changes nothing");
+    }
+    run.enter("/undo");
+    assert_eq!(run.chat.log.active().count(), 1 + 2 * 8, "nothing is lost");
+}
+
+#[test]
+fn a_redirect_takes_no_key_elsewhere() {
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
+        let thief = Server::start(wire, vec![Reply::Words("Thank you.", 0)]);
+        let server = Server::start(wire, vec![Reply::Moved(thief.url.clone())]);
+        let place = Place::shop();
+        let mut run = run(&place, &server, wire, &[]);
+        run.enter("Hello?");
+        assert!(run.said().contains("answered 307"), "{}", run.said());
+        assert!(thief.asked().is_empty(), "it was asked, with the key");
+    }
 }
 
 #[test]

@@ -31,8 +31,7 @@ impl Terminal {
         let terminal = Self { name: format!("rag-chat-{name}-{}", std::process::id()) };
         let (width, height) = (width.to_string(), height.to_string());
         let shell = "env -u NO_COLOR -u OPENAI_API_KEY -u ANTHROPIC_API_KEY -u GEMINI_API_KEY PS1='ready> ' bash --norc --noprofile";
-        let output =
-            terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, shell]);
+        let output = terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, shell]);
         assert!(output.status.success(), "{output:?}");
         terminal.shows("ready>");
         Some(terminal)
@@ -157,9 +156,8 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     let asked = |n: usize| {
         terminal.enter(QUESTIONS[n]);
         let is_there = || stored(data.path()).messages().len() == 2 * n + 3;
-        let picture = terminal.becomes(&format!("the answer to question {n}"), |picture| {
-            picture.contains("┏Ask━") && is_there()
-        });
+        let picture =
+            terminal.becomes(&format!("the answer to question {n}"), |picture| picture.contains("┏Ask━") && is_there());
         assert!(picture.contains("ctx tokens: "), "{picture}");
         let log = stored(data.path());
         assert_eq!(
@@ -214,9 +212,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     assert!(picture.contains(QUESTIONS[10]), "what was said is shown: {picture}");
     terminal.keep("resumed.txt");
     terminal.enter("/retry");
-    terminal.becomes("the answer", |picture| {
-        picture.contains("┏Ask━") && stored(data.path()).messages().len() == 23
-    });
+    terminal.becomes("the answer", |picture| picture.contains("┏Ask━") && stored(data.path()).messages().len() == 23);
 
     (11..20).for_each(asked);
     // By now the window was full once, at the least.
@@ -254,11 +250,7 @@ fn what_cannot_begin_says_why_and_ends_with_2() {
             .env("XDG_DATA_HOME", place.data.path())
             .output()
             .unwrap();
-        (
-            output.status.code(),
-            String::from_utf8(output.stdout).unwrap(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let folder = place.folder.path().to_str().unwrap();
     let file = place.folder.path().join("hours.md");
@@ -304,13 +296,28 @@ fn small_terminals_keys_and_an_end_by_ctrl_c() {
     place.write("evil.md", b"Evil kettles \x1b[2J\x1b]0;owned\x07 whistle in the night.");
     terminal.enter("Which evil kettles whistle?");
     terminal.shows("Evil kettles ?[2J?]0;owned? whistle");
-    terminal.keys(&["Tab"]);
-    terminal.shows("Items · in");
-    terminal.shows("┌Ask");
-    terminal.keys(&["Escape", "Up"]);
+    terminal.shows("┏Ask");
+    terminal.keys(&["Up"]);
     terminal.becomes("the last line", |picture| {
         picture.lines().rev().take(4).any(|line| line.contains("Which evil kettles"))
     });
+    terminal.keys(&["C-u"]);
+    // At the smallest size with a notice and a banner, the line to write in is there.
+    terminal.enter(&format!("/pin {}", "A note that is far too long for this window. ".repeat(60)));
+    terminal.shows("┏Ask");
+    terminal.enter("/model offline-1k");
+    terminal.shows("Window 1,024");
+    terminal.tmux(&["resize-window", "-x", "50", "-y", "16"]);
+    terminal.tmux(&["send-keys", "-l", "typed here"]);
+    terminal.shows("typed here");
+    terminal.tmux(&["resize-window", "-x", "70", "-y", "24"]);
+    terminal.keys(&["C-u"]);
+    terminal.enter("/unpin note-1");
+    terminal.keys(&["Tab"]);
+    terminal.shows("Items · in");
+    terminal.shows("┌Ask");
+    terminal.keys(&["Escape"]);
+    terminal.tmux(&["send-keys", "-l", "x"]);
     terminal.keys(&["C-c"]);
     terminal.keys(&["C-c"]);
     terminal.shows("Ctrl-C again ends the chat");

@@ -28,6 +28,8 @@ pub enum Reply {
     Error(u16, &'static str),
     /// Nothing, for ever.
     Silence,
+    /// Somewhere else.
+    Moved(String),
     /// A whole answer, as a summary has it.
     Whole(&'static str),
 }
@@ -112,9 +114,12 @@ fn answer(mut stream: TcpStream, wire: Wire, reply: &Reply, tokens: usize) {
     // The client may have gone: what it does not read is no fault.
     match reply {
         Reply::Silence => drop(stream.read(&mut [0; 16])),
+        Reply::Moved(url) => {
+            let head = "HTTP/1.1 307 X\r\nContent-Length: 0\r\nConnection: close\r\n";
+            drop(stream.write_all(format!("{head}Location: {url}/v1/messages\r\n\r\n").as_bytes()));
+        }
         Reply::Error(code, message) => {
-            let error =
-                json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
+            let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
             drop(stream.write_all(whole(*code, error.to_string()).as_bytes()));
         }
         Reply::Whole(text) => {
@@ -131,12 +136,8 @@ fn answer(mut stream: TcpStream, wire: Wire, reply: &Reply, tokens: usize) {
             };
             drop(stream.write_all(whole(200, body.to_string()).as_bytes()));
         }
-        Reply::Words(text, pause) => {
-            streamed(&mut stream, &events_of(wire, text, None, tokens), *pause, true)
-        }
-        Reply::Thought(text, seal) => {
-            streamed(&mut stream, &events_of(wire, text, Some(seal), tokens), 0, true)
-        }
+        Reply::Words(text, pause) => streamed(&mut stream, &events_of(wire, text, None, tokens), *pause, true),
+        Reply::Thought(text, seal) => streamed(&mut stream, &events_of(wire, text, Some(seal), tokens), 0, true),
         Reply::Cut(text) => streamed(&mut stream, &events_of(wire, text, None, tokens), 0, false),
     }
 }
@@ -204,21 +205,12 @@ fn anthropic(text: &str, seal: Option<&str>, tokens: usize) -> Vec<String> {
         ));
         events.push(event("content_block_stop", json!({"index": 0})));
     }
-    events.push(event(
-        "content_block_start",
-        json!({"index": 1, "content_block": {"type": "text", "text": ""}}),
-    ));
+    events.push(event("content_block_start", json!({"index": 1, "content_block": {"type": "text", "text": ""}})));
     for word in text.split_inclusive(' ') {
-        events.push(event(
-            "content_block_delta",
-            json!({"index": 1, "delta": {"type": "text_delta", "text": word}}),
-        ));
+        events.push(event("content_block_delta", json!({"index": 1, "delta": {"type": "text_delta", "text": word}})));
     }
     events.push(event("content_block_stop", json!({"index": 1})));
-    events.push(event(
-        "message_delta",
-        json!({"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}}),
-    ));
+    events.push(event("message_delta", json!({"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}})));
     events.push(event("message_stop", json!({})));
     events
 }

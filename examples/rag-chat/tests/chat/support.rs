@@ -71,8 +71,7 @@ pub struct Run {
 impl Run {
     /// A chat with these arguments, when the folder is indexed.
     pub fn new(place: &Place, arguments: &[&str], environment: &Environment) -> Self {
-        let mut run =
-            Self::unsettled(place.folder.path(), place.data.path(), arguments, environment).unwrap();
+        let mut run = Self::unsettled(place.folder.path(), place.data.path(), arguments, environment).unwrap();
         run.settle();
         run
     }
@@ -106,9 +105,7 @@ impl Run {
     pub fn until(&mut self, what: &str, is: impl Fn(&Chat) -> bool) {
         while !is(&self.chat) {
             let event = self.events.recv_timeout(Duration::from_secs(60));
-            self.chat.handle(
-                event.unwrap_or_else(|error| panic!("waited for {what}: {error}; {:?}", self.chat.notes)),
-            );
+            self.chat.handle(event.unwrap_or_else(|error| panic!("waited for {what}: {error}; {:?}", self.chat.notes)));
         }
     }
 
@@ -117,6 +114,13 @@ impl Run {
         assert!(self.chat.enter(line), "{line} ends the chat");
         self.settle();
         self
+    }
+
+    /// Ends the chat; how many messages it had.
+    pub fn close(self) -> usize {
+        let messages = self.chat.log.messages().len();
+        self.chat.close().unwrap();
+        messages
     }
 
     /// The newest message.

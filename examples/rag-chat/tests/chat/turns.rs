@@ -4,8 +4,7 @@ use crate::support::{Place, Run, environment};
 use context_window::{ItemKind, PlanRequest, Role, store::SessionStore};
 
 fn stored(place: &Place, id: &str) -> context_window::Conversation {
-    let mut store =
-        SessionStore::open(&format!("sqlite:{}", place.data.path().join("chats.db").display())).unwrap();
+    let mut store = SessionStore::open(&format!("sqlite:{}", place.data.path().join("chats.db").display())).unwrap();
     store.load(id).unwrap().0
 }
 
@@ -14,11 +13,7 @@ fn a_question_is_answered_from_its_document_and_all_of_it_is_on_disk() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?");
-    assert!(
-        run.last().contains("A refund takes five days after the parcel came back to us."),
-        "{}",
-        run.last()
-    );
+    assert!(run.last().contains("A refund takes five days after the parcel came back to us."), "{}", run.last());
     assert!(run.last().contains("[terms/refunds.md#1]"));
     assert!(run.chat.plan.included.iter().any(|item| item.id.as_str() == "terms/refunds.md#1"));
     assert_eq!(stored(&place, "chat"), run.chat.log);
@@ -84,8 +79,7 @@ fn two_chats_on_one_session_lose_nothing() {
     two.enter("And on Saturdays?");
     assert_eq!(stored(&place, "chat"), one.chat.log);
     assert_eq!(stored(&place, "chat-2"), two.chat.log);
-    let questions =
-        |run: &Run| run.chat.log.messages().iter().filter(|message| message.role() == Role::User).count();
+    let questions = |run: &Run| run.chat.log.messages().iter().filter(|message| message.role() == Role::User).count();
     assert_eq!((questions(&one), questions(&two)), (2, 2));
     // A pin beside a reply is no conflict: both are kept.
     let mut three = Run::offline(&place, &["--session", "chat-2"]);
@@ -103,7 +97,7 @@ fn what_is_planned_is_what_the_crate_plans_from_the_conversation_on_disk() {
         run.enter(question);
     }
     let manager = {
-        let choice = rag_chat::models::choose(None, None, &environment(&[])).unwrap();
+        let choice = rag_chat::models::choose(None, &environment(&[])).unwrap();
         let mut config = context_window::Config::default();
         config.ttl.policy = context_window::config::TtlPolicy::Ask;
         config.compaction.strategy = context_window::config::CompactionStrategy::Digest;
@@ -119,10 +113,7 @@ fn what_is_planned_is_what_the_crate_plans_from_the_conversation_on_disk() {
 fn retrieval_takes_as_many_documents_as_the_prompt_has_room_for() {
     let pages: Vec<(String, String)> = (0..40)
         .map(|n| {
-            (
-                format!("page{n}.md"),
-                format!("Kettle number {n}. ") + &"A kettle boils water for the tea. ".repeat(30),
-            )
+            (format!("page{n}.md"), format!("Kettle number {n}. ") + &"A kettle boils water for the tea. ".repeat(30))
         })
         .collect();
     let pages: Vec<(&str, &str)> = pages.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -139,4 +130,41 @@ fn retrieval_takes_as_many_documents_as_the_prompt_has_room_for() {
     let mut one = Run::offline(&place, &["--session", "one", "--documents", "1"]);
     one.enter("Which kettle boils water?");
     assert_eq!(one.chat.documents.len(), 1);
+}
+
+#[test]
+fn what_is_not_on_disk_is_not_sent_and_not_left() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.enter("How long does a refund take?");
+    // Another program holds the file, longer than a save waits.
+    let other = rusqlite::Connection::open(place.data.path().join("chats.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    run.enter("When are you open?");
+    assert!(run.has_said("Not saved: "), "{:?}", run.chat.notes);
+    assert_eq!(run.last(), "When are you open?", "it is not sent");
+    run.enter("/sessions other");
+    assert!(run.said().contains("are not on disk"), "{}", run.said());
+    other.execute_batch("ROLLBACK").unwrap();
+    run.enter("/retry");
+    assert!(run.last().contains("from nine to six"), "{:?}", run.chat.notes);
+    assert_eq!(stored(&place, "chat"), run.chat.log);
+    run.chat.ask("And postage?");
+    let messages = run.close();
+    assert_eq!(stored(&place, "chat").messages().len(), messages, "the end saves what is there");
+}
+
+#[test]
+fn a_question_that_waits_for_the_index_is_on_disk_and_alone() {
+    let place = Place::shop();
+    let mut run = Run::unsettled(place.folder.path(), place.data.path(), &[], &environment(&[])).unwrap();
+    run.chat.enter("How long does a refund take?");
+    assert_eq!(stored(&place, "chat").messages().len(), 2);
+    run.chat.enter("When are you open?");
+    assert!(run.said().contains("A reply is on its way"), "{}", run.said());
+    run.chat.enter("/sessions other");
+    assert!(run.said().contains("a reply is on its way"), "{}", run.said());
+    run.settle();
+    assert!(run.last().contains("A refund takes five days"), "{}", run.last());
+    assert_eq!(run.texts().len(), 3);
 }
