@@ -140,7 +140,7 @@
 //!   as a provider's request body; [`Explainer::replay`](analysis::Explainer::replay): every prompt of a conversation,
 //!   one after another
 //! - `widgets` (feature `widgets`): parts of the screen for applications on ratatui
-//! - `examples/chat.rs`, `examples/agent.rs`: whole loops
+//! - `examples/chat.rs`, `examples/agent.rs`: whole loops; `examples/rag-chat`: [a whole application](_documentation::rag_chat)
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -52,6 +52,10 @@ pub mod counting {}
 pub mod debugging {}
 
 #[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/guide/rag-chat.md")]
+pub mod rag_chat {}
+
+#[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/guide/snapshots.md")]
 pub mod snapshots {}
 

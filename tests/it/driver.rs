@@ -404,6 +404,16 @@ async fn what_is_always_too_long_ends() {
     }
 }
 
+/// A redirect would take the key in a header of the provider's own (`x-api-key`), and the prompt, to whom it names.
+#[tokio::test]
+async fn a_key_follows_no_redirect() {
+    for wire in BOTH {
+        let other = Server::start(vec![wire.answer(SUMMARY)]);
+        World::new(wire, vec![Reply::Moved(other.url.clone())]).fails(&["307"]).await;
+        assert!(other.requests().is_empty(), "{wire:?}");
+    }
+}
+
 #[tokio::test]
 async fn errors_of_the_provider_are_told() {
     for wire in BOTH {

@@ -82,6 +82,8 @@ impl Wire {
 pub enum Reply {
     Json(u16, Value),
     Page(u16, &'static str),
+    /// Another server.
+    Moved(String),
     /// Never.
     Silence,
     /// The head with the length of the whole, and half of the body.
@@ -161,6 +163,10 @@ fn answer(mut stream: TcpStream, reply: &Reply) {
         Reply::Json(code, body) => {
             let body = body.to_string();
             head(*code, "application/json", body.len()) + &body
+        }
+        Reply::Moved(url) => {
+            let head = "HTTP/1.1 307 X\r\nContent-Length: 0\r\nConnection: close\r\n";
+            format!("{head}Location: {url}/chat/completions\r\n\r\n")
         }
         Reply::Page(code, page) => head(*code, "text/html", page.len()) + page,
         Reply::Cut(body) => head(200, "application/json", body.len()) + &body[..body.len() / 2],

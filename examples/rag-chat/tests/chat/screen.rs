@@ -115,7 +115,7 @@ fn docs() -> PathBuf {
 }
 
 const QUESTIONS: [&str; 30] = [
-    "How long does a pin live?",
+    "How does a pin with a TTL expire?",
     "What is a sticky window?",
     "How are tool calls kept with their results?",
     "What does the safety buffer do?",
