@@ -133,10 +133,7 @@ impl Chat {
                 let (count, freed) = (record.messages_archived, report::grouped(record.freed()));
                 self.say(format!("{count} messages are archived, {freed} tokens freed. /undo takes them back."));
             }
-            Err(error) => {
-                self.log.compaction_failed();
-                self.fail(format!("Nothing was compacted: {error}"));
-            }
+            Err(error) => self.fail(format!("Nothing was compacted: {error}")),
         }
         self.changed();
     }
