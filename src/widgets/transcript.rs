@@ -18,7 +18,7 @@ use ratatui_core::{
 /// Something that an application says beside the conversation: an error, what a command did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptNote {
-    /// How many messages the conversation had then: it stands after so many.
+    /// How many rows [`Conversation::display`] had then: it stands after so many.
     pub after: usize,
     /// Its text; lines of it are lines of the transcript.
     pub text: String,
@@ -91,7 +91,7 @@ impl<'a> Transcript<'a> {
         Self { log, notes: &[], thought: "", reply: "", theme: Theme::default() }
     }
 
-    /// With notes of the application, those after fewer messages first.
+    /// With notes of the application, those after fewer rows first.
     #[must_use]
     pub fn with_notes(mut self, notes: &'a [TranscriptNote]) -> Self {
         self.notes = notes;
@@ -131,13 +131,10 @@ impl<'a> Transcript<'a> {
     }
 
     fn blocks(&self) -> Vec<Block<'a>> {
-        let (mut blocks, mut notes, mut messages) = (Vec::new(), self.notes.iter().peekable(), 0);
-        for row in self.log.display() {
-            if let HistoryRow::Message { .. } = row {
-                while let Some(note) = notes.next_if(|note| note.after <= messages) {
-                    blocks.push(Block::Note(note));
-                }
-                messages += 1;
+        let (mut blocks, mut notes) = (Vec::new(), self.notes.iter().peekable());
+        for (place, row) in self.log.display().enumerate() {
+            while let Some(note) = notes.next_if(|note| note.after <= place) {
+                blocks.push(Block::Note(note));
             }
             blocks.push(Block::Row(row));
         }

@@ -24,9 +24,9 @@ pub struct Args {
     /// The most documents that are retrieved for a question
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u64).range(0..=1_000))]
     pub documents: u64,
-    /// The session: goes on with the one of this name, or begins it
-    #[arg(long, value_name = "NAME", default_value = "chat")]
-    pub session: String,
+    /// The session: goes on with the one of this name, or begins it; "chat" without it, and --ask begins afresh
+    #[arg(long, value_name = "NAME")]
+    pub session: Option<String>,
     /// Options of context-window, in place of the defaults (docs/reference/options.md)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

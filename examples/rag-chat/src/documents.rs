@@ -51,6 +51,6 @@ pub fn read(folder: &Path, path: &str, stamp: Stamp) -> Result<String, String> {
         return Err(format!("{} MB, more than the {} MB that are read", stamp.bytes >> 20, LARGEST >> 20));
     }
     let bytes = fs::read(folder.join(path)).map_err(|error| error.to_string())?;
-    let text = String::from_utf8(bytes);
+    let text = String::from_utf8(bytes).map(|text| text.replace("\r\n", "\n"));
     text.map_err(|error| format!("not UTF-8 at byte {}: expected text", error.utf8_error().valid_up_to()))
 }

@@ -116,7 +116,8 @@ fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choi
         "openai" => model,
         _ => model.with_wire_format(WireFormat::OpenAiChat),
     };
-    let says = format!("{name}, asked at {url}");
+    let unknown = if model.unknown { "; its window is not known, --context says how large it is" } else { "" };
+    let says = format!("{name}, asked at {url}{unknown}");
     let (effort, wire_format) = (environment("RAG_CHAT_EFFORT"), model.wire_format);
     let remote = Remote { model: name.into(), wire_format, url, key, key_name, effort };
     Ok(Choice { model, answerer: Answerer::Remote(remote), says })

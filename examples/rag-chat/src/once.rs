@@ -9,6 +9,10 @@ use std::{io::Write, process::ExitCode, sync::mpsc::Receiver};
 pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     let mut said = 0;
+    if chat.args.session.is_none() {
+        // Without a name one question has nothing to do with the one before.
+        chat.enter("/fresh");
+    }
     chat.ask(question);
     while chat.is_busy() {
         let Ok(event) = events.recv() else { break };
@@ -19,7 +23,7 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
             out.flush()?;
         }
         chat.handle(event);
-        for note in chat.notes.iter().skip(said) {
+        for note in chat.notes.iter().skip(said).filter(|note| note.is_error) {
             eprintln!("{}", report::printable(&note.text));
         }
         said = chat.notes.len();

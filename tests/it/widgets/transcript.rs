@@ -34,7 +34,7 @@ fn log() -> Conversation {
 
 #[test]
 fn it_shows_what_was_said_and_where_it_was_archived() {
-    let notes = [note(0, "welcome", false), note(5, "saved", false), note(6, "the server is away", true)];
+    let notes = [note(0, "welcome", false), note(6, "saved", false), note(7, "the server is away", true)];
     let log = log();
     let transcript = Transcript::new(&log).with_notes(&notes).with_reply("", "Four");
     let lines = drawn(transcript, 40, 24, &mut TranscriptState::default());
@@ -76,7 +76,7 @@ fn it_shows_what_was_said_and_where_it_was_archived() {
 
 #[test]
 fn every_part_is_a_part_of_the_whole() {
-    let (log, notes) = (log(), [note(2, &"a long note ".repeat(20), false), note(6, "end", true)]);
+    let (log, notes) = (log(), [note(2, &"a long note ".repeat(20), false), note(7, "end", true)]);
     let transcript = Transcript::new(&log).with_notes(&notes).with_reply("", "On its way");
     for width in [0, 1, 9, 20, 37, 80] {
         let whole = drawn(transcript, width, 200, &mut TranscriptState::default());

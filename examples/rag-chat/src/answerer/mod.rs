@@ -34,8 +34,6 @@ pub struct Prompt {
     pub wire_format: WireFormat,
     /// The longest reply, in tokens.
     pub max_tokens: u64,
-    /// What the prompt itself takes, in tokens.
-    pub tokens: u64,
     pub question: String,
     /// The documents that the plan includes.
     pub documents: Vec<RagItem>,
@@ -51,7 +49,6 @@ impl Prompt {
             headers: plan.headers.clone(),
             wire_format: plan.wire_format,
             max_tokens: plan.limits.max_completion,
-            tokens: plan.counted(),
             question,
             documents,
         }

@@ -1,7 +1,7 @@
 //! The answerer that needs neither a key nor a server: it quotes the passages that have most in common with the question.
 
 use super::{Piece, Prompt, Reply};
-use context_window::usage::{ReplyReport, StopReason, Usage};
+use context_window::usage::StopReason;
 use context_window::{Message, RagItem};
 use std::{collections::BTreeSet, time::Duration};
 use unicode_segmentation::UnicodeSegmentation;
@@ -21,9 +21,7 @@ pub(super) async fn answer(prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Rep
         say(Piece::Text(word.to_owned()));
         tokio::time::sleep(Duration::from_millis(4)).await;
     }
-    let said = text.split_whitespace().count() as u64;
-    let usage = Usage::openai(prompt.tokens, 0, said);
-    (Message::assistant(text), ReplyReport::from((usage, StopReason::Done)))
+    (Message::assistant(text), StopReason::Done.into())
 }
 
 /// The best passages of the documents as quotes, each with its source.
@@ -35,11 +33,9 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     let asked = words(question);
     let mut passages: Vec<(usize, usize, &RagItem, &str)> = Vec::new();
     for (rank, document) in documents.iter().enumerate() {
-        // Every second part stands between fences: code.
-        let parts = document.text().split("```").step_by(2).flat_map(|text| text.split("\n\n"));
-        for passage in parts.flat_map(|part| part.split("\n- ")).map(prose) {
+        for passage in parts(document.text()) {
             let common = words(passage).intersection(&asked).map(weight).sum();
-            if common > 0 && passage.split_whitespace().count() > 5 {
+            if common > 0 && passage.split_whitespace().nth(1).is_some() {
                 passages.push((common, rank, document, passage));
             }
         }
@@ -48,7 +44,8 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     passages.sort_by_key(|(common, rank, ..)| (usize::MAX - common, *rank));
     passages.dedup_by_key(|(.., passage)| *passage);
     if passages.is_empty() {
-        return "The documents in the prompt say nothing about that.".into();
+        let nearest = documents.first().map(|document| format!(" The nearest document: [{}].", document.id()));
+        return "No passage in the prompt shares a word with the question.".to_owned() + &nearest.unwrap_or_default();
     }
     let quote = |(.., document, passage): &(usize, usize, &RagItem, &str)| {
         let words: Vec<&str> = passage.split_whitespace().collect();
@@ -58,12 +55,15 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     passages.iter().take(QUOTES).map(quote).collect::<Vec<_>>().join("\n\n")
 }
 
-/// A passage without the line of its headings; nothing where it is a heading, a table or code.
-fn prose(passage: &str) -> &str {
-    let passage = passage.trim();
-    let text =
-        passage.strip_prefix('[').and_then(|rest| rest.split_once("]\n")).map_or(passage, |(_, text)| text.trim());
-    if text.starts_with(['#', '|', '`', '[']) || text.contains('│') { "" } else { text.trim_start_matches("- ") }
+/// The paragraphs, list items and rows of tables of a document; no code, no headings.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.strip_prefix('[').and_then(|rest| rest.split_once("]\n")).map_or(text, |(_, text)| text);
+    // Every second part stands between fences.
+    let paragraphs = text.split("```").step_by(2).flat_map(|text| text.split("\n\n"));
+    let parts = paragraphs.flat_map(|part| part.trim().split(if part.trim().starts_with('|') { "\n" } else { "\n- " }));
+    parts
+        .map(str::trim)
+        .filter(|part| !part.starts_with(['#', '[']) && !part.contains('│') && !part.starts_with("| --"))
 }
 
 /// Words as they are compared: in small letters, without common ones, a plural as its singular.

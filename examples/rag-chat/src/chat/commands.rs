@@ -12,7 +12,7 @@ use context_window::report::{self, grouped};
 use context_window::store::ListOptions;
 use context_window::usage::CostTerms;
 use context_window::widgets::{BannerAction, NoticeAction};
-use context_window::{PinnedItem, Priority, Ttl};
+use context_window::{PinnedItem, Priority, RequestLimits, Ttl};
 use std::path::Path;
 
 /// What a command says, or why it did nothing.
@@ -21,6 +21,12 @@ type Said = Result<String>;
 impl Chat {
     /// Does what a line asks for; false where the chat is to end.
     pub fn enter(&mut self, line: &str) -> bool {
+        if self.preview.is_some()
+            && let answer @ ("y" | "yes" | "n" | "no") = line.trim().to_lowercase().as_str()
+        {
+            self.decide(answer.starts_with('y'));
+            return true;
+        }
         self.preview = None;
         match command::read(line) {
             None => {}
@@ -60,7 +66,12 @@ impl Chat {
         if is_change {
             self.stop_compacting();
         }
-        self.changed();
+        // A session that was only looked at is not kept.
+        if name == "sessions" {
+            self.replan()
+        } else {
+            self.changed()
+        }
         Ok(said)
     }
 
@@ -104,12 +115,22 @@ impl Chat {
         Ok(format!("Turns that {id} stays: {turns}."))
     }
 
-    fn leave_out(&mut self, id: &str) -> Said {
-        if !self.documents.iter().any(|document| document.id().as_str() == id) {
+    /// The id of the one row of the plan that ends so, such as `pins.md#3`; otherwise what was written.
+    fn whole_id(&self, end: &str) -> String {
+        let (included, excluded) = (self.plan.included.iter(), self.plan.excluded.iter());
+        let ids = included.map(|item| &item.id).chain(excluded.map(|item| &item.id));
+        let ids: Vec<_> = ids.filter(|id| id.as_str().ends_with(end)).collect();
+        let is_whole = ids.iter().any(|id| id.as_str() == end);
+        if ids.len() == 1 && !is_whole { ids[0].to_string() } else { end.to_owned() }
+    }
+
+    fn leave_out(&mut self, end: &str) -> Said {
+        let id = &self.whole_id(end);
+        if !self.documents.iter().any(|document| document.id().as_str() == id.as_str()) {
             let hint = "it is no document of the prompt; messages leave by /compact, or by /undo ID";
             return self.unpin(id).context(hint);
         }
-        self.left_out = std::mem::take(&mut self.left_out).with_excluded(id, true);
+        self.left_out = std::mem::take(&mut self.left_out).with_excluded(id.as_str(), true);
         Ok(format!("{id} is left out from now on."))
     }
 
@@ -151,7 +172,7 @@ impl Chat {
 
     fn explain(&mut self, id: &str) -> Said {
         ensure!(!id.is_empty(), "expected the id of an item of the prompt, such as m3 or note-1");
-        Ok(report::explanation(&self.manager.explainer(&self.request()).explain(id)?).to_string())
+        Ok(report::explanation(&self.manager.explainer(&self.request()).explain(&self.whole_id(id))?).to_string())
     }
 
     fn diff(&mut self) -> Said {
@@ -164,7 +185,11 @@ impl Chat {
         });
         let mut said: String = lines.collect();
         if let Some(same) = after.manager.build_plan(&second)?.repeated() {
-            said += &format!("{} of {} tokens stood in the prompt before.", grouped(same.tokens), grouped(same.of));
+            said += &format!(
+                "The first {} of {} tokens are those of the prompt before.",
+                grouped(same.tokens),
+                grouped(same.of)
+            );
         }
         Ok(said)
     }
@@ -192,10 +217,15 @@ impl Chat {
             !file.is_empty(),
             "expected a file for a copy, such as /save chat.json; the chat itself is always saved"
         );
-        let json = self.manager.session_json(&self.request(), SessionTexts::Kept)?;
+        let limits = self.plan.limits;
+        let limits = RequestLimits::new()
+            .with_context_len(limits.context_len)
+            .with_max_completion(limits.max_completion)
+            .with_safety_buffer(limits.safety_buffer);
+        let json = self.manager.session_json(&self.request().with_limits(limits), SessionTexts::Kept)?;
         ensure!(!Path::new(file).exists(), "{file} is there already; expected a new file");
         save_whole(file, json.as_bytes()).with_context(|| file.to_owned())?;
-        Ok(format!("Written. `plan-inspect {file}` shows the plan."))
+        Ok(format!("Written. `cargo run --release --features inspect -- {file}` shows its plan."))
     }
 
     fn sessions(&mut self, name: &str) -> Said {
@@ -204,7 +234,12 @@ impl Chat {
             for one in self.saved.store.list(&ListOptions::new().with_limit(50))? {
                 let here = if one.id == self.saved.id { "*" } else { " " };
                 let model = one.model.as_deref().unwrap_or("no reply yet");
-                said += &format!("\n{here} {:<16} {:>4} messages, {model}, {}", one.id, one.messages, one.updated);
+                said += &format!(
+                    "\n{here} {:<16} {:>4} messages, {model}, {}",
+                    one.id,
+                    one.messages,
+                    one.updated.get(..16).unwrap_or_default()
+                );
             }
             return Ok(said);
         }

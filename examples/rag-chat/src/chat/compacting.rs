@@ -30,7 +30,10 @@ impl Chat {
             return;
         }
         match self.manager.compactor().due(self.request()) {
-            Ok(Some(job)) => self.compact(job),
+            Ok(Some(job)) => {
+                self.say("The window is nearly full, so older messages are compacted.");
+                self.compact(job);
+            }
             Ok(None) => {}
             Err(error) => self.fail(error.to_string()),
         }

@@ -66,10 +66,11 @@ pub struct Chat {
 impl Chat {
     /// Opens the session of a folder, whose index and conversations are kept in `data`, and begins to index it.
     pub fn open(args: Args, data: &Path, environment: Environment, tasks: Tasks) -> Result<Self> {
+        let name = args.session.as_deref().unwrap_or(if args.ask.is_some() { "asked" } else { "chat" });
         let choice = models::choose(args.model.as_deref(), &environment)?;
         let manager = manager(&args, &choice, ReasoningPolicy::default())?;
         let index = Arc::new(Mutex::new(Index::open(&args.folder, &data.join("index"))?));
-        let (saved, log) = Saved::open(&data.join("chats.db"), &args.session)?;
+        let (saved, log) = Saved::open(&data.join("chats.db"), name)?;
         let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits(&args)))?;
         let mut chat = Self {
             args,
@@ -181,7 +182,7 @@ impl Chat {
                 } else if *files == 0 {
                     self.fail("There is no document in this folder: expected files that end in .md or .txt.");
                 } else if read + gone > 0 || self.indexed.files == 0 {
-                    self.say(format!("{files} files in {chunks} chunks; {read} read now, {gone} gone."));
+                    self.say(format!("{files} files in {chunks} chunks; {read} new or changed, {gone} removed."));
                 }
                 if !unreadable.is_empty() && *unreadable != self.indexed.unreadable {
                     let some = unreadable.iter().take(20).map(|(path, why)| format!("\n{path}: {why}"));
@@ -205,16 +206,20 @@ impl Chat {
     }
 
     fn note(&mut self, text: String, is_error: bool) {
-        self.notes.push(TranscriptNote { after: self.log.messages().len(), text, is_error });
+        self.notes.push(TranscriptNote { after: self.log.display().count(), text, is_error });
     }
 
     /// Plans again after a change, and saves it.
     fn changed(&mut self) {
+        self.replan();
+        self.save();
+    }
+
+    fn replan(&mut self) {
         match self.manager.build_plan(&self.request()) {
             Ok(plan) => self.plan = plan,
             Err(error) => self.fail(error.to_string()),
         }
-        self.save();
     }
 
     /// Tells of events of the window that a user has to know.

@@ -62,7 +62,7 @@ impl Screen {
 
     /// The next place that has something to do.
     fn next_focus(&mut self, chat: &Chat) {
-        let order = [Focus::Line, Focus::Items, Focus::Notices, Focus::Banner];
+        let order = [Focus::Line, Focus::Notices, Focus::Items, Focus::Banner];
         let at = order.iter().position(|focus| *focus == self.focus).unwrap_or_default();
         let next = order.iter().cycle().skip(at + 1).take(order.len()).find(|focus| self.has(**focus, chat));
         self.focus = next.copied().unwrap_or(Focus::Line);
@@ -123,8 +123,12 @@ impl Screen {
                 match other {
                     KeyCode::Enter => self.detail = self.detail.is_none().then(DetailState::default),
                     KeyCode::Esc if self.detail.is_some() => self.detail = None,
+                    KeyCode::Esc if !self.list.filter().is_empty() => FilterLineState::default().clear(&mut self.list),
                     KeyCode::Esc => self.focus = Focus::Line,
-                    KeyCode::Char('/') => self.filter = Some(FilterLineState::of(&self.list)),
+                    KeyCode::Char('/') => {
+                        self.filter = Some(FilterLineState::default());
+                        let _ = self.list.set_filter("");
+                    }
                     KeyCode::Char('s') => self.list.sort_next(),
                     KeyCode::Char('r') => self.list.reverse(),
                     _ => {}

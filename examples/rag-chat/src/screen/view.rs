@@ -114,7 +114,10 @@ fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
         frame.render_widget(block, list);
         return frame.render_stateful_widget(widget, inner, detail);
     }
-    let widget = ItemList::new(&chat.plan).with_texts(&texts).with_theme(screen.theme);
+    let widget = ItemList::new(&chat.plan)
+        .with_texts(&texts)
+        .with_empty("no item matches; Esc shows all")
+        .with_theme(screen.theme);
     let block = framed(&widget.title(&screen.list), screen.focus == Focus::Items, screen);
     let mut inner = block.inner(list);
     frame.render_widget(block, list);

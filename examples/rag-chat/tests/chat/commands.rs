@@ -82,8 +82,10 @@ fn a_compaction_is_shown_done_and_taken_back() {
     );
     run.chat.decide(false);
     assert_eq!(run.chat.plan.fingerprint(), plan, "nothing changed");
-    run.enter("/compact");
-    run.chat.decide(true);
+    // A word is an answer too, and no question.
+    run.enter("/compact").enter("No");
+    assert_eq!((run.said(), run.texts().len()), ("Nothing was compacted.", whole.len()));
+    run.enter("/compact").enter(" yes ");
     assert!(run.said().contains("6 messages are archived"), "{}", run.said());
     assert_eq!(run.chat.log.compactions().count(), 1);
     assert_eq!(run.texts(), whole, "nothing is deleted");
@@ -131,13 +133,23 @@ fn explanations_differences_costs_and_copies() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?").enter("When are you open?");
+    run.enter("/explain refunds.md#1");
+    assert!(
+        run.said().starts_with("rag:terms/refunds.md#1") || run.said().starts_with("terms/refunds.md#1"),
+        "{}",
+        run.said()
+    );
     run.enter("/explain m3");
     assert!(run.said().contains("m3  in: required"), "{}", run.said());
     run.enter("/diff");
     assert!(run.said().contains("m3: not in session -> in: required (new item)"), "{}", run.said());
-    assert!(run.said().contains("tokens stood in the prompt before."), "{}", run.said());
+    assert!(run.said().contains("tokens are those of the prompt before."), "{}", run.said());
     run.enter("/cost");
-    assert!(run.said().starts_with("Billed so far: ") && run.said().contains("offline has no price"), "{}", run.said());
+    assert!(
+        run.said().starts_with("Billed so far: 0 tokens in") && run.said().contains("offline has no price"),
+        "{}",
+        run.said()
+    );
     let file = place.data.path().join("copy.json");
     run.enter(&format!("/save {}", file.display())).enter(&format!("/save {}", file.display()));
     assert!(run.said().contains("is there already"), "{}", run.said());
@@ -145,6 +157,7 @@ fn explanations_differences_costs_and_copies() {
     let session = context_window::io::Session::from_json(&copy).unwrap();
     assert_eq!(session.log.messages().len(), run.chat.log.messages().len());
     assert_eq!(session.rag.len(), run.chat.documents.len());
+    assert_eq!(session.limits.context_len, Some(8_192));
 }
 
 #[test]

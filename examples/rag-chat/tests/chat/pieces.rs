@@ -53,5 +53,16 @@ fn the_best_passage_is_quoted_with_its_source() {
     let said = quotes("How long does a refund for a kettle take?", &documents);
     assert!(said.starts_with("\"A refund for kettles takes five days, by post.\" [post.md#1]"), "{said}");
     assert!(!said.contains("code"), "{said}");
-    assert_eq!(quotes("Tigers?", &documents), "The documents in the prompt say nothing about that.");
+    assert_eq!(
+        quotes("Tigers?", &documents),
+        "No passage in the prompt shares a word with the question. The nearest document: [shop.md#1]."
+    );
+}
+
+#[test]
+fn short_passages_and_rows_of_tables_are_quoted() {
+    let text = "[Keys]\n# Keys\n\nDoor code is 4711.\n\n| thing | price |\n| --- | --- |\n| desk | 450 crowns |\n| lamp | 30 crowns |";
+    let documents = [RagItem::new("a.md#1", 1.0, text)];
+    assert_eq!(quotes("What is the door code?", &documents), "\"Door code is 4711.\" [a.md#1]");
+    assert_eq!(quotes("What does the desk cost?", &documents), "\"| desk | 450 crowns |\" [a.md#1]");
 }
