@@ -34,7 +34,9 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     let mut passages: Vec<(usize, usize, &RagItem, &str)> = Vec::new();
     for (rank, document) in documents.iter().enumerate() {
         for passage in parts(document.text()) {
-            let common = words(passage).intersection(&asked).map(weight).sum();
+            // A row of a table says less than a sentence with the same words.
+            let common: usize = words(passage).intersection(&asked).map(weight).sum();
+            let common = if passage.starts_with('|') { common.div_ceil(2) } else { common };
             if common > 0 && passage.split_whitespace().nth(1).is_some() {
                 passages.push((common, rank, document, passage));
             }
