@@ -122,11 +122,11 @@ mod tests {
     #[test]
     fn what_was_billed_has_its_sum() {
         let model = Model::named("claude-opus-5-5").unwrap();
-        // 4 dollars, written at 5, read at 0.2; 20 out.
+        // 4 dollars, written at 5, read at 0.2.
         let usage = Usage::anthropic(1_000, 200, 3_000, 50);
         let expected = 1_000 * 4_000 + 200 * 5_000 + 3_000 * 200;
-        let output = model.price.as_ref().unwrap().output as u64 * 1_000;
-        assert_eq!(model.usage_cost(usage, None), Some(expected + 50 * output));
+        let output = model.price.as_ref().unwrap().rates(4_200, None).output;
+        assert_eq!(model.usage_cost(usage, None), Some(expected + 50 * output / 1_000));
         assert_eq!(Model::custom("in-house").usage_cost(usage, None), None);
         let most = Usage::anthropic(u64::MAX, u64::MAX, u64::MAX, u64::MAX);
         assert_eq!(model.usage_cost(most, None), Some(u64::MAX));
