@@ -184,20 +184,19 @@ impl Chat {
     /// What can be done about a refusal is done; otherwise it is said, and nothing is lost.
     fn refused(&mut self, answering: Answering, failure: String) {
         let Answering { text, plan, tries: (smaller, without_thoughts), .. } = answering;
-        let manager = |drop: bool| {
-            let reasoning = if drop { ReasoningPolicy::Drop } else { ReasoningPolicy::default() };
-            manager(&self.args, &self.choice, reasoning)
-        };
         let next = if !text.is_empty() {
             None
         } else if is_context_overflow(&failure) && smaller < SMALLER {
-            let next =
-                manager(without_thoughts).and_then(|manager| Ok(manager.plan_after_overflow(&self.request(), &plan)?));
+            let next = self.manager.plan_after_overflow(&self.request(), &plan);
             self.say(format!("The provider says that {} tokens are too many.", report::grouped(plan.total.n)));
-            Some((next, (smaller + 1, without_thoughts)))
+            Some((next.map_err(anyhow::Error::from), (smaller + 1, without_thoughts)))
         } else if is_reasoning_refusal(&failure) && !without_thoughts {
-            let next = manager(true).and_then(|manager| Ok(manager.build_plan(&self.request())?));
-            self.say("The model does not take its earlier thoughts back; the prompt goes without them.");
+            // From now on: it would refuse them with each prompt. The conversation keeps them.
+            let next = manager(&self.args, &self.choice, ReasoningPolicy::Drop).and_then(|manager| {
+                self.manager = manager;
+                Ok(self.manager.build_plan(&self.request())?)
+            });
+            self.say("The model does not take its earlier thoughts back; prompts go without thoughts until /model.");
             Some((next, (smaller, true)))
         } else {
             None

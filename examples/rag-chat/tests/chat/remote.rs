@@ -136,6 +136,10 @@ fn thoughts_go_back_with_their_seals_and_a_refused_one_is_left_out() {
         server.asked().iter().map(|body| text_of(body).contains("seal-of-the-first-thought")).collect();
     assert_eq!(sealed, [false, true, true, false]);
     assert!(text_of(&server.asked()[1]).contains("The user wants to know."), "with the thought itself");
+    // What was refused once is not sent again.
+    run.enter("And on Saturdays?");
+    assert_eq!(server.asked().len(), 5, "{:?}", run.chat.notes);
+    assert!(!text_of(&server.asked()[4]).contains("seal-of-the-first-thought"));
     assert!(run.has_said("does not take its earlier thoughts back"), "{:?}", run.chat.notes);
     let kept = run.chat.log.messages().iter().filter(|message| !message.reasoning().is_empty()).count();
     assert_eq!(kept, 1, "the conversation keeps what was thought");
