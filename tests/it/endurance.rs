@@ -55,6 +55,7 @@ struct World {
     /// Texts of archived messages that loading left there.
     left_in_stores: usize,
     /// The id of the session there.
+    #[cfg(all(feature = "sqlite", feature = "postgres"))]
     id: String,
 }
 
@@ -107,6 +108,7 @@ impl World {
             #[cfg(all(feature = "sqlite", feature = "postgres"))]
             stores: Vec::new(),
             left_in_stores: 0,
+            #[cfg(all(feature = "sqlite", feature = "postgres"))]
             id: format!("life {seed}"),
         }
     }

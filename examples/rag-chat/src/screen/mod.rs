@@ -13,7 +13,7 @@ use context_window::widgets::{
 use context_window::{Error, Message};
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
-use std::{io::stdout, panic, process::ExitCode, sync::mpsc::Receiver, thread};
+use std::{io::stdout, panic, process::ExitCode, sync::mpsc::Receiver, thread, time::Duration};
 use tui_input::Input;
 
 /// Where keys go.
@@ -61,8 +61,14 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, tasks: Tasks) -> Result<Exi
     }));
     execute!(stdout(), EnableBracketedPaste)?;
     thread::spawn(move || {
-        while let Ok(event) = event::read() {
-            tasks.send(Event::Terminal(event));
+        // Asked again and again, not waited for: after a resize the drawing reads the cursor's place, and keys that come meanwhile
+        // wait in a queue which `read` alone does not look at before the next key.
+        while let Ok(is_there) = event::poll(Duration::from_millis(50)) {
+            match is_there.then(event::read) {
+                Some(Ok(event)) => tasks.send(Event::Terminal(event)),
+                Some(Err(_)) => return,
+                None => {}
+            }
         }
     });
     let mut screen = Screen::new(&chat);

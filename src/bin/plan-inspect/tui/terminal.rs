@@ -27,6 +27,7 @@ use std::{
     path::Path,
     sync::mpsc::Sender,
     thread,
+    time::Duration,
 };
 
 /// There has to be a terminal to draw on.
@@ -166,7 +167,13 @@ pub(crate) fn listen(happenings: &Sender<Event>) -> Result<()> {
     });
     let to = happenings.clone();
     thread::spawn(move || {
-        while let Ok(event) = event::read() {
+        // Asked again and again, not waited for: after a resize the drawing reads the cursor's place, and keys that come
+        // meanwhile wait in a queue which `read` alone does not look at before the next key.
+        while let Ok(is_there) = event::poll(Duration::from_millis(50)) {
+            if !is_there {
+                continue;
+            }
+            let Ok(event) = event::read() else { break };
             if to.send(Event::Input(event)).is_err() {
                 return;
             }
