@@ -1,4 +1,4 @@
-//! Every widget on one page, printed as text: what an application on ratatui draws into its own layout.
+//! Widgets on one page, printed as text: what an application on ratatui draws into its own layout.
 //!
 //! `cargo run --example widgets --features widgets`
 #![allow(clippy::print_stdout, reason = "an example that prints")]

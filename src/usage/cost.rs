@@ -85,16 +85,16 @@ impl Model {
         let writes = matches!(kind, Some(CacheKind::Anthropic | CacheKind::Breakpoints)) && prompt >= least;
         let written = if writes { prompt - read } else { 0 };
         let plain = prompt - read - written;
-        let sum = |parts: [(u64, u64); 3]| {
-            let all: u128 = parts.iter().map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate)).sum();
-            u64::try_from(all / 1000).unwrap_or(u64::MAX)
-        };
         Some(Cost {
             read,
             written,
             plain,
-            billionths: sum([(read, rates.cache_read), (written, rates.cache_write), (plain, rates.input)]),
-            uncached: sum([(prompt, rates.input), (0, 0), (0, 0)]),
+            billionths: billionths(&[
+                (read, rates.cache_read),
+                (written, rates.cache_write),
+                (plain, rates.input),
+            ]),
+            uncached: billionths(&[(prompt, rates.input)]),
         })
     }
 
@@ -104,15 +104,19 @@ impl Model {
     pub fn usage_cost(&self, usage: Usage, day: Option<&str>) -> Option<u64> {
         let prompt = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
         let rates = self.price.as_ref()?.rates(prompt, day);
-        let each = [
+        Some(billionths(&[
             (usage.input, rates.input),
             (usage.cache_read, rates.cache_read),
             (usage.cache_write, rates.cache_write),
             (usage.output, rates.output),
-        ];
-        let all: u128 = each.iter().map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate)).sum();
-        Some(u64::try_from(all / 1000).unwrap_or(u64::MAX))
+        ]))
     }
+}
+
+/// What tokens cost at their rates, in billionths of a US dollar; the largest number where it is more.
+fn billionths(parts: &[(u64, u64)]) -> u64 {
+    let thousandths: u128 = parts.iter().map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate)).sum();
+    u64::try_from(thousandths / 1000).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -84,12 +84,12 @@ pub fn is_context_overflow(error: &str) -> bool {
 }
 
 /// Pieces of what providers say when a piece of the model's own reasoning does not stand as it was sent: Anthropic (bound to another
-/// conversation, changed, or cut), Gemini (`thoughtSignature`).
+/// conversation, changed, or cut), Gemini. That one is missing is another error: sending none does not help.
 const REASONING: [&str; 4] = [
     "`signature` in `thinking` block",
     "blocks in the latest assistant message cannot be modified",
-    "thought signature",
-    "thought_signature",
+    "invalid thought signature",
+    "corrupted thought signature",
 ];
 
 /// Whether a provider's error, as text or JSON, says that it does not take the reasoning of an earlier reply back. The same
@@ -142,12 +142,16 @@ mod tests {
             "messages.3.content.0: Invalid `signature` in `thinking` block",
             "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
             "Corrupted thought signature.",
-            "Function call is missing a thought_signature in functionCall parts.",
         ] {
             assert!(is_reasoning_refusal(error), "{error}");
             assert!(!is_context_overflow(error), "{error}");
         }
-        for error in ["prompt is too long: 208310 tokens > 200000 maximum", "invalid x-api-key", ""] {
+        for error in [
+            "Function call is missing a thought_signature in functionCall parts.",
+            "prompt is too long: 208310 tokens > 200000 maximum",
+            "invalid x-api-key",
+            "",
+        ] {
             assert!(!is_reasoning_refusal(error), "{error}");
         }
     }

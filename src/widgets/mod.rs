@@ -74,7 +74,7 @@ pub use slider::BudgetSlider;
 pub use status::StatusLine;
 pub use texts::ItemTexts;
 pub use theme::Theme;
-pub use transcript::{Transcript, TranscriptNote, TranscriptState};
+pub use transcript::{Transcript, TranscriptRemark, TranscriptState};
 pub use tries::{Attempt, WhatIfState};
 pub use what_if::WhatIf;
 

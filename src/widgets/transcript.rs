@@ -17,7 +17,7 @@ use ratatui_core::{
 
 /// Something that an application says beside the conversation: an error, what a command did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TranscriptNote {
+pub struct TranscriptRemark {
     /// How many rows [`Conversation::display`] had then: it stands after so many.
     pub after: usize,
     /// Its text; lines of it are lines of the transcript.
@@ -27,21 +27,21 @@ pub struct TranscriptNote {
 }
 
 /// A conversation as a person reads it: what the user and the model said, with its ids, archived messages in a fainter style, a line
-/// where messages were archived ([`CompactionMarker`]), notes of the application, and a reply that is on its way. System texts and
+/// where messages were archived ([`CompactionMarker`]), remarks of the application, and a reply that is on its way. System texts and
 /// tool calls are left out.
 ///
 /// It shows the end; [`TranscriptState::go`] moves back. What is drawn costs what is in sight and below it, however long the
 /// conversation is. Nothing that a terminal would act on is drawn.
 ///
 /// ```
-/// # use context_window::{*, widgets::{Move, Transcript, TranscriptNote, TranscriptState}};
+/// # use context_window::{*, widgets::{Move, Transcript, TranscriptRemark, TranscriptState}};
 /// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
 /// # let log = Conversation::from([Message::user("How long do refunds take?"), Message::assistant("5 days.")]);
 /// # let area = Rect::new(0, 0, 40, 8);
 /// # let mut buffer = Buffer::empty(area);
-/// let notes = [TranscriptNote { after: 2, text: "saved".into(), is_error: false }];
+/// let remarks = [TranscriptRemark { after: 2, text: "saved".into(), is_error: false }];
 /// let mut state = TranscriptState::default();
-/// Transcript::new(&log).with_notes(&notes).with_reply("", "And").render(area, &mut buffer, &mut state);
+/// Transcript::new(&log).with_remarks(&remarks).with_reply("", "And").render(area, &mut buffer, &mut state);
 /// state.go(Move::PageUp); // when PgUp is pressed
 /// # let line = |y| (0..40).map(|x| buffer[(x, y)].symbol().to_owned()).collect::<String>();
 /// assert_eq!((line(5).trim_end(), line(7).trim_end()), ("· saved", "  And"));
@@ -49,7 +49,7 @@ pub struct TranscriptNote {
 #[derive(Debug, Clone, Copy)]
 pub struct Transcript<'a> {
     log: &'a Conversation,
-    notes: &'a [TranscriptNote],
+    remarks: &'a [TranscriptRemark],
     thought: &'a str,
     reply: &'a str,
     theme: Theme,
@@ -88,13 +88,13 @@ impl<'a> Transcript<'a> {
     /// The transcript of a conversation.
     #[must_use]
     pub fn new(log: &'a Conversation) -> Self {
-        Self { log, notes: &[], thought: "", reply: "", theme: Theme::default() }
+        Self { log, remarks: &[], thought: "", reply: "", theme: Theme::default() }
     }
 
-    /// With notes of the application, those after fewer rows first.
+    /// With remarks of the application, those after fewer rows first.
     #[must_use]
-    pub fn with_notes(mut self, notes: &'a [TranscriptNote]) -> Self {
-        self.notes = notes;
+    pub fn with_remarks(mut self, remarks: &'a [TranscriptRemark]) -> Self {
+        self.remarks = remarks;
         self
     }
 
@@ -131,14 +131,14 @@ impl<'a> Transcript<'a> {
     }
 
     fn blocks(&self) -> Vec<Block<'a>> {
-        let (mut blocks, mut notes) = (Vec::new(), self.notes.iter().peekable());
+        let (mut blocks, mut remarks) = (Vec::new(), self.remarks.iter().peekable());
         for (place, row) in self.log.display().enumerate() {
-            while let Some(note) = notes.next_if(|note| note.after <= place) {
-                blocks.push(Block::Note(note));
+            while let Some(remark) = remarks.next_if(|remark| remark.after <= place) {
+                blocks.push(Block::Remark(remark));
             }
             blocks.push(Block::Row(row));
         }
-        blocks.extend(notes.map(Block::Note));
+        blocks.extend(remarks.map(Block::Remark));
         blocks.push(Block::Reply);
         blocks
     }
@@ -153,11 +153,11 @@ impl<'a> Transcript<'a> {
                 let marker = CompactionMarker::new(record).with_theme(self.theme);
                 page.lines = [Line::default()].into_iter().chain(marker.lines(columns)).collect();
             }
-            Block::Row(HistoryRow::Rewound(id)) => page.note(&format!("went back to before {id}"), false),
+            Block::Row(HistoryRow::Rewound(id)) => page.remark(&format!("went back to before {id}"), false),
             Block::Row(HistoryRow::CompactionUndone(number)) => {
-                page.note(&format!("compaction {number} taken back"), false);
+                page.remark(&format!("compaction {number} taken back"), false);
             }
-            Block::Note(note) => page.note(&note.text, note.is_error),
+            Block::Remark(remark) => page.remark(&remark.text, remark.is_error),
             Block::Reply if self.reply.is_empty() && self.thought.is_empty() => {}
             Block::Reply => {
                 page.lines.push(Line::default());
@@ -181,7 +181,7 @@ impl StatefulWidget for Transcript<'_> {
 
 enum Block<'a> {
     Row(HistoryRow<'a>),
-    Note(&'a TranscriptNote),
+    Remark(&'a TranscriptRemark),
     Reply,
 }
 
@@ -209,7 +209,7 @@ impl Page {
         self.text(text, if is_faint { self.theme.faint } else { Style::new() }, "  ");
     }
 
-    fn note(&mut self, text: &str, is_error: bool) {
+    fn remark(&mut self, text: &str, is_error: bool) {
         self.lines.push(Line::default());
         let (style, mark) = if is_error { (self.theme.alarm, "! ") } else { (self.theme.faint, "· ") };
         self.text(text, style, mark);

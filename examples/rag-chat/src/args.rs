@@ -45,7 +45,8 @@ passages and asks nobody.
   ANTHROPIC_API_KEY  Anthropic, claude-haiku-5-5; ANTHROPIC_BASE_URL another address
   GEMINI_API_KEY     Google, gemini-3.5-flash; GEMINI_BASE_URL another address
 
-RAG_CHAT_MODEL overrules the model of each, RAG_CHAT_EFFORT says how much it is to think (low, medium, high). Ollama is asked by name: --model ollama/llama3.2; OLLAMA_HOST is its address,
-http://localhost:11434 otherwise. A key is sent to its own provider's address only.
+RAG_CHAT_MODEL overrules the model of each; RAG_CHAT_EFFORT says how much it is to think (low, medium, high).
+Ollama is asked by name, --model ollama/llama3.2; OLLAMA_HOST is its address, http://localhost:11434 otherwise.
+A key is sent to its own provider's address only.
 
-Ends with 0, with 1 where --ask has no answer, with 2 where the chat cannot begin.";
+Ends with 0; with 1 where --ask has no answer or something could not be saved; with 2 where the chat cannot begin.";

@@ -56,7 +56,7 @@ pub fn read(line: &str) -> Option<Line> {
 /// The list of commands.
 pub fn help() -> String {
     let lines = COMMANDS.iter().map(|(name, after, does)| format!("{:<22} {does}", format!("/{name} {after}")));
-    let keys = "Tab goes to the items of the prompt and back: arrows, / filters, s sorts, Enter shows one. PgUp and PgDn scroll. Ctrl-C \
+    let keys = "Tab goes to notices, to the items of the prompt, and back. Among items: arrows, / filters, s sorts, Enter shows one. PgUp and PgDn scroll. Ctrl-C \
         stops a reply, Ctrl-D ends.";
     lines.chain([keys.to_owned()]).collect::<Vec<_>>().join("\n")
 }

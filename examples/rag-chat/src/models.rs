@@ -17,17 +17,31 @@ pub fn environment() -> Environment {
     Arc::new(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
 }
 
-/// How a model's name begins that asks for a provider, variable of the key, variable of the URL, URL, its path (which the
-/// variables of the providers' own libraries leave out), model where nobody names one.
-type Access = [&'static str; 6];
+/// A provider as the environment describes it.
+struct Access {
+    /// How a model's name begins that asks for it.
+    prefix: &'static str,
+    /// The variables of its key and its URL.
+    key: &'static str,
+    url: &'static str,
+    /// Its URL where that variable is not set, and the path behind it, which the providers' own libraries leave out.
+    default_url: &'static str,
+    path: &'static str,
+    /// Its model where nobody names one.
+    model: &'static str,
+}
 
 #[rustfmt::skip]
 const ACCESS: [Access; 5] = [
-    ["local", "RAG_CHAT_KEY", "RAG_CHAT_URL", "", "", "default"],
-    ["openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com", "/v1", "gpt-5.4-mini"],
-    ["anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com", "/v1", "claude-haiku-5-5"],
-    ["gemini", "GEMINI_API_KEY", "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com", "/v1beta", "gemini-3.5-flash"],
-    ["ollama", "", "OLLAMA_HOST", "http://localhost:11434", "/v1", "llama3.2"],
+    Access { prefix: "local", key: "RAG_CHAT_KEY", url: "RAG_CHAT_URL", default_url: "", path: "", model: "default" },
+    Access { prefix: "openai", key: "OPENAI_API_KEY", url: "OPENAI_BASE_URL",
+             default_url: "https://api.openai.com", path: "/v1", model: "gpt-5.4-mini" },
+    Access { prefix: "anthropic", key: "ANTHROPIC_API_KEY", url: "ANTHROPIC_BASE_URL",
+             default_url: "https://api.anthropic.com", path: "/v1", model: "claude-haiku-5-5" },
+    Access { prefix: "gemini", key: "GEMINI_API_KEY", url: "GEMINI_BASE_URL",
+             default_url: "https://generativelanguage.googleapis.com", path: "/v1beta", model: "gemini-3.5-flash" },
+    Access { prefix: "ollama", key: "", url: "OLLAMA_HOST",
+             default_url: "http://localhost:11434", path: "/v1", model: "llama3.2" },
 ];
 
 /// A model, and who answers for it.
@@ -44,9 +58,10 @@ pub struct Choice {
 pub fn choose(name: Option<&str>, environment: &Environment) -> Result<Choice> {
     let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
         // A server that needs no key is asked where somebody says where it is, or by name.
-        let is_there = |access: &&Access| environment(access[if access[0] == "local" { 2 } else { 1 }]).is_some();
+        let is_there =
+            |access: &&Access| environment(if access.prefix == "local" { access.url } else { access.key }).is_some();
         let Some(access) = ACCESS.iter().find(is_there) else { return Ok(offline(OFFLINE)) };
-        let model = environment("RAG_CHAT_MODEL").unwrap_or_else(|| access[5].into());
+        let model = environment("RAG_CHAT_MODEL").unwrap_or_else(|| access.model.into());
         return remote(access, &model, environment);
     };
     if let Some(size) = name.strip_prefix("offline") {
@@ -56,7 +71,7 @@ pub fn choose(name: Option<&str>, environment: &Environment) -> Result<Choice> {
             .ok_or_else(|| anyhow!("{name}: expected offline, or offline-Nk with N from 1 to 1024"));
     }
     if let Some((prefix, model)) = name.split_once('/')
-        && let Some(access) = ACCESS.iter().find(|access| access[0] == prefix)
+        && let Some(access) = ACCESS.iter().find(|access| access.prefix == prefix)
     {
         return remote(access, model, environment);
     }
@@ -67,7 +82,7 @@ pub fn choose(name: Option<&str>, environment: &Environment) -> Result<Choice> {
         "google" => "gemini",
         provider => provider,
     };
-    let Some(access) = ACCESS.iter().find(|access| access[0] == prefix) else {
+    let Some(access) = ACCESS.iter().find(|access| access.prefix == prefix) else {
         let near = model.near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
         bail!(
             "{name}: whose model is this?{near} Say openai/{name}, anthropic/{name}, gemini/{name} or ollama/{name}, or local/{name} \
@@ -94,8 +109,8 @@ fn offline(size: u64) -> Choice {
 }
 
 fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choice> {
-    let [prefix, key_name, url_name, url, path, _] = *access;
-    let url = environment(url_name).unwrap_or_else(|| url.into());
+    let Access { prefix, key: key_name, url: url_name, default_url, path, .. } = *access;
+    let url = environment(url_name).unwrap_or_else(|| default_url.into());
     ensure!(!url.is_empty(), "{prefix}/{name}: where is the server? Set {url_name}, such as http://localhost:8000/v1");
     let scheme = if url.contains("://") { "" } else { "http://" };
     let bare = url.trim_end_matches('/');

@@ -17,16 +17,14 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
     while chat.is_busy() {
         let Ok(event) = events.recv() else { break };
         if let Event::Piece(_, Piece::Text(text)) = &event {
-            // Nothing that a terminal would act on.
-            let lines: Vec<String> = text.split('\n').map(report::shown).collect();
-            write!(out, "{}", lines.join("\n"))?;
+            write!(out, "{}", shown(text))?;
             out.flush()?;
         }
         chat.handle(event);
-        for note in chat.notes.iter().skip(said).filter(|note| note.is_error) {
-            eprintln!("{}", report::printable(&note.text));
+        for remark in chat.remarks.iter().skip(said).filter(|remark| remark.is_error) {
+            eprintln!("{}", shown(&remark.text));
         }
-        said = chat.notes.len();
+        said = chat.remarks.len();
     }
     writeln!(out)?;
     let has_reply = chat.is_whole;
@@ -39,5 +37,22 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
             if ids.is_empty() { "none".into() } else { ids.join(", ") }
         );
     }
-    Ok(ExitCode::from(u8::from(!has_reply)))
+    let end = end(chat);
+    Ok(if has_reply { end } else { ExitCode::from(1) })
+}
+
+/// Ends a chat: 1, and why, where something could not be saved.
+pub fn end(chat: Chat) -> ExitCode {
+    chat.close().map_or_else(
+        |error| {
+            eprintln!("{error}");
+            ExitCode::from(1)
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
+/// A text with its line ends, and nothing else that a terminal would act on.
+fn shown(text: &str) -> String {
+    text.split('\n').map(report::shown).collect::<Vec<_>>().join("\n")
 }

@@ -243,8 +243,7 @@ impl Summariser {
             return Err(Failure::new("there is no Tokio runtime"));
         }
         // A redirect would take the key, in a header of the provider's own, and the prompt to another server.
-        let no_redirect = reqwest::redirect::Policy::none();
-        let http = reqwest::Client::builder().redirect(no_redirect).gzip(true).build();
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         let http = http.map_err(|error| Failure::new(format!("no HTTP client could be made: {error}")))?;
         let client = Client::builder().with_reqwest(http).build().map_err(Failure::of)?;
         let target =

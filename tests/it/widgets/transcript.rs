@@ -2,12 +2,12 @@
 
 use context_window::{
     Conversation, Message, ToolCall,
-    widgets::{Move, Theme, Transcript, TranscriptNote, TranscriptState},
+    widgets::{Move, Theme, Transcript, TranscriptRemark, TranscriptState},
 };
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
 
-fn note(after: usize, text: &str, is_error: bool) -> TranscriptNote {
-    TranscriptNote { after, text: text.into(), is_error }
+fn remark(after: usize, text: &str, is_error: bool) -> TranscriptRemark {
+    TranscriptRemark { after, text: text.into(), is_error }
 }
 
 /// What is drawn, line by line, without blanks at the end.
@@ -34,9 +34,10 @@ fn log() -> Conversation {
 
 #[test]
 fn it_shows_what_was_said_and_where_it_was_archived() {
-    let notes = [note(0, "welcome", false), note(6, "saved", false), note(7, "the server is away", true)];
+    let remarks =
+        [remark(0, "welcome", false), remark(6, "saved", false), remark(7, "the server is away", true)];
     let log = log();
-    let transcript = Transcript::new(&log).with_notes(&notes).with_reply("", "Four");
+    let transcript = Transcript::new(&log).with_remarks(&remarks).with_reply("", "Four");
     let lines = drawn(transcript, 40, 24, &mut TranscriptState::default());
     let expected = [
         "",
@@ -76,8 +77,8 @@ fn it_shows_what_was_said_and_where_it_was_archived() {
 
 #[test]
 fn every_part_is_a_part_of_the_whole() {
-    let (log, notes) = (log(), [note(2, &"a long note ".repeat(20), false), note(7, "end", true)]);
-    let transcript = Transcript::new(&log).with_notes(&notes).with_reply("", "On its way");
+    let (log, remarks) = (log(), [remark(2, &"a long remark ".repeat(20), false), remark(7, "end", true)]);
+    let transcript = Transcript::new(&log).with_remarks(&remarks).with_reply("", "On its way");
     for width in [0, 1, 9, 20, 37, 80] {
         let whole = drawn(transcript, width, 200, &mut TranscriptState::default());
         let end = whole.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);

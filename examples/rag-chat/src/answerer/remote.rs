@@ -17,6 +17,9 @@ use std::{fmt, time::Duration};
 /// How long a server may be silent, before its answer and within it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// A stream that ended too early.
+const CUT: &str = "the connection was cut before the reply was whole";
+
 /// A model of a provider.
 #[derive(Clone)]
 pub struct Remote {
@@ -148,14 +151,13 @@ impl Remote {
             0 => CUT.into(),
             401 | 403 => format!("{url} does not take the key in {key}: {said}"),
             404 => format!("{url} does not know the model {model}: {said} (/model NAME takes another one)"),
+            200 => format!("{url} broke off: {said}"),
             status => format!("{url} answered {status}: {said}"),
         }
     }
 }
 
-const CUT: &str = "the connection was cut before the reply was whole";
-
-/// The status and the body of an answer that is none.
+/// The status and the body of an answer that is none; 200 where an error stands in the stream.
 fn status(error: &Error) -> Option<(u16, String)> {
     match error {
         Error::HttpError { status, body, .. } => Some((status.as_u16(), body.clone())),

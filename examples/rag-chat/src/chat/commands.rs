@@ -159,9 +159,7 @@ impl Chat {
             let choice = models::choose(Some(name), &self.environment)?;
             self.manager = super::manager(&self.args, &choice, ReasoningPolicy::default())?;
             self.choice = choice;
-            self.stop_compacting();
-            self.changed();
-            self.watch();
+            self.replan();
         }
         let plan = &self.plan;
         let figures = [plan.limits.context_len, plan.total.n, plan.prompt_budget].map(grouped);
@@ -247,7 +245,7 @@ impl Chat {
         self.log = self.saved.switch(name)?;
         self.documents.clear();
         self.sent.clear();
-        self.notes.clear();
+        self.remarks.clear();
         Ok(self.saved.welcome(&self.log))
     }
 

@@ -16,7 +16,7 @@ use context_window::compaction::CompactionRequest;
 use context_window::config::{CompactionStrategy, ReasoningPolicy, TtlPolicy};
 use context_window::plan::Decision;
 use context_window::usage::{ContextEvent, Level};
-use context_window::widgets::{RowExplanation, TranscriptNote, WhatIf};
+use context_window::widgets::{RowExplanation, TranscriptRemark, WhatIf};
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Error, PlanRequest, RagItem, RequestLimits,
 };
@@ -27,8 +27,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use turn::Sent;
 pub use turn::Turn;
 
-/// A search: its number, the question, the one before it, the most documents.
-type Search = (u64, String, String, usize);
+/// Documents to look up.
+struct Search {
+    number: u64,
+    question: String,
+    /// The question before it.
+    before: String,
+    /// The most documents.
+    most: usize,
+}
 
 pub struct Chat {
     pub args: Args,
@@ -46,7 +53,7 @@ pub struct Chat {
     /// The newest prompt; after a change, the next one with the same documents.
     pub plan: ContextPlan,
     /// What the chat itself says, beside the conversation.
-    pub notes: Vec<TranscriptNote>,
+    pub remarks: Vec<TranscriptRemark>,
     pub turn: Turn,
     /// Whether the newest reply came to its end.
     pub is_whole: bool,
@@ -84,7 +91,7 @@ impl Chat {
             plan,
             documents: Vec::new(),
             left_out: WhatIf::new(),
-            notes: Vec::new(),
+            remarks: Vec::new(),
             turn: Turn::Idle,
             is_whole: false,
             started: 0,
@@ -151,7 +158,7 @@ impl Chat {
     pub fn close(mut self) -> Result<(), String> {
         self.stop();
         self.save();
-        let error = "the last messages are not on disk; /save FILE would have kept them";
+        let error = "rag-chat: the last messages are not on disk; /save FILE would have kept them";
         if self.saved.is_behind { Err(error.into()) } else { Ok(()) }
     }
 
@@ -162,9 +169,9 @@ impl Chat {
             let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
             let refreshed = guarded(|| index.refresh(|done, of| tasks.send(Event::Indexing(done, of))));
             tasks.send(Event::Indexed(refreshed));
-            if let Some((number, question, before, most)) = search {
-                let found = guarded(|| index.search(&question, &before, most));
-                tasks.send(Event::Found(number, found));
+            if let Some(search) = search {
+                let found = guarded(|| index.search(&search.question, &search.before, search.most));
+                tasks.send(Event::Found(search.number, found));
             }
         });
     }
@@ -197,16 +204,16 @@ impl Chat {
 
     /// Says something beside the conversation.
     pub fn say(&mut self, text: impl Into<String>) {
-        self.note(text.into(), false);
+        self.remark(text.into(), false);
     }
 
     /// Says that something went wrong.
     pub fn fail(&mut self, text: impl Into<String>) {
-        self.note(text.into(), true);
+        self.remark(text.into(), true);
     }
 
-    fn note(&mut self, text: String, is_error: bool) {
-        self.notes.push(TranscriptNote { after: self.log.display().count(), text, is_error });
+    fn remark(&mut self, text: String, is_error: bool) {
+        self.remarks.push(TranscriptRemark { after: self.log.display().count(), text, is_error });
     }
 
     /// Plans again after a change, and saves it.

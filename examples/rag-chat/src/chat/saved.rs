@@ -1,6 +1,6 @@
 //! The conversation on disk. What a save confirmed is there after a crash; two chats on one session never overwrite each other.
 
-use super::Chat;
+use super::{Chat, turn::is_open};
 use anyhow::{Context, Result};
 use context_window::{Conversation, Error, ErrorKind, Message, Role, store::SessionStore};
 use std::path::Path;
@@ -40,8 +40,7 @@ impl Saved {
     /// What is there already, for a greeting.
     pub(super) fn welcome(&self, log: &Conversation) -> String {
         let questions = log.messages().iter().filter(|message| message.role() == Role::User).count();
-        let is_open = log.messages().last().is_some_and(|message| message.role() == Role::User);
-        let open = if is_open { "\nThe last question has no reply; /retry asks again." } else { "" };
+        let open = if is_open(log) { "\nThe last question has no reply; /retry asks again." } else { "" };
         match questions {
             0 => format!("Session \"{}\" begins.", self.id),
             _ => format!("Session \"{}\" goes on: {questions} questions so far.{open}", self.id),

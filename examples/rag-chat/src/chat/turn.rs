@@ -1,6 +1,6 @@
 //! One turn: a question, documents for it, a plan, a reply on its way, and the reply.
 
-use super::{Chat, limits, manager};
+use super::{Chat, Search, limits, manager};
 use crate::answerer::{Piece, Prompt, Reply};
 use crate::args::Args;
 use crate::chunks::TOKENS_EACH;
@@ -30,8 +30,9 @@ pub struct Answering {
     pub text: String,
     pub thought: String,
     plan: ContextPlan,
-    /// How often it was made smaller, and whether it was sent without thoughts.
-    tries: (u32, bool),
+    /// How often the plan was made smaller, and whether thoughts were left out of it after a refusal.
+    smaller: u32,
+    without_thoughts: bool,
     task: AbortHandle,
 }
 
@@ -68,6 +69,12 @@ impl Sent {
     }
 }
 
+/// Whether the newest message that is still sent is a question, which has no reply then.
+pub(super) fn is_open(log: &Conversation) -> bool {
+    let last = log.active().last();
+    matches!(last, Some(ActiveEntry::Message { message, .. }) if message.role() == Role::User)
+}
+
 impl Chat {
     /// Takes a question in: it is in the conversation and on disk before anything is sent.
     pub fn ask(&mut self, question: &str) {
@@ -82,9 +89,8 @@ impl Chat {
 
     /// Asks the last question again, where it has no reply.
     pub(super) fn retry(&mut self) {
-        let last = self.log.active().last();
         match self.turn {
-            Turn::Idle if matches!(last, Some(ActiveEntry::Message { message, .. }) if message.role() == Role::User) => {
+            Turn::Idle if is_open(&self.log) => {
                 self.changed();
                 self.search();
             }
@@ -114,8 +120,12 @@ impl Chat {
         };
         self.started += 1;
         self.turn = Turn::Searching(self.started);
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        self.look_up(Some((self.started, self.question(0), self.question(1), most)));
+        self.look_up(Some(Search {
+            number: self.started,
+            question: self.question(0),
+            before: self.question(1),
+            most: usize::try_from(most).unwrap_or(usize::MAX),
+        }));
     }
 
     pub(super) fn found(&mut self, found: Result<Vec<RagItem>, String>) {
@@ -125,14 +135,14 @@ impl Chat {
             Err(error) => self.fail(format!("No documents were found: {error}")),
         }
         match self.manager.build_plan(&self.request()) {
-            Ok(plan) => self.send(plan, (0, false)),
+            Ok(plan) => self.send(plan, 0, false),
             Err(error) => self.fail(error.to_string()),
         }
         self.take_summary();
     }
 
     /// Sends a plan. One that does not fit is not sent: what would help is said instead.
-    fn send(&mut self, plan: ContextPlan, tries: (u32, bool)) {
+    fn send(&mut self, plan: ContextPlan, smaller: u32, without_thoughts: bool) {
         self.plan = plan.clone();
         if let Some(overflow) = &plan.overflow {
             let help = overflow.remedies.iter().map(|remedy| report::remedy(remedy, &plan.limits));
@@ -154,7 +164,8 @@ impl Chat {
         self.is_whole = false;
         self.log.set_responding(true);
         let (text, thought, task) = (String::new(), String::new(), task.abort_handle());
-        self.turn = Turn::Answering(Box::new(Answering { number, text, thought, plan, tries, task }));
+        let answering = Answering { number, text, thought, plan, smaller, without_thoughts, task };
+        self.turn = Turn::Answering(Box::new(answering));
     }
 
     pub(super) fn replied(&mut self, reply: Result<Reply, String>) {
@@ -183,13 +194,13 @@ impl Chat {
 
     /// What can be done about a refusal is done; otherwise it is said, and nothing is lost.
     fn refused(&mut self, answering: Answering, failure: String) {
-        let Answering { text, plan, tries: (smaller, without_thoughts), .. } = answering;
+        let Answering { text, plan, smaller, without_thoughts, .. } = answering;
         let next = if !text.is_empty() {
             None
         } else if is_context_overflow(&failure) && smaller < SMALLER {
             let next = self.manager.plan_after_overflow(&self.request(), &plan);
             self.say(format!("The provider says that {} tokens are too many.", report::grouped(plan.total.n)));
-            Some((next.map_err(anyhow::Error::from), (smaller + 1, without_thoughts)))
+            Some((next.map_err(anyhow::Error::from), smaller + 1, without_thoughts))
         } else if is_reasoning_refusal(&failure) && !without_thoughts {
             // From now on: it would refuse them with each prompt. The conversation keeps them.
             let next = manager(&self.args, &self.choice, ReasoningPolicy::Drop).and_then(|manager| {
@@ -197,13 +208,13 @@ impl Chat {
                 Ok(self.manager.build_plan(&self.request())?)
             });
             self.say("The model does not take its earlier thoughts back; prompts go without thoughts until /model.");
-            Some((next, (smaller, true)))
+            Some((next, smaller, true))
         } else {
             None
         };
         match next {
-            Some((Ok(next), tries)) => return self.send(next, tries),
-            Some((Err(error), _)) => self.fail(format!("{error:#}")),
+            Some((Ok(next), smaller, without)) => return self.send(next, smaller, without),
+            Some((Err(error), ..)) => self.fail(format!("{error:#}")),
             None if text.is_empty() => self.fail(format!("{failure}. /retry asks again.")),
             None => self.fail(format!("{failure}. What came of the reply stays.")),
         }

@@ -5,12 +5,13 @@ mod view;
 
 use crate::chat::Chat;
 use crate::event::{Event, Tasks};
-use anyhow::{Context, Result, anyhow};
+use crate::once;
+use anyhow::{Context, Result};
 use context_window::widgets::{
-    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeListState, RowExplanation, Theme,
-    TranscriptState,
+    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeAction, NoticeListState, RowExplanation,
+    Theme, TranscriptState,
 };
-use context_window::{Error, Message};
+use context_window::{Error, Role};
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
 use std::{io::stdout, panic, process::ExitCode, sync::mpsc::Receiver, thread, time::Duration};
@@ -88,14 +89,13 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, tasks: Tasks) -> Result<Exi
     execute!(stdout(), DisableBracketedPaste)?;
     ratatui::try_restore()?;
     result?;
-    chat.close().map_err(|error| anyhow!(error))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(once::end(chat))
 }
 
 impl Screen {
     fn new(chat: &Chat) -> Self {
-        let questions = chat.log.messages().iter().filter(|message| message.role() == context_window::Role::User);
-        let earlier: Vec<String> = questions.map(|message: &Message| message.text().to_owned()).collect();
+        let questions = chat.log.messages().iter().filter(|message| message.role() == Role::User);
+        let earlier: Vec<String> = questions.map(|message| message.text().to_owned()).collect();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let mut screen = Self {
             focus: Focus::Line,
@@ -135,7 +135,7 @@ impl Screen {
 
     /// Whether a notice has something to choose.
     fn asks(&self, chat: &Chat) -> bool {
-        let of = |notice| context_window::widgets::NoticeAction::of(&chat.plan, notice, 3);
+        let of = |notice| NoticeAction::of(&chat.plan, notice, 3);
         chat.plan.notices.iter().any(|notice| !of(notice).is_empty())
     }
 }

@@ -79,7 +79,7 @@ fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Scr
         Turn::Answering(answering) => (answering.thought.as_str(), answering.text.as_str()),
         _ => ("", ""),
     };
-    let transcript = Transcript::new(&chat.log).with_notes(&chat.notes).with_reply(thought, text);
+    let transcript = Transcript::new(&chat.log).with_remarks(&chat.remarks).with_reply(thought, text);
     frame.render_stateful_widget(transcript.with_theme(screen.theme), block.inner(area), &mut screen.transcript);
     let block = match screen.transcript.below() {
         0 => block,

@@ -45,7 +45,7 @@ fn pins_stay_expire_and_ask() {
         let before = run.texts();
         run.enter(line);
         assert!(run.said().contains(error), "{line}: {}", run.said());
-        assert!(run.chat.notes.last().unwrap().is_error, "{line}");
+        assert!(run.chat.remarks.last().unwrap().is_error, "{line}");
         assert_eq!(run.texts(), before, "{line}");
     }
 }
@@ -119,9 +119,14 @@ fn a_smaller_model_keeps_the_question_and_a_larger_one_has_all_again() {
     let count = |run: &Run| run.chat.plan.included.len();
     let before = count(&run);
     run.enter("/model offline-1k");
-    assert!(run.has_said("Window 1,024"), "{:?}", run.chat.notes);
-    assert!(count(&run) < before, "{} {before} {:?}", count(&run), run.chat.notes);
-    assert!(run.chat.plan.total.n <= run.chat.plan.prompt_budget, "{:?} {:?}", run.chat.plan.overflow, run.chat.notes);
+    assert!(run.has_said("Window 1,024"), "{:?}", run.chat.remarks);
+    assert!(count(&run) < before, "{} {before} {:?}", count(&run), run.chat.remarks);
+    assert!(
+        run.chat.plan.total.n <= run.chat.plan.prompt_budget,
+        "{:?} {:?}",
+        run.chat.plan.overflow,
+        run.chat.remarks
+    );
     run.enter("/model offline-16k");
     run.enter("What is postage?");
     assert!(run.last().contains("four crowns"), "{}", run.last());

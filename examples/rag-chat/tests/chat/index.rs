@@ -98,13 +98,21 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
     assert!(
         run.has_said("Files that could not be read: 1.\nbad.md: not UTF-8 at byte 3: expected text"),
         "{:?}",
-        run.chat.notes
+        run.chat.remarks
     );
     assert_eq!(run.chat.indexed.files, 5);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_rag-chat"))
+        .arg(place.folder.path())
+        .args(["--ask", "kettles?", "--data"])
+        .arg(place.data.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("Files that could not be read: 1.\nbad.md: not UTF-8 at byte 3: expected text\n"), "{said}");
     // It is named again in the next run, though it is not tried again.
     drop(run);
     let mut run = Run::offline(&place, &[]);
-    assert!(run.has_said("could not be read: 1.\nbad.md"), "{:?}", run.chat.notes);
+    assert!(run.has_said("could not be read: 1.\nbad.md"), "{:?}", run.chat.remarks);
     // Mended, it is read.
     place.write("bad.md", "A café in the shop sells teacakes.".as_bytes());
     run.enter("Who sells teacakes?");
@@ -115,7 +123,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
 fn an_empty_folder_says_so_and_two_chats_index_one_folder() {
     let place = Place::with(&[]);
     let run = Run::offline(&place, &[]);
-    assert!(run.has_said("There is no document in"), "{:?}", run.chat.notes);
+    assert!(run.has_said("There is no document in"), "{:?}", run.chat.remarks);
 
     // Both begin on a folder without an index.
     for _ in 0..10 {

@@ -99,11 +99,11 @@ fn a_prompt_that_is_too_long_is_made_smaller() {
         }
         let mut run = run(&place, &server, wire, &[]);
         run.enter("How long does a refund take?");
-        assert_eq!(run.last(), "Five days.", "{wire:?}: {:?}", run.chat.notes);
+        assert_eq!(run.last(), "Five days.", "{wire:?}: {:?}", run.chat.remarks);
         let sizes: Vec<usize> = server.asked().iter().map(|body| text_of(body).len()).collect();
         assert!(sizes.len() == 3 && sizes[0] > sizes[1] && sizes[1] > sizes[2], "{wire:?}: {sizes:?}");
         assert!(server.asked().iter().all(|body| text_of(body).contains("How long does a refund take?")));
-        assert!(run.has_said("tokens are too many."), "{:?}", run.chat.notes);
+        assert!(run.has_said("tokens are too many."), "{:?}", run.chat.remarks);
     }
 }
 
@@ -114,7 +114,7 @@ fn a_prompt_that_is_always_too_long_ends_with_an_error() {
     let mut run = run(&place, &server, Wire::OpenAi, &[]);
     run.enter("How long does a refund take?");
     assert!(server.asked().len() <= 5, "{}", server.asked().len());
-    assert!(run.chat.notes.last().unwrap().is_error, "{:?}", run.chat.notes);
+    assert!(run.chat.remarks.last().unwrap().is_error, "{:?}", run.chat.remarks);
     assert_eq!(run.last(), "How long does a refund take?", "the question stays");
 }
 
@@ -138,9 +138,9 @@ fn thoughts_go_back_with_their_seals_and_a_refused_one_is_left_out() {
     assert!(text_of(&server.asked()[1]).contains("The user wants to know."), "with the thought itself");
     // What was refused once is not sent again.
     run.enter("And on Saturdays?");
-    assert_eq!(server.asked().len(), 5, "{:?}", run.chat.notes);
+    assert_eq!(server.asked().len(), 5, "{:?}", run.chat.remarks);
     assert!(!text_of(&server.asked()[4]).contains("seal-of-the-first-thought"));
-    assert!(run.has_said("does not take its earlier thoughts back"), "{:?}", run.chat.notes);
+    assert!(run.has_said("does not take its earlier thoughts back"), "{:?}", run.chat.remarks);
     let kept = run.chat.log.messages().iter().filter(|message| !message.reasoning().is_empty()).count();
     assert_eq!(kept, 1, "the conversation keeps what was thought");
 }
@@ -153,8 +153,8 @@ fn a_stream_that_is_cut_loses_nothing() {
         let place = Place::shop();
         let mut run = run(&place, &server, wire, &[]);
         run.enter("How long does a refund take?");
-        assert_eq!(run.last(), "Half of an answer", "{wire:?}: {:?}", run.chat.notes);
-        assert!(run.chat.notes.last().unwrap().is_error, "{wire:?}");
+        assert_eq!(run.last(), "Half of an answer", "{wire:?}: {:?}", run.chat.remarks);
+        assert!(run.chat.remarks.last().unwrap().is_error, "{wire:?}");
         assert!(
             run.said().ends_with("cut before the reply was whole. What came of the reply stays."),
             "{}",
@@ -201,7 +201,7 @@ fn errors_say_what_to_do_and_never_a_key() {
         let mut run = run(&place, &server, wire, &[]);
         run.enter("Hello?");
         assert!(run.said().contains(expected), "{}", run.said());
-        assert!(!run.chat.notes.iter().any(|note| note.text.contains(KEY)), "{:?}", run.chat.notes);
+        assert!(!run.chat.remarks.iter().any(|remark| remark.text.contains(KEY)), "{:?}", run.chat.remarks);
         assert_eq!(run.last(), "Hello?");
         run.enter("/retry");
         assert_eq!(run.last(), "Now.");
@@ -283,6 +283,20 @@ fn a_compaction_ends_where_the_history_it_was_made_from_does() {
 }
 
 #[test]
+fn a_smaller_model_begins_the_summary_that_its_window_needs() {
+    let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes.", 0)]);
+    let place = Place::shop();
+    let mut run = run(&place, &server, Wire::OpenAi, &["--model", "offline-64k"]);
+    for n in 0..8 {
+        run.enter(&format!("Question {n}: when are you open? {}", "And please say why that is so. ".repeat(150)));
+    }
+    run.enter("/model gpt-4");
+    assert_eq!(server.summaries(), 1, "{:?}", run.chat.remarks);
+    let kinds: Vec<CompactionKind> = run.chat.log.compactions().map(|record| record.kind).collect();
+    assert_eq!(kinds, [CompactionKind::Summary]);
+}
+
+#[test]
 fn a_redirect_takes_no_key_elsewhere() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
         let thief = Server::start(wire, vec![Reply::Words("Thank you.", 0)]);
@@ -319,6 +333,6 @@ fn where_no_summary_comes_a_digest_is_made() {
     run.enter("/model claude-haiku-5-5").enter("/compact");
     run.chat.decide(true);
     run.settle();
-    assert!(run.has_said("There is no summary, so it is done without one"), "{:?}", run.chat.notes);
+    assert!(run.has_said("There is no summary, so it is done without one"), "{:?}", run.chat.remarks);
     assert_eq!(run.chat.log.compactions().count(), 1);
 }

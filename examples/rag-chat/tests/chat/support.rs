@@ -105,7 +105,8 @@ impl Run {
     pub fn until(&mut self, what: &str, is: impl Fn(&Chat) -> bool) {
         while !is(&self.chat) {
             let event = self.events.recv_timeout(Duration::from_secs(60));
-            self.chat.handle(event.unwrap_or_else(|error| panic!("waited for {what}: {error}; {:?}", self.chat.notes)));
+            self.chat
+                .handle(event.unwrap_or_else(|error| panic!("waited for {what}: {error}; {:?}", self.chat.remarks)));
         }
     }
 
@@ -130,12 +131,12 @@ impl Run {
 
     /// What the chat said last beside the conversation.
     pub fn said(&self) -> &str {
-        &self.chat.notes.last().unwrap().text
+        &self.chat.remarks.last().unwrap().text
     }
 
     /// Whether the chat said this.
     pub fn has_said(&self, text: &str) -> bool {
-        self.chat.notes.iter().any(|note| note.text.contains(text))
+        self.chat.remarks.iter().any(|remark| remark.text.contains(text))
     }
 
     /// The texts of the conversation.

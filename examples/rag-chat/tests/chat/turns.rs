@@ -23,7 +23,7 @@ fn a_question_is_answered_from_its_document_and_all_of_it_is_on_disk() {
     drop(run);
     let mut run = Run::offline(&place, &[]);
     assert_eq!(run.texts(), texts);
-    assert!(run.has_said("goes on: 1 questions so far."), "{:?}", run.chat.notes);
+    assert!(run.has_said("goes on: 1 questions so far."), "{:?}", run.chat.remarks);
     run.enter("And when are you open?");
     assert!(run.last().contains("from nine to six"), "{}", run.last());
 }
@@ -60,11 +60,18 @@ fn a_question_without_a_reply_is_asked_again() {
     // Killed here: the question is on disk.
     drop(run);
     let mut run = Run::offline(&place, &[]);
-    assert!(run.has_said("The last question has no reply; /retry asks again."), "{:?}", run.chat.notes);
+    assert!(run.has_said("The last question has no reply; /retry asks again."), "{:?}", run.chat.remarks);
     run.enter("/retry");
     assert!(run.last().contains("A refund takes five days"));
     run.enter("/retry");
     assert!(run.said().contains("there is nothing to ask again"));
+    // A question that was archived waits for nothing.
+    run.chat.ask("And postage?");
+    run.chat.interrupt();
+    run.enter("/fresh");
+    drop(run);
+    let run = Run::offline(&place, &[]);
+    assert!(!run.has_said("has no reply"), "{:?}", run.chat.remarks);
 }
 
 #[test]
@@ -73,7 +80,7 @@ fn two_chats_on_one_session_lose_nothing() {
     let (mut one, mut two) = (Run::offline(&place, &[]), Run::offline(&place, &[]));
     one.enter("How long does a refund take?");
     two.enter("When are you open?");
-    assert!(two.has_said("Another chat wrote to session \"chat\""), "{:?}", two.chat.notes);
+    assert!(two.has_said("Another chat wrote to session \"chat\""), "{:?}", two.chat.remarks);
     assert_eq!((one.chat.session(), two.chat.session()), ("chat", "chat-2"));
     one.enter("And what is postage?");
     two.enter("And on Saturdays?");
@@ -141,13 +148,13 @@ fn what_is_not_on_disk_is_not_sent_and_not_left() {
     let other = rusqlite::Connection::open(place.data.path().join("chats.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     run.enter("When are you open?");
-    assert!(run.has_said("Not saved: "), "{:?}", run.chat.notes);
+    assert!(run.has_said("Not saved: "), "{:?}", run.chat.remarks);
     assert_eq!(run.last(), "When are you open?", "it is not sent");
     run.enter("/sessions other");
     assert!(run.said().contains("are not on disk"), "{}", run.said());
     other.execute_batch("ROLLBACK").unwrap();
     run.enter("/retry");
-    assert!(run.last().contains("from nine to six"), "{:?}", run.chat.notes);
+    assert!(run.last().contains("from nine to six"), "{:?}", run.chat.remarks);
     assert_eq!(stored(&place, "chat"), run.chat.log);
     run.chat.ask("And postage?");
     let messages = run.close();
