@@ -66,11 +66,13 @@ impl Chat {
         if is_change {
             self.stop_compacting();
         }
-        // A session that was only looked at is not kept.
-        if name == "sessions" {
-            self.replan()
-        } else {
-            self.changed()
+        match name {
+            // One that was only looked at is not kept.
+            "sessions" => self.replan(),
+            _ => self.changed(),
+        }
+        if name == "model" {
+            self.watch();
         }
         Ok(said)
     }
