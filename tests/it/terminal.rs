@@ -2,78 +2,36 @@
 //! these tests say so and skip.
 
 use crate::support::{running, skip};
-use std::{
-    path::PathBuf,
-    process::{Command, Output},
-    thread::sleep,
-    time::Duration,
-};
+use std::{ops::Deref, path::PathBuf, process::Command};
+use tmux::Tmux;
 
-/// A terminal of its own, with a shell in it.
+mod tmux;
+
+/// A terminal, and a folder for what is compared.
 struct Terminal {
-    name: String,
+    tmux: Tmux,
     folder: PathBuf,
+}
+
+impl Deref for Terminal {
+    type Target = Tmux;
+
+    fn deref(&self) -> &Tmux {
+        &self.tmux
+    }
 }
 
 impl Terminal {
     /// None, said loudly, where there is no tmux or no `/proc`.
-    fn open(name: &str, (width, height): (u16, u16)) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() || !std::path::Path::new("/proc/self").exists() {
+    fn open(name: &str, size: (u16, u16)) -> Option<Self> {
+        if !Tmux::is_here() {
             skip(&running(), "tmux or /proc is not here, so the screen was not tried in a real terminal");
             return None;
         }
         let name = format!("context-window-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(&name);
         std::fs::create_dir_all(&folder).unwrap();
-        let terminal = Self { name, folder };
-        let (width, height) = (width.to_string(), height.to_string());
-        let shell = "env -u NO_COLOR PS1='ready> ' bash --norc --noprofile";
-        let output =
-            terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, shell]);
-        assert!(output.status.success(), "{output:?}");
-        terminal.type_in("PS1='ready> '; clear");
-        terminal.waits();
-        Some(terminal)
-    }
-
-    fn tmux(&self, args: &[&str]) -> Output {
-        Command::new("tmux").args(["-L", &self.name]).args(args).output().unwrap()
-    }
-
-    fn type_in(&self, line: &str) {
-        self.tmux(&["send-keys", "-l", line]);
-        self.tmux(&["send-keys", "Enter"]);
-    }
-
-    fn keys(&self, keys: &[&str]) {
-        for key in keys {
-            self.tmux(&["send-keys", key]);
-        }
-    }
-
-    fn picture(&self) -> String {
-        String::from_utf8(self.tmux(&["capture-pane", "-p"]).stdout).unwrap()
-    }
-
-    /// Waits until this is on the screen.
-    fn shows(&self, text: &str) -> String {
-        self.becomes(text, |picture| picture.contains(text))
-    }
-
-    fn becomes(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
-        for _ in 0..600 {
-            let picture = self.picture();
-            if is(&picture) {
-                return picture;
-            }
-            sleep(Duration::from_millis(50));
-        }
-        panic!("the screen never shows {what}:\n{}", self.picture());
-    }
-
-    /// Waits until the shell does: its prompt is the last thing on the screen.
-    fn waits(&self) {
-        self.becomes("a prompt", |picture| picture.trim_end().lines().next_back() == Some("ready>"));
+        Some(Self { tmux: Tmux::open(name, size, &["NO_COLOR"]), folder })
     }
 
     fn start(&self, arguments: &str) {
@@ -108,7 +66,6 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
         drop(std::fs::remove_dir_all(&self.folder));
     }
 }

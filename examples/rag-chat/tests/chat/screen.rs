@@ -4,21 +4,36 @@ use crate::support::Place;
 use context_window::{Conversation, Role, store::SessionStore};
 use std::{
     io::Write,
+    ops::Deref,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Command,
     thread::sleep,
     time::Duration,
 };
 
-/// A terminal with the program in it.
-struct Terminal {
-    name: String,
+use tmux::Tmux;
+
+#[path = "../../../../tests/it/terminal/tmux.rs"]
+mod tmux;
+
+/// Variables with keys, by which the chat would ask a model.
+const UNSET: [&str; 4] = ["NO_COLOR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"];
+
+/// A terminal for the program.
+struct Terminal(Tmux);
+
+impl Deref for Terminal {
+    type Target = Tmux;
+
+    fn deref(&self) -> &Tmux {
+        &self.0
+    }
 }
 
 impl Terminal {
     /// None, said loudly, where there is no tmux.
-    fn open(name: &str, (width, height): (u16, u16)) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() || !Path::new("/proc/self").exists() {
+    fn open(name: &str, size: (u16, u16)) -> Option<Self> {
+        if !Tmux::is_here() {
             let reason = "tmux or /proc is not here, so the screen was not tried in a real terminal";
             eprintln!("*** {reason} ***");
             // `./check` lists what was skipped.
@@ -28,52 +43,14 @@ impl Terminal {
             }
             return None;
         }
-        let terminal = Self { name: format!("rag-chat-{name}-{}", std::process::id()) };
-        let (width, height) = (width.to_string(), height.to_string());
-        let shell = "env -u NO_COLOR -u OPENAI_API_KEY -u ANTHROPIC_API_KEY -u GEMINI_API_KEY PS1='ready> ' bash --norc --noprofile";
-        let output = terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, shell]);
-        assert!(output.status.success(), "{output:?}");
-        terminal.shows("ready>");
-        Some(terminal)
+        Some(Self(Tmux::open(format!("rag-chat-{name}-{}", std::process::id()), size, &UNSET)))
     }
 
     fn start(&self, folder: &Path, data: &Path, arguments: &str) {
         let binary = env!("CARGO_BIN_EXE_rag-chat");
         let project = folder.parent().unwrap().display();
         let folder = folder.file_name().unwrap().to_string_lossy();
-        self.enter(&format!("cd {project}; clear; {binary} {folder} --data {} {arguments}", data.display()));
-    }
-
-    fn tmux(&self, args: &[&str]) -> Output {
-        Command::new("tmux").args(["-L", &self.name]).args(args).output().unwrap()
-    }
-
-    fn enter(&self, line: &str) {
-        self.tmux(&["send-keys", "-l", line]);
-        self.tmux(&["send-keys", "Enter"]);
-    }
-
-    fn keys(&self, keys: &[&str]) {
-        keys.iter().for_each(|key| drop(self.tmux(&["send-keys", key])));
-    }
-
-    fn picture(&self) -> String {
-        String::from_utf8(self.tmux(&["capture-pane", "-p"]).stdout).unwrap()
-    }
-
-    fn shows(&self, text: &str) -> String {
-        self.becomes(text, |picture| picture.contains(text))
-    }
-
-    fn becomes(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
-        for _ in 0..600 {
-            let picture = self.picture();
-            if is(&picture) {
-                return picture;
-            }
-            sleep(Duration::from_millis(50));
-        }
-        panic!("the screen never shows {what}:\n{}", self.picture());
+        self.type_in(&format!("cd {project}; clear; {binary} {folder} --data {} {arguments}", data.display()));
     }
 
     /// Kills the program that runs in it.
@@ -91,12 +68,6 @@ impl Terminal {
         std::fs::create_dir_all(&folder).unwrap();
         let lines: Vec<String> = self.picture().lines().map(|line| line.trim_end().to_owned()).collect();
         std::fs::write(folder.join(name), lines.join("\n") + "\n").unwrap();
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
     }
 }
 
@@ -154,7 +125,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     terminal.start(&docs(), data.path(), "--model offline-4k");
     terminal.shows("new or changed, 0 removed.");
     let asked = |n: usize| {
-        terminal.enter(QUESTIONS[n]);
+        terminal.type_in(QUESTIONS[n]);
         let is_there = || stored(data.path()).messages().len() == 2 * n + 3;
         let picture =
             terminal.becomes(&format!("the answer to question {n}"), |picture| picture.contains("┏Ask━") && is_there());
@@ -171,9 +142,9 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     terminal.keep("first-answer.txt");
 
     // A note for one turn: in the turn after it, it asks.
-    terminal.enter("/pin Answer in short sentences.");
+    terminal.type_in("/pin Answer in short sentences.");
     terminal.shows("note-1 is pinned.");
-    terminal.enter("/ttl 1");
+    terminal.type_in("/ttl 1");
     terminal.shows("Turns that note-1 stays: 1.");
     asked(1);
     terminal.shows("A pin asks what becomes of it");
@@ -198,7 +169,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     terminal.shows("Enter sends");
 
     // Killed while an answer is on its way: the question is there, and the next start goes on.
-    terminal.enter(QUESTIONS[10]);
+    terminal.type_in(QUESTIONS[10]);
     let mut tries = 0;
     while questions(&stored(data.path())) < 11 {
         tries += 1;
@@ -210,13 +181,13 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     assert_eq!((questions(&before), before.messages().len()), (11, 22), "a question without its reply");
     terminal.becomes("a shell", |picture| picture.contains("Killed") || picture.contains("ready>"));
     assert_eq!(stored(data.path()), before, "what was confirmed is there");
-    terminal.enter("reset");
+    terminal.type_in("reset");
     terminal.becomes("a shell", |picture| picture.trim_end().ends_with("ready>"));
     terminal.start(&docs(), data.path(), "--model offline-4k");
     let picture = terminal.shows("The last question has no reply; /retry asks again.");
     assert!(picture.contains(QUESTIONS[10]), "what was said is shown: {picture}");
     terminal.keep("resumed.txt");
-    terminal.enter("/retry");
+    terminal.type_in("/retry");
     terminal.becomes("the answer", |picture| picture.contains("┏Ask━") && stored(data.path()).messages().len() == 23);
 
     (11..20).for_each(asked);
@@ -224,13 +195,13 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     let compactions = |log: &Conversation| log.compactions().count();
     let automatic = compactions(&stored(data.path()));
     assert!(automatic >= 1, "no compaction in twenty turns");
-    terminal.enter("/compact");
+    terminal.type_in("/compact");
     terminal.shows("Compaction would archive");
     terminal.keep("compact.txt");
     terminal.keys(&["Enter"]);
     terminal.shows("messages are archived");
     assert_eq!(compactions(&stored(data.path())), automatic + 1);
-    terminal.enter("/model offline-8k");
+    terminal.type_in("/model offline-8k");
     terminal.shows("Window 8,192");
     (20..30).for_each(asked);
     terminal.keep("thirty.txt");
@@ -241,7 +212,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     for (n, question) in QUESTIONS.iter().enumerate() {
         assert_eq!(log.messages()[2 * n + 1].text(), *question);
     }
-    terminal.enter("/quit");
+    terminal.type_in("/quit");
     terminal.becomes("a shell", |picture| picture.trim_end().ends_with("ready>"));
 }
 
@@ -299,7 +270,7 @@ fn small_terminals_keys_and_an_end_by_ctrl_c() {
     terminal.shows("4 files in 4 chunks");
     // A control character in a file or a question does not reach the terminal.
     place.write("evil.md", b"Evil kettles \x1b[2J\x1b]0;owned\x07 whistle in the night.");
-    terminal.enter("Which evil kettles whistle?");
+    terminal.type_in("Which evil kettles whistle?");
     terminal.shows("Evil kettles ?[2J?]0;owned? whistle");
     terminal.shows("┏Ask");
     terminal.keys(&["Up"]);
@@ -308,16 +279,16 @@ fn small_terminals_keys_and_an_end_by_ctrl_c() {
     });
     terminal.keys(&["C-u"]);
     // At the smallest size with a notice and a banner, the line to write in is there.
-    terminal.enter(&format!("/pin {}", "A note that is far too long for this window. ".repeat(60)));
+    terminal.type_in(&format!("/pin {}", "A note that is far too long for this window. ".repeat(60)));
     terminal.shows("┏Ask");
-    terminal.enter("/model offline-1k");
+    terminal.type_in("/model offline-1k");
     terminal.shows("Window 1,024");
     terminal.tmux(&["resize-window", "-x", "50", "-y", "16"]);
     terminal.tmux(&["send-keys", "-l", "typed here"]);
     terminal.shows("typed here");
     terminal.tmux(&["resize-window", "-x", "70", "-y", "24"]);
     terminal.keys(&["C-u"]);
-    terminal.enter("/unpin note-1");
+    terminal.type_in("/unpin note-1");
     terminal.keys(&["Tab"]);
     terminal.shows("Items · in");
     terminal.shows("┌Ask");
