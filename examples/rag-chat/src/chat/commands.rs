@@ -234,12 +234,8 @@ impl Chat {
             for one in self.saved.store.list(&ListOptions::new().with_limit(50))? {
                 let here = if one.id == self.saved.id { "*" } else { " " };
                 let model = one.model.as_deref().unwrap_or("no reply yet");
-                said += &format!(
-                    "\n{here} {:<16} {:>4} messages, {model}, {}",
-                    one.id,
-                    one.messages,
-                    one.updated.get(..16).unwrap_or_default()
-                );
+                let written = one.updated.get(..16).unwrap_or_default().replace('T', " ");
+                said += &format!("\n{here} {}: {} messages, {model}, {written}", one.id, one.messages);
             }
             return Ok(said);
         }

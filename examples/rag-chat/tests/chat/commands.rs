@@ -174,7 +174,7 @@ fn sessions_are_listed_and_each_goes_on_where_it_was() {
     run.enter("/sessions work").enter("When are you open?");
     assert_eq!((run.chat.session(), run.texts().len()), ("work", 3));
     run.enter("/sessions");
-    assert!(run.said().contains("* work") && run.said().contains("  chat"), "{}", run.said());
+    assert!(run.said().contains("* work: ") && run.said().contains("\n  chat: "), "{}", run.said());
     run.enter("/sessions chat");
     assert_eq!(run.texts(), texts);
     assert!(!run.chat.enter("/quit"), "the chat ends");
