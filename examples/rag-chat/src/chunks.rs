@@ -25,9 +25,14 @@ pub fn of<'a>(path: &str, text: &'a str) -> Vec<Chunk<'a>> {
     let (plain, markdown) = (TextSplitter::new(CHARACTERS), MarkdownSplitter::new(CHARACTERS));
     let mut chunks = Vec::new();
     for (start, piece) in pieces(text) {
-        let found: Vec<(usize, &str)> =
-            if is_markdown { markdown.chunk_indices(piece).collect() } else { plain.chunk_indices(piece).collect() };
-        chunks.extend(found.into_iter().map(|(at, text)| Chunk { heading: above(&headings, start + at), text }));
+        let found: Vec<(usize, &str)> = if is_markdown {
+            markdown.chunk_indices(piece).collect()
+        } else {
+            plain.chunk_indices(piece).collect()
+        };
+        chunks.extend(
+            found.into_iter().map(|(at, text)| Chunk { heading: above(&headings, start + at), text }),
+        );
     }
     chunks
 }
@@ -37,7 +42,8 @@ fn pieces(text: &str) -> Vec<(usize, &str)> {
     let (mut start, mut pieces) = (0, Vec::new());
     while start < text.len() {
         let end = text.floor_char_boundary(start + PIECE);
-        let cut = text[start..end].rfind('\n').or_else(|| text[start..end].rfind(' ')).filter(|_| end < text.len());
+        let cut =
+            text[start..end].rfind('\n').or_else(|| text[start..end].rfind(' ')).filter(|_| end < text.len());
         let end = cut.map_or(end, |cut| start + cut + 1);
         pieces.push((start, &text[start..end]));
         start = end;

@@ -9,7 +9,11 @@ pub const COMMANDS: [(&str, &str, &str); 16] = [
     ("compact", "", "shows what a compaction would do, and does it after a yes"),
     ("fresh", "", "goes on without the messages so far; they stay in the history"),
     ("undo", "[ID]", "takes the newest compaction or fresh start back, or goes back to before a message"),
-    ("model", "[NAME]", "shows or changes the model: offline, offline-4k, gpt-5.4-mini, ollama/NAME, local/NAME"),
+    (
+        "model",
+        "[NAME]",
+        "shows or changes the model: offline, offline-4k, gpt-5.4-mini, ollama/NAME, local/NAME",
+    ),
     ("retry", "", "asks the last question again, where it has no reply"),
     ("explain", "ID", "why an item is in or out, and which budgets would change that"),
     ("diff", "", "what differs between the last two prompts, and why"),
@@ -55,7 +59,8 @@ pub fn read(line: &str) -> Option<Line> {
 
 /// The list of commands.
 pub fn help() -> String {
-    let lines = COMMANDS.iter().map(|(name, after, does)| format!("{:<22} {does}", format!("/{name} {after}")));
+    let lines =
+        COMMANDS.iter().map(|(name, after, does)| format!("{:<22} {does}", format!("/{name} {after}")));
     let keys = "Tab goes to notices, to the items of the prompt, and back. Among items: arrows, / filters, s sorts, Enter shows one. PgUp and PgDn scroll. Ctrl-C \
         stops a reply, Ctrl-D ends.";
     lines.chain([keys.to_owned()]).collect::<Vec<_>>().join("\n")

@@ -203,7 +203,8 @@ fn document(path: &str, number: u64, chunk: &chunks::Chunk<'_>) -> TantivyDocume
 }
 
 fn schema() -> Schema {
-    let words = TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqs);
+    let words =
+        TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqs);
     let text = TextOptions::default().set_indexing_options(words).set_stored();
     let mut schema = Schema::builder();
     schema.add_text_field("path", STRING | STORED);
@@ -219,8 +220,9 @@ fn field(name: &str) -> Field {
 
 /// English: small letters, without words like "the", by their stems. Words of other languages are taken as they are.
 fn analyzer() -> TextAnalyzer {
-    let words =
-        TextAnalyzer::builder(SimpleTokenizer::default()).filter(RemoveLongFilter::limit(40)).filter(LowerCaser);
+    let words = TextAnalyzer::builder(SimpleTokenizer::default())
+        .filter(RemoveLongFilter::limit(40))
+        .filter(LowerCaser);
     let stop = StopWordFilter::new(Language::English).expect("the feature `stopwords` brings them");
     words.filter(stop).filter(Stemmer::new(Language::English)).build()
 }

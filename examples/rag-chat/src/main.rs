@@ -20,7 +20,8 @@ fn run(args: Args) -> Result<ExitCode> {
         bail!("standard output is no terminal; expected one, or --ask QUESTION for one answer");
     }
     let folder = args.folder.canonicalize();
-    let folder = folder.with_context(|| format!("{}: expected a folder of documents", args.folder.display()))?;
+    let folder =
+        folder.with_context(|| format!("{}: expected a folder of documents", args.folder.display()))?;
     ensure!(folder.is_dir(), "{}: this is a file; expected the folder that it is in", folder.display());
     let data = args.data.clone().map_or_else(|| data_of(&folder), Ok)?;
     std::fs::create_dir_all(&data)
@@ -42,11 +43,12 @@ fn run(args: Args) -> Result<ExitCode> {
 
 /// Where a folder's index and conversations are kept: in the user's data, by its name and a number of its path.
 fn data_of(folder: &Path) -> Result<PathBuf> {
-    let base = dirs::data_local_dir().context("HOME is not set; --data says where to keep index and conversations")?;
+    let base = dirs::data_local_dir()
+        .context("HOME is not set; --data says where to keep index and conversations")?;
     let name = folder.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
     // FNV-1a: the same number for the same path, on any machine and for ever.
     let bytes = folder.as_os_str().as_encoded_bytes().iter();
-    let number =
-        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    let number = bytes
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     Ok(base.join("rag-chat").join(format!("{name}-{number:016x}")))
 }

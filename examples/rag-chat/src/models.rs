@@ -58,8 +58,9 @@ pub struct Choice {
 pub fn choose(name: Option<&str>, environment: &Environment) -> Result<Choice> {
     let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
         // A server that needs no key is asked where somebody says where it is, or by name.
-        let is_there =
-            |access: &&Access| environment(if access.prefix == "local" { access.url } else { access.key }).is_some();
+        let is_there = |access: &&Access| {
+            environment(if access.prefix == "local" { access.url } else { access.key }).is_some()
+        };
         let Some(access) = ACCESS.iter().find(is_there) else { return Ok(offline(OFFLINE)) };
         let model = environment("RAG_CHAT_MODEL").unwrap_or_else(|| access.model.into());
         return remote(access, &model, environment);
@@ -100,7 +101,8 @@ fn kilos(text: &str) -> Option<u64> {
 
 /// The built-in answerer, as a model with a window of so many times 1,024 tokens.
 fn offline(size: u64) -> Choice {
-    let mut model = Model::custom(&if size == OFFLINE { "offline".into() } else { format!("offline-{size}k") });
+    let mut model =
+        Model::custom(&if size == OFFLINE { "offline".into() } else { format!("offline-{size}k") });
     model.provider = "offline".into();
     (model.context_len, model.max_output) = (Some(size * 1_024), Some((size * 128).min(1_024)));
     model.tokenizer = Some("o200k_base".into());
@@ -111,16 +113,25 @@ fn offline(size: u64) -> Choice {
 fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choice> {
     let Access { prefix, key: key_name, url: url_name, default_url, path, .. } = *access;
     let url = environment(url_name).unwrap_or_else(|| default_url.into());
-    ensure!(!url.is_empty(), "{prefix}/{name}: where is the server? Set {url_name}, such as http://localhost:8000/v1");
+    ensure!(
+        !url.is_empty(),
+        "{prefix}/{name}: where is the server? Set {url_name}, such as http://localhost:8000/v1"
+    );
     let scheme = if url.contains("://") { "" } else { "http://" };
     let bare = url.trim_end_matches('/');
     // Ollama's own rule for its variable.
-    let port =
-        if prefix == "ollama" && !bare.rsplit('/').next().unwrap_or_default().contains(':') { ":11434" } else { "" };
+    let port = if prefix == "ollama" && !bare.rsplit('/').next().unwrap_or_default().contains(':') {
+        ":11434"
+    } else {
+        ""
+    };
     let url = format!("{scheme}{}{port}{path}", bare.strip_suffix(path).unwrap_or(bare));
     let key = environment(key_name);
     let needs_key = !matches!(prefix, "local" | "ollama");
-    ensure!(key.is_some() || !needs_key, "{name}: there is no key. Set {key_name}, or take the model \"offline\"");
+    ensure!(
+        key.is_some() || !needs_key,
+        "{name}: there is no key. Set {key_name}, or take the model \"offline\""
+    );
     let mut model = Model::named(name)?;
     if model.unknown {
         model.provider = prefix.into();
@@ -131,7 +142,8 @@ fn remote(access: &Access, name: &str, environment: &Environment) -> Result<Choi
         "openai" => model,
         _ => model.with_wire_format(WireFormat::OpenAiChat),
     };
-    let unknown = if model.unknown { "; its window is not known, --context says how large it is" } else { "" };
+    let unknown =
+        if model.unknown { "; its window is not known, --context says how large it is" } else { "" };
     let says = format!("{name}, asked at {url}{unknown}");
     let (effort, wire_format) = (environment("RAG_CHAT_EFFORT"), model.wire_format);
     let remote = Remote { model: name.into(), wire_format, url, key, key_name, effort };

@@ -46,8 +46,10 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     passages.sort_by_key(|(common, rank, ..)| (usize::MAX - common, *rank));
     passages.dedup_by_key(|(.., passage)| *passage);
     if passages.is_empty() {
-        let nearest = documents.first().map(|document| format!(" The nearest document: [{}].", document.id()));
-        return "No passage in the prompt shares a word with the question.".to_owned() + &nearest.unwrap_or_default();
+        let nearest =
+            documents.first().map(|document| format!(" The nearest document: [{}].", document.id()));
+        return "No passage in the prompt shares a word with the question.".to_owned()
+            + &nearest.unwrap_or_default();
     }
     let quote = |(.., document, passage): &(usize, usize, &RagItem, &str)| {
         let words: Vec<&str> = passage.split_whitespace().collect();
@@ -62,7 +64,8 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     let text = text.strip_prefix('[').and_then(|rest| rest.split_once("]\n")).map_or(text, |(_, text)| text);
     // Every second part stands between fences.
     let paragraphs = text.split("```").step_by(2).flat_map(|text| text.split("\n\n"));
-    let parts = paragraphs.flat_map(|part| part.trim().split(if part.trim().starts_with('|') { "\n" } else { "\n- " }));
+    let parts = paragraphs
+        .flat_map(|part| part.trim().split(if part.trim().starts_with('|') { "\n" } else { "\n- " }));
     parts
         .map(str::trim)
         .filter(|part| !part.starts_with(['#', '[']) && !part.contains('│') && !part.starts_with("| --"))
@@ -72,5 +75,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 fn words(text: &str) -> BTreeSet<String> {
     let small = text.to_lowercase();
     let words = small.unicode_words().filter(|word| !COMMON.split_whitespace().any(|common| common == *word));
-    words.map(|word| word.strip_suffix('s').filter(|stem| stem.len() > 3).unwrap_or(word).to_owned()).collect()
+    words
+        .map(|word| word.strip_suffix('s').filter(|stem| stem.len() > 3).unwrap_or(word).to_owned())
+        .collect()
 }

@@ -52,7 +52,11 @@ impl Remote {
         self.key.iter().fold(summariser, |summariser, key| summariser.with_api_key(key))
     }
 
-    pub(super) async fn answer(&self, prompt: &Prompt, say: &(dyn Fn(Piece) + Sync)) -> Result<Reply, String> {
+    pub(super) async fn answer(
+        &self,
+        prompt: &Prompt,
+        say: &(dyn Fn(Piece) + Sync),
+    ) -> Result<Reply, String> {
         let adapter = match self.wire_format {
             WireFormat::Anthropic => AdapterKind::Anthropic,
             WireFormat::Gemini => AdapterKind::Gemini,
@@ -143,8 +147,10 @@ impl Remote {
 
     /// An error in words, with what to do; never a key. `text` is what came of the reply.
     fn failure(&self, error: &Error, text: &str) -> String {
-        let (status, said) = status(error).map_or_else(|| (0, cause(error)), |(status, body)| (status, message(&body)));
-        let said = self.key.iter().filter(|key| key.len() > 3).fold(said, |said, key| said.replace(key, "[key]"));
+        let (status, said) =
+            status(error).map_or_else(|| (0, cause(error)), |(status, body)| (status, message(&body)));
+        let said =
+            self.key.iter().filter(|key| key.len() > 3).fold(said, |said, key| said.replace(key, "[key]"));
         let (model, url, key) = (&self.model, &self.url, self.key_name);
         match status {
             0 if text.is_empty() => format!("no answer from {url}: {said}"),

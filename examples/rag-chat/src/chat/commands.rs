@@ -44,7 +44,8 @@ impl Chat {
 
     fn perform(&mut self, name: &str, rest: &str) -> Said {
         // A reply is planned from the history, so that does not change before it is there.
-        let is_change = matches!(name, "fresh" | "undo") || matches!(name, "model" | "sessions") && !rest.is_empty();
+        let is_change =
+            matches!(name, "fresh" | "undo") || matches!(name, "model" | "sessions") && !rest.is_empty();
         let waits = is_change || name == "compact";
         ensure!(!waits || matches!(self.turn, Turn::Idle), "a reply is on its way; Ctrl-C stops it");
         let said = match name {
@@ -145,8 +146,8 @@ impl Chat {
     fn undo(&mut self, id: &str) -> Said {
         if id.is_empty() {
             let number = self.log.undo_compaction();
-            let number =
-                number.context("nothing is archived by a compaction; /undo ID goes back to before a message")?;
+            let number = number
+                .context("nothing is archived by a compaction; /undo ID goes back to before a message")?;
             return Ok(format!("Compaction {number} is taken back."));
         }
         let instructs = |row| matches!(row, HistoryRow::Message { id: own, message, .. } if own == id && message.role().instructs());
@@ -172,11 +173,14 @@ impl Chat {
 
     fn explain(&mut self, id: &str) -> Said {
         ensure!(!id.is_empty(), "expected the id of an item of the prompt, such as m3 or note-1");
-        Ok(report::explanation(&self.manager.explainer(&self.request()).explain(&self.whole_id(id))?).to_string())
+        Ok(report::explanation(&self.manager.explainer(&self.request()).explain(&self.whole_id(id))?)
+            .to_string())
     }
 
     fn diff(&mut self) -> Said {
-        let [before, after] = self.sent.as_slice() else { bail!("fewer than two prompts were sent in this run") };
+        let [before, after] = self.sent.as_slice() else {
+            bail!("fewer than two prompts were sent in this run")
+        };
         let (first, second) = (before.request(&self.args), after.request(&self.args));
         let diff = Diff::between(&before.manager.explainer(&first), &after.manager.explainer(&second))?;
         let lines = diff.changes.iter().map(|change| {
@@ -197,11 +201,17 @@ impl Chat {
     fn cost(&self) -> String {
         let (billed, plan, model) = (self.log.billed(), &self.plan, &self.choice.model);
         let input = billed.input + billed.cache_read + billed.cache_write;
-        let [input, read, output, next] = [input, billed.cache_read, billed.output, plan.total.n].map(grouped);
-        let repeated = self.log.anchor().and_then(|anchor| plan.prefix(anchor)).map_or(0, |prefix| prefix.tokens);
+        let [input, read, output, next] =
+            [input, billed.cache_read, billed.output, plan.total.n].map(grouped);
+        let repeated =
+            self.log.anchor().and_then(|anchor| plan.prefix(anchor)).map_or(0, |prefix| prefix.tokens);
         let price = match model.input_cost(plan.total.n, repeated, CostTerms::default()) {
             Some(cost) => {
-                format!(", {}; {} without a cache", report::dollars(cost.billionths), report::dollars(cost.uncached))
+                format!(
+                    ", {}; {} without a cache",
+                    report::dollars(cost.billionths),
+                    report::dollars(cost.uncached)
+                )
             }
             None => format!("; {} has no price", model.name),
         };
@@ -239,7 +249,10 @@ impl Chat {
             }
             return Ok(said);
         }
-        ensure!(!self.saved.is_behind, "the last messages of this session are not on disk; /retry, or /save FILE");
+        ensure!(
+            !self.saved.is_behind,
+            "the last messages of this session are not on disk; /retry, or /save FILE"
+        );
         self.log = self.saved.switch(name)?;
         self.documents.clear();
         self.sent.clear();

@@ -117,8 +117,8 @@ impl Chat {
         };
         let (compactor, job) = (self.manager.compactor(), &compacting.job);
         let Some(answer) = compacting.answer else { return };
-        let applied =
-            answer.and_then(|text| compactor.apply(&mut self.log, job, &text).map_err(|error| error.to_string()));
+        let applied = answer
+            .and_then(|text| compactor.apply(&mut self.log, job, &text).map_err(|error| error.to_string()));
         let done = match applied {
             Ok(record) => Ok(record),
             Err(why) => {
@@ -134,7 +134,9 @@ impl Chat {
         match done {
             Ok(record) => {
                 let (count, freed) = (record.messages_archived, report::grouped(record.freed()));
-                self.say(format!("{count} messages are archived, {freed} tokens freed. /undo takes them back."));
+                self.say(format!(
+                    "{count} messages are archived, {freed} tokens freed. /undo takes them back."
+                ));
             }
             Err(error) => self.fail(format!("Nothing was compacted: {error}")),
         }

@@ -189,7 +189,9 @@ impl Chat {
                 } else if *files == 0 {
                     self.fail("There is no document in this folder: expected files that end in .md or .txt.");
                 } else if read + gone > 0 || self.indexed.files == 0 {
-                    self.say(format!("{files} files in {chunks} chunks; {read} new or changed, {gone} removed."));
+                    self.say(format!(
+                        "{files} files in {chunks} chunks; {read} new or changed, {gone} removed."
+                    ));
                 }
                 if !unreadable.is_empty() && *unreadable != self.indexed.unreadable {
                     let some = unreadable.iter().take(20).map(|(path, why)| format!("\n{path}: {why}"));
@@ -234,7 +236,9 @@ impl Chat {
         for event in events {
             let said = match event {
                 ContextEvent::LevelCrossed { to: Level::Normal, .. } => "The window has room again.".into(),
-                ContextEvent::LevelCrossed { to: Level::Approaching, .. } => "The window is getting full.".into(),
+                ContextEvent::LevelCrossed { to: Level::Approaching, .. } => {
+                    "The window is getting full.".into()
+                }
                 ContextEvent::LevelCrossed { .. } => "The window is full; /compact makes room.".into(),
                 ContextEvent::MaxTokens => "The reply reached its largest length and was cut.".into(),
                 ContextEvent::WindowFull => "The reply filled the window and was cut.".into(),
@@ -256,7 +260,8 @@ fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T, String> {
 
 /// The limits of `--context`: a quarter of it is for the reply, 4,096 tokens at most.
 fn limits(args: &Args) -> RequestLimits {
-    let smaller = |tokens| RequestLimits::new().with_context_len(tokens).with_max_completion((tokens / 4).min(4_096));
+    let smaller =
+        |tokens| RequestLimits::new().with_context_len(tokens).with_max_completion((tokens / 4).min(4_096));
     args.context.map_or_else(RequestLimits::new, smaller)
 }
 

@@ -8,7 +8,9 @@ use crate::event::Event;
 use context_window::config::ReasoningPolicy;
 use context_window::conversation::ActiveEntry;
 use context_window::usage::{ReplyReport, StopReason, is_context_overflow, is_reasoning_refusal};
-use context_window::{ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role, report};
+use context_window::{
+    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role, report,
+};
 use tokio::task::AbortHandle;
 
 /// How often a prompt that is too long is made smaller.
@@ -147,7 +149,8 @@ impl Chat {
         if let Some(overflow) = &plan.overflow {
             let help = overflow.remedies.iter().map(|remedy| report::remedy(remedy, &plan.limits));
             let (help, conflict) = (help.collect::<Vec<_>>().join("; "), report::conflict(overflow));
-            return self.fail(format!("Nothing was sent: this does not fit: {conflict}. What would help: {help}."));
+            return self
+                .fail(format!("Nothing was sent: this does not fit: {conflict}. What would help: {help}."));
         }
         let documents = self.kept_documents();
         let prompt = Prompt::of(&plan, self.question(0), documents.clone());
@@ -199,7 +202,10 @@ impl Chat {
             None
         } else if is_context_overflow(&failure) && smaller < SMALLER {
             let next = self.manager.plan_after_overflow(&self.request(), &plan);
-            self.say(format!("The provider says that {} tokens are too many.", report::grouped(plan.total.n)));
+            self.say(format!(
+                "The provider says that {} tokens are too many.",
+                report::grouped(plan.total.n)
+            ));
             Some((next.map_err(anyhow::Error::from), smaller + 1, without_thoughts))
         } else if is_reasoning_refusal(&failure) && !without_thoughts {
             // From now on: it would refuse them with each prompt. The conversation keeps them.

@@ -123,7 +123,9 @@ impl Screen {
                 match other {
                     KeyCode::Enter => self.detail = self.detail.is_none().then(DetailState::default),
                     KeyCode::Esc if self.detail.is_some() => self.detail = None,
-                    KeyCode::Esc if !self.list.filter().is_empty() => FilterLineState::default().clear(&mut self.list),
+                    KeyCode::Esc if !self.list.filter().is_empty() => {
+                        FilterLineState::default().clear(&mut self.list)
+                    }
                     KeyCode::Esc => self.focus = Focus::Line,
                     KeyCode::Char('/') => {
                         self.filter = Some(FilterLineState::default());

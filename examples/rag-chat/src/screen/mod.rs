@@ -8,8 +8,8 @@ use crate::event::{Event, Tasks};
 use crate::once;
 use anyhow::{Context, Result};
 use context_window::widgets::{
-    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeAction, NoticeListState, RowExplanation,
-    Theme, TranscriptState,
+    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeAction, NoticeListState,
+    RowExplanation, Theme, TranscriptState,
 };
 use context_window::{Error, Role};
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};

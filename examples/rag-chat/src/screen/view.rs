@@ -4,7 +4,8 @@ use super::{Focus, Screen};
 use crate::chat::{Chat, Turn};
 use context_window::report;
 use context_window::widgets::{
-    Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, Transcript, UsageBar,
+    Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, Transcript,
+    UsageBar,
 };
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
@@ -42,7 +43,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
     let rows = rows.chain([notices_height, banner_height, 3, 1].map(Constraint::Length));
     let [head, status, bar, body, ask, banner, line, help] = Layout::vertical(rows).areas(area);
 
-    let title = format!("rag-chat  {}  session {}  {}", chat.args.folder.display(), chat.session(), chat.choice.says);
+    let title =
+        format!("rag-chat  {}  session {}  {}", chat.args.folder.display(), chat.session(), chat.choice.says);
     frame.render_widget(Line::styled(report::printable(&title), screen.theme.heading), head);
     frame.render_widget(StatusLine::new(&chat.plan.usage).with_theme(screen.theme), status);
     frame.render_widget(UsageBar::new(&chat.plan.usage).with_theme(screen.theme), bar);
@@ -62,7 +64,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
         frame.render_widget(block, ask);
         frame.render_stateful_widget(notices, inner, &mut screen.notices);
     }
-    frame.render_stateful_widget(Banner::new(&chat.plan.usage).with_theme(screen.theme), banner, &mut screen.banner);
+    frame.render_stateful_widget(
+        Banner::new(&chat.plan.usage).with_theme(screen.theme),
+        banner,
+        &mut screen.banner,
+    );
     input(frame, line, chat, screen);
     frame.render_widget(Line::styled(help_line(chat, screen), screen.theme.faint), help);
 }
@@ -80,7 +86,11 @@ fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Scr
         _ => ("", ""),
     };
     let transcript = Transcript::new(&chat.log).with_remarks(&chat.remarks).with_reply(thought, text);
-    frame.render_stateful_widget(transcript.with_theme(screen.theme), block.inner(area), &mut screen.transcript);
+    frame.render_stateful_widget(
+        transcript.with_theme(screen.theme),
+        block.inner(area),
+        &mut screen.transcript,
+    );
     let block = match screen.transcript.below() {
         0 => block,
         below => block.title_bottom(format!("{below} lines below, PgDn")),
@@ -138,14 +148,17 @@ fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
         (Turn::Idle, None) if chat.is_busy() => "Summarising beside the chat; Ctrl-C stops it".into(),
         (Turn::Idle, None) => "Ask".to_owned(),
         (Turn::Searching(_), None) => "Looking for documents".into(),
-        (Turn::Answering(reply), None) if reply.text.is_empty() => "Waiting for the reply; Ctrl-C stops it".into(),
+        (Turn::Answering(reply), None) if reply.text.is_empty() => {
+            "Waiting for the reply; Ctrl-C stops it".into()
+        }
         (Turn::Answering(_), None) => "Answering; Ctrl-C stops it".into(),
     };
     let block = framed(&title, screen.focus == Focus::Line, screen);
     let inner = block.inner(area);
     let width = usize::from(inner.width.saturating_sub(1));
     let hidden = screen.input.visual_scroll(width);
-    let shown = Paragraph::new(screen.input.value().to_owned()).scroll((0, u16::try_from(hidden).unwrap_or(u16::MAX)));
+    let shown = Paragraph::new(screen.input.value().to_owned())
+        .scroll((0, u16::try_from(hidden).unwrap_or(u16::MAX)));
     frame.render_widget(block, area);
     frame.render_widget(shown, inner);
     if screen.focus == Focus::Line {
@@ -157,9 +170,13 @@ fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
 fn help_line(chat: &Chat, screen: &Screen) -> &'static str {
     match screen.focus {
         _ if screen.is_ending => "Ctrl-C again ends the chat; it goes on from here next time",
-        Focus::Line if screen.asks(chat) => "A pin asks what becomes of it: Tab goes there. Enter sends, /help",
+        Focus::Line if screen.asks(chat) => {
+            "A pin asks what becomes of it: Tab goes there. Enter sends, /help"
+        }
         Focus::Line => "Enter sends, Tab: items of the prompt, PgUp scrolls, /help, Ctrl-D ends",
-        Focus::Items if screen.filter.is_some() => "A filter, such as reason:cap; Enter keeps it, Esc clears it",
+        Focus::Items if screen.filter.is_some() => {
+            "A filter, such as reason:cap; Enter keeps it, Esc clears it"
+        }
         Focus::Items => "Arrows, Enter: one item and why, / filters, s sorts, r reverses, Esc: back",
         Focus::Notices => "Up, Down: notices; Left, Right: choices; Enter does it, Esc: back",
         Focus::Banner => "Left, Right: choices; Enter does it, Esc closes it",

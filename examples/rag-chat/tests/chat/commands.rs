@@ -15,7 +15,9 @@ fn pins_stay_expire_and_ask() {
     let is_in = |run: &Run| run.chat.plan.included.iter().any(|item| item.id.as_str() == "note-1");
     run.enter("How long does a refund take?");
     assert!(is_in(&run), "it was in the prompt of its turn, and is asked about in the next");
-    let asks = |run: &Run| run.chat.plan.notices.iter().find(|notice| notice.code == NoticeCode::TtlQuestion).cloned();
+    let asks = |run: &Run| {
+        run.chat.plan.notices.iter().find(|notice| notice.code == NoticeCode::TtlQuestion).cloned()
+    };
     let notice = asks(&run).expect("a question");
     let actions = NoticeAction::of(&run.chat.plan, &notice, 3);
     run.chat.answer(&actions[1]);
@@ -55,7 +57,8 @@ fn a_document_that_was_dropped_is_not_sent_again() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?");
-    let is_in = |run: &Run| run.chat.plan.included.iter().any(|item| item.id.as_str() == "terms/refunds.md#1");
+    let is_in =
+        |run: &Run| run.chat.plan.included.iter().any(|item| item.id.as_str() == "terms/refunds.md#1");
     assert!(is_in(&run));
     run.enter("/drop terms/refunds.md#1");
     assert_eq!(run.said(), "terms/refunds.md#1 is left out from now on.");
@@ -70,7 +73,9 @@ fn a_compaction_is_shown_done_and_taken_back() {
     let mut run = Run::offline(&place, &[]);
     run.enter("/compact");
     assert!(run.said().starts_with("Nothing is compacted: "), "{}", run.said());
-    for question in ["How long does a refund take?", "When are you open?", "What is postage?", "Do you sell kettles?"] {
+    for question in
+        ["How long does a refund take?", "When are you open?", "What is postage?", "Do you sell kettles?"]
+    {
         run.enter(question);
     }
     let (whole, plan) = (run.texts(), run.chat.plan.fingerprint());

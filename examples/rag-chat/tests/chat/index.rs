@@ -57,7 +57,9 @@ fn a_damaged_index_is_made_again() {
     open(&place).refresh(|_, _| {}).unwrap();
     let folder = place.data.path().join("index");
     let files = || fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let ends = |end: &'static str| move |path: &std::path::PathBuf| path.extension().is_some_and(|found| found == end);
+    let ends = |end: &'static str| {
+        move |path: &std::path::PathBuf| path.extension().is_some_and(|found| found == end)
+    };
     // A byte of its words, a cut list of its files, nothing but garbage.
     let damages: [&dyn Fn(); 3] = [
         &|| {
@@ -108,7 +110,10 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
         .output()
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("Files that could not be read: 1.\nbad.md: not UTF-8 at byte 3: expected text\n"), "{said}");
+    assert!(
+        said.contains("Files that could not be read: 1.\nbad.md: not UTF-8 at byte 3: expected text\n"),
+        "{said}"
+    );
     // It is named again in the next run, though it is not tried again.
     drop(run);
     let mut run = Run::offline(&place, &[]);

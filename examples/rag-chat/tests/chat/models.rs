@@ -30,8 +30,11 @@ fn the_environment_chooses_and_a_name_overrules_it() {
     assert_eq!(remote(choose(Some("ollama/tiny"), &keys).unwrap()).url, "http://localhost:11434/v1");
     let host = environment(&[("OLLAMA_HOST", "192.168.0.7")]);
     assert_eq!(remote(choose(Some("ollama/tiny"), &host).unwrap()).url, "http://192.168.0.7:11434/v1");
-    let local =
-        environment(&[("RAG_CHAT_URL", "localhost:8000/v1"), ("RAG_CHAT_MODEL", "mine"), ("OPENAI_API_KEY", "a")]);
+    let local = environment(&[
+        ("RAG_CHAT_URL", "localhost:8000/v1"),
+        ("RAG_CHAT_MODEL", "mine"),
+        ("OPENAI_API_KEY", "a"),
+    ]);
     let chosen = remote(choose(None, &local).unwrap());
     assert_eq!((chosen.model.as_str(), chosen.url.as_str()), ("mine", "http://localhost:8000/v1"));
     // The key of another provider is not sent there.

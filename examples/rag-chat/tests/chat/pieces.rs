@@ -22,7 +22,9 @@ fn lines_are_questions_or_commands() {
 #[test]
 fn a_chunk_knows_its_headings() {
     let words = "Words of it. ".repeat(60);
-    let text = format!("# Shop\n\n{words}\n\n## Hours\n\n```sh\n# no heading\n```\n\n{words}\n\n# Post\n\n{words}\n");
+    let text = format!(
+        "# Shop\n\n{words}\n\n## Hours\n\n```sh\n# no heading\n```\n\n{words}\n\n# Post\n\n{words}\n"
+    );
     let found: Vec<String> = chunks::of("a.md", &text).into_iter().map(|chunk| chunk.heading).collect();
     assert_eq!(found.first().unwrap(), "Shop");
     assert!(found.contains(&"Shop > Hours".to_owned()), "{found:?}");
@@ -43,7 +45,11 @@ fn nothing_is_lost_by_chunks_and_none_is_too_long() {
 #[test]
 fn the_best_passage_is_quoted_with_its_source() {
     let documents = [
-        RagItem::new("shop.md#1", 2.0, "[Shop]\nWe sell many kettles and cups here.\n\nWe are open from nine to six."),
+        RagItem::new(
+            "shop.md#1",
+            2.0,
+            "[Shop]\nWe sell many kettles and cups here.\n\nWe are open from nine to six.",
+        ),
         RagItem::new(
             "post.md#1",
             1.0,

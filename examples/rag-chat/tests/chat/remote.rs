@@ -13,9 +13,11 @@ const KEY: &str = "sk-very-secret-0123456789";
 
 fn asked_at(server: &Server, wire: Wire) -> Environment {
     match wire {
-        Wire::OpenAi => {
-            environment(&[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &server.url), ("RAG_CHAT_MODEL", "gpt-4o-mini")])
-        }
+        Wire::OpenAi => environment(&[
+            ("OPENAI_API_KEY", KEY),
+            ("OPENAI_BASE_URL", &server.url),
+            ("RAG_CHAT_MODEL", "gpt-4o-mini"),
+        ]),
         Wire::Anthropic => environment(&[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &server.url)]),
     }
 }
@@ -88,7 +90,8 @@ fn a_prompt_that_is_too_long_is_made_smaller() {
         (Wire::Anthropic, "prompt is too long: 208310 tokens > 200000 maximum"),
     ];
     for (wire, refusal) in refusals {
-        let script = vec![Reply::Error(400, refusal), Reply::Error(400, refusal), Reply::Words("Five days.", 0)];
+        let script =
+            vec![Reply::Error(400, refusal), Reply::Error(400, refusal), Reply::Words("Five days.", 0)];
         let server = Server::start(wire, script);
         let place = Place::shop();
         for n in 0..9 {
@@ -148,8 +151,10 @@ fn thoughts_go_back_with_their_seals_and_a_refused_one_is_left_out() {
 #[test]
 fn a_stream_that_is_cut_loses_nothing() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
-        let server =
-            Server::start(wire, vec![Reply::Cut("Half of an answer"), Reply::Cut(""), Reply::Words("All of it.", 0)]);
+        let server = Server::start(
+            wire,
+            vec![Reply::Cut("Half of an answer"), Reply::Cut(""), Reply::Words("All of it.", 0)],
+        );
         let place = Place::shop();
         let mut run = run(&place, &server, wire, &[]);
         run.enter("How long does a refund take?");
@@ -191,10 +196,18 @@ fn errors_say_what_to_do_and_never_a_key() {
     let echo = "Incorrect API key provided: sk-very-secret-0123456789";
     for (wire, reply, expected) in [
         (Wire::OpenAi, Reply::Error(401, echo), "does not take the key in OPENAI_API_KEY"),
-        (Wire::Anthropic, Reply::Error(401, "invalid x-api-key"), "does not take the key in ANTHROPIC_API_KEY"),
+        (
+            Wire::Anthropic,
+            Reply::Error(401, "invalid x-api-key"),
+            "does not take the key in ANTHROPIC_API_KEY",
+        ),
         (Wire::OpenAi, Reply::Error(404, "The model does not exist"), "does not know the model gpt-4o-mini"),
         (Wire::Anthropic, Reply::Error(529, "Overloaded"), "answered 529: Overloaded. /retry asks again."),
-        (Wire::OpenAi, Reply::Error(429, "Rate limit reached: too many tokens per minute"), "answered 429: Rate limit"),
+        (
+            Wire::OpenAi,
+            Reply::Error(429, "Rate limit reached: too many tokens per minute"),
+            "answered 429: Rate limit",
+        ),
     ] {
         let server = Server::start(wire, vec![reply, Reply::Words("Now.", 0)]);
         let place = Place::shop();
@@ -224,8 +237,14 @@ fn errors_say_what_to_do_and_never_a_key() {
 #[test]
 fn a_summary_is_made_beside_the_chat() {
     let quick = || Reply::Words("Yes, we do, and gladly.", 0);
-    let script =
-        vec![quick(), quick(), quick(), quick(), quick(), Reply::Words("Slow words of a reply on its way.", 60)];
+    let script = vec![
+        quick(),
+        quick(),
+        quick(),
+        quick(),
+        quick(),
+        Reply::Words("Slow words of a reply on its way.", 60),
+    ];
     let server = Server::start(Wire::OpenAi, script);
     let place = Place::shop();
     let mut run = run(&place, &server, Wire::OpenAi, &[]);
@@ -238,7 +257,10 @@ fn a_summary_is_made_beside_the_chat() {
     run.chat.decide(true);
     // The chat goes on meanwhile. The summary is there long before the reply, and waits for it.
     run.chat.ask("One more?");
-    run.until("some words", |chat| matches!(&chat.turn, Turn::Answering(answering) if answering.text.len() > 12));
+    run.until(
+        "some words",
+        |chat| matches!(&chat.turn, Turn::Answering(answering) if answering.text.len() > 12),
+    );
     assert_eq!(server.summaries(), 1);
     assert_eq!(run.chat.log.compactions().count(), 0, "the reply was planned without it");
     run.settle();
@@ -273,7 +295,8 @@ fn a_compaction_ends_where_the_history_it_was_made_from_does() {
         assert!(run.chat.can_stop(), "{command}: {}", run.said());
         run.enter(command);
         assert!(!run.chat.can_stop(), "{command}");
-        let summaries = run.chat.log.compactions().filter(|record| record.kind == CompactionKind::Summary).count();
+        let summaries =
+            run.chat.log.compactions().filter(|record| record.kind == CompactionKind::Summary).count();
         // The one that was taken back, and no other.
         let known = usize::from(command != "/sessions other");
         assert_eq!(summaries, known, "{command}: a late summary changes nothing");
@@ -288,7 +311,10 @@ fn a_smaller_model_begins_the_summary_that_its_window_needs() {
     let place = Place::shop();
     let mut run = run(&place, &server, Wire::OpenAi, &["--model", "offline-64k"]);
     for n in 0..8 {
-        run.enter(&format!("Question {n}: when are you open? {}", "And please say why that is so. ".repeat(150)));
+        run.enter(&format!(
+            "Question {n}: when are you open? {}",
+            "And please say why that is so. ".repeat(150)
+        ));
     }
     run.enter("/model gpt-4");
     assert_eq!(server.summaries(), 1, "{:?}", run.chat.remarks);

@@ -50,7 +50,10 @@ impl Terminal {
         let binary = env!("CARGO_BIN_EXE_rag-chat");
         let project = folder.parent().unwrap().display();
         let folder = folder.file_name().unwrap().to_string_lossy();
-        self.type_in(&format!("cd {project}; clear; {binary} {folder} --data {} {arguments}", data.display()));
+        self.type_in(&format!(
+            "cd {project}; clear; {binary} {folder} --data {} {arguments}",
+            data.display()
+        ));
     }
 
     /// Kills the program that runs in it.
@@ -127,8 +130,9 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     let asked = |n: usize| {
         terminal.type_in(QUESTIONS[n]);
         let is_there = || stored(data.path()).messages().len() == 2 * n + 3;
-        let picture =
-            terminal.becomes(&format!("the answer to question {n}"), |picture| picture.contains("┏Ask━") && is_there());
+        let picture = terminal.becomes(&format!("the answer to question {n}"), |picture| {
+            picture.contains("┏Ask━") && is_there()
+        });
         assert!(picture.contains("ctx tokens: "), "{picture}");
         let log = stored(data.path());
         assert_eq!(
@@ -188,7 +192,9 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     assert!(picture.contains(QUESTIONS[10]), "what was said is shown: {picture}");
     terminal.keep("resumed.txt");
     terminal.type_in("/retry");
-    terminal.becomes("the answer", |picture| picture.contains("┏Ask━") && stored(data.path()).messages().len() == 23);
+    terminal.becomes("the answer", |picture| {
+        picture.contains("┏Ask━") && stored(data.path()).messages().len() == 23
+    });
 
     (11..20).for_each(asked);
     // By now the window was full once, at the least.
@@ -226,7 +232,11 @@ fn what_cannot_begin_says_why_and_ends_with_2() {
             .env("XDG_DATA_HOME", place.data.path())
             .output()
             .unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
     };
     let folder = place.folder.path().to_str().unwrap();
     let file = place.folder.path().join("hours.md");

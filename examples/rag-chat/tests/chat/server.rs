@@ -119,7 +119,8 @@ fn answer(mut stream: TcpStream, wire: Wire, reply: &Reply, tokens: usize) {
             drop(stream.write_all(format!("{head}Location: {url}/v1/messages\r\n\r\n").as_bytes()));
         }
         Reply::Error(code, message) => {
-            let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
+            let error =
+                json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
             drop(stream.write_all(whole(*code, error.to_string()).as_bytes()));
         }
         Reply::Whole(text) => {
@@ -136,8 +137,12 @@ fn answer(mut stream: TcpStream, wire: Wire, reply: &Reply, tokens: usize) {
             };
             drop(stream.write_all(whole(200, body.to_string()).as_bytes()));
         }
-        Reply::Words(text, pause) => streamed(&mut stream, &events_of(wire, text, None, tokens), *pause, true),
-        Reply::Thought(text, seal) => streamed(&mut stream, &events_of(wire, text, Some(seal), tokens), 0, true),
+        Reply::Words(text, pause) => {
+            streamed(&mut stream, &events_of(wire, text, None, tokens), *pause, true)
+        }
+        Reply::Thought(text, seal) => {
+            streamed(&mut stream, &events_of(wire, text, Some(seal), tokens), 0, true)
+        }
         Reply::Cut(text) => streamed(&mut stream, &events_of(wire, text, None, tokens), 0, false),
     }
 }
@@ -205,12 +210,21 @@ fn anthropic(text: &str, seal: Option<&str>, tokens: usize) -> Vec<String> {
         ));
         events.push(event("content_block_stop", json!({"index": 0})));
     }
-    events.push(event("content_block_start", json!({"index": 1, "content_block": {"type": "text", "text": ""}})));
+    events.push(event(
+        "content_block_start",
+        json!({"index": 1, "content_block": {"type": "text", "text": ""}}),
+    ));
     for word in text.split_inclusive(' ') {
-        events.push(event("content_block_delta", json!({"index": 1, "delta": {"type": "text_delta", "text": word}})));
+        events.push(event(
+            "content_block_delta",
+            json!({"index": 1, "delta": {"type": "text_delta", "text": word}}),
+        ));
     }
     events.push(event("content_block_stop", json!({"index": 1})));
-    events.push(event("message_delta", json!({"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}})));
+    events.push(event(
+        "message_delta",
+        json!({"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}}),
+    ));
     events.push(event("message_stop", json!({})));
     events
 }

@@ -71,7 +71,8 @@ pub struct Run {
 impl Run {
     /// A chat with these arguments, when the folder is indexed.
     pub fn new(place: &Place, arguments: &[&str], environment: &Environment) -> Self {
-        let mut run = Self::unsettled(place.folder.path(), place.data.path(), arguments, environment).unwrap();
+        let mut run =
+            Self::unsettled(place.folder.path(), place.data.path(), arguments, environment).unwrap();
         run.settle();
         run
     }
@@ -105,8 +106,9 @@ impl Run {
     pub fn until(&mut self, what: &str, is: impl Fn(&Chat) -> bool) {
         while !is(&self.chat) {
             let event = self.events.recv_timeout(Duration::from_secs(60));
-            self.chat
-                .handle(event.unwrap_or_else(|error| panic!("waited for {what}: {error}; {:?}", self.chat.remarks)));
+            self.chat.handle(
+                event.unwrap_or_else(|error| panic!("waited for {what}: {error}; {:?}", self.chat.remarks)),
+            );
         }
     }
 

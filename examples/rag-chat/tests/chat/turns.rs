@@ -4,7 +4,8 @@ use crate::support::{Place, Run, environment};
 use context_window::{ItemKind, PlanRequest, Role, store::SessionStore};
 
 fn stored(place: &Place, id: &str) -> context_window::Conversation {
-    let mut store = SessionStore::open(&format!("sqlite:{}", place.data.path().join("chats.db").display())).unwrap();
+    let mut store =
+        SessionStore::open(&format!("sqlite:{}", place.data.path().join("chats.db").display())).unwrap();
     store.load(id).unwrap().0
 }
 
@@ -13,7 +14,11 @@ fn a_question_is_answered_from_its_document_and_all_of_it_is_on_disk() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?");
-    assert!(run.last().contains("A refund takes five days after the parcel came back to us."), "{}", run.last());
+    assert!(
+        run.last().contains("A refund takes five days after the parcel came back to us."),
+        "{}",
+        run.last()
+    );
     assert!(run.last().contains("[terms/refunds.md#1]"));
     assert!(run.chat.plan.included.iter().any(|item| item.id.as_str() == "terms/refunds.md#1"));
     assert_eq!(stored(&place, "chat"), run.chat.log);
@@ -86,7 +91,8 @@ fn two_chats_on_one_session_lose_nothing() {
     two.enter("And on Saturdays?");
     assert_eq!(stored(&place, "chat"), one.chat.log);
     assert_eq!(stored(&place, "chat-2"), two.chat.log);
-    let questions = |run: &Run| run.chat.log.messages().iter().filter(|message| message.role() == Role::User).count();
+    let questions =
+        |run: &Run| run.chat.log.messages().iter().filter(|message| message.role() == Role::User).count();
     assert_eq!((questions(&one), questions(&two)), (2, 2));
     // A pin beside a reply is no conflict: both are kept.
     let mut three = Run::offline(&place, &["--session", "chat-2"]);
@@ -120,7 +126,10 @@ fn what_is_planned_is_what_the_crate_plans_from_the_conversation_on_disk() {
 fn retrieval_takes_as_many_documents_as_the_prompt_has_room_for() {
     let pages: Vec<(String, String)> = (0..40)
         .map(|n| {
-            (format!("page{n}.md"), format!("Kettle number {n}. ") + &"A kettle boils water for the tea. ".repeat(30))
+            (
+                format!("page{n}.md"),
+                format!("Kettle number {n}. ") + &"A kettle boils water for the tea. ".repeat(30),
+            )
         })
         .collect();
     let pages: Vec<(&str, &str)> = pages.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
