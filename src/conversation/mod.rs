@@ -262,6 +262,12 @@ impl Conversation {
         &self.messages
     }
 
+    /// The position of the message with this id among [`Conversation::messages`]; none where no message has it.
+    #[must_use]
+    pub fn position_of_message(&self, id: &str) -> Option<usize> {
+        self.position_of(&ItemId::from(id)).map(|position| position as usize)
+    }
+
     /// Calls of the newest exchange that still wait for their results: what an agent has to run now.
     pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.open_exchange()

@@ -378,7 +378,12 @@ impl Message {
     }
 
     fn edit(mut self, change: impl FnOnce(&mut Extra)) -> Self {
-        change(self.inner_mut().extra.get_or_insert_default());
+        let extra = &mut self.inner_mut().extra;
+        change(extra.get_or_insert_default());
+        // A message that has nothing of it any more is like one that never had.
+        if extra.as_deref().is_some_and(|extra| *extra == Extra::default()) {
+            *extra = None;
+        }
         self
     }
 }

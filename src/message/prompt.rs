@@ -91,6 +91,13 @@ impl Prompt {
     }
 }
 
+/// Messages that no plan was made of, to be rendered as they are for any wire format.
+impl From<Vec<Message>> for Prompt {
+    fn from(messages: Vec<Message>) -> Self {
+        Self { messages, ..Self::default() }
+    }
+}
+
 impl AsRef<Self> for Prompt {
     fn as_ref(&self) -> &Self {
         self

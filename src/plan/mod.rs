@@ -11,10 +11,12 @@ mod thoughts;
 pub(crate) mod anchor;
 pub(crate) mod prefix;
 mod pieces;
+mod by_item;
 mod continuation;
 pub(crate) mod composition;
 
 pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
+pub use by_item::ItemMessage;
 pub(crate) use composition::reasoning_tokens;
 pub use composition::{Composition, GridCells, Kind, LargeItem};
 pub use editing::ContextEditing;

@@ -35,3 +35,4 @@ mod upkeep;
 mod editing;
 pub(crate) mod manager;
 mod retrieval;
+mod count;

@@ -34,6 +34,21 @@ impl Logged {
         Ok(Some(Self { wire_format: Some(wire_format), instructions, messages, ..Self::default() }))
     }
 
+    /// The messages of an array of Gemini's `contents` or of `input` items.
+    pub(super) fn items(
+        place: Place<'_>,
+        json: &str,
+        wire_format: WireFormat,
+    ) -> Result<Vec<Message>, Error> {
+        let list: &RawValue = serde_json::from_str(json)
+            .map_err(|error| Error::input(place.name, plain::words(&error.to_string())))?;
+        let read = match wire_format {
+            WireFormat::Gemini => gemini::messages(list),
+            _ => responses::messages(list),
+        };
+        read.map_err(|fault| fault_at(place, "", fault))
+    }
+
     /// A log may have a key `conversations` for something else.
     fn sharegpt(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
         let Some(turns) = session.conversations.as_deref().and_then(sharegpt::turns) else { return Ok(None) };

@@ -38,6 +38,7 @@ mod logged;
 mod tools;
 mod reader;
 mod read;
+mod pushed;
 mod redacted;
 mod written;
 mod transcript;

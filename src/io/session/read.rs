@@ -12,7 +12,7 @@ use crate::{
     provider::model::Model,
     text::plain,
 };
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 /// The id of a session, when its text is an object that has one.
 pub(super) fn id(text: &str) -> Option<String> {
@@ -157,6 +157,29 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         unread,
         ignored,
     })
+}
+
+/// Messages that are appended to a conversation which has `before` of them: the same as a session reads from its file.
+pub(super) fn pushed<'a>(
+    json: &str,
+    place: Place<'a>,
+    wire_format: WireFormat,
+    before: usize,
+) -> Result<Reader<'a>, Error> {
+    let one = json.trim_start().starts_with('{');
+    let list = if one { Cow::Owned(format!("[{json}]")) } else { Cow::Borrowed(json) };
+    let mut reader = Reader::new(place);
+    reader.read = before;
+    match wire_format {
+        WireFormat::Gemini | WireFormat::OpenAiResponses => {
+            for message in Logged::items(place, &list, wire_format)? {
+                // An assistant's message that the provider made of earlier ones is carried as it is.
+                reader.log.push(message);
+            }
+        }
+        _ => messages(&mut reader, place.parse(&list)?)?,
+    }
+    Ok(reader)
 }
 
 /// The messages of a session, and the compactions among them.

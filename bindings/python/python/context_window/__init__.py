@@ -1,0 +1,100 @@
+"""Decides what goes into a language model's prompt, within an exact token budget, and says why.
+
+    from context_window import Conversation, Manager
+
+    manager = Manager("gpt-4o")
+    log = Conversation([{"role": "system", "content": "Answer from the documents."}])
+    log.push({"role": "user", "content": "How long do refunds take?"})
+    plan = manager.plan(log, documents=[("refunds", 0.92, "Refunds take 5 days.")])
+    plan.messages()  # what to send
+    print(plan)  # what is in, what is out, and why
+
+All figures are tokens unless they say otherwise. Adapters for frameworks are modules of their own: `context_window.langchain`,
+`openai_agents`, `pydantic_ai`, `llama_index`, `haystack`, `litellm`, `hermes`. None of them is imported here.
+"""
+
+from ._core import (
+    BudgetError,
+    BusyError,
+    CancelledError,
+    Change,
+    Committed,
+    CompactionError,
+    CompactionJob,
+    ConfigError,
+    ConflictError,
+    ContextWindowError,
+    Conversation,
+    CountError,
+    Document,
+    ExcludedItem,
+    Explanation,
+    IncludedItem,
+    InputError,
+    ItemMessage,
+    Journal,
+    JournalError,
+    Manager,
+    NoSummaryError,
+    NotFoundError,
+    NothingToCompactError,
+    NotLoadedError,
+    NotSmallerError,
+    Plan,
+    StaleError,
+    Store,
+    StoreError,
+    SummariserError,
+    TemplateError,
+    __version__,
+    bytes_handed_over,
+    count,
+    is_context_overflow,
+    is_reasoning_refusal,
+    models,
+    plan_batch,
+    replay_batch,
+)
+
+__all__ = [
+    "BudgetError",
+    "BusyError",
+    "CancelledError",
+    "Change",
+    "Committed",
+    "CompactionError",
+    "CompactionJob",
+    "ConfigError",
+    "ConflictError",
+    "ContextWindowError",
+    "Conversation",
+    "CountError",
+    "Document",
+    "ExcludedItem",
+    "Explanation",
+    "IncludedItem",
+    "InputError",
+    "ItemMessage",
+    "Journal",
+    "JournalError",
+    "Manager",
+    "NoSummaryError",
+    "NotFoundError",
+    "NotLoadedError",
+    "NotSmallerError",
+    "NothingToCompactError",
+    "Plan",
+    "StaleError",
+    "Store",
+    "StoreError",
+    "SummariserError",
+    "TemplateError",
+    "__version__",
+    "bytes_handed_over",
+    "count",
+    "is_context_overflow",
+    "is_reasoning_refusal",
+    "models",
+    "plan_batch",
+    "replay_batch",
+]

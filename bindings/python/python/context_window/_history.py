@@ -1,0 +1,186 @@
+"""A framework's list of messages, kept in step with a conversation of the planner.
+
+Frameworks hand over the whole history with every request. Only what is new of it is read: what was handed over before is known
+by identity, or by equality where the framework made new objects of it.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ._core import Conversation, ItemMessage, Manager, Plan
+
+T = TypeVar("T")
+
+#: The id of the note that a framework's system text is.
+SYSTEM = "system"
+
+
+class Sent(NamedTuple, Generic[T]):
+    """One message of a prompt: the framework's own object where it is sent, and what the planner says of it."""
+
+    item: ItemMessage
+    own: T | None
+
+
+class History(Generic[T]):
+    """One conversation. `to_wire` makes one of the framework's objects a list of messages as dicts, mostly one."""
+
+    def __init__(self, manager: Manager, to_wire: Callable[[T], list[dict[str, Any]]], wire_format: Any = "openai") -> None:
+        self.manager = manager
+        self.log = Conversation()
+        self.lock = threading.RLock()
+        self._to_wire = to_wire
+        self._wire_format = wire_format
+        self._seen: list[T] = []
+        #: For each message of the log, the number of the object that it came from.
+        self._owners: list[int] = []
+        self._system: str | None = None
+        self._anchor: str | None = None
+        self._last: Plan | None = None
+
+    def known(self, messages: Sequence[T]) -> int:
+        """How many messages at the beginning are those that were handed over before."""
+        seen = self._seen
+        if len(messages) >= len(seen) and all(map(operator.is_, seen, messages)):
+            return len(seen)
+        for at, (one, other) in enumerate(zip(seen, messages)):
+            if one is not other and one != other:
+                return at
+        return min(len(seen), len(messages))
+
+    def goes_on_with(self, messages: Sequence[T]) -> bool:
+        """Whether a list looks like this conversation, by the newest message that both have."""
+        last = len(self._seen) - 1
+        if last < 0 or len(messages) <= last:
+            return False
+        same = self._seen[last], messages[last]
+        return same[0] is same[1] or bool(same[0] == same[1])
+
+    def sync(self, messages: Sequence[T], system: str | None = None) -> None:
+        """Brings the conversation in step. Where earlier messages are others than before, it begins anew."""
+        with self.lock:
+            known = self.known(messages)
+            if known < len(self._seen):
+                self._begin_anew()
+                known = 0
+            if system != self._system:
+                if system:
+                    self.log.pin(SYSTEM, system)
+                else:
+                    self.log.unpin(SYSTEM)
+                self._system = system
+            self._push(messages[known:])
+            # Objects that are equal to those of before are the framework's own now.
+            self._seen[:known] = messages[:known]
+
+    def plan(self, messages: Sequence[T], system: str | None = None, **request: Any) -> Plan:
+        """The plan of the next prompt."""
+        with self.lock:
+            self.sync(messages, system)
+            if self._anchor is not None and "previous" not in request:
+                request["previous"] = self._anchor
+            self._last = self.manager.plan(self.log, **request)
+            return self._last
+
+    def smaller(self, refused: Plan, **request: Any) -> Plan:
+        """A smaller plan, after the provider refused one as too long."""
+        with self.lock:
+            self._last = self.manager.plan_after_overflow(self.log, refused, **request)
+            return self._last
+
+    def sent(self, plan: Plan) -> list[Sent[T]]:
+        """The prompt in order, each message with the framework's object that it came from, if it came from one."""
+        with self.lock:
+            found: list[Sent[T]] = []
+            last = None
+            for item in plan.by_item():
+                owner = None if item.position is None else self._owners[item.position]
+                if owner is None:
+                    found.append(Sent(item, None))
+                elif owner != last:
+                    found.append(Sent(item, self._seen[owner]))
+                last = owner
+            return found
+
+    def commit(self, plan: Plan, reply: T, response: Any = None) -> None:
+        """Stores the reply beside its plan. The framework hands the same object over with the next request."""
+        with self.lock:
+            wire = self._to_wire(reply)
+            if len(wire) != 1:
+                return
+            self.log.push_reply(plan, wire[0], response, wire_format=self._wire_format)
+            self._owners.append(len(self._seen))
+            self._seen.append(reply)
+            self._anchor = None
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def _push(self, messages: Iterable[T]) -> None:
+        start = len(self._seen)
+        wire = [self._to_wire(one) for one in messages]
+        if not wire:
+            return
+        if all(len(one) == 1 for one in wire) and not any(map(_may_part, wire)):
+            ids = self.log.push([one[0] for one in wire], self._wire_format)
+            self._owners.extend(range(start, start + len(ids)))
+        else:
+            for at, one in enumerate(wire):
+                ids = self.log.push(one, self._wire_format)
+                self._owners.extend([start + at] * len(ids))
+        self._seen.extend(messages)
+
+    def _begin_anew(self) -> None:
+        # The next prompt still begins as the last one did, where the messages are the same.
+        self._anchor = self._last.anchor() if self._last is not None else None
+        self.log = Conversation()
+        self._seen, self._owners, self._system = [], [], None
+
+
+def _may_part(wire: list[dict[str, Any]]) -> bool:
+    """Whether a message becomes several: results of tools stand inside of what the user says."""
+    content = wire[0].get("content")
+    return isinstance(content, list) and any(isinstance(one, dict) and one.get("type") == "tool_result" for one in content)
+
+
+class Histories(Generic[T]):
+    """The conversations that one adapter serves at a time: the ones used last. One that is gone is read again."""
+
+    def __init__(
+        self,
+        manager: Manager,
+        to_wire: Callable[[T], list[dict[str, Any]]],
+        wire_format: Any = "openai",
+        most: int = 64,
+    ) -> None:
+        self.manager = manager
+        self._to_wire = to_wire
+        self._wire_format = wire_format
+        self._most = most
+        self._lock = threading.Lock()
+        #: The one used last at the end.
+        self._all: dict[Any, History[T]] = {}
+        self._made = 0
+
+    def of(self, messages: Sequence[T], key: Any = None) -> History[T]:
+        """The conversation of this name, or the one that a list goes on with."""
+        with self._lock:
+            name = key if key is not None else self._like(messages)
+            history = self._all.pop(name, None)
+            if history is None:
+                history = History(self.manager, self._to_wire, self._wire_format)
+            self._all[name] = history
+            while len(self._all) > self._most:
+                del self._all[next(iter(self._all))]
+            return history
+
+    def _like(self, messages: Sequence[T]) -> Any:
+        for name, history in reversed(self._all.items()):
+            if history.goes_on_with(messages):
+                return name
+        self._made += 1
+        return ("unnamed", self._made)

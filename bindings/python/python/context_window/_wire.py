@@ -1,0 +1,79 @@
+"""Objects of Python libraries as the dicts that the planner reads. Nothing is imported: their attributes tell what they are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function", "developer": "developer"}
+
+
+def plain(value: Any) -> Any:
+    """What `json.dumps` asks for an object that it does not know: its own dump, if it has one."""
+    for name in ("model_dump", "to_dict", "dict"):
+        dump = getattr(value, name, None)
+        if callable(dump):
+            return dump(exclude_none=True) if name == "model_dump" else dump()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"an object of type {type(value).__name__} is no JSON")
+
+
+def messages(given: Any) -> Any:
+    """One message or a list of them, each a dict of a provider."""
+    if isinstance(given, dict):
+        return given
+    if isinstance(given, (list, tuple)):
+        return [message(one) for one in given]
+    return message(given)
+
+
+def message(given: Any) -> Any:
+    """A message as a dict: a dict as it is, a LangChain message by its attributes, an object of an SDK by its dump."""
+    if isinstance(given, dict):
+        return given
+    if hasattr(given, "type") and hasattr(given, "content") and hasattr(given, "additional_kwargs"):
+        return langchain(given)
+    return given
+
+
+def langchain(message: Any) -> dict[str, Any]:
+    """A LangChain message: chunks and subclasses too."""
+    kind = str(message.type).removesuffix("MessageChunk").lower()
+    wire: dict[str, Any] = {"role": ROLES.get(kind, getattr(message, "role", kind))}
+    if kind == "system" and message.additional_kwargs.get("__openai_role__") == "developer":
+        wire["role"] = "developer"
+    content = message.content
+    wire["content"] = content if isinstance(content, str) else [block(one) for one in content]
+    if message.name and kind != "tool":
+        wire["name"] = message.name
+    calls = getattr(message, "tool_calls", None) or []
+    invalid = getattr(message, "invalid_tool_calls", None) or []
+    if calls or invalid:
+        told = [call(one["id"], one["name"], json.dumps(one["args"], ensure_ascii=False)) for one in calls]
+        told += [call(one["id"], one["name"] or "", one["args"] or "") for one in invalid]
+        wire["tool_calls"] = told
+        # Anthropic's own blocks say the same calls.
+        if isinstance(content, list):
+            wire["content"] = [one for one in wire["content"] if one.get("type") not in ("tool_use", "tool_call")]
+    if kind == "tool":
+        wire["tool_call_id"] = message.tool_call_id
+    reasoning = message.additional_kwargs.get("reasoning_content")
+    if isinstance(reasoning, str):
+        wire["reasoning_content"] = reasoning
+    return wire
+
+
+def block(given: Any) -> Any:
+    """A block of content, with what providers accept."""
+    if isinstance(given, str):
+        return {"type": "text", "text": given}
+    return given
+
+
+def call(id: str | None, name: str, arguments: str) -> dict[str, Any]:
+    """A tool call in the form of OpenAI Chat."""
+    wire: dict[str, Any] = {"type": "function", "function": {"name": name, "arguments": arguments}}
+    if id:
+        wire["id"] = id
+    return wire

@@ -1,0 +1,313 @@
+//! Many sessions at once, a row each, as Arrow record batches: for engines that run Python over columns.
+
+use crate::{error::{input, raised}, manager::Manager};
+use arrow_array::{
+    Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch,
+    builder::{Int64Builder, StringBuilder},
+    cast::AsArray,
+    types::Int64Type,
+};
+use arrow_schema::{DataType, Field, Schema};
+use context_window::{
+    ContextPlan, Error, PlanRequest,
+    io::{FieldMap, Session},
+    report,
+    usage::CostTerms,
+};
+use pyo3::{exceptions::PyTypeError, prelude::*};
+use pyo3_arrow::PyRecordBatch;
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+/// So many managers are kept at once; sessions of one batch rarely ask for more than a few.
+const MANAGERS: usize = 64;
+
+/// Settings for every row; a row's own go before them.
+struct Settings {
+    model: Option<String>,
+    config: Option<String>,
+    with_plan: bool,
+    replay: bool,
+}
+
+/// The columns of a batch.
+struct Columns {
+    session: LargeStringArray,
+    documents: Option<LargeStringArray>,
+    config: Option<LargeStringArray>,
+    model: Option<LargeStringArray>,
+    budget: Option<Int64Array>,
+}
+
+/// What becomes of one row.
+#[derive(Default)]
+struct Outcome {
+    plan: Option<String>,
+    fingerprint: Option<String>,
+    prompts: Option<i64>,
+    tokens: Option<i64>,
+    reuse: Option<i64>,
+    drops: Option<i64>,
+    cost: Option<i64>,
+    error: Option<String>,
+}
+
+/// Managers by what they were made of.
+#[derive(Default)]
+struct Managers(HashMap<(String, String, String), Manager>);
+
+impl Managers {
+    fn of(&mut self, model: &str, options: &str, config: &str) -> Result<&Manager, Error> {
+        let key = (model.to_owned(), options.to_owned(), config.to_owned());
+        if self.0.len() >= MANAGERS && !self.0.contains_key(&key) {
+            self.0.clear();
+        }
+        match self.0.entry(key) {
+            std::collections::hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
+            std::collections::hash_map::Entry::Vacant(free) => Ok(free.insert(Manager::layered(model, [options, config])?)),
+        }
+    }
+}
+
+impl Columns {
+    fn of(batch: &RecordBatch) -> PyResult<Self> {
+        let session = texts(batch, "session")?;
+        let session = session.ok_or_else(|| {
+            let names: Vec<&str> = batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+            input(format!("the batch has no column `session`; expected one of JSON texts. Its columns: {}", names.join(", ")))
+        })?;
+        let budget = column(batch, "budget", &DataType::Int64, "numbers of tokens")?;
+        Ok(Self {
+            session,
+            documents: texts(batch, "documents")?,
+            config: texts(batch, "config")?,
+            model: texts(batch, "model")?,
+            budget: budget.map(|budget| budget.as_primitive::<Int64Type>().clone()),
+        })
+    }
+}
+
+/// A column of texts, whatever their layout.
+fn texts(batch: &RecordBatch, name: &str) -> PyResult<Option<LargeStringArray>> {
+    let texts = column(batch, name, &DataType::LargeUtf8, "texts")?;
+    Ok(texts.map(|texts| texts.as_string::<i64>().clone()))
+}
+
+fn column(batch: &RecordBatch, name: &str, as_type: &DataType, expected: &str) -> PyResult<Option<ArrayRef>> {
+    let Some(column) = batch.column_by_name(name) else { return Ok(None) };
+    let cast = arrow_cast::cast(column, as_type);
+    let fault = |_| input(format!("column `{name}` is of type {}; expected {expected}", column.data_type()));
+    cast.map(Some).map_err(fault)
+}
+
+fn at<'a>(column: Option<&'a LargeStringArray>, row: usize) -> Option<&'a str> {
+    column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
+}
+
+/// One row: planned, or replayed, or why it could not be.
+fn outcome(columns: &Columns, row: usize, settings: &Settings, managers: &mut Managers) -> Outcome {
+    let done = catch_unwind(AssertUnwindSafe(|| planned(columns, row, settings, managers)));
+    let fault = |error: String| Outcome { error: Some(error), ..Outcome::default() };
+    match done {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => fault(error),
+        Err(_) => fault("this session cannot be planned: a fault of the planner".into()),
+    }
+}
+
+fn planned(columns: &Columns, row: usize, settings: &Settings, managers: &mut Managers) -> Result<Outcome, String> {
+    let said = |error: Error| error.to_string();
+    let text = at(Some(&columns.session), row).ok_or("session is null; expected JSON")?;
+    let mut session = Session::from_json(text).map_err(said)?;
+    if let Some(documents) = at(columns.documents.as_ref(), row) {
+        session.rag = FieldMap::new().with_name("documents").read(documents).map_err(said)?;
+    }
+    if let Some(budget) = columns.budget.as_ref().filter(|budgets| budgets.is_valid(row)) {
+        let budget = u64::try_from(budget.value(row)).map_err(|_| "budget is negative; expected a number of tokens")?;
+        session.limits.prompt_budget = Some(budget);
+    }
+    let model = at(columns.model.as_ref(), row).or(session.model.as_deref()).or(settings.model.as_deref());
+    let model = model.ok_or("names no model; expected one in the session, in the column `model`, or as an argument")?;
+    let options = session.options.as_deref().unwrap_or_default();
+    let config = at(columns.config.as_ref(), row).or(settings.config.as_deref()).unwrap_or_default();
+    let manager = managers.of(model, options, config).map_err(said)?;
+    let request = session.request();
+    let outcome = if settings.replay { replayed(manager, &request) } else { once(manager, &request) };
+    let (last, mut outcome) = outcome.map_err(said)?;
+    outcome.plan = settings.with_plan.then(|| report::json(&last));
+    Ok(outcome)
+}
+
+/// The figures of one plan.
+struct Figures {
+    tokens: u64,
+    reuse: u64,
+    drops: u64,
+    cost: Option<u64>,
+}
+
+impl Figures {
+    fn of(manager: &Manager, plan: &ContextPlan) -> Self {
+        let (tokens, reuse) = (plan.total.n, plan.repeated().map_or(0, |prefix| prefix.tokens));
+        let cost = manager.model().input_cost(tokens, reuse, CostTerms::default());
+        let drops = plan.excluded.iter().map(|item| item.count).sum();
+        Self { tokens, reuse, drops, cost: cost.map(|cost| cost.billionths) }
+    }
+}
+
+fn once(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan, Outcome), Error> {
+    let plan = manager.core().build_plan(request)?;
+    let figures = Figures::of(manager, &plan);
+    let outcome = Outcome { fingerprint: Some(plan.fingerprint()), ..Outcome::of(1, &figures) };
+    Ok((plan, outcome))
+}
+
+/// Every prompt of the session, one after another: sums, and a hash over the fingerprints of all plans.
+fn replayed(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan, Outcome), Error> {
+    let mut sum = Figures { tokens: 0, reuse: 0, drops: 0, cost: None };
+    let mut hash = blake3::Hasher::new();
+    let (mut prompts, mut last) = (0, None);
+    for step in manager.core().explainer(request).replay() {
+        let plan = step?.plan;
+        let figures = Figures::of(manager, &plan);
+        sum.tokens += figures.tokens;
+        sum.reuse += figures.reuse;
+        sum.drops += figures.drops;
+        sum.cost = figures.cost.map(|cost| sum.cost.unwrap_or(0) + cost).or(sum.cost);
+        hash.update(plan.fingerprint().as_bytes());
+        prompts += 1;
+        last = Some(plan);
+    }
+    let last = match last {
+        Some(last) => last,
+        // A replay has the request's own prompt as its last one.
+        None => manager.core().build_plan(request)?,
+    };
+    let outcome = Outcome { fingerprint: Some(hash.finalize().to_hex().to_string()), ..Outcome::of(prompts, &sum) };
+    Ok((last, outcome))
+}
+
+impl Outcome {
+    fn of(prompts: i64, figures: &Figures) -> Self {
+        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        Self {
+            prompts: Some(prompts),
+            tokens: Some(signed(figures.tokens)),
+            reuse: Some(signed(figures.reuse)),
+            drops: Some(signed(figures.drops)),
+            cost: figures.cost.map(signed),
+            ..Self::default()
+        }
+    }
+}
+
+/// The rows in their order, on so many threads: no row hangs on another.
+fn outcomes(columns: &Columns, rows: usize, settings: &Settings, threads: usize) -> Vec<Outcome> {
+    let each = rows.div_ceil(threads.max(1)).max(1);
+    let part = |from: usize| {
+        let mut managers = Managers::default();
+        (from..rows.min(from + each)).map(|row| outcome(columns, row, settings, &mut managers)).collect::<Vec<_>>()
+    };
+    if each >= rows {
+        return part(0);
+    }
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..rows).step_by(each).map(|from| scope.spawn(move || part(from))).collect();
+        started.into_iter().flat_map(|one| one.join().unwrap_or_default()).collect()
+    })
+}
+
+/// The batch that goes out: the rows' ids as they came, and a column for each field of an outcome.
+fn table(batch: &RecordBatch, outcomes: &[Outcome], settings: &Settings) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    let mut fields = Vec::new();
+    let mut columns: Vec<ArrayRef> = Vec::new();
+    if let Some((at, field)) = batch.schema_ref().column_with_name("id") {
+        fields.push(field.clone());
+        columns.push(Arc::clone(batch.column(at)));
+    }
+    let mut text = |name: &str, of: fn(&Outcome) -> Option<&str>| {
+        let mut built = StringBuilder::new();
+        outcomes.iter().for_each(|outcome| built.append_option(of(outcome)));
+        fields.push(Field::new(name, DataType::Utf8, true));
+        columns.push(Arc::new(built.finish()));
+    };
+    if settings.with_plan {
+        text("plan", |outcome| outcome.plan.as_deref());
+    }
+    text("fingerprint", |outcome| outcome.fingerprint.as_deref());
+    let mut number = |name: &str, of: fn(&Outcome) -> Option<i64>| {
+        let mut built = Int64Builder::new();
+        outcomes.iter().for_each(|outcome| built.append_option(of(outcome)));
+        fields.push(Field::new(name, DataType::Int64, true));
+        columns.push(Arc::new(built.finish()));
+    };
+    if settings.replay {
+        number("prompts", |outcome| outcome.prompts);
+    }
+    number("tokens", |outcome| outcome.tokens);
+    number("reuse", |outcome| outcome.reuse);
+    number("drops", |outcome| outcome.drops);
+    number("cost", |outcome| outcome.cost);
+    let mut errors = StringBuilder::new();
+    outcomes.iter().for_each(|outcome| errors.append_option(outcome.error.as_deref()));
+    fields.push(Field::new("error", DataType::Utf8, true));
+    columns.push(Arc::new(errors.finish()));
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+fn run<'py>(py: Python<'py>, batch: PyRecordBatch, settings: Settings, threads: usize) -> PyResult<Bound<'py, PyAny>> {
+    if threads == 0 {
+        return Err(PyTypeError::new_err("threads: expected 1 or more"));
+    }
+    // What is wrong with the settings is wrong for every row: said once, before any.
+    if let Some(model) = &settings.model {
+        Manager::layered(model, [settings.config.as_deref().unwrap_or_default()]).map_err(raised)?;
+    }
+    let batch = batch.into_inner();
+    let columns = Columns::of(&batch)?;
+    let made = py.detach(|| {
+        let outcomes = outcomes(&columns, batch.num_rows(), &settings, threads);
+        table(&batch, &outcomes, &settings)
+    });
+    let made = made.map_err(|error| input(error.to_string()))?;
+    PyRecordBatch::new(made).into_pyarrow(py)
+}
+
+/// Plans the next prompt of each session of a record batch, a row each.
+///
+/// Columns in: `session` (JSON text of a session), and where they are `id` (handed through), `documents` (a JSON list),
+/// `config` (TOML), `model`, `budget` (tokens); a row's own go before the arguments. Columns out: `id`, `plan` (JSON, with
+/// `plans=True`), `fingerprint`, `tokens`, `reuse` (tokens that the last prompt had at the same place), `drops` (items left
+/// out), `cost` (billionths of a dollar), `error`. A row that cannot be planned has an `error` and nothing else.
+#[pyfunction]
+#[pyo3(signature = (batch, *, model=None, config=None, plans=true, threads=1))]
+pub(crate) fn plan_batch<'py>(
+    py: Python<'py>,
+    batch: PyRecordBatch,
+    model: Option<String>,
+    config: Option<String>,
+    plans: bool,
+    threads: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    run(py, batch, Settings { model, config, with_plan: plans, replay: false }, threads)
+}
+
+/// Plans every prompt of each session of a record batch, one after another, as an application would have sent them.
+///
+/// Columns in as `plan_batch`. Columns out: `id`, `plan` (the last one, with `plans=True`), `fingerprint` (a hash over those
+/// of all plans), `prompts`, and sums over them: `tokens`, `reuse`, `drops`, `cost`; `error`.
+#[pyfunction]
+#[pyo3(signature = (batch, *, model=None, config=None, plans=false, threads=1))]
+pub(crate) fn replay_batch<'py>(
+    py: Python<'py>,
+    batch: PyRecordBatch,
+    model: Option<String>,
+    config: Option<String>,
+    plans: bool,
+    threads: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    run(py, batch, Settings { model, config, with_plan: plans, replay: true }, threads)
+}

@@ -1,0 +1,71 @@
+//! A request for a summary.
+
+use crate::{conversation::{messages_of, texts, wire_format}, json};
+use context_window as core;
+use core::{compaction::CompactionRequest, render};
+use pyo3::prelude::*;
+
+/// What is to be summarised, as a prompt for a model. Hand the answer to `Manager.apply_summary`.
+#[pyclass(frozen, module = "context_window")]
+pub(crate) struct CompactionJob {
+    job: CompactionRequest,
+}
+
+impl CompactionJob {
+    pub(crate) fn of(job: CompactionRequest) -> Self {
+        Self { job }
+    }
+
+    pub(crate) fn core(&self) -> &CompactionRequest {
+        &self.job
+    }
+}
+
+#[pymethods]
+impl CompactionJob {
+    /// The model that the request is counted for.
+    #[getter]
+    fn model(&self) -> &str {
+        self.job.model()
+    }
+
+    /// The most tokens that the summary may take.
+    #[getter]
+    fn max_tokens(&self) -> u64 {
+        self.job.max_tokens()
+    }
+
+    /// What the request takes, in tokens.
+    #[getter]
+    fn tokens(&self) -> u64 {
+        self.job.tokens().n
+    }
+
+    /// The messages that the summary replaces.
+    #[getter]
+    fn archived_ids(&self) -> Vec<String> {
+        texts(self.job.archived_ids())
+    }
+
+    /// Why it is due.
+    #[getter]
+    fn trigger(&self) -> &'static str {
+        self.job.trigger().text()
+    }
+
+    /// The messages to send to the model.
+    #[pyo3(signature = (wire_format="openai"))]
+    fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
+        json::python(py, &messages_of(render::body(&self.job, self::wire_format(wire_format)?, false)))
+    }
+
+    /// The body of the request: messages and tools, without the model's parameters.
+    #[pyo3(signature = (wire_format="openai"))]
+    fn body<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
+        json::python(py, &render::body(&self.job, self::wire_format(wire_format)?, false))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("CompactionJob({} messages, {} tokens)", self.job.messages_archived(), self.job.tokens().n)
+    }
+}

@@ -1,0 +1,397 @@
+//! The log of one conversation.
+
+use crate::{
+    error::{input, raised},
+    json,
+    plan::Plan,
+};
+use context_window as core;
+use core::{
+    ItemId, Message, PinnedItem, Priority, Ttl, WireFormat,
+    io::LogEvent,
+    message::Prompt,
+    usage::{ContextEvent, ReplyReport},
+};
+use pyo3::{
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyBytes, PyDict, PyString, PyTuple},
+};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// A log that several threads may hold.
+pub(crate) type SharedLog = Arc<RwLock<core::Conversation>>;
+
+/// The append-only log of a conversation: messages, pins, compactions, what was sent. Nothing is ever removed from it.
+///
+/// It may be shared between threads. A call that changes it waits for plans of it that are being made.
+#[pyclass(frozen, module = "context_window")]
+pub(crate) struct Conversation {
+    log: SharedLog,
+}
+
+/// What `push_reply` gives: the reply's id, and events for a user interface, each a dict with its `event`.
+#[pyclass(frozen, get_all, module = "context_window")]
+pub(crate) struct Committed {
+    id: String,
+    events: Py<PyAny>,
+}
+
+#[pymethods]
+impl Committed {
+    fn __repr__(&self) -> String {
+        format!("Committed({:?})", self.id)
+    }
+}
+
+/// A wire format by its name in Python.
+pub(crate) fn wire_format(name: &str) -> PyResult<WireFormat> {
+    match name {
+        "openai" | "openai_chat" => Ok(WireFormat::OpenAiChat),
+        "openai_responses" => Ok(WireFormat::OpenAiResponses),
+        "anthropic" => Ok(WireFormat::Anthropic),
+        "gemini" => Ok(WireFormat::Gemini),
+        other => {
+            let expected = "expected openai, openai_responses, anthropic or gemini";
+            Err(input(format!("wire format `{other}`: {expected}")))
+        }
+    }
+}
+
+fn priority(name: &str) -> PyResult<Priority> {
+    let all = [Priority::Low, Priority::Normal, Priority::High];
+    let found = all.into_iter().find(|priority| priority.name() == name);
+    found.ok_or_else(|| input(format!("priority `{name}`: expected low, normal or high")))
+}
+
+fn ttl(turns: Option<u32>) -> Ttl {
+    turns.map_or(Ttl::Unlimited, Ttl::turns)
+}
+
+/// A message or a list of them as JSON. Dicts are taken as they are; what other objects are their attributes tell.
+pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    static WIRE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if given.is_instance_of::<PyDict>() {
+        return json::dumps(given, "messages");
+    }
+    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
+        return Err(input("messages: expected a dict or a list of dicts, not a text; say {\"role\": \"user\", \"content\": ...}"));
+    }
+    let wire = WIRE.import(given.py(), "context_window._wire", "messages")?;
+    json::dumps(&wire.call1((given,))?, "messages")
+}
+
+impl Conversation {
+    pub(crate) fn of(log: core::Conversation) -> Self {
+        Self { log: Arc::new(RwLock::new(log)) }
+    }
+
+    pub(crate) fn shared(&self) -> &SharedLog {
+        &self.log
+    }
+
+    /// Changes the log while other Python threads run.
+    pub(crate) fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut core::Conversation) -> Result<T, core::Error> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| change(&mut writing(&self.log))).map_err(raised)
+    }
+
+    /// Reads the log while other Python threads run.
+    pub(crate) fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        read: impl FnOnce(&core::Conversation) -> Result<T, core::Error> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| read(&reading(&self.log))).map_err(raised)
+    }
+}
+
+/// The log to read. What a thread that panicked left behind is whole: the crate changes nothing by halves.
+pub(crate) fn reading(log: &SharedLog) -> RwLockReadGuard<'_, core::Conversation> {
+    log.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn writing(log: &SharedLog) -> RwLockWriteGuard<'_, core::Conversation> {
+    log.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One message of a provider's form.
+pub(crate) fn message(json: &str, form: WireFormat) -> Result<Message, String> {
+    let mut one = core::Conversation::new();
+    one.push_json(json, form).map_err(|error| error.to_string())?;
+    match one.messages() {
+        [message] => Ok(message.clone()),
+        several => Err(format!("expected one message, found {}", several.len())),
+    }
+}
+
+/// Messages as a provider's body has them.
+pub(crate) fn rendered(messages: Vec<Message>, form: WireFormat) -> serde_json::Value {
+    core::render::body(&Prompt::from(messages), form, false)
+}
+
+/// The messages of a body, whatever the wire format calls them.
+pub(crate) fn messages_of(mut body: serde_json::Value) -> serde_json::Value {
+    ["messages", "input", "contents"].iter().find_map(|key| body.get_mut(*key).map(serde_json::Value::take)).unwrap_or_default()
+}
+
+#[pymethods]
+impl Conversation {
+    /// An empty conversation, or one of these messages.
+    #[new]
+    #[pyo3(signature = (messages=None, *, wire_format="openai"))]
+    fn new(py: Python<'_>, messages: Option<&Bound<'_, PyAny>>, wire_format: &str) -> PyResult<Self> {
+        let conversation = Self::of(core::Conversation::new());
+        if let Some(messages) = messages {
+            conversation.push(py, messages, wire_format)?;
+        }
+        Ok(conversation)
+    }
+
+    /// Appends a message or a list of messages and returns their ids. All of them are appended, or none.
+    #[pyo3(signature = (messages, wire_format="openai"))]
+    fn push(&self, py: Python<'_>, messages: &Bound<'_, PyAny>, wire_format: &str) -> PyResult<Vec<String>> {
+        let form = self::wire_format(wire_format)?;
+        let json = messages_json(messages)?;
+        let ids = self.change(py, |log| log.push_json(&json, form))?;
+        Ok(texts(&ids))
+    }
+
+    /// Adds a system text to the head of every prompt.
+    fn push_system(&self, py: Python<'_>, id: &str, text: &str) -> PyResult<()> {
+        self.change(py, |log| {
+            log.push_system(id, text);
+            Ok(())
+        })
+    }
+
+    /// Stores a reply beside the plan that was sent for it. `response` is what the provider answered (a dict with its `usage`
+    /// and why it stopped), or its usage alone.
+    #[pyo3(signature = (plan, reply, response=None, *, wire_format="openai"))]
+    fn push_reply(
+        &self,
+        py: Python<'_>,
+        plan: &Plan,
+        reply: &Bound<'_, PyAny>,
+        response: Option<&Bound<'_, PyAny>>,
+        wire_format: &str,
+    ) -> PyResult<Committed> {
+        let form = self::wire_format(wire_format)?;
+        let reply = if let Ok(text) = reply.extract::<String>() {
+            Message::assistant(text)
+        } else {
+            let json = messages_json(reply)?;
+            py.detach(|| message(&json, form)).map_err(|detail| input(format!("reply: {detail}")))?
+        };
+        let report = match response {
+            Some(response) => report(response)?,
+            None => ReplyReport::new(),
+        };
+        let committed = self.change(py, |log| Ok(log.push_reply(plan.core(), reply, report)))?;
+        let events: Vec<_> = committed.events.iter().map(event).collect();
+        Ok(Committed { id: committed.id.to_string(), events: json::python(py, &events)?.unbind() })
+    }
+
+    /// Ends a turn: lifetimes count down by one for what the plan included.
+    fn complete_turn(&self, py: Python<'_>, plan: &Plan) -> PyResult<()> {
+        self.change(py, |log| {
+            log.complete_turn(plan.core());
+            Ok(())
+        })
+    }
+
+    /// Pins a note: it is in every prompt, for `ttl` turns or for good. One with the same id takes its place.
+    #[pyo3(signature = (id, text, *, priority="normal", ttl=None))]
+    fn pin(&self, py: Python<'_>, id: &str, text: &str, priority: &str, ttl: Option<u32>) -> PyResult<()> {
+        let note = PinnedItem::new(id, text).with_priority(self::priority(priority)?);
+        let note = if ttl.is_some() { note.with_ttl(self::ttl(ttl)) } else { note };
+        self.change(py, |log| {
+            log.pin(note);
+            Ok(())
+        })
+    }
+
+    /// Pins a message of the conversation.
+    #[pyo3(signature = (id, *, priority="normal"))]
+    fn pin_message(&self, py: Python<'_>, id: &str, priority: &str) -> PyResult<()> {
+        let priority = self::priority(priority)?;
+        self.change(py, |log| log.pin_message(id, priority))
+    }
+
+    /// Unpins a note or a message; whether it was pinned.
+    fn unpin(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
+        self.change(py, |log| Ok(log.unpin(id)))
+    }
+
+    /// Sets for how many turns an item lives on; None for good.
+    #[pyo3(signature = (id, turns))]
+    fn set_ttl(&self, py: Python<'_>, id: &str, turns: Option<u32>) -> PyResult<()> {
+        self.change(py, |log| log.set_ttl(id, ttl(turns)))
+    }
+
+    /// Goes on from before this message; it and what follows are archived.
+    fn rewind_before(&self, py: Python<'_>, id: &str) -> PyResult<()> {
+        self.change(py, |log| log.rewind_before(id))
+    }
+
+    /// Archives everything without a summary. System texts, notes and pinned messages stay.
+    fn start_fresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |log| {
+            log.start_fresh();
+            Ok(())
+        })
+    }
+
+    /// Takes the newest compaction back and gives its number; None where nothing is compacted.
+    fn undo_compaction(&self, py: Python<'_>) -> PyResult<Option<u32>> {
+        self.change(py, |log| Ok(log.undo_compaction()))
+    }
+
+    /// All messages as a provider's dicts, archived ones too.
+    #[pyo3(signature = (wire_format="openai"))]
+    fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
+        let form = self::wire_format(wire_format)?;
+        let messages = self.read(py, |log| Ok(messages_of(rendered(log.messages().to_vec(), form))))?;
+        json::python(py, &messages)
+    }
+
+    /// The position of the message with this id, from 0; None where no message has it.
+    fn position(&self, py: Python<'_>, id: &str) -> PyResult<Option<usize>> {
+        self.read(py, |log| Ok(log.position_of_message(id)))
+    }
+
+    /// Tool calls that still wait for their results, each a dict of id, name and arguments (a text).
+    fn open_calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let calls = self.read(py, |log| {
+            let call = |call: &core::ToolCall| serde_json::json!({"id": call.id, "name": call.name, "arguments": call.arguments});
+            Ok(log.open_calls().map(call).collect::<Vec<_>>())
+        })?;
+        json::python(py, &calls)
+    }
+
+    /// Entries of the log from this number on, each a JSON text: for a store of the application's own.
+    #[pyo3(signature = (start=0))]
+    fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
+        self.read(py, |log| {
+            let events = log.events_from(start);
+            events.map(|event| json_of(&event)).collect()
+        })
+    }
+
+    /// How many entries the log has.
+    fn event_count(&self, py: Python<'_>) -> PyResult<usize> {
+        self.read(py, |log| Ok(log.event_count()))
+    }
+
+    /// A conversation of its entries.
+    #[staticmethod]
+    fn from_events(py: Python<'_>, events: Vec<String>) -> PyResult<Self> {
+        let log = py.detach(|| of_events(&events))?;
+        Ok(Self::of(log))
+    }
+
+    /// Appends an entry.
+    fn apply_event(&self, py: Python<'_>, event: &str) -> PyResult<()> {
+        let event = log_event(0, event)?;
+        self.change(py, |log| log.apply_event(event))
+    }
+
+    /// A copy that goes its own way.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        Ok(Self::of(self.read(py, |log| Ok(log.clone()))?))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.read(py, |log| Ok(log.messages().len()))
+    }
+
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        let other = other.get();
+        if Arc::ptr_eq(&self.log, &other.log) {
+            return Ok(true);
+        }
+        // One at a time: two threads that compare both ways must not wait for each other.
+        let copy = other.read(py, |log| Ok(log.clone()))?;
+        self.read(py, |log| Ok(*log == copy))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        self.read(py, |log| Ok(format!("Conversation({} messages)", log.messages().len())))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let again = py.import("context_window._core")?.getattr("_conversation")?;
+        Ok((again, (self.events(py, 0)?,).into_pyobject(py)?))
+    }
+}
+
+/// A conversation out of its pickle.
+#[pyfunction]
+pub(crate) fn _conversation(py: Python<'_>, events: Vec<String>) -> PyResult<Conversation> {
+    Conversation::from_events(py, events)
+}
+
+pub(crate) fn texts(ids: &[ItemId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+pub(crate) fn json_of(event: &LogEvent) -> Result<String, core::Error> {
+    // Plain data with string keys cannot fail to serialise.
+    Ok(serde_json::to_string(event).unwrap_or_default())
+}
+
+fn log_event(at: usize, json: &str) -> PyResult<LogEvent> {
+    serde_json::from_str(json).map_err(|error| input(format!("events[{at}]: {error}")))
+}
+
+pub(crate) fn of_events(events: &[String]) -> PyResult<core::Conversation> {
+    let events = events.iter().enumerate().map(|(at, json)| log_event(at, json)).collect::<PyResult<Vec<_>>>()?;
+    core::Conversation::from_events(events).map_err(raised)
+}
+
+/// What a provider reported: its whole answer, or its usage alone.
+fn report(response: &Bound<'_, PyAny>) -> PyResult<ReplyReport> {
+    let read = json::dumps(response, "response")?;
+    let mut read: serde_json::Value =
+        serde_json::from_str(&read).map_err(|error| input(format!("response: {error}")))?;
+    let is_answer = ["usage", "usageMetadata", "stop_reason", "choices", "candidates"].iter().any(|key| read.get(*key).is_some());
+    if !is_answer {
+        if core::Usage::from_json(&read).is_none() {
+            return Err(input("response: expected a provider's answer with its usage, or the usage alone"));
+        }
+        read = serde_json::json!({ "usage": read });
+    }
+    Ok(ReplyReport::from_json(&read))
+}
+
+/// An event as a dict.
+fn event(event: &ContextEvent) -> serde_json::Value {
+    use serde_json::json;
+    match event {
+        ContextEvent::Usage(usage) => json!({"event": "usage", "usage": usage}),
+        ContextEvent::LevelCrossed { from, to } => json!({"event": "level_crossed", "from": from, "to": to}),
+        ContextEvent::SummaryRequested { messages } => json!({"event": "summary_requested", "messages": messages}),
+        ContextEvent::Compacted { number, messages, freed } => {
+            json!({"event": "compacted", "number": number, "messages": messages, "freed": freed})
+        }
+        ContextEvent::MaxTokens => json!({"event": "max_tokens"}),
+        ContextEvent::WindowFull => json!({"event": "window_full"}),
+        ContextEvent::ReasoningDropped { ids, dropped, reason } => {
+            json!({"event": "reasoning_dropped", "ids": ids, "dropped": dropped, "reason": reason})
+        }
+        ContextEvent::ClearedByProvider { edit, tokens } => {
+            json!({"event": "cleared_by_provider", "edit": edit, "tokens": tokens})
+        }
+        ContextEvent::TtlAsk { id } => json!({"event": "ttl_ask", "id": id}),
+        other => json!({"event": "other", "text": format!("{other:?}")}),
+    }
+}
+

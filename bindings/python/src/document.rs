@@ -1,0 +1,81 @@
+//! Retrieved documents.
+
+use crate::error::input;
+use context_window::{RagItem, Ttl};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict, types::PyTuple};
+
+/// A retrieved document: its id, its score (higher is better), its text, where it came from, and for how many turns it
+/// may come again (`ttl`, none for any number).
+#[pyclass(frozen, get_all, eq, from_py_object, module = "context_window")]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Document {
+    id: String,
+    score: f64,
+    text: String,
+    source: Option<String>,
+    ttl: Option<u32>,
+}
+
+#[pymethods]
+impl Document {
+    #[new]
+    #[pyo3(signature = (id, score, text, source=None, ttl=None))]
+    fn new(id: String, score: f64, text: String, source: Option<String>, ttl: Option<u32>) -> Self {
+        Self { id, score, text, source, ttl }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Document({:?}, {}, {} characters)", self.id, self.score, self.text.chars().count())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let arguments = (&self.id, self.score, &self.text, self.source.as_deref(), self.ttl).into_pyobject(py)?;
+        Ok((py.get_type::<Self>().into_any(), arguments))
+    }
+}
+
+/// A document of a request: a [`Document`], a dict of its fields, or a tuple of id, score and text.
+pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
+    let document = if let Ok(document) = given.cast::<Document>() {
+        document.get().clone()
+    } else if let Ok((id, score, text)) = given.extract::<(String, f64, String)>() {
+        Document { id, score, text, source: None, ttl: None }
+    } else if let Ok(dict) = given.cast::<PyDict>() {
+        of_dict(dict).map_err(|error| match error.is_instance_of::<PyTypeError>(given.py()) {
+            true => input(format!("documents[{at}]: {}", error.value(given.py()))),
+            false => error,
+        })?
+    } else {
+        let detail = "expected a Document, a dict with id, score and text, or a tuple of the three";
+        return Err(input(format!("documents[{at}]: {detail}, not {}", given.get_type().name()?)));
+    };
+    let Document { id, score, text, source, ttl } = document;
+    let mut item = RagItem::new(id, score, text);
+    if let Some(source) = source {
+        item = item.with_origin(source);
+    }
+    Ok(match ttl {
+        Some(turns) => item.with_ttl(Ttl::turns(turns)),
+        None => item,
+    })
+}
+
+fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<Document> {
+    let get = |key: &str| dict.get_item(key);
+    let needed = |key: &str| {
+        get(key)?.ok_or_else(|| PyTypeError::new_err(format!("has no {key}; expected id, score and text")))
+    };
+    let typed = |key: &str, expected: &str| {
+        let expected = format!("its {key} is not {expected}");
+        move |_: PyErr| PyTypeError::new_err(expected.clone())
+    };
+    let source = get("source")?.map(|source| source.extract().map_err(typed("source", "a text")));
+    let ttl = get("ttl")?.map(|ttl| ttl.extract().map_err(typed("ttl", "a number of turns")));
+    Ok(Document {
+        id: needed("id")?.extract().map_err(typed("id", "a text"))?,
+        score: needed("score")?.extract().map_err(typed("score", "a number"))?,
+        text: needed("text")?.extract().map_err(typed("text", "a text"))?,
+        source: source.transpose()?.flatten(),
+        ttl: ttl.transpose()?.flatten(),
+    })
+}

@@ -1,0 +1,169 @@
+//! Rows of a plan.
+
+use crate::conversation::{messages_of, rendered, texts, wire_format};
+use crate::json;
+use context_window as core;
+use core::{ItemKind, Message, Ttl, report};
+use pyo3::prelude::*;
+
+/// One item of the prompt: what it is, why it is in, and what it costs in tokens.
+#[pyclass(frozen, get_all, eq, module = "context_window")]
+#[derive(PartialEq)]
+pub(crate) struct IncludedItem {
+    id: String,
+    kind: &'static str,
+    section: &'static str,
+    source: &'static str,
+    role: Option<&'static str>,
+    reason: &'static str,
+    priority: &'static str,
+    ttl: Option<u32>,
+    tokens: u64,
+    certainty: &'static str,
+    hash: String,
+}
+
+/// One item that is not in the prompt, or a run of neighbouring messages (`id` to `last_id`, `count` of them), and why.
+#[pyclass(frozen, get_all, eq, module = "context_window")]
+#[derive(PartialEq)]
+pub(crate) struct ExcludedItem {
+    id: String,
+    last_id: Option<String>,
+    count: u64,
+    kind: &'static str,
+    section: &'static str,
+    source: Option<&'static str>,
+    reason: &'static str,
+    why: String,
+    tokens: u64,
+    certainty: &'static str,
+}
+
+/// One message of the prompt, before the provider's format joins any: of one item, or of documents that stand together.
+///
+/// `position` is that of a message of the conversation. `changed` says what of it is not as it is there: `text` (a
+/// shortened tool result), `calls`, `reasoning`, `role`.
+#[pyclass(frozen, module = "context_window")]
+pub(crate) struct ItemMessage {
+    message: Message,
+    #[pyo3(get)]
+    ids: Vec<String>,
+    #[pyo3(get)]
+    kind: &'static str,
+    #[pyo3(get)]
+    position: Option<usize>,
+    #[pyo3(get)]
+    changed: Vec<&'static str>,
+}
+
+impl IncludedItem {
+    pub(crate) fn of(item: &core::PlannedItem) -> Self {
+        Self {
+            id: item.id.to_string(),
+            kind: item.kind.name(),
+            section: item.section.name(),
+            source: item.source.name(),
+            role: item.role.map(core::Role::name),
+            reason: item.reason.name(),
+            priority: item.priority.name(),
+            ttl: item.ttl.and_then(turns),
+            tokens: item.tokens.n,
+            certainty: item.tokens.certainty.name(),
+            hash: item.hash(),
+        }
+    }
+}
+
+impl ExcludedItem {
+    pub(crate) fn of(item: &core::ExcludedItem) -> Self {
+        Self {
+            id: item.id.to_string(),
+            last_id: item.last_id.as_ref().map(ToString::to_string),
+            count: item.count,
+            kind: item.kind.name(),
+            section: item.section.name(),
+            source: item.source.map(core::Source::name),
+            reason: item.reason.name(),
+            why: item.reason.to_string(),
+            tokens: item.tokens.n,
+            certainty: item.tokens.certainty.name(),
+        }
+    }
+}
+
+/// How many turns are left; none for good.
+fn turns(ttl: Ttl) -> Option<u32> {
+    match ttl {
+        Ttl::Limited(turns) => Some(turns.get()),
+        Ttl::NoneRemaining => Some(0),
+        _ => None,
+    }
+}
+
+impl ItemMessage {
+    /// `log` is the conversation that the plan was made of, which may have gone on since.
+    pub(crate) fn of(item: core::plan::ItemMessage, log: &core::Conversation) -> Self {
+        let own = matches!(item.kind, ItemKind::Message).then(|| log.position_of_message(item.ids[0].as_str())).flatten();
+        let said = own.map(|position| &log.messages()[position]);
+        let changed = said.map(|said| differences(said, &item.message)).unwrap_or_default();
+        Self { ids: texts(&item.ids), kind: item.kind.name(), position: own, changed, message: item.message }
+    }
+}
+
+fn differences(said: &Message, sent: &Message) -> Vec<&'static str> {
+    let differs = [
+        ("role", said.role() != sent.role()),
+        ("text", said.text() != sent.text() || said.parts() != sent.parts()),
+        ("calls", said.tool_calls() != sent.tool_calls() || said.answers() != sent.answers()),
+        ("reasoning", said.reasoning() != sent.reasoning()),
+    ];
+    differs.into_iter().filter_map(|(what, is)| is.then_some(what)).collect()
+}
+
+#[pymethods]
+impl IncludedItem {
+    fn __repr__(&self) -> String {
+        format!("IncludedItem({:?}, {}, {}, {} tokens)", self.id, self.kind, self.reason, self.tokens)
+    }
+}
+
+#[pymethods]
+impl ExcludedItem {
+    fn __repr__(&self) -> String {
+        let to = self.last_id.as_ref().map(|last| format!("..{last:?} ({})", self.count)).unwrap_or_default();
+        format!("ExcludedItem({:?}{to}, {}, {:?}, {} tokens)", self.id, self.kind, self.why, self.tokens)
+    }
+}
+
+#[pymethods]
+impl ItemMessage {
+    /// The role it is sent in.
+    #[getter]
+    fn role(&self) -> &'static str {
+        self.message.role().name()
+    }
+
+    /// Its text; of a message with parts, their texts.
+    #[getter]
+    fn text(&self) -> String {
+        self.message.text().to_owned()
+    }
+
+    /// The tool call that it answers.
+    #[getter]
+    fn tool_call_id(&self) -> Option<&str> {
+        self.message.answers()
+    }
+
+    /// The message as the dicts of a provider: several where its format parts it.
+    #[pyo3(signature = (wire_format="openai"))]
+    fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
+        let form = self::wire_format(wire_format)?;
+        json::python(py, &messages_of(rendered(vec![self.message.clone()], form)))
+    }
+
+    fn __repr__(&self) -> String {
+        let changed = if self.changed.is_empty() { String::new() } else { format!(", changed: {}", self.changed.join(", ")) };
+        format!("ItemMessage({:?}, {}, {}{changed})", self.ids, self.kind, report::brief(self.message.text()))
+    }
+}

@@ -1,0 +1,36 @@
+//! A conversation in a file.
+
+use crate::{conversation::{Conversation, reading}, error::raised};
+use context_window::io;
+use pyo3::prelude::*;
+use std::{path::PathBuf, sync::{Mutex, PoisonError}};
+
+/// A log on disk: entries are appended with checksums and synced, so that a crash loses nothing that was saved.
+#[pyclass(frozen, module = "context_window")]
+pub(crate) struct Journal {
+    journal: Mutex<io::Journal>,
+    path: PathBuf,
+}
+
+#[pymethods]
+impl Journal {
+    /// Opens a file, or begins one, and gives the journal and its conversation.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Conversation)> {
+        let (journal, log) = py.detach(|| io::Journal::open(&path)).map_err(raised)?;
+        Ok((Self { journal: Mutex::new(journal), path }, Conversation::of(log)))
+    }
+
+    /// Appends what is new in the conversation.
+    fn save(&self, py: Python<'_>, conversation: &Conversation) -> PyResult<()> {
+        py.detach(|| {
+            let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+            journal.save(&reading(conversation.shared()))
+        })
+        .map_err(raised)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Journal({:?})", self.path.display().to_string())
+    }
+}

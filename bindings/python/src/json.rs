@@ -1,0 +1,73 @@
+//! Python's values as JSON and back, by Python's own `json`.
+
+use crate::error::input;
+use pyo3::{
+    exceptions::{PyRecursionError, PyTypeError, PyUnicodeEncodeError, PyValueError},
+    prelude::*,
+    sync::PyOnceLock,
+    types::PyDict,
+};
+use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many bytes of JSON came from Python so far.
+static HANDED_OVER: AtomicU64 = AtomicU64::new(0);
+
+/// How many bytes of JSON this process handed to the planner so far: what a conversation costs beside planning.
+#[pyfunction]
+pub(crate) fn bytes_handed_over() -> u64 {
+    HANDED_OVER.load(Ordering::Relaxed)
+}
+
+/// `json.dumps` with its settings: once for texts as they are, once with escapes for what is no Unicode.
+fn dumps_with<'py>(py: Python<'py>, value: &Bound<'py, PyAny>, escapes: bool) -> PyResult<Bound<'py, PyAny>> {
+    static DUMPS: PyOnceLock<(Py<PyAny>, Py<PyDict>, Py<PyDict>)> = PyOnceLock::new();
+    let (dumps, plain, escaped) = DUMPS.get_or_try_init(py, || -> PyResult<_> {
+        let default = py.import("context_window._wire")?.getattr("plain")?;
+        let settings = |escapes: bool| -> PyResult<Py<PyDict>> {
+            let settings = PyDict::new(py);
+            settings.set_item("ensure_ascii", escapes)?;
+            settings.set_item("separators", (",", ":"))?;
+            settings.set_item("default", &default)?;
+            Ok(settings.unbind())
+        };
+        Ok((py.import("json")?.getattr("dumps")?.unbind(), settings(false)?, settings(true)?))
+    })?;
+    dumps.bind(py).call((value,), Some(if escapes { escaped.bind(py) } else { plain.bind(py) }))
+}
+
+/// A value as JSON; `what` names it in errors. Objects with `model_dump` or `to_dict` are taken for what these return.
+pub(crate) fn dumps(value: &Bound<'_, PyAny>, what: &str) -> PyResult<String> {
+    let py = value.py();
+    let fault = |error: PyErr| match error {
+        error if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
+            input(format!("{what}: {}; expected what JSON can hold", error.value(py)))
+        }
+        error if error.is_instance_of::<PyRecursionError>(py) => {
+            input(format!("{what}: nested too deeply; expected what JSON can hold"))
+        }
+        error => error,
+    };
+    let text = dumps_with(py, value, false).map_err(fault)?;
+    let text: String = match text.extract::<String>() {
+        // Half of a UTF-16 pair, which JSON can name and UTF-8 cannot.
+        Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(py) => {
+            dumps_with(py, value, true).map_err(fault)?.extract()?
+        }
+        read => read?,
+    };
+    HANDED_OVER.fetch_add(text.len() as u64, Ordering::Relaxed);
+    Ok(text)
+}
+
+/// JSON as Python's values.
+pub(crate) fn loads<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
+    static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    LOADS.import(py, "json", "loads")?.call1((json,))
+}
+
+/// Plain data of the crate as Python's values.
+pub(crate) fn python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let json = serde_json::to_string(value).map_err(|error| input(error.to_string()))?;
+    loads(py, &json)
+}

@@ -1,0 +1,50 @@
+//! The Python module `context_window._core`: the crate `context-window`, with Python's types.
+//!
+//! What Python hands over is JSON text or a few numbers; what it gets are frozen objects with plain fields. Everything that
+//! plans, counts, reads or writes lets other Python threads run meanwhile.
+
+use pyo3::prelude::*;
+
+mod error;
+mod json;
+mod document;
+mod request;
+mod conversation;
+mod item;
+mod explanation;
+mod plan;
+mod compaction;
+mod manager;
+mod journal;
+mod store;
+mod batch;
+
+/// What `import context_window` brings.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    error::add(module)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<document::Document>()?;
+    module.add_class::<conversation::Conversation>()?;
+    module.add_class::<conversation::Committed>()?;
+    module.add_class::<item::IncludedItem>()?;
+    module.add_class::<item::ExcludedItem>()?;
+    module.add_class::<item::ItemMessage>()?;
+    module.add_class::<explanation::Explanation>()?;
+    module.add_class::<explanation::Change>()?;
+    module.add_class::<plan::Plan>()?;
+    module.add_class::<compaction::CompactionJob>()?;
+    module.add_class::<manager::Manager>()?;
+    module.add_class::<journal::Journal>()?;
+    module.add_class::<store::Store>()?;
+    module.add_function(wrap_pyfunction!(manager::count, module)?)?;
+    module.add_function(wrap_pyfunction!(manager::models, module)?)?;
+    module.add_function(wrap_pyfunction!(manager::is_context_overflow, module)?)?;
+    module.add_function(wrap_pyfunction!(manager::is_reasoning_refusal, module)?)?;
+    module.add_function(wrap_pyfunction!(json::bytes_handed_over, module)?)?;
+    module.add_function(wrap_pyfunction!(conversation::_conversation, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(batch::plan_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(batch::replay_batch, module)?)?;
+    Ok(())
+}

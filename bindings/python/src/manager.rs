@@ -1,0 +1,377 @@
+//! The planner for one model.
+
+use crate::{
+    compaction::CompactionJob,
+    conversation::{Conversation, writing},
+    error::{input, raised},
+    json,
+    plan::Plan,
+    request::{Asked, tools},
+};
+use context_window as core;
+use core::{ContextWindowManager, Model, Registry, TokenCounter, config::ConfigLayers, io::SessionTexts, usage};
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyString, PyTuple},
+};
+use std::{path::PathBuf, sync::Arc};
+
+/// Plans prompts for one model with one set of options. It never changes, is cheap to copy and may be shared between threads.
+#[pyclass(frozen, from_py_object, module = "context_window")]
+#[derive(Clone)]
+pub(crate) struct Manager {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    manager: ContextWindowManager,
+    model: Model,
+    /// What it was made of, for its pickle.
+    made_of: MadeOf,
+}
+
+/// The arguments of a manager, with files read.
+#[derive(Clone, Default)]
+struct MadeOf {
+    model: String,
+    preset: Option<String>,
+    /// The options as TOML, and what they are called in errors.
+    config: Option<(String, String)>,
+    tokenizer: Option<String>,
+    /// A model file, and its name.
+    models: Option<(String, String)>,
+}
+
+impl MadeOf {
+    fn manager(self) -> Result<Inner, core::Error> {
+        let mut layers = ConfigLayers::new();
+        if let Some(preset) = &self.preset {
+            layers = layers.with_pairs("preset", [("preset", preset)]);
+        }
+        if let Some((name, text)) = &self.config {
+            layers = layers.with_text(name, text);
+        }
+        let config = layers.load()?.config;
+        let model = match &self.models {
+            Some((name, text)) => Registry::from_toml(text, name)?.over(Registry::built_in()?).model(&self.model),
+            None => Model::named(&self.model)?,
+        };
+        let manager = match &self.tokenizer {
+            Some(name) => ContextWindowManager::new(model.clone(), TokenCounter::named(name)?, config)?,
+            None => ContextWindowManager::configured(model.clone(), config)?,
+        };
+        Ok(Inner { manager, model, made_of: self })
+    }
+}
+
+/// Options as TOML: a file, a text, or a dict of tables.
+fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+    if given.is_instance_of::<PyString>() {
+        return Ok(("config".into(), given.extract()?));
+    }
+    if given.is_instance_of::<PyDict>() {
+        let json = json::dumps(given, "config")?;
+        let mut tables: serde_json::Value = serde_json::from_str(&json).map_err(|error| input(error.to_string()))?;
+        unset(&mut tables);
+        let text = toml::to_string(&tables).map_err(|error| input(format!("config: {error}")))?;
+        return Ok(("config".into(), text));
+    }
+    file_text(given)
+}
+
+/// An option that is None is one that is not set.
+fn unset(tables: &mut serde_json::Value) {
+    if let serde_json::Value::Object(table) = tables {
+        table.retain(|_, value| !value.is_null());
+        table.values_mut().for_each(unset);
+    }
+}
+
+/// A file's name and text.
+fn file_text(path: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+    let path: PathBuf = path.extract()?;
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(&path);
+    Ok((name.clone(), text.map_err(|error| input(format!("{name}: cannot be read: {error}")))?))
+}
+
+impl Manager {
+    pub(crate) fn core(&self) -> &ContextWindowManager {
+        &self.inner.manager
+    }
+
+    pub(crate) fn model(&self) -> &Model {
+        &self.inner.model
+    }
+
+    /// A manager for a model by name, with options as TOML, later ones over earlier ones.
+    pub(crate) fn layered<const N: usize>(model: &str, texts: [&str; N]) -> Result<Self, core::Error> {
+        let layers = texts.into_iter().filter(|text| !text.is_empty());
+        let layers = layers.fold(ConfigLayers::new(), |layers, text| layers.with_text("config", text));
+        let model = Model::named(model)?;
+        let manager = ContextWindowManager::configured(model.clone(), layers.load()?.config)?;
+        // It is never pickled: a batch makes its own.
+        Ok(Self { inner: Arc::new(Inner { manager, model, made_of: MadeOf::default() }) })
+    }
+}
+
+#[pymethods]
+impl Manager {
+    /// A manager for a model that `models()` lists; any other name gets default limits and estimates, with a notice.
+    ///
+    /// `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` a name of `presets()`; `tokenizer`
+    /// the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a file of models.
+    #[new]
+    #[pyo3(signature = (model, *, config=None, preset=None, tokenizer=None, models=None))]
+    fn new(
+        py: Python<'_>,
+        model: String,
+        config: Option<&Bound<'_, PyAny>>,
+        preset: Option<String>,
+        tokenizer: Option<&Bound<'_, PyAny>>,
+        models: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let made_of = MadeOf {
+            model,
+            preset,
+            config: config.map(config_text).transpose()?,
+            tokenizer: tokenizer.map(|name| name.str()?.extract()).transpose()?,
+            models: models.map(file_text).transpose()?,
+        };
+        let inner = py.detach(|| made_of.manager()).map_err(raised)?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The model's name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.model().name
+    }
+
+    /// Its wire format.
+    #[getter]
+    fn wire_format(&self) -> &'static str {
+        self.model().wire_format.name()
+    }
+
+    /// Decides what goes into the next prompt of a conversation.
+    ///
+    /// `documents` (Document, dicts, or tuples of id, score, text), `tools` (dicts of any provider), `focus` (a text), `state`
+    /// (texts by id), limits in tokens (`budget`, `context_len`, `max_completion`, `max_input`, `safety_buffer`), `previous`
+    /// (`Plan.anchor()`), `account`, `end_user`, `excluded_messages` (a row for each message that is left out).
+    ///
+    /// Raises BudgetError where the limits leave no tokens, InputError for ids used twice and scores that are no numbers. A
+    /// minimum that does not fit is no error but a plan with an `overflow`.
+    #[pyo3(signature = (conversation, **request))]
+    fn plan(&self, py: Python<'_>, conversation: &Conversation, request: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
+        Plan::new(py, self, conversation, Asked::of(request)?)
+    }
+
+    /// As `plan`, in a thread of its own: to be awaited.
+    #[pyo3(signature = (conversation, **request))]
+    fn plan_async<'py>(
+        slf: &Bound<'py, Self>,
+        conversation: &Bound<'py, Conversation>,
+        request: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let plan = slf.getattr("plan")?;
+        py.import("asyncio")?.call_method("to_thread", (plan, conversation), request)
+    }
+
+    /// A smaller plan of the same request, after the provider said that a plan does not fit its window.
+    #[pyo3(signature = (conversation, refused, **request))]
+    fn plan_after_overflow(
+        &self,
+        py: Python<'_>,
+        conversation: &Conversation,
+        refused: &Plan,
+        request: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Plan> {
+        let asked = Asked::of(request)?;
+        Plan::made(py, self, conversation.shared(), asked, |manager, request| manager.plan_after_overflow(request, refused.core()))
+    }
+
+    /// How many tokens a text takes.
+    fn count(&self, py: Python<'_>, text: &str) -> PyResult<u64> {
+        Ok(py.detach(|| self.core().count(text)).map_err(raised)?.n)
+    }
+
+    /// What a prompt of these messages and tools takes, in tokens, as they are.
+    #[pyo3(signature = (messages, *, tools=None, wire_format="openai"))]
+    fn count_messages(
+        &self,
+        py: Python<'_>,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        wire_format: &str,
+    ) -> PyResult<u64> {
+        let form = crate::conversation::wire_format(wire_format)?;
+        let json = crate::conversation::messages_json(messages)?;
+        let tools = tools.map(self::tools).transpose()?.unwrap_or_default();
+        let counted = py.detach(|| {
+            let mut log = core::Conversation::new();
+            log.push_json(&json, form)?;
+            self.core().count_messages(log.messages(), &tools)
+        });
+        Ok(counted.map_err(raised)?.n)
+    }
+
+    /// How many tokens documents could take in the next prompt: a dict of `share`, `free` and `most`.
+    #[pyo3(signature = (conversation, **request))]
+    fn retrieval_budget<'py>(
+        &self,
+        py: Python<'py>,
+        conversation: &Conversation,
+        request: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let asked = Asked::of(request)?;
+        let budget = conversation.read(py, |log| self.core().retrieval_budget(&asked.request(log)))?;
+        json::python(py, &budget)
+    }
+
+    /// How full the window is: a dict of tokens, `percent` and `level`.
+    #[pyo3(signature = (conversation, **request))]
+    fn usage<'py>(
+        &self,
+        py: Python<'py>,
+        conversation: &Conversation,
+        request: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let asked = Asked::of(request)?;
+        let usage = conversation.read(py, |log| self.core().usage(asked.request(log)))?;
+        json::python(py, &usage)
+    }
+
+    /// The request for a summary that is due, if one is; with `now`, the one that the user asks for. Hand what a model
+    /// answers to `apply_summary`, or have it done without a model by `compact_without_model`.
+    #[pyo3(signature = (conversation, *, now=false, **request))]
+    fn compaction_due(
+        &self,
+        py: Python<'_>,
+        conversation: &Conversation,
+        now: bool,
+        request: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Option<CompactionJob>> {
+        let asked = Asked::of(request)?;
+        let job = conversation.read(py, |log| {
+            let (compactor, request) = (self.core().compactor(), asked.request(log));
+            if now { compactor.now(request) } else { compactor.due(request) }
+        })?;
+        Ok(job.map(CompactionJob::of))
+    }
+
+    /// Takes a summary and archives what it replaces; nothing is deleted. Gives the record of the compaction, a dict.
+    /// Raises a CompactionError where nothing was archived.
+    fn apply_summary<'py>(
+        &self,
+        py: Python<'py>,
+        conversation: &Conversation,
+        job: &CompactionJob,
+        summary: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let record = conversation.change(py, |log| self.core().compactor().apply(log, job.core(), summary))?;
+        json::python(py, &record)
+    }
+
+    /// Compacts without a model: a digest, or a window that slides on.
+    fn compact_without_model<'py>(
+        &self,
+        py: Python<'py>,
+        conversation: &Conversation,
+        job: &CompactionJob,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let record = conversation.change(py, |log| self.core().compactor().fall_back(log, job.core()))?;
+        json::python(py, &record)
+    }
+
+    /// Compacts without a model where that is due; None where nothing is.
+    #[pyo3(signature = (conversation, **request))]
+    fn compact_if_due<'py>(
+        &self,
+        py: Python<'py>,
+        conversation: &Conversation,
+        request: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let asked = Asked::of(request)?;
+        let record = py.detach(|| {
+            let mut log = writing(conversation.shared());
+            self.core().compactor().without_model(&mut log, asked.tools(), asked.limits())
+        });
+        record.map_err(raised)?.map(|record| json::python(py, &record)).transpose()
+    }
+
+    /// This request as the JSON of a session file, which `plan-inspect` plans alike; with `redact` without its texts.
+    #[pyo3(signature = (conversation, *, redact=false, **request))]
+    fn session_json(
+        &self,
+        py: Python<'_>,
+        conversation: &Conversation,
+        redact: bool,
+        request: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let asked = Asked::of(request)?;
+        let texts = if redact { SessionTexts::Redacted } else { SessionTexts::Kept };
+        conversation.read(py, |log| self.core().session_json(&asked.request(log), texts))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Manager({:?})", self.model().name)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let MadeOf { model, preset, config, tokenizer, models } = &self.inner.made_of;
+        let again = py.import("context_window._core")?.getattr("Manager")?.getattr("_of")?;
+        Ok((again, (model, preset.as_deref(), config.as_ref(), tokenizer.as_deref(), models.as_ref()).into_pyobject(py)?))
+    }
+
+    /// A manager out of its pickle.
+    #[staticmethod]
+    fn _of(
+        py: Python<'_>,
+        model: String,
+        preset: Option<String>,
+        config: Option<(String, String)>,
+        tokenizer: Option<String>,
+        models: Option<(String, String)>,
+    ) -> PyResult<Self> {
+        let made_of = MadeOf { model, preset, config, tokenizer, models };
+        let inner = py.detach(|| made_of.manager()).map_err(raised)?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+/// How many tokens a text takes. `tokenizer` is `o200k_base`, `cl100k_base`, an estimate (`chars/4`, `chars/3.5`, `bytes`) or
+/// the path of a `tokenizer.json`.
+#[pyfunction]
+#[pyo3(signature = (text, tokenizer="o200k_base"))]
+pub(crate) fn count(py: Python<'_>, text: &str, tokenizer: &str) -> PyResult<u64> {
+    let counted = py.detach(|| TokenCounter::named(tokenizer)?.count(text));
+    Ok(counted.map_err(raised)?.n)
+}
+
+/// The models that are known by name, with their limits in tokens.
+#[pyfunction]
+pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let registry = Registry::built_in().map_err(raised)?;
+    let model = |entry: &core::provider::ModelEntry| {
+        serde_json::json!({
+            "name": entry.name, "provider": entry.provider, "wire_format": entry.wire_format,
+            "context_len": entry.context_len, "max_output": entry.max_output, "tokenizer": entry.tokenizer,
+            "estimated": entry.is_estimated(),
+        })
+    };
+    json::python(py, &registry.entries().iter().map(model).collect::<Vec<_>>())
+}
+
+/// Whether a provider's error says that the prompt does not fit its window.
+#[pyfunction]
+pub(crate) fn is_context_overflow(error: &str) -> bool {
+    usage::is_context_overflow(error)
+}
+
+/// Whether a provider's error says that it does not take back reasoning of the prompt.
+#[pyfunction]
+pub(crate) fn is_reasoning_refusal(error: &str) -> bool {
+    usage::is_reasoning_refusal(error)
+}

@@ -1,0 +1,404 @@
+//! One plan, and what can be asked of it.
+
+use crate::{
+    conversation::{Conversation, SharedLog, json_of, messages_of, of_events, reading, wire_format},
+    error::raised,
+    explanation::{Change, Explanation},
+    item::{ExcludedItem, IncludedItem, ItemMessage},
+    json,
+    manager::Manager,
+    request::Asked,
+};
+use context_window as core;
+use core::{
+    ContextPlan, PlanRequest,
+    analysis::Diff,
+    render, report,
+    usage::{CacheLife, CostTerms},
+};
+use pyo3::{prelude::*, sync::PyOnceLock, types::{PyList, PyTuple}};
+use std::sync::Arc;
+
+/// What goes into a prompt, what does not, why, and what each costs in tokens. Made by `Manager.plan`; it never changes.
+#[pyclass(frozen, module = "context_window")]
+pub(crate) struct Plan {
+    plan: Arc<ContextPlan>,
+    pub(crate) manager: Manager,
+    log: SharedLog,
+    /// How many entries the log had.
+    entries: usize,
+    asked: Arc<Asked>,
+    included: PyOnceLock<Py<PyList>>,
+    excluded: PyOnceLock<Py<PyList>>,
+}
+
+/// A failed question: an error of the crate, or one of Python's.
+pub(crate) enum Fault {
+    Core(core::Error),
+    Python(PyErr),
+}
+
+impl From<core::Error> for Fault {
+    fn from(error: core::Error) -> Self {
+        Self::Core(error)
+    }
+}
+
+impl From<PyErr> for Fault {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<Fault> for PyErr {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Core(error) => raised(error),
+            Fault::Python(error) => error,
+        }
+    }
+}
+
+impl Plan {
+    /// Plans, while other Python threads run.
+    pub(crate) fn new(py: Python<'_>, manager: &Manager, conversation: &Conversation, asked: Asked) -> PyResult<Self> {
+        Self::made(py, manager, conversation.shared(), asked, |manager, request| manager.build_plan(request))
+    }
+
+    pub(crate) fn made(
+        py: Python<'_>,
+        manager: &Manager,
+        log: &SharedLog,
+        mut asked: Asked,
+        plan: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<ContextPlan, core::Error> + Send,
+    ) -> PyResult<Self> {
+        let shared = Arc::clone(log);
+        py.detach(move || {
+            let log = reading(&shared);
+            let plan = plan(manager.core(), &asked.request(&log))?;
+            // The log forgets it once another prompt is sent.
+            if asked.previous.is_none() {
+                asked.previous = log.anchor().cloned();
+            }
+            let entries = log.event_count();
+            drop(log);
+            Ok(Self {
+                plan: Arc::new(plan),
+                manager: manager.clone(),
+                log: shared,
+                entries,
+                asked: Arc::new(asked),
+                included: PyOnceLock::new(),
+                excluded: PyOnceLock::new(),
+            })
+        })
+        .map_err(raised)
+    }
+
+    pub(crate) fn core(&self) -> &ContextPlan {
+        &self.plan
+    }
+
+    /// Asks about the request that the plan was made of, with its conversation as it was then.
+    fn ask<T>(&self, question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault>) -> Result<T, Fault> {
+        let log = reading(&self.log);
+        if log.event_count() == self.entries {
+            return question(self.manager.core(), &self.asked.request(&log));
+        }
+        let events: Vec<String> = log.events().take(self.entries).map(|event| json_of(&event)).collect::<Result<_, _>>()?;
+        drop(log);
+        let past = of_events(&events)?;
+        question(self.manager.core(), &self.asked.request(&past))
+    }
+}
+
+#[pymethods]
+impl Plan {
+    /// The model that the plan is made for.
+    #[getter]
+    fn model(&self) -> &str {
+        &self.plan.model
+    }
+
+    /// Who serves it.
+    #[getter]
+    fn provider(&self) -> &str {
+        &self.plan.provider
+    }
+
+    /// The wire format that the plan is counted in.
+    #[getter]
+    fn wire_format(&self) -> &'static str {
+        self.plan.wire_format.name()
+    }
+
+    /// The counter's name.
+    #[getter]
+    fn tokenizer(&self) -> &str {
+        &self.plan.tokenizer
+    }
+
+    /// Tokens that the prompt may take.
+    #[getter]
+    fn prompt_budget(&self) -> u64 {
+        self.plan.prompt_budget
+    }
+
+    /// Tokens that the prompt takes.
+    #[getter]
+    fn total(&self) -> u64 {
+        self.plan.total.n
+    }
+
+    /// Whether the total is `exact`, an `estimate` or a bound.
+    #[getter]
+    fn certainty(&self) -> &'static str {
+        self.plan.total.certainty.name()
+    }
+
+    /// Tokens of the budget that are left.
+    #[getter]
+    fn left_over(&self) -> u64 {
+        self.plan.left_over()
+    }
+
+    /// What is in, in prompt order.
+    #[getter]
+    fn included<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyList>> {
+        let made = self.included.get_or_try_init(py, || {
+            let items = self.plan.included.iter().map(IncludedItem::of);
+            PyList::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
+        });
+        Ok(made?.bind(py))
+    }
+
+    /// What is out: system texts and pins, the conversation in log order, documents.
+    #[getter]
+    fn excluded<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyList>> {
+        let made = self.excluded.get_or_try_init(py, || {
+            let items = self.plan.excluded.iter().map(ExcludedItem::of);
+            PyList::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
+        });
+        Ok(made?.bind(py))
+    }
+
+    /// What does not fit, if the minimum is more than the budget: a dict of `tokens`, `minimum`, `conflict`, `remedies`.
+    #[getter]
+    fn overflow<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.plan.overflow.is_none() {
+            return Ok(None);
+        }
+        self.to_dict(py)?.get_item("overflow").map(Some)
+    }
+
+    /// Repairs and questions about what is kept, each a dict of `code`, `rule`, `text`, `ids`.
+    #[getter]
+    fn notices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::python(py, &self.plan.notices)
+    }
+
+    /// How full the window is: a dict of tokens, `percent` and `level`.
+    #[getter]
+    fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::python(py, &self.plan.usage)
+    }
+
+    /// What is sent beside the items, each a dict of `what` and `tokens`.
+    #[getter]
+    fn overhead<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::python(py, &self.plan.overhead)
+    }
+
+    /// The first message of the oldest exchange that is kept.
+    #[getter]
+    fn window_start(&self) -> Option<&str> {
+        self.plan.window_start.as_ref().map(core::ItemId::as_str)
+    }
+
+    /// Headers that parts of this prompt need.
+    #[getter]
+    fn headers(&self) -> Vec<(String, String)> {
+        self.plan.headers.clone()
+    }
+
+    /// A hash of the whole plan: two plans that are alike have the same one.
+    #[getter]
+    fn fingerprint(&self, py: Python<'_>) -> String {
+        py.detach(|| self.plan.fingerprint())
+    }
+
+    /// What of the last prompt is repeated, so that a cache may hold it: a dict of `tokens`, `of` and what differs; None for
+    /// a first prompt.
+    #[getter]
+    fn repeated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.plan.repeated().map(|prefix| json::python(py, &prefix)).transpose()
+    }
+
+    /// The body of a request: messages, tools and what a provider calls them, without the model's parameters. The format is
+    /// the model's own unless another one is named; `breakpoints` marks where a cache pays.
+    #[pyo3(signature = (wire_format=None, *, breakpoints=false))]
+    fn body<'py>(&self, py: Python<'py>, wire_format: Option<&str>, breakpoints: bool) -> PyResult<Bound<'py, PyAny>> {
+        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.plan.wire_format);
+        let json = py.detach(|| render::body(&*self.plan, form, breakpoints).to_string());
+        json::loads(py, &json)
+    }
+
+    /// The messages of the body alone. Anthropic and Gemini have the system text beside them: take `body` there.
+    #[pyo3(signature = (wire_format=None))]
+    fn messages<'py>(&self, py: Python<'py>, wire_format: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.plan.wire_format);
+        let json = py.detach(|| messages_of(render::body(&*self.plan, form, false)).to_string());
+        json::loads(py, &json)
+    }
+
+    /// The prompt item by item, before the provider's format joins any messages: for frameworks that keep messages of
+    /// their own.
+    fn by_item(&self, py: Python<'_>) -> Vec<ItemMessage> {
+        py.detach(|| {
+            let log = reading(&self.log);
+            self.plan.by_item().into_iter().map(|item| ItemMessage::of(item, &log)).collect()
+        })
+    }
+
+    /// What the next prompt needs to go on from this one, as JSON, for servers that keep no conversation.
+    fn anchor(&self) -> PyResult<String> {
+        serde_json::to_string(&self.plan.anchor()).map_err(|error| crate::error::input(error.to_string()))
+    }
+
+    /// Why an item is in or out, and at which budgets. Where a document and a message share an id, `rag:ID` and `item:ID`
+    /// decide.
+    fn explain(&self, py: Python<'_>, id: &str) -> PyResult<Explanation> {
+        let explained = py.detach(|| {
+            self.ask(|manager, request| Ok(manager.explainer(request).explain(id)?))
+        })?;
+        Ok(Explanation::of(explained))
+    }
+
+    /// Why each item is in or out.
+    fn explain_all(&self, py: Python<'_>) -> PyResult<Vec<Explanation>> {
+        let explained = py.detach(|| {
+            self.ask(|manager, request| Ok(manager.explainer(request).explain_all()?))
+        })?;
+        Ok(explained.into_iter().map(Explanation::of).collect())
+    }
+
+    /// What differs in a later plan, and the one input that each change comes from.
+    fn diff(&self, py: Python<'_>, later: &Bound<'_, Self>) -> PyResult<Vec<Change>> {
+        let later = later.get();
+        let diff = py.detach(|| {
+            self.ask(|manager, request| {
+                let before = manager.explainer(request);
+                later.ask(|manager, request| Ok(Diff::between(&before, &manager.explainer(request))?))
+            })
+        })?;
+        Ok(diff.changes.iter().map(Change::of).collect())
+    }
+
+    /// What the input costs: a dict of `billionths` of a dollar and of tokens `read` from a cache, `written` to one and
+    /// `uncached`; None where the model has no price. `day` is the date whose prices count, as in `2026-11-25`.
+    #[pyo3(signature = (*, day=None, hour_cache=false))]
+    fn cost<'py>(&self, py: Python<'py>, day: Option<&str>, hour_cache: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let life = if hour_cache { CacheLife::Hour } else { CacheLife::Default };
+        let terms = CostTerms::default().with_day(day).with_life(life);
+        let repeated = self.plan.repeated().map_or(0, |prefix| prefix.tokens);
+        let Some(cost) = self.manager.model().input_cost(self.plan.total.n, repeated, terms) else { return Ok(None) };
+        json::python(
+            py,
+            &serde_json::json!({
+                "billionths": cost.billionths, "read": cost.read, "written": cost.written, "uncached": cost.uncached,
+            }),
+        )
+        .map(Some)
+    }
+
+    /// The whole plan as JSON: the same bytes as `plan-inspect --json` gives.
+    fn json(&self, py: Python<'_>) -> String {
+        py.detach(|| report::json(&self.plan))
+    }
+
+    /// The whole plan as plain data.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let json = self.json(py);
+        json::loads(py, &json)
+    }
+
+    /// Lines for a snapshot test: they hold no text of the conversation.
+    fn snapshot(&self, py: Python<'_>) -> String {
+        py.detach(|| report::snapshot(&self.plan))
+    }
+
+    /// The plan as a table for people, so many columns wide.
+    #[pyo3(signature = (*, width=100, colour=false))]
+    fn text(&self, py: Python<'_>, width: usize, colour: bool) -> String {
+        py.detach(|| report::text(&self.plan).with_width(width).with_colour(colour).to_string())
+    }
+
+    /// The plan in Markdown.
+    fn markdown(&self, py: Python<'_>) -> String {
+        py.detach(|| report::markdown(&self.plan).to_string())
+    }
+
+    /// The plan as one self-contained web page. Without `redact` it holds the texts of the prompt.
+    #[pyo3(signature = (*, redact=false))]
+    fn html(&self, py: Python<'_>, redact: bool) -> PyResult<String> {
+        let page = py.detach(|| {
+            self.ask(|manager, request| {
+                let model = self.manager.model();
+                let explained = manager.explainer(request).explain_all()?;
+                let page = report::html(&self.plan).with_explanations(&explained).with_model(model);
+                Ok(page.with_request(request).with_redaction(redact).render()?)
+            })
+        })?;
+        Ok(page)
+    }
+
+    /// What a notebook shows: the page, in a frame of its own.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let page = self.html(py, false)?;
+        let page = page.replace('&', "&amp;").replace('"', "&quot;");
+        let frame = "width:100%;height:640px;border:1px solid #ccc;border-radius:6px;background:#fff";
+        Ok(format!("<iframe srcdoc=\"{page}\" style=\"{frame}\" sandbox=\"allow-scripts\"></iframe>"))
+    }
+
+    fn __str__(&self, py: Python<'_>) -> String {
+        self.text(py, 100, false)
+    }
+
+    fn __repr__(&self) -> String {
+        let plan = &self.plan;
+        let over = if plan.overflow.is_some() { ", overflow" } else { "" };
+        let (rows, out) = (plan.included.len(), plan.excluded.len());
+        format!("Plan({}, {} of {} tokens, {rows} in, {out} rows out{over})", plan.model, plan.total.n, plan.prompt_budget)
+    }
+
+    /// Two plans are equal where their fingerprints are.
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| {
+            Arc::ptr_eq(&self.plan, &other.get().plan) || self.plan.fingerprint() == other.get().plan.fingerprint()
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        u64::from_str_radix(&self.plan.fingerprint()[..16], 16).unwrap_or_default()
+    }
+
+    /// A plan is made again where it is unpickled: the same request gives the same plan.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let session = py.detach(|| self.ask(|manager, request| Ok(manager.session_json(request, core::io::SessionTexts::Kept)?)))?;
+        let manager = self.manager.clone().into_pyobject(py)?;
+        let again = py.import("context_window._core")?.getattr("_plan")?;
+        Ok((again, (manager, session, self.plan.fingerprint()).into_pyobject(py)?))
+    }
+}
+
+/// A plan out of its pickle.
+#[pyfunction]
+pub(crate) fn _plan(py: Python<'_>, manager: PyRef<'_, Manager>, session: &str, fingerprint: &str) -> PyResult<Plan> {
+    let session = py.detach(|| core::io::Session::from_json(session)).map_err(raised)?;
+    let asked = Asked::of_session(&session);
+    let plan = Plan::new(py, &manager, &Conversation::of(session.log), asked)?;
+    if plan.plan.fingerprint() != fingerprint {
+        return Err(crate::error::input("this plan was pickled by another version, or with files that have changed since; plan again"));
+    }
+    Ok(plan)
+}

@@ -1,0 +1,120 @@
+//! What belongs to one prompt, as keyword arguments.
+
+use crate::{document, error::{input, raised}, json};
+use context_window::{Conversation, PlanRequest, RagItem, RequestLimits, Tool, plan::Anchor};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::{PyDict, PyDictMethods}};
+use std::sync::Arc;
+
+/// The keyword arguments of a request, owned, so that a plan can be asked about later.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked {
+    tools: Arc<[Tool]>,
+    documents: Vec<RagItem>,
+    focus: Option<String>,
+    state: Vec<(String, String)>,
+    limits: RequestLimits,
+    pub(crate) previous: Option<Anchor>,
+    account: Option<String>,
+    end_user: Option<String>,
+    excluded_messages: bool,
+}
+
+/// The names of the keyword arguments.
+const NAMES: &str = "documents, tools, focus, state, budget, context_len, max_completion, max_input, safety_buffer, \
+    previous, account, end_user, excluded_messages";
+
+impl Asked {
+    pub(crate) fn of(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut asked = Self::default();
+        let mut limits = RequestLimits::new();
+        for (name, value) in arguments.into_iter().flat_map(|arguments| arguments.iter()) {
+            if value.is_none() {
+                continue;
+            }
+            let tokens = || value.extract::<u64>().map_err(|_| input(format!("{name}: expected a number of tokens, 0 or more")));
+            match name.extract::<String>()?.as_str() {
+                "documents" => {
+                    let documents = value.try_iter()?.enumerate();
+                    asked.documents =
+                        documents.map(|(at, given)| document::item(at, &given?)).collect::<PyResult<_>>()?;
+                }
+                "tools" => asked.tools = tools(&value)?,
+                "focus" => asked.focus = Some(value.extract()?),
+                "state" => {
+                    let state = value.cast::<PyDict>().map_err(|_| input("state: expected a dict of texts by their ids"))?;
+                    let pairs = state.iter().map(|(id, text)| Ok((id.extract()?, text.extract()?)));
+                    asked.state = pairs.collect::<PyResult<_>>()?;
+                }
+                "budget" => limits.prompt_budget = Some(tokens()?),
+                "context_len" => limits = limits.with_context_len(tokens()?),
+                "max_completion" => limits = limits.with_max_completion(tokens()?),
+                "max_input" => limits = limits.with_max_input(tokens()?),
+                "safety_buffer" => limits = limits.with_safety_buffer(tokens()?),
+                "previous" => {
+                    let anchor: String = value.extract()?;
+                    let read = serde_json::from_str(&anchor);
+                    asked.previous = Some(read.map_err(|error| input(format!("previous: {error}; expected Plan.anchor()")))?);
+                }
+                "account" => asked.account = Some(value.extract()?),
+                "end_user" => asked.end_user = Some(value.extract()?),
+                "excluded_messages" => asked.excluded_messages = value.extract()?,
+                other => {
+                    let detail = format!("`{other}` belongs to no request; expected one of {NAMES}");
+                    return Err(PyTypeError::new_err(detail));
+                }
+            }
+        }
+        asked.limits = limits;
+        Ok(asked)
+    }
+
+    /// What a session file brings beside its conversation.
+    pub(crate) fn of_session(session: &context_window::io::Session) -> Self {
+        Self {
+            tools: session.tools.clone().into(),
+            documents: session.rag.clone(),
+            focus: session.focus.clone(),
+            state: session.state.iter().map(|(id, text)| (id.to_string(), text.clone())).collect(),
+            limits: session.limits,
+            previous: session.previous.clone(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
+        let mut request = PlanRequest::new(log)
+            .with_tools(&self.tools)
+            .with_rag(self.documents.iter().cloned())
+            .with_limits(self.limits);
+        if let Some(focus) = &self.focus {
+            request = request.with_focus(focus);
+        }
+        for (id, text) in &self.state {
+            request = request.with_state(id.as_str(), text);
+        }
+        if let Some(anchor) = &self.previous {
+            request = request.with_previous(anchor.clone());
+        }
+        if let Some(account) = &self.account {
+            request = request.with_account(account);
+        }
+        if let Some(end_user) = &self.end_user {
+            request = request.with_end_user(end_user);
+        }
+        if self.excluded_messages { request.with_excluded_messages() } else { request }
+    }
+
+    pub(crate) fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    pub(crate) fn limits(&self) -> RequestLimits {
+        self.limits
+    }
+}
+
+/// Tools in the form of any provider.
+pub(crate) fn tools(given: &Bound<'_, PyAny>) -> PyResult<Arc<[Tool]>> {
+    let json = json::dumps(given, "tools")?;
+    Ok(Tool::list_from_json(&json).map_err(raised)?.into())
+}

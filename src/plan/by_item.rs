@@ -1,0 +1,66 @@
+//! The prompt item by item: for applications whose framework makes the provider's request from messages of its own.
+
+use super::ContextPlan;
+use crate::{
+    item::{ItemId, ItemKind},
+    message::Message,
+    provider::wording,
+};
+
+/// What is sent for one item, or for documents that stand together.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ItemMessage {
+    /// The item; documents that stand together are one message.
+    pub ids: Vec<ItemId>,
+    /// What it is.
+    pub kind: ItemKind,
+    /// The message: as it is in the conversation, or as a rule changed it (a shortened result, reasoning that is not sent).
+    pub message: Message,
+}
+
+impl ContextPlan {
+    /// The prompt in its order, one message an item: [`ContextPlan::messages`] before the wire format joins or moves any
+    /// (rules H3, H5). A framework that turns its own messages into the provider's request does that by itself; what is
+    /// left out, shortened, repaired and added is what it has to be told.
+    ///
+    /// ```
+    /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem};
+    ///
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// # #[cfg(feature = "openai")] {
+    /// let manager = ContextWindowManager::for_model("gpt-4o")?;
+    /// let log = Conversation::from([Message::system("Be brief."), Message::user("How long do refunds take?")]);
+    /// let documents = [RagItem::new("refunds", 0.92, "Refunds take 5 days."), RagItem::new("hours", 0.5, "9 to 18.")];
+    /// let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents))?;
+    /// let items = plan.by_item();
+    /// assert_eq!(items[1].ids, ["refunds", "hours"]);
+    /// assert!(items[1].message.text().starts_with("<documents>"));
+    /// assert_eq!(items[2].message, log.messages()[1]);
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn by_item(&self) -> Vec<ItemMessage> {
+        let mut all = Vec::with_capacity(self.included.len());
+        let mut rows = self.included.iter().zip(&self.row_messages).peekable();
+        while let Some((row, block)) = rows.next() {
+            let mut ids = vec![row.id.clone()];
+            let message = if row.kind.is_document() {
+                let mut text = String::from(wording::BLOCK_OPEN);
+                text.push_str(row.body.text());
+                while let Some((row, _)) = rows.next_if(|(next, of)| next.kind.is_document() && *of == block) {
+                    ids.push(row.id.clone());
+                    text.push_str(row.body.text());
+                }
+                text.push_str(wording::BLOCK_CLOSE);
+                Message::user(text)
+            } else {
+                row.body.clone()
+            };
+            all.push(ItemMessage { ids, kind: row.kind.clone(), message });
+        }
+        all
+    }
+}

@@ -1,0 +1,50 @@
+//! What messages take by themselves, without a plan.
+
+use crate::{
+    error::Error,
+    message::{Message, Tool},
+    planner::manager::ContextWindowManager,
+    provider::conform::TurnPosition,
+    tokens::TokenCount,
+};
+
+impl ContextWindowManager {
+    /// What a text takes by itself, in tokens.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` when the counter fails.
+    pub fn count(&self, text: &str) -> Result<TokenCount, Error> {
+        self.counter().count(text)
+    }
+
+    /// What a prompt of these messages and tools takes, in tokens, as they are: nothing is left out, repaired or joined, so that
+    /// a list cut anywhere has a count too. For applications that ask for a count alone; a plan has its own
+    /// ([`crate::ContextPlan::total`]).
+    ///
+    /// ```
+    /// use context_window::{ContextWindowManager, Message};
+    ///
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// # #[cfg(feature = "openai")] {
+    /// let manager = ContextWindowManager::for_model("gpt-4o")?;
+    /// assert_eq!(manager.count_messages(&[Message::user("Hello")], &[])?.n, 8);
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` when the counter fails.
+    pub fn count_messages(&self, messages: &[Message], tools: &[Tool]) -> Result<TokenCount, Error> {
+        let meter = self.meter();
+        let declared = meter.declared(tools)?.count.n;
+        let mut tokens = meter.start().saturating_add(meter.priming()).saturating_add(declared);
+        for message in messages {
+            let weight = meter.message(message, TurnPosition::Live, u64::MAX)?;
+            tokens = tokens.saturating_add(weight.in_full());
+        }
+        Ok(meter.counted(tokens))
+    }
+}
