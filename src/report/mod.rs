@@ -60,10 +60,16 @@ pub fn text(plan: &ContextPlan) -> Text<'_> {
     Text::new(plan)
 }
 
-/// The plan as one JSON object (`version` 1), indented, without any text of the prompt but a hash per included row.
+/// The plan as one JSON object (`version` 2), indented, without any text of the prompt but a hash per included row.
 #[must_use]
 pub fn json(plan: &ContextPlan) -> String {
     json::plan(plan, true)
+}
+
+/// As [`json`], on one line: for a column of a table, or a line of a log.
+#[must_use]
+pub fn json_line(plan: &ContextPlan) -> String {
+    json::plan(plan, false)
 }
 
 /// The plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens, reason), then one a dropped row,

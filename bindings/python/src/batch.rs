@@ -137,7 +137,7 @@ fn planned(columns: &Columns, row: usize, settings: &Settings, managers: &mut Ma
     let request = session.request();
     let outcome = if settings.replay { replayed(manager, &request) } else { once(manager, &request) };
     let (last, mut outcome) = outcome.map_err(said)?;
-    outcome.plan = settings.with_plan.then(|| report::json(&last));
+    outcome.plan = settings.with_plan.then(|| report::json_line(&last));
     Ok(outcome)
 }
 

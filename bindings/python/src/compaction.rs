@@ -53,6 +53,11 @@ impl CompactionJob {
         self.job.trigger().text()
     }
 
+    /// A summary that no model wrote: what was asked, done and answered, in few words.
+    fn digest(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.job.digest()).map_err(crate::error::raised)
+    }
+
     /// The messages to send to the model.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {

@@ -243,20 +243,27 @@ impl Manager {
         json::python(py, &usage)
     }
 
-    /// The request for a summary that is due, if one is; with `now`, the one that the user asks for. Hand what a model
-    /// answers to `apply_summary`, or have it done without a model by `compact_without_model`.
-    #[pyo3(signature = (conversation, *, now=false, **request))]
+    /// The request for a summary that is due, if one is. With `now`, the one that the user asks for; with `first` and `last`, of
+    /// these messages and all between them. Hand what a model answers to `apply_summary`, or have it done without a model by
+    /// `compact_without_model`.
+    #[pyo3(signature = (conversation, *, now=false, first=None, last=None, **request))]
     fn compaction_due(
         &self,
         py: Python<'_>,
         conversation: &Conversation,
         now: bool,
+        first: Option<&str>,
+        last: Option<&str>,
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Option<CompactionJob>> {
         let asked = Asked::of(request)?;
         let job = conversation.read(py, |log| {
             let (compactor, request) = (self.core().compactor(), asked.request(log));
-            if now { compactor.now(request) } else { compactor.due(request) }
+            match (first.map(core::ItemId::from), last.map(core::ItemId::from)) {
+                (None, None) if now => compactor.now(request),
+                (None, None) => compactor.due(request),
+                (first, last) => compactor.range(request, first.as_ref(), last.as_ref()),
+            }
         })?;
         Ok(job.map(CompactionJob::of))
     }

@@ -1,0 +1,57 @@
+"""What the tests of the adapters share: checks of requests, and the Rust tool as the one to be equal to."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from context_window import Manager, Plan
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def tool() -> Path | None:
+    """`plan-inspect`, built from this checkout; None where it is not."""
+    named = os.environ.get("CONTEXT_WINDOW_PLAN_INSPECT")
+    built = [Path(named)] if named else [ROOT / "target" / kind / "plan-inspect" for kind in ("debug", "release")]
+    found = [path for path in built if path.is_file()]
+    return max(found, key=lambda path: path.stat().st_mtime) if found else None
+
+
+def rust_plan(session: str) -> str:
+    """The plan of a session file as the Rust tool prints it."""
+    path = tool()
+    assert path is not None, "plan-inspect is not built: cargo build --features inspect"
+    ran = subprocess.run([path, "--json", "-"], input=session, capture_output=True, text=True, timeout=60)
+    assert ran.returncode in (0, 1), ran.stderr
+    return ran.stdout
+
+
+def same_as_rust(manager: Manager, log: Any, plan: Plan, **request: Any) -> None:
+    """The plan has the bytes that Rust gives for the same request. Call it before the reply is stored."""
+    assert rust_plan(manager.session_json(log, **request)) == plan.json() + "\n"
+
+
+def valid_openai(messages: list[dict[str, Any]]) -> None:
+    """What OpenAI Chat demands: each call is answered right after it, each result answers a call, something is asked."""
+    assert messages and any(one["role"] == "user" for one in messages)
+    open_calls: list[str] = []
+    for at, one in enumerate(messages):
+        if one["role"] == "tool":
+            assert one["tool_call_id"] in open_calls, f"message {at}: a result without its call: {one}"
+            open_calls.remove(one["tool_call_id"])
+            continue
+        assert not open_calls, f"message {at}: calls without results before it: {open_calls}"
+        open_calls = [call["id"] for call in one.get("tool_calls") or []]
+        for call in one.get("tool_calls") or []:
+            json.loads(call["function"]["arguments"])
+        assert one.get("content") or open_calls, f"message {at}: says nothing: {one}"
+    assert not open_calls, f"calls without results at the end: {open_calls}"
+
+
+def has_java() -> bool:
+    return shutil.which("java") is not None
