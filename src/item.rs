@@ -330,7 +330,10 @@ impl Serialize for Ttl {
 
 impl<'de> Deserialize<'de> for Ttl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match TtlForm::deserialize(deserializer)? {
+        const EXPECTED: &str =
+            r#"expected "unlimited", "none_remaining" or {"limited": 3} (completed turns)"#;
+        let form = TtlForm::deserialize(deserializer).map_err(|_| serde::de::Error::custom(EXPECTED))?;
+        Ok(match form {
             TtlForm::Unlimited => Self::Unlimited,
             TtlForm::NoneRemaining => Self::NoneRemaining,
             TtlForm::Limited(n) => Self::turns(n),

@@ -50,7 +50,8 @@ impl ContextPlan {
             let message = if row.kind.is_document() {
                 let mut text = String::from(wording::BLOCK_OPEN);
                 text.push_str(row.body.text());
-                while let Some((row, _)) = rows.next_if(|(next, of)| next.kind.is_document() && *of == block) {
+                while let Some((row, _)) = rows.next_if(|(next, of)| next.kind.is_document() && *of == block)
+                {
                     ids.push(row.id.clone());
                     text.push_str(row.body.text());
                 }

@@ -59,6 +59,7 @@ mod oracle;
 mod pins;
 mod prefix;
 mod providers;
+mod pushed;
 #[cfg(feature = "openai")]
 mod real_compactions;
 mod reading;

@@ -1,6 +1,9 @@
 //! Many sessions at once, a row each, as Arrow record batches: for engines that run Python over columns.
 
-use crate::{error::{input, raised}, manager::Manager};
+use crate::{
+    error::{input, raised},
+    manager::Manager,
+};
 use arrow_array::{
     Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch,
     builder::{Int64Builder, StringBuilder},
@@ -67,7 +70,9 @@ impl Managers {
         }
         match self.0.entry(key) {
             std::collections::hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
-            std::collections::hash_map::Entry::Vacant(free) => Ok(free.insert(Manager::layered(model, [options, config])?)),
+            std::collections::hash_map::Entry::Vacant(free) => {
+                Ok(free.insert(Manager::layered(model, [options, config])?))
+            }
         }
     }
 }
@@ -76,8 +81,12 @@ impl Columns {
     fn of(batch: &RecordBatch) -> PyResult<Self> {
         let session = texts(batch, "session")?;
         let session = session.ok_or_else(|| {
-            let names: Vec<&str> = batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
-            input(format!("the batch has no column `session`; expected one of JSON texts. Its columns: {}", names.join(", ")))
+            let names: Vec<&str> =
+                batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+            input(format!(
+                "the batch has no column `session`; expected one of JSON texts. Its columns: {}",
+                names.join(", ")
+            ))
         })?;
         let budget = column(batch, "budget", &DataType::Int64, "numbers of tokens")?;
         Ok(Self {
@@ -118,7 +127,12 @@ fn outcome(columns: &Columns, row: usize, settings: &Settings, managers: &mut Ma
     }
 }
 
-fn planned(columns: &Columns, row: usize, settings: &Settings, managers: &mut Managers) -> Result<Outcome, String> {
+fn planned(
+    columns: &Columns,
+    row: usize,
+    settings: &Settings,
+    managers: &mut Managers,
+) -> Result<Outcome, String> {
     let said = |error: Error| error.to_string();
     let text = at(Some(&columns.session), row).ok_or("session is null; expected JSON")?;
     let mut session = Session::from_json(text).map_err(said)?;
@@ -126,11 +140,13 @@ fn planned(columns: &Columns, row: usize, settings: &Settings, managers: &mut Ma
         session.rag = FieldMap::new().with_name("documents").read(documents).map_err(said)?;
     }
     if let Some(budget) = columns.budget.as_ref().filter(|budgets| budgets.is_valid(row)) {
-        let budget = u64::try_from(budget.value(row)).map_err(|_| "budget is negative; expected a number of tokens")?;
+        let budget = u64::try_from(budget.value(row))
+            .map_err(|_| "budget is negative; expected a number of tokens")?;
         session.limits.prompt_budget = Some(budget);
     }
     let model = at(columns.model.as_ref(), row).or(session.model.as_deref()).or(settings.model.as_deref());
-    let model = model.ok_or("names no model; expected one in the session, in the column `model`, or as an argument")?;
+    let model = model
+        .ok_or("names no model; expected one in the session, in the column `model`, or as an argument")?;
     let options = session.options.as_deref().unwrap_or_default();
     let config = at(columns.config.as_ref(), row).or(settings.config.as_deref()).unwrap_or_default();
     let manager = managers.of(model, options, config).map_err(said)?;
@@ -186,7 +202,8 @@ fn replayed(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan
         // A replay has the request's own prompt as its last one.
         None => manager.core().build_plan(request)?,
     };
-    let outcome = Outcome { fingerprint: Some(hash.finalize().to_hex().to_string()), ..Outcome::of(prompts, &sum) };
+    let outcome =
+        Outcome { fingerprint: Some(hash.finalize().to_hex().to_string()), ..Outcome::of(prompts, &sum) };
     Ok((last, outcome))
 }
 
@@ -209,7 +226,9 @@ fn outcomes(columns: &Columns, rows: usize, settings: &Settings, threads: usize)
     let each = rows.div_ceil(threads.max(1)).max(1);
     let part = |from: usize| {
         let mut managers = Managers::default();
-        (from..rows.min(from + each)).map(|row| outcome(columns, row, settings, &mut managers)).collect::<Vec<_>>()
+        (from..rows.min(from + each))
+            .map(|row| outcome(columns, row, settings, &mut managers))
+            .collect::<Vec<_>>()
     };
     if each >= rows {
         return part(0);
@@ -221,7 +240,11 @@ fn outcomes(columns: &Columns, rows: usize, settings: &Settings, threads: usize)
 }
 
 /// The batch that goes out: the rows' ids as they came, and a column for each field of an outcome.
-fn table(batch: &RecordBatch, outcomes: &[Outcome], settings: &Settings) -> Result<RecordBatch, arrow_schema::ArrowError> {
+fn table(
+    batch: &RecordBatch,
+    outcomes: &[Outcome],
+    settings: &Settings,
+) -> Result<RecordBatch, arrow_schema::ArrowError> {
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
     if let Some((at, field)) = batch.schema_ref().column_with_name("id") {
@@ -258,7 +281,12 @@ fn table(batch: &RecordBatch, outcomes: &[Outcome], settings: &Settings) -> Resu
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-fn run<'py>(py: Python<'py>, batch: PyRecordBatch, settings: Settings, threads: usize) -> PyResult<Bound<'py, PyAny>> {
+fn run<'py>(
+    py: Python<'py>,
+    batch: PyRecordBatch,
+    settings: Settings,
+    threads: usize,
+) -> PyResult<Bound<'py, PyAny>> {
     if threads == 0 {
         return Err(PyTypeError::new_err("threads: expected 1 or more"));
     }

@@ -1,6 +1,9 @@
 //! A request for a summary.
 
-use crate::{conversation::{messages_of, texts, wire_format}, json};
+use crate::{
+    conversation::{messages_of, texts, wire_format},
+    json,
+};
 use context_window as core;
 use core::{compaction::CompactionRequest, render};
 use pyo3::prelude::*;

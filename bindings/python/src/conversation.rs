@@ -75,7 +75,9 @@ pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
         return json::dumps(given, "messages");
     }
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
-        return Err(input("messages: expected a dict or a list of dicts, not a text; say {\"role\": \"user\", \"content\": ...}"));
+        return Err(input(
+            "messages: expected a dict or a list of dicts, not a text; say {\"role\": \"user\", \"content\": ...}",
+        ));
     }
     let wire = WIRE.import(given.py(), "context_window._wire", "messages")?;
     json::dumps(&wire.call1((given,))?, "messages")
@@ -135,7 +137,10 @@ pub(crate) fn rendered(messages: Vec<Message>, form: WireFormat) -> serde_json::
 
 /// The messages of a body, whatever the wire format calls them.
 pub(crate) fn messages_of(mut body: serde_json::Value) -> serde_json::Value {
-    ["messages", "input", "contents"].iter().find_map(|key| body.get_mut(*key).map(serde_json::Value::take)).unwrap_or_default()
+    ["messages", "input", "contents"]
+        .iter()
+        .find_map(|key| body.get_mut(*key).map(serde_json::Value::take))
+        .unwrap_or_default()
 }
 
 #[pymethods]
@@ -353,7 +358,8 @@ fn log_event(at: usize, json: &str) -> PyResult<LogEvent> {
 }
 
 pub(crate) fn of_events(events: &[String]) -> PyResult<core::Conversation> {
-    let events = events.iter().enumerate().map(|(at, json)| log_event(at, json)).collect::<PyResult<Vec<_>>>()?;
+    let events =
+        events.iter().enumerate().map(|(at, json)| log_event(at, json)).collect::<PyResult<Vec<_>>>()?;
     core::Conversation::from_events(events).map_err(raised)
 }
 
@@ -362,7 +368,9 @@ fn report(response: &Bound<'_, PyAny>) -> PyResult<ReplyReport> {
     let read = json::dumps(response, "response")?;
     let mut read: serde_json::Value =
         serde_json::from_str(&read).map_err(|error| input(format!("response: {error}")))?;
-    let is_answer = ["usage", "usageMetadata", "stop_reason", "choices", "candidates"].iter().any(|key| read.get(*key).is_some());
+    let is_answer = ["usage", "usageMetadata", "stop_reason", "choices", "candidates"]
+        .iter()
+        .any(|key| read.get(*key).is_some());
     if !is_answer {
         if core::Usage::from_json(&read).is_none() {
             return Err(input("response: expected a provider's answer with its usage, or the usage alone"));
@@ -378,7 +386,9 @@ fn event(event: &ContextEvent) -> serde_json::Value {
     match event {
         ContextEvent::Usage(usage) => json!({"event": "usage", "usage": usage}),
         ContextEvent::LevelCrossed { from, to } => json!({"event": "level_crossed", "from": from, "to": to}),
-        ContextEvent::SummaryRequested { messages } => json!({"event": "summary_requested", "messages": messages}),
+        ContextEvent::SummaryRequested { messages } => {
+            json!({"event": "summary_requested", "messages": messages})
+        }
         ContextEvent::Compacted { number, messages, freed } => {
             json!({"event": "compacted", "number": number, "messages": messages, "freed": freed})
         }
@@ -394,4 +404,3 @@ fn event(event: &ContextEvent) -> serde_json::Value {
         other => json!({"event": "other", "text": format!("{other:?}")}),
     }
 }
-

@@ -29,7 +29,8 @@ impl Document {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let arguments = (&self.id, self.score, &self.text, self.source.as_deref(), self.ttl).into_pyobject(py)?;
+        let arguments =
+            (&self.id, self.score, &self.text, self.source.as_deref(), self.ttl).into_pyobject(py)?;
         Ok((py.get_type::<Self>().into_any(), arguments))
     }
 }

@@ -4,7 +4,12 @@ use context_window::{Error, ErrorKind};
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
 
 create_exception!(context_window, ContextWindowError, PyException, "Whatever this package raises.");
-create_exception!(context_window, CompactionError, ContextWindowError, "A compaction was not made; nothing was archived.");
+create_exception!(
+    context_window,
+    CompactionError,
+    ContextWindowError,
+    "A compaction was not made; nothing was archived."
+);
 
 /// The classes that stand for one kind each, and all of them for the module.
 macro_rules! kinds {

@@ -103,7 +103,9 @@ fn turns(ttl: Ttl) -> Option<u32> {
 impl ItemMessage {
     /// `log` is the conversation that the plan was made of, which may have gone on since.
     pub(crate) fn of(item: core::plan::ItemMessage, log: &core::Conversation) -> Self {
-        let own = matches!(item.kind, ItemKind::Message).then(|| log.position_of_message(item.ids[0].as_str())).flatten();
+        let own = matches!(item.kind, ItemKind::Message)
+            .then(|| log.position_of_message(item.ids[0].as_str()))
+            .flatten();
         let said = own.map(|position| &log.messages()[position]);
         let changed = said.map(|said| differences(said, &item.message)).unwrap_or_default();
         Self { ids: texts(&item.ids), kind: item.kind.name(), position: own, changed, message: item.message }
@@ -163,7 +165,11 @@ impl ItemMessage {
     }
 
     fn __repr__(&self) -> String {
-        let changed = if self.changed.is_empty() { String::new() } else { format!(", changed: {}", self.changed.join(", ")) };
+        let changed = if self.changed.is_empty() {
+            String::new()
+        } else {
+            format!(", changed: {}", self.changed.join(", "))
+        };
         format!("ItemMessage({:?}, {}, {}{changed})", self.ids, self.kind, report::brief(self.message.text()))
     }
 }

@@ -1,9 +1,15 @@
 //! A conversation in a file.
 
-use crate::{conversation::{Conversation, reading}, error::raised};
+use crate::{
+    conversation::{Conversation, reading},
+    error::raised,
+};
 use context_window::io;
 use pyo3::prelude::*;
-use std::{path::PathBuf, sync::{Mutex, PoisonError}};
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 
 /// A log on disk: entries are appended with checksums and synced, so that a crash loses nothing that was saved.
 #[pyclass(frozen, module = "context_window")]

@@ -9,7 +9,9 @@ use crate::{
     request::{Asked, tools},
 };
 use context_window as core;
-use core::{ContextWindowManager, Model, Registry, TokenCounter, config::ConfigLayers, io::SessionTexts, usage};
+use core::{
+    ContextWindowManager, Model, Registry, TokenCounter, config::ConfigLayers, io::SessionTexts, usage,
+};
 use pyo3::{
     prelude::*,
     types::{PyDict, PyString, PyTuple},
@@ -53,7 +55,9 @@ impl MadeOf {
         }
         let config = layers.load()?.config;
         let model = match &self.models {
-            Some((name, text)) => Registry::from_toml(text, name)?.over(Registry::built_in()?).model(&self.model),
+            Some((name, text)) => {
+                Registry::from_toml(text, name)?.over(Registry::built_in()?).model(&self.model)
+            }
             None => Model::named(&self.model)?,
         };
         let manager = match &self.tokenizer {
@@ -71,7 +75,8 @@ fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
     }
     if given.is_instance_of::<PyDict>() {
         let json = json::dumps(given, "config")?;
-        let mut tables: serde_json::Value = serde_json::from_str(&json).map_err(|error| input(error.to_string()))?;
+        let mut tables: serde_json::Value =
+            serde_json::from_str(&json).map_err(|error| input(error.to_string()))?;
         unset(&mut tables);
         let text = toml::to_string(&tables).map_err(|error| input(format!("config: {error}")))?;
         return Ok(("config".into(), text));
@@ -163,7 +168,12 @@ impl Manager {
     /// Raises BudgetError where the limits leave no tokens, InputError for ids used twice and scores that are no numbers. A
     /// minimum that does not fit is no error but a plan with an `overflow`.
     #[pyo3(signature = (conversation, **request))]
-    fn plan(&self, py: Python<'_>, conversation: &Conversation, request: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
+    fn plan(
+        &self,
+        py: Python<'_>,
+        conversation: &Conversation,
+        request: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Plan> {
         Plan::new(py, self, conversation, Asked::of(request)?)
     }
 
@@ -189,7 +199,9 @@ impl Manager {
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Plan> {
         let asked = Asked::of(request)?;
-        Plan::made(py, self, conversation.shared(), asked, |manager, request| manager.plan_after_overflow(request, refused.core()))
+        Plan::made(py, self, conversation.shared(), asked, |manager, request| {
+            manager.plan_after_overflow(request, refused.core())
+        })
     }
 
     /// How many tokens a text takes.
@@ -277,7 +289,8 @@ impl Manager {
         job: &CompactionJob,
         summary: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let record = conversation.change(py, |log| self.core().compactor().apply(log, job.core(), summary))?;
+        let record =
+            conversation.change(py, |log| self.core().compactor().apply(log, job.core(), summary))?;
         json::python(py, &record)
     }
 
@@ -329,7 +342,11 @@ impl Manager {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let MadeOf { model, preset, config, tokenizer, models } = &self.inner.made_of;
         let again = py.import("context_window._core")?.getattr("Manager")?.getattr("_of")?;
-        Ok((again, (model, preset.as_deref(), config.as_ref(), tokenizer.as_deref(), models.as_ref()).into_pyobject(py)?))
+        Ok((
+            again,
+            (model, preset.as_deref(), config.as_ref(), tokenizer.as_deref(), models.as_ref())
+                .into_pyobject(py)?,
+        ))
     }
 
     /// A manager out of its pickle.

@@ -16,7 +16,11 @@ use core::{
     render, report,
     usage::{CacheLife, CostTerms},
 };
-use pyo3::{prelude::*, sync::PyOnceLock, types::{PyList, PyTuple}};
+use pyo3::{
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyList, PyTuple},
+};
 use std::sync::Arc;
 
 /// What goes into a prompt, what does not, why, and what each costs in tokens. Made by `Manager.plan`; it never changes.
@@ -61,7 +65,12 @@ impl From<Fault> for PyErr {
 
 impl Plan {
     /// Plans, while other Python threads run.
-    pub(crate) fn new(py: Python<'_>, manager: &Manager, conversation: &Conversation, asked: Asked) -> PyResult<Self> {
+    pub(crate) fn new(
+        py: Python<'_>,
+        manager: &Manager,
+        conversation: &Conversation,
+        asked: Asked,
+    ) -> PyResult<Self> {
         Self::made(py, manager, conversation.shared(), asked, |manager, request| manager.build_plan(request))
     }
 
@@ -70,7 +79,8 @@ impl Plan {
         manager: &Manager,
         log: &SharedLog,
         mut asked: Asked,
-        plan: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<ContextPlan, core::Error> + Send,
+        plan: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<ContextPlan, core::Error>
+        + Send,
     ) -> PyResult<Self> {
         let shared = Arc::clone(log);
         py.detach(move || {
@@ -100,12 +110,16 @@ impl Plan {
     }
 
     /// Asks about the request that the plan was made of, with its conversation as it was then.
-    fn ask<T>(&self, question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault>) -> Result<T, Fault> {
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let log = reading(&self.log);
         if log.event_count() == self.entries {
             return question(self.manager.core(), &self.asked.request(&log));
         }
-        let events: Vec<String> = log.events().take(self.entries).map(|event| json_of(&event)).collect::<Result<_, _>>()?;
+        let events: Vec<String> =
+            log.events().take(self.entries).map(|event| json_of(&event)).collect::<Result<_, _>>()?;
         drop(log);
         let past = of_events(&events)?;
         question(self.manager.core(), &self.asked.request(&past))
@@ -237,7 +251,12 @@ impl Plan {
     /// The body of a request: messages, tools and what a provider calls them, without the model's parameters. The format is
     /// the model's own unless another one is named; `breakpoints` marks where a cache pays.
     #[pyo3(signature = (wire_format=None, *, breakpoints=false))]
-    fn body<'py>(&self, py: Python<'py>, wire_format: Option<&str>, breakpoints: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn body<'py>(
+        &self,
+        py: Python<'py>,
+        wire_format: Option<&str>,
+        breakpoints: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.plan.wire_format);
         let json = py.detach(|| render::body(&*self.plan, form, breakpoints).to_string());
         json::loads(py, &json)
@@ -268,17 +287,15 @@ impl Plan {
     /// Why an item is in or out, and at which budgets. Where a document and a message share an id, `rag:ID` and `item:ID`
     /// decide.
     fn explain(&self, py: Python<'_>, id: &str) -> PyResult<Explanation> {
-        let explained = py.detach(|| {
-            self.ask(|manager, request| Ok(manager.explainer(request).explain(id)?))
-        })?;
+        let explained =
+            py.detach(|| self.ask(|manager, request| Ok(manager.explainer(request).explain(id)?)))?;
         Ok(Explanation::of(explained))
     }
 
     /// Why each item is in or out.
     fn explain_all(&self, py: Python<'_>) -> PyResult<Vec<Explanation>> {
-        let explained = py.detach(|| {
-            self.ask(|manager, request| Ok(manager.explainer(request).explain_all()?))
-        })?;
+        let explained =
+            py.detach(|| self.ask(|manager, request| Ok(manager.explainer(request).explain_all()?)))?;
         Ok(explained.into_iter().map(Explanation::of).collect())
     }
 
@@ -297,11 +314,18 @@ impl Plan {
     /// What the input costs: a dict of `billionths` of a dollar and of tokens `read` from a cache, `written` to one and
     /// `uncached`; None where the model has no price. `day` is the date whose prices count, as in `2026-11-25`.
     #[pyo3(signature = (*, day=None, hour_cache=false))]
-    fn cost<'py>(&self, py: Python<'py>, day: Option<&str>, hour_cache: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn cost<'py>(
+        &self,
+        py: Python<'py>,
+        day: Option<&str>,
+        hour_cache: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let life = if hour_cache { CacheLife::Hour } else { CacheLife::Default };
         let terms = CostTerms::default().with_day(day).with_life(life);
         let repeated = self.plan.repeated().map_or(0, |prefix| prefix.tokens);
-        let Some(cost) = self.manager.model().input_cost(self.plan.total.n, repeated, terms) else { return Ok(None) };
+        let Some(cost) = self.manager.model().input_cost(self.plan.total.n, repeated, terms) else {
+            return Ok(None);
+        };
         json::python(
             py,
             &serde_json::json!({
@@ -368,13 +392,17 @@ impl Plan {
         let plan = &self.plan;
         let over = if plan.overflow.is_some() { ", overflow" } else { "" };
         let (rows, out) = (plan.included.len(), plan.excluded.len());
-        format!("Plan({}, {} of {} tokens, {rows} in, {out} rows out{over})", plan.model, plan.total.n, plan.prompt_budget)
+        format!(
+            "Plan({}, {} of {} tokens, {rows} in, {out} rows out{over})",
+            plan.model, plan.total.n, plan.prompt_budget
+        )
     }
 
     /// Two plans are equal where their fingerprints are.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Self>().is_ok_and(|other| {
-            Arc::ptr_eq(&self.plan, &other.get().plan) || self.plan.fingerprint() == other.get().plan.fingerprint()
+            Arc::ptr_eq(&self.plan, &other.get().plan)
+                || self.plan.fingerprint() == other.get().plan.fingerprint()
         })
     }
 
@@ -384,7 +412,9 @@ impl Plan {
 
     /// A plan is made again where it is unpickled: the same request gives the same plan.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let session = py.detach(|| self.ask(|manager, request| Ok(manager.session_json(request, core::io::SessionTexts::Kept)?)))?;
+        let session = py.detach(|| {
+            self.ask(|manager, request| Ok(manager.session_json(request, core::io::SessionTexts::Kept)?))
+        })?;
         let manager = self.manager.clone().into_pyobject(py)?;
         let again = py.import("context_window._core")?.getattr("_plan")?;
         Ok((again, (manager, session, self.plan.fingerprint()).into_pyobject(py)?))
@@ -393,12 +423,19 @@ impl Plan {
 
 /// A plan out of its pickle.
 #[pyfunction]
-pub(crate) fn _plan(py: Python<'_>, manager: PyRef<'_, Manager>, session: &str, fingerprint: &str) -> PyResult<Plan> {
+pub(crate) fn _plan(
+    py: Python<'_>,
+    manager: PyRef<'_, Manager>,
+    session: &str,
+    fingerprint: &str,
+) -> PyResult<Plan> {
     let session = py.detach(|| core::io::Session::from_json(session)).map_err(raised)?;
     let asked = Asked::of_session(&session);
     let plan = Plan::new(py, &manager, &Conversation::of(session.log), asked)?;
     if plan.plan.fingerprint() != fingerprint {
-        return Err(crate::error::input("this plan was pickled by another version, or with files that have changed since; plan again"));
+        return Err(crate::error::input(
+            "this plan was pickled by another version, or with files that have changed since; plan again",
+        ));
     }
     Ok(plan)
 }

@@ -1,8 +1,16 @@
 //! What belongs to one prompt, as keyword arguments.
 
-use crate::{document, error::{input, raised}, json};
+use crate::{
+    document,
+    error::{input, raised},
+    json,
+};
 use context_window::{Conversation, PlanRequest, RagItem, RequestLimits, Tool, plan::Anchor};
-use pyo3::{exceptions::PyTypeError, prelude::*, types::{PyDict, PyDictMethods}};
+use pyo3::{
+    exceptions::PyTypeError,
+    prelude::*,
+    types::{PyDict, PyDictMethods},
+};
 use std::sync::Arc;
 
 /// The keyword arguments of a request, owned, so that a plan can be asked about later.
@@ -31,7 +39,11 @@ impl Asked {
             if value.is_none() {
                 continue;
             }
-            let tokens = || value.extract::<u64>().map_err(|_| input(format!("{name}: expected a number of tokens, 0 or more")));
+            let tokens = || {
+                value
+                    .extract::<u64>()
+                    .map_err(|_| input(format!("{name}: expected a number of tokens, 0 or more")))
+            };
             match name.extract::<String>()?.as_str() {
                 "documents" => {
                     let documents = value.try_iter()?.enumerate();
@@ -41,7 +53,9 @@ impl Asked {
                 "tools" => asked.tools = tools(&value)?,
                 "focus" => asked.focus = Some(value.extract()?),
                 "state" => {
-                    let state = value.cast::<PyDict>().map_err(|_| input("state: expected a dict of texts by their ids"))?;
+                    let state = value
+                        .cast::<PyDict>()
+                        .map_err(|_| input("state: expected a dict of texts by their ids"))?;
                     let pairs = state.iter().map(|(id, text)| Ok((id.extract()?, text.extract()?)));
                     asked.state = pairs.collect::<PyResult<_>>()?;
                 }
@@ -53,7 +67,9 @@ impl Asked {
                 "previous" => {
                     let anchor: String = value.extract()?;
                     let read = serde_json::from_str(&anchor);
-                    asked.previous = Some(read.map_err(|error| input(format!("previous: {error}; expected Plan.anchor()")))?);
+                    asked.previous = Some(
+                        read.map_err(|error| input(format!("previous: {error}; expected Plan.anchor()")))?,
+                    );
                 }
                 "account" => asked.account = Some(value.extract()?),
                 "end_user" => asked.end_user = Some(value.extract()?),

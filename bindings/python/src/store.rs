@@ -1,7 +1,14 @@
 //! Sessions in a database.
 
-use crate::{conversation::Conversation, error::{input, raised}, json};
-use context_window::{Error, store::{ListOptions, SessionStore, SessionSummary}};
+use crate::{
+    conversation::Conversation,
+    error::{input, raised},
+    json,
+};
+use context_window::{
+    Error,
+    store::{ListOptions, SessionStore, SessionSummary},
+};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -18,7 +25,11 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    fn with<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut SessionStore) -> Result<T, Error> + Send) -> PyResult<T> {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut SessionStore) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
         py.detach(|| call(&mut self.store.lock().unwrap_or_else(PoisonError::into_inner))).map_err(raised)
     }
 }
@@ -36,7 +47,9 @@ impl Store {
     #[new]
     #[pyo3(signature = (address, *, read_only=false))]
     fn new(py: Python<'_>, address: String, read_only: bool) -> PyResult<Self> {
-        let opened = py.detach(|| if read_only { SessionStore::open_read_only(&address) } else { SessionStore::open(&address) });
+        let opened = py.detach(|| {
+            if read_only { SessionStore::open_read_only(&address) } else { SessionStore::open(&address) }
+        });
         let store = opened.map_err(raised)?;
         let name = store.name().to_owned();
         Ok(Self { store: Mutex::new(store), name, address })
@@ -109,7 +122,9 @@ impl Store {
     /// A store is opened again where it is unpickled. An address with a password is not pickled.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
         if self.name != self.address && self.address.contains('@') {
-            return Err(input("a store with a password in its address is not pickled; open it where it is used"));
+            return Err(input(
+                "a store with a password in its address is not pickled; open it where it is used",
+            ));
         }
         Ok((py.get_type::<Self>().into_any(), (self.address.clone(),)))
     }
