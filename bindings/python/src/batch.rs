@@ -20,7 +20,7 @@ use context_window::{
 use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PyRecordBatch;
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, btree_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -60,7 +60,7 @@ struct Outcome {
 
 /// Managers by what they were made of.
 #[derive(Default)]
-struct Managers(HashMap<(String, String, String), Manager>);
+struct Managers(BTreeMap<(String, String, String), Manager>);
 
 impl Managers {
     fn of(&mut self, model: &str, options: &str, config: &str) -> Result<&Manager, Error> {
@@ -69,10 +69,8 @@ impl Managers {
             self.0.clear();
         }
         match self.0.entry(key) {
-            std::collections::hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
-            std::collections::hash_map::Entry::Vacant(free) => {
-                Ok(free.insert(Manager::layered(model, [options, config])?))
-            }
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(free) => Ok(free.insert(Manager::layered(model, [options, config])?)),
         }
     }
 }
@@ -112,7 +110,7 @@ fn column(batch: &RecordBatch, name: &str, as_type: &DataType, expected: &str) -
     cast.map(Some).map_err(fault)
 }
 
-fn at<'a>(column: Option<&'a LargeStringArray>, row: usize) -> Option<&'a str> {
+fn at(column: Option<&LargeStringArray>, row: usize) -> Option<&str> {
     column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
 }
 
@@ -253,7 +251,7 @@ fn table(
     }
     let mut text = |name: &str, of: fn(&Outcome) -> Option<&str>| {
         let mut built = StringBuilder::new();
-        outcomes.iter().for_each(|outcome| built.append_option(of(outcome)));
+        built.extend(outcomes.iter().map(of));
         fields.push(Field::new(name, DataType::Utf8, true));
         columns.push(Arc::new(built.finish()));
     };
@@ -263,7 +261,7 @@ fn table(
     text("fingerprint", |outcome| outcome.fingerprint.as_deref());
     let mut number = |name: &str, of: fn(&Outcome) -> Option<i64>| {
         let mut built = Int64Builder::new();
-        outcomes.iter().for_each(|outcome| built.append_option(of(outcome)));
+        built.extend(outcomes.iter().map(of));
         fields.push(Field::new(name, DataType::Int64, true));
         columns.push(Arc::new(built.finish()));
     };
@@ -275,18 +273,18 @@ fn table(
     number("drops", |outcome| outcome.drops);
     number("cost", |outcome| outcome.cost);
     let mut errors = StringBuilder::new();
-    outcomes.iter().for_each(|outcome| errors.append_option(outcome.error.as_deref()));
+    errors.extend(outcomes.iter().map(|outcome| outcome.error.as_deref()));
     fields.push(Field::new("error", DataType::Utf8, true));
     columns.push(Arc::new(errors.finish()));
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-fn run<'py>(
-    py: Python<'py>,
+fn run(
+    py: Python<'_>,
     batch: PyRecordBatch,
     settings: Settings,
     threads: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     if threads == 0 {
         return Err(PyTypeError::new_err("threads: expected 1 or more"));
     }
@@ -312,14 +310,14 @@ fn run<'py>(
 /// out), `cost` (billionths of a dollar), `error`. A row that cannot be planned has an `error` and nothing else.
 #[pyfunction]
 #[pyo3(signature = (batch, *, model=None, config=None, plans=true, threads=1))]
-pub(crate) fn plan_batch<'py>(
-    py: Python<'py>,
+pub(crate) fn plan_batch(
+    py: Python<'_>,
     batch: PyRecordBatch,
     model: Option<String>,
     config: Option<String>,
     plans: bool,
     threads: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     run(py, batch, Settings { model, config, with_plan: plans, replay: false }, threads)
 }
 
@@ -329,13 +327,13 @@ pub(crate) fn plan_batch<'py>(
 /// of all plans), `prompts`, and sums over them: `tokens`, `reuse`, `drops`, `cost`; `error`.
 #[pyfunction]
 #[pyo3(signature = (batch, *, model=None, config=None, plans=false, threads=1))]
-pub(crate) fn replay_batch<'py>(
-    py: Python<'py>,
+pub(crate) fn replay_batch(
+    py: Python<'_>,
     batch: PyRecordBatch,
     model: Option<String>,
     config: Option<String>,
     plans: bool,
     threads: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     run(py, batch, Settings { model, config, with_plan: plans, replay: true }, threads)
 }

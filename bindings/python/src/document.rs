@@ -42,9 +42,9 @@ pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
     } else if let Ok((id, score, text)) = given.extract::<(String, f64, String)>() {
         Document { id, score, text, source: None, ttl: None }
     } else if let Ok(dict) = given.cast::<PyDict>() {
-        of_dict(dict).map_err(|error| match error.is_instance_of::<PyTypeError>(given.py()) {
-            true => input(format!("documents[{at}]: {}", error.value(given.py()))),
-            false => error,
+        let placed = |error: PyErr| input(format!("documents[{at}]: {}", error.value(given.py())));
+        of_dict(dict).map_err(|error| {
+            if error.is_instance_of::<PyTypeError>(given.py()) { placed(error) } else { error }
         })?
     } else {
         let detail = "expected a Document, a dict with id, score and text, or a tuple of the three";

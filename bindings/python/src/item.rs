@@ -103,7 +103,7 @@ fn turns(ttl: Ttl) -> Option<u32> {
 impl ItemMessage {
     /// `log` is the conversation that the plan was made of, which may have gone on since.
     pub(crate) fn of(item: core::plan::ItemMessage, log: &core::Conversation) -> Self {
-        let own = matches!(item.kind, ItemKind::Message)
+        let own = matches!(item.kind, ItemKind::Message | ItemKind::SystemText)
             .then(|| log.position_of_message(item.ids[0].as_str()))
             .flatten();
         let said = own.map(|position| &log.messages()[position]);

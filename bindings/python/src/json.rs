@@ -20,7 +20,7 @@ pub(crate) fn bytes_handed_over() -> u64 {
 }
 
 /// `json.dumps` with its settings: once for texts as they are, once with escapes for what is no Unicode.
-fn dumps_with<'py>(py: Python<'py>, value: &Bound<'py, PyAny>, escapes: bool) -> PyResult<Bound<'py, PyAny>> {
+fn dumps_with<'py>(py: Python<'py>, value: &Bound<'py, PyAny>, ascii: bool) -> PyResult<Bound<'py, PyAny>> {
     static DUMPS: PyOnceLock<(Py<PyAny>, Py<PyDict>, Py<PyDict>)> = PyOnceLock::new();
     let (dumps, plain, escaped) = DUMPS.get_or_try_init(py, || -> PyResult<_> {
         let default = py.import("context_window._wire")?.getattr("plain")?;
@@ -33,7 +33,7 @@ fn dumps_with<'py>(py: Python<'py>, value: &Bound<'py, PyAny>, escapes: bool) ->
         };
         Ok((py.import("json")?.getattr("dumps")?.unbind(), settings(false)?, settings(true)?))
     })?;
-    dumps.bind(py).call((value,), Some(if escapes { escaped.bind(py) } else { plain.bind(py) }))
+    dumps.bind(py).call((value,), Some(if ascii { escaped.bind(py) } else { plain.bind(py) }))
 }
 
 /// A value as JSON; `what` names it in errors. Objects with `model_dump` or `to_dict` are taken for what these return.

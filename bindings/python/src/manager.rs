@@ -165,7 +165,7 @@ impl Manager {
     /// (texts by id), limits in tokens (`budget`, `context_len`, `max_completion`, `max_input`, `safety_buffer`), `previous`
     /// (`Plan.anchor()`), `account`, `end_user`, `excluded_messages` (a row for each message that is left out).
     ///
-    /// Raises BudgetError where the limits leave no tokens, InputError for ids used twice and scores that are no numbers. A
+    /// Raises `BudgetError` where the limits leave no tokens, `InputError` for ids used twice and scores that are no numbers. A
     /// minimum that does not fit is no error but a plan with an `overflow`.
     #[pyo3(signature = (conversation, **request))]
     fn plan(
@@ -281,7 +281,7 @@ impl Manager {
     }
 
     /// Takes a summary and archives what it replaces; nothing is deleted. Gives the record of the compaction, a dict.
-    /// Raises a CompactionError where nothing was archived.
+    /// Raises a `CompactionError` where nothing was archived.
     fn apply_summary<'py>(
         &self,
         py: Python<'py>,

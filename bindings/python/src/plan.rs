@@ -1,18 +1,19 @@
 //! One plan, and what can be asked of it.
 
 use crate::{
-    conversation::{Conversation, SharedLog, json_of, messages_of, of_events, reading, wire_format},
-    error::raised,
+    conversation::{Conversation, SharedLog, messages_of, reading, wire_format},
+    error::{input, raised},
     explanation::{Change, Explanation},
     item::{ExcludedItem, IncludedItem, ItemMessage},
     json,
     manager::Manager,
-    request::Asked,
+    request::{Asked, Beside},
 };
 use context_window as core;
 use core::{
     ContextPlan, PlanRequest,
     analysis::Diff,
+    io::{Session, SessionTexts},
     render, report,
     usage::{CacheLife, CostTerms},
 };
@@ -23,10 +24,13 @@ use pyo3::{
 };
 use std::sync::Arc;
 
+/// A notebook shows a plan of so many rows with explanations: it must not wait.
+const EXPLAINED: usize = 500;
+
 /// What goes into a prompt, what does not, why, and what each costs in tokens. Made by `Manager.plan`; it never changes.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Plan {
-    plan: Arc<ContextPlan>,
+    inner: Arc<ContextPlan>,
     pub(crate) manager: Manager,
     log: SharedLog,
     /// How many entries the log had.
@@ -71,7 +75,7 @@ impl Plan {
         conversation: &Conversation,
         asked: Asked,
     ) -> PyResult<Self> {
-        Self::made(py, manager, conversation.shared(), asked, |manager, request| manager.build_plan(request))
+        Self::made(py, manager, conversation.shared(), asked, core::ContextWindowManager::build_plan)
     }
 
     pub(crate) fn made(
@@ -93,7 +97,7 @@ impl Plan {
             let entries = log.event_count();
             drop(log);
             Ok(Self {
-                plan: Arc::new(plan),
+                inner: Arc::new(plan),
                 manager: manager.clone(),
                 log: shared,
                 entries,
@@ -106,7 +110,7 @@ impl Plan {
     }
 
     pub(crate) fn core(&self) -> &ContextPlan {
-        &self.plan
+        &self.inner
     }
 
     /// Asks about the request that the plan was made of, with its conversation as it was then.
@@ -118,10 +122,8 @@ impl Plan {
         if log.event_count() == self.entries {
             return question(self.manager.core(), &self.asked.request(&log));
         }
-        let events: Vec<String> =
-            log.events().take(self.entries).map(|event| json_of(&event)).collect::<Result<_, _>>()?;
+        let past = core::Conversation::from_events(log.events().take(self.entries))?;
         drop(log);
-        let past = of_events(&events)?;
         question(self.manager.core(), &self.asked.request(&past))
     }
 }
@@ -131,56 +133,56 @@ impl Plan {
     /// The model that the plan is made for.
     #[getter]
     fn model(&self) -> &str {
-        &self.plan.model
+        &self.inner.model
     }
 
     /// Who serves it.
     #[getter]
     fn provider(&self) -> &str {
-        &self.plan.provider
+        &self.inner.provider
     }
 
     /// The wire format that the plan is counted in.
     #[getter]
     fn wire_format(&self) -> &'static str {
-        self.plan.wire_format.name()
+        self.inner.wire_format.name()
     }
 
     /// The counter's name.
     #[getter]
     fn tokenizer(&self) -> &str {
-        &self.plan.tokenizer
+        &self.inner.tokenizer
     }
 
     /// Tokens that the prompt may take.
     #[getter]
     fn prompt_budget(&self) -> u64 {
-        self.plan.prompt_budget
+        self.inner.prompt_budget
     }
 
     /// Tokens that the prompt takes.
     #[getter]
     fn total(&self) -> u64 {
-        self.plan.total.n
+        self.inner.total.n
     }
 
     /// Whether the total is `exact`, an `estimate` or a bound.
     #[getter]
     fn certainty(&self) -> &'static str {
-        self.plan.total.certainty.name()
+        self.inner.total.certainty.name()
     }
 
     /// Tokens of the budget that are left.
     #[getter]
     fn left_over(&self) -> u64 {
-        self.plan.left_over()
+        self.inner.left_over()
     }
 
     /// What is in, in prompt order.
     #[getter]
     fn included<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyList>> {
         let made = self.included.get_or_try_init(py, || {
-            let items = self.plan.included.iter().map(IncludedItem::of);
+            let items = self.inner.included.iter().map(IncludedItem::of);
             PyList::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
         });
         Ok(made?.bind(py))
@@ -190,7 +192,7 @@ impl Plan {
     #[getter]
     fn excluded<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyList>> {
         let made = self.excluded.get_or_try_init(py, || {
-            let items = self.plan.excluded.iter().map(ExcludedItem::of);
+            let items = self.inner.excluded.iter().map(ExcludedItem::of);
             PyList::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
         });
         Ok(made?.bind(py))
@@ -199,7 +201,7 @@ impl Plan {
     /// What does not fit, if the minimum is more than the budget: a dict of `tokens`, `minimum`, `conflict`, `remedies`.
     #[getter]
     fn overflow<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if self.plan.overflow.is_none() {
+        if self.inner.overflow.is_none() {
             return Ok(None);
         }
         self.to_dict(py)?.get_item("overflow").map(Some)
@@ -208,44 +210,44 @@ impl Plan {
     /// Repairs and questions about what is kept, each a dict of `code`, `rule`, `text`, `ids`.
     #[getter]
     fn notices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &self.plan.notices)
+        json::python(py, &self.inner.notices)
     }
 
     /// How full the window is: a dict of tokens, `percent` and `level`.
     #[getter]
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &self.plan.usage)
+        json::python(py, &self.inner.usage)
     }
 
     /// What is sent beside the items, each a dict of `what` and `tokens`.
     #[getter]
     fn overhead<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &self.plan.overhead)
+        json::python(py, &self.inner.overhead)
     }
 
     /// The first message of the oldest exchange that is kept.
     #[getter]
     fn window_start(&self) -> Option<&str> {
-        self.plan.window_start.as_ref().map(core::ItemId::as_str)
+        self.inner.window_start.as_ref().map(core::ItemId::as_str)
     }
 
     /// Headers that parts of this prompt need.
     #[getter]
     fn headers(&self) -> Vec<(String, String)> {
-        self.plan.headers.clone()
+        self.inner.headers.clone()
     }
 
     /// A hash of the whole plan: two plans that are alike have the same one.
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> String {
-        py.detach(|| self.plan.fingerprint())
+        py.detach(|| self.inner.fingerprint())
     }
 
     /// What of the last prompt is repeated, so that a cache may hold it: a dict of `tokens`, `of` and what differs; None for
     /// a first prompt.
     #[getter]
     fn repeated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.plan.repeated().map(|prefix| json::python(py, &prefix)).transpose()
+        self.inner.repeated().map(|prefix| json::python(py, &prefix)).transpose()
     }
 
     /// The body of a request: messages, tools and what a provider calls them, without the model's parameters. The format is
@@ -257,16 +259,16 @@ impl Plan {
         wire_format: Option<&str>,
         breakpoints: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.plan.wire_format);
-        let json = py.detach(|| render::body(&*self.plan, form, breakpoints).to_string());
+        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
+        let json = py.detach(|| render::body(&*self.inner, form, breakpoints).to_string());
         json::loads(py, &json)
     }
 
     /// The messages of the body alone. Anthropic and Gemini have the system text beside them: take `body` there.
     #[pyo3(signature = (wire_format=None))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
-        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.plan.wire_format);
-        let json = py.detach(|| messages_of(render::body(&*self.plan, form, false)).to_string());
+        let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
+        let json = py.detach(|| messages_of(render::body(&*self.inner, form, false)).to_string());
         json::loads(py, &json)
     }
 
@@ -275,13 +277,13 @@ impl Plan {
     fn by_item(&self, py: Python<'_>) -> Vec<ItemMessage> {
         py.detach(|| {
             let log = reading(&self.log);
-            self.plan.by_item().into_iter().map(|item| ItemMessage::of(item, &log)).collect()
+            self.inner.by_item().into_iter().map(|item| ItemMessage::of(item, &log)).collect()
         })
     }
 
     /// What the next prompt needs to go on from this one, as JSON, for servers that keep no conversation.
     fn anchor(&self) -> PyResult<String> {
-        serde_json::to_string(&self.plan.anchor()).map_err(|error| crate::error::input(error.to_string()))
+        serde_json::to_string(&self.inner.anchor()).map_err(|error| input(error.to_string()))
     }
 
     /// Why an item is in or out, and at which budgets. Where a document and a message share an id, `rag:ID` and `item:ID`
@@ -322,8 +324,8 @@ impl Plan {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let life = if hour_cache { CacheLife::Hour } else { CacheLife::Default };
         let terms = CostTerms::default().with_day(day).with_life(life);
-        let repeated = self.plan.repeated().map_or(0, |prefix| prefix.tokens);
-        let Some(cost) = self.manager.model().input_cost(self.plan.total.n, repeated, terms) else {
+        let repeated = self.inner.repeated().map_or(0, |prefix| prefix.tokens);
+        let Some(cost) = self.manager.model().input_cost(self.inner.total.n, repeated, terms) else {
             return Ok(None);
         };
         json::python(
@@ -337,7 +339,7 @@ impl Plan {
 
     /// The whole plan as JSON: the same bytes as `plan-inspect --json` gives.
     fn json(&self, py: Python<'_>) -> String {
-        py.detach(|| report::json(&self.plan))
+        py.detach(|| report::json(&self.inner))
     }
 
     /// The whole plan as plain data.
@@ -348,28 +350,29 @@ impl Plan {
 
     /// Lines for a snapshot test: they hold no text of the conversation.
     fn snapshot(&self, py: Python<'_>) -> String {
-        py.detach(|| report::snapshot(&self.plan))
+        py.detach(|| report::snapshot(&self.inner))
     }
 
     /// The plan as a table for people, so many columns wide.
     #[pyo3(signature = (*, width=100, colour=false))]
     fn text(&self, py: Python<'_>, width: usize, colour: bool) -> String {
-        py.detach(|| report::text(&self.plan).with_width(width).with_colour(colour).to_string())
+        py.detach(|| report::text(&self.inner).with_width(width).with_colour(colour).to_string())
     }
 
     /// The plan in Markdown.
     fn markdown(&self, py: Python<'_>) -> String {
-        py.detach(|| report::markdown(&self.plan).to_string())
+        py.detach(|| report::markdown(&self.inner).to_string())
     }
 
-    /// The plan as one self-contained web page. Without `redact` it holds the texts of the prompt.
-    #[pyo3(signature = (*, redact=false))]
-    fn html(&self, py: Python<'_>, redact: bool) -> PyResult<String> {
+    /// The plan as one self-contained web page. Without `redact` it holds the texts of the prompt; with `explain` it says of
+    /// each item at which budgets it is in, which takes seconds for thousands of items.
+    #[pyo3(signature = (*, redact=false, explain=true))]
+    fn html(&self, py: Python<'_>, redact: bool, explain: bool) -> PyResult<String> {
         let page = py.detach(|| {
             self.ask(|manager, request| {
                 let model = self.manager.model();
-                let explained = manager.explainer(request).explain_all()?;
-                let page = report::html(&self.plan).with_explanations(&explained).with_model(model);
+                let explained = if explain { manager.explainer(request).explain_all()? } else { Vec::new() };
+                let page = report::html(&self.inner).with_explanations(&explained).with_model(model);
                 Ok(page.with_request(request).with_redaction(redact).render()?)
             })
         })?;
@@ -378,7 +381,7 @@ impl Plan {
 
     /// What a notebook shows: the page, in a frame of its own.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        let page = self.html(py, false)?;
+        let page = self.html(py, false, self.inner.row_count() <= EXPLAINED)?;
         let page = page.replace('&', "&amp;").replace('"', "&quot;");
         let frame = "width:100%;height:640px;border:1px solid #ccc;border-radius:6px;background:#fff";
         Ok(format!("<iframe srcdoc=\"{page}\" style=\"{frame}\" sandbox=\"allow-scripts\"></iframe>"))
@@ -389,7 +392,7 @@ impl Plan {
     }
 
     fn __repr__(&self) -> String {
-        let plan = &self.plan;
+        let plan = &self.inner;
         let over = if plan.overflow.is_some() { ", overflow" } else { "" };
         let (rows, out) = (plan.included.len(), plan.excluded.len());
         format!(
@@ -401,23 +404,23 @@ impl Plan {
     /// Two plans are equal where their fingerprints are.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Self>().is_ok_and(|other| {
-            Arc::ptr_eq(&self.plan, &other.get().plan)
-                || self.plan.fingerprint() == other.get().plan.fingerprint()
+            Arc::ptr_eq(&self.inner, &other.get().inner)
+                || self.inner.fingerprint() == other.get().inner.fingerprint()
         })
     }
 
     fn __hash__(&self) -> u64 {
-        u64::from_str_radix(&self.plan.fingerprint()[..16], 16).unwrap_or_default()
+        u64::from_str_radix(&self.inner.fingerprint()[..16], 16).unwrap_or_default()
     }
 
     /// A plan is made again where it is unpickled: the same request gives the same plan.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let session = py.detach(|| {
-            self.ask(|manager, request| Ok(manager.session_json(request, core::io::SessionTexts::Kept)?))
-        })?;
+        let session = py
+            .detach(|| self.ask(|manager, request| Ok(manager.session_json(request, SessionTexts::Kept)?)))?;
         let manager = self.manager.clone().into_pyobject(py)?;
         let again = py.import("context_window._core")?.getattr("_plan")?;
-        Ok((again, (manager, session, self.plan.fingerprint()).into_pyobject(py)?))
+        let fingerprint = self.inner.fingerprint();
+        Ok((again, (manager, session, self.asked.beside_a_session(), fingerprint).into_pyobject(py)?))
     }
 }
 
@@ -427,15 +430,16 @@ pub(crate) fn _plan(
     py: Python<'_>,
     manager: PyRef<'_, Manager>,
     session: &str,
+    beside: Beside,
     fingerprint: &str,
 ) -> PyResult<Plan> {
-    let session = py.detach(|| core::io::Session::from_json(session)).map_err(raised)?;
-    let asked = Asked::of_session(&session);
+    let session = py.detach(|| Session::from_json(session)).map_err(raised)?;
+    let asked = Asked::of_session(&session, beside);
     let plan = Plan::new(py, &manager, &Conversation::of(session.log), asked)?;
-    if plan.plan.fingerprint() != fingerprint {
-        return Err(crate::error::input(
-            "this plan was pickled by another version, or with files that have changed since; plan again",
-        ));
+    if plan.inner.fingerprint() != fingerprint {
+        let detail =
+            "this plan was pickled by another version, or with files that have changed since; plan again";
+        return Err(input(detail));
     }
     Ok(plan)
 }

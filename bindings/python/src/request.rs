@@ -5,7 +5,7 @@ use crate::{
     error::{input, raised},
     json,
 };
-use context_window::{Conversation, PlanRequest, RagItem, RequestLimits, Tool, plan::Anchor};
+use context_window::{Conversation, PlanRequest, RagItem, RequestLimits, Tool, io::Session, plan::Anchor};
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
@@ -27,6 +27,9 @@ pub(crate) struct Asked {
     excluded_messages: bool,
 }
 
+/// Account, end user, and whether each message that is left out has a row of its own.
+pub(crate) type Beside = (Option<String>, Option<String>, bool);
+
 /// The names of the keyword arguments.
 const NAMES: &str = "documents, tools, focus, state, budget, context_len, max_completion, max_input, safety_buffer, \
     previous, account, end_user, excluded_messages";
@@ -35,7 +38,7 @@ impl Asked {
     pub(crate) fn of(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut asked = Self::default();
         let mut limits = RequestLimits::new();
-        for (name, value) in arguments.into_iter().flat_map(|arguments| arguments.iter()) {
+        for (name, value) in arguments.into_iter().flat_map(PyDictMethods::iter) {
             if value.is_none() {
                 continue;
             }
@@ -85,7 +88,7 @@ impl Asked {
     }
 
     /// What a session file brings beside its conversation.
-    pub(crate) fn of_session(session: &context_window::io::Session) -> Self {
+    pub(crate) fn of_session(session: &Session, (account, end_user, excluded_messages): Beside) -> Self {
         Self {
             tools: session.tools.clone().into(),
             documents: session.rag.clone(),
@@ -93,8 +96,15 @@ impl Asked {
             state: session.state.iter().map(|(id, text)| (id.to_string(), text.clone())).collect(),
             limits: session.limits,
             previous: session.previous.clone(),
-            ..Self::default()
+            account,
+            end_user,
+            excluded_messages,
         }
+    }
+
+    /// What a session file does not hold of the request.
+    pub(crate) fn beside_a_session(&self) -> Beside {
+        (self.account.clone(), self.end_user.clone(), self.excluded_messages)
     }
 
     pub(crate) fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {

@@ -14,11 +14,11 @@ use std::sync::{Mutex, PoisonError};
 
 /// Sessions in SQLite (a path, or `sqlite:PATH`) or PostgreSQL (`postgres://...`): many writers, nothing lost.
 ///
-/// A revision is the number of a session's entries. A save that another writer was ahead of raises a ConflictError and
+/// A revision is the number of a session's entries. A save that another writer was ahead of raises a `ConflictError` and
 /// writes nothing.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Store {
-    store: Mutex<SessionStore>,
+    inner: Mutex<SessionStore>,
     /// Its address without secrets.
     name: String,
     address: String,
@@ -30,7 +30,7 @@ impl Store {
         py: Python<'_>,
         call: impl FnOnce(&mut SessionStore) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        py.detach(|| call(&mut self.store.lock().unwrap_or_else(PoisonError::into_inner))).map_err(raised)
+        py.detach(|| call(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))).map_err(raised)
     }
 }
 
@@ -52,7 +52,7 @@ impl Store {
         });
         let store = opened.map_err(raised)?;
         let name = store.name().to_owned();
-        Ok(Self { store: Mutex::new(store), name, address })
+        Ok(Self { inner: Mutex::new(store), name, address })
     }
 
     /// The conversation of a session and its revision.
@@ -70,7 +70,7 @@ impl Store {
     /// Appends what is new since this revision, and gives the next one.
     fn save(&self, py: Python<'_>, id: &str, conversation: &Conversation, revision: u64) -> PyResult<u64> {
         conversation.change(py, |log| {
-            let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut store = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             store.save(id, log, revision)
         })
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from ._core import Conversation, ItemMessage, Manager, Plan
 
@@ -143,8 +143,11 @@ class History(Generic[T]):
 
 def _may_part(wire: list[dict[str, Any]]) -> bool:
     """Whether a message becomes several: results of tools stand inside of what the user says."""
-    content = wire[0].get("content")
-    return isinstance(content, list) and any(isinstance(one, dict) and one.get("type") == "tool_result" for one in content)
+    content: Any = wire[0].get("content")
+    if not isinstance(content, list):
+        return False
+    blocks = content
+    return any(isinstance(block, dict) and cast("dict[str, Any]", block).get("type") == "tool_result" for block in blocks)
 
 
 class Histories(Generic[T]):

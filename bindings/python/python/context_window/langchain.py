@@ -151,8 +151,8 @@ class _Turn:
     def shrink(self) -> None:
         self.plan = self._of.plan = self._history.smaller(self.plan, **self._extra)
 
-    def commit(self, response: Any) -> Any:
-        answered = getattr(response, "model_response", response)
+    def commit(self, response: ModelResponse[Any]) -> ModelResponse[Any]:
+        answered: Any = getattr(response, "model_response", response)
         messages = [answered] if isinstance(answered, BaseMessage) else answered.result
         if messages and isinstance(messages[0], AIMessage):
             self._history.commit(self.plan, messages[0], usage(messages[0]))
@@ -314,8 +314,10 @@ def trim_messages(messages: Any = None, *, max_tokens: int | None = None, token_
     `allow_partial=True`, a counter that is a function) is left to LangChain. Without messages it is a runnable.
     """
     if messages is None:
-        whole = partial(trim_messages, max_tokens=max_tokens, token_counter=token_counter, **settings)
-        return RunnableLambda(whole, name="trim_messages")
+        later = partial(trim_messages, max_tokens=max_tokens, token_counter=token_counter, **settings)
+        return RunnableLambda(later, name="trim_messages")
+    if max_tokens is None:
+        raise TypeError("trim_messages: max_tokens is missing; expected the prompt's budget in tokens")
     histories = _trimmer(token_counter)
     theirs = settings.get("strategy", "last") != "last" or settings.get("allow_partial") or settings.get("text_splitter")
     if histories is None or theirs:
@@ -323,12 +325,11 @@ def trim_messages(messages: Any = None, *, max_tokens: int | None = None, token_
         if isinstance(counter, str) and counter != "approximate":
             counter = TokenCounter(counter)
         return _trim_messages(messages, max_tokens=max_tokens, token_counter=counter, **settings)
-    if max_tokens is None:
-        raise TypeError("trim_messages: max_tokens is missing; expected the prompt's budget in tokens")
     given = messages.to_messages() if hasattr(messages, "to_messages") else messages
-    whole = given if isinstance(given, list) and all(isinstance(one, BaseMessage) for one in given) else convert_to_messages(given)
-    keep_system = bool(settings.get("include_system"))
-    whole = [one for one in whole if keep_system or not isinstance(one, SystemMessage)]
+    # What are messages already stay the objects that they are.
+    whole: list[BaseMessage] = convert_to_messages(given)
+    if not settings.get("include_system"):
+        whole = [one for one in whole if not isinstance(one, SystemMessage)]
     if settings.get("end_on"):
         while whole and not _is_one_of(whole[-1], settings["end_on"]):
             whole.pop()

@@ -1,0 +1,308 @@
+"""The module itself: conversations, plans, errors, pickles, stores, journals; equal to Rust."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gzip
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import rust_plan, same_as_rust, tool, valid_openai
+
+import context_window as cw
+from context_window import Conversation, Document, Manager
+
+QUESTION = {"role": "user", "content": "How long do refunds take?"}
+TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": "look", "description": "Looks something up.", "parameters": {"type": "object", "properties": {}}},
+    }
+]
+
+
+def agent_turns(turns: int, size: int = 40) -> list[dict[str, Any]]:
+    """A talk in which every answer needs a tool."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You are brief."}]
+    for at in range(turns):
+        messages += [
+            {"role": "user", "content": f"Question {at}?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"c{at}", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": f"c{at}", "content": f"found {at} " * size},
+            {"role": "assistant", "content": f"Answer {at}."},
+        ]
+    return [*messages, {"role": "user", "content": "And now?"}]
+
+
+def sessions(name: str, most: int) -> list[str]:
+    folder = os.environ.get("CONTEXT_WINDOW_DATA")
+    if not folder:
+        pytest.skip("CONTEXT_WINDOW_DATA is not set: no real data")
+    with gzip.open(Path(folder) / name, "rt", encoding="utf-8") as file:
+        return [line for line, _ in zip(file, range(most))]
+
+
+def test_a_plan_says_what_is_in_and_what_is_out() -> None:
+    manager, log = Manager("gpt-4o"), Conversation([{"role": "system", "content": "Answer from the documents."}])
+    assert log.push(QUESTION) == ["m1"]
+    documents = [("refunds", 0.92, "Refunds take 5 days."), Document("hours", 0.1, "We are open from 9 to 18. " * 9)]
+    plan = manager.plan(log, documents=documents, budget=90)
+    assert [item.id for item in plan.included] == ["m0", "refunds", "m1"]
+    assert [(item.id, item.reason) for item in plan.excluded] == [("hours", "budget")]
+    assert sum(item.tokens for item in plan.included) + sum(line["tokens"] for line in plan.overhead) == plan.total == 49
+    assert plan.messages()[-1] == QUESTION
+    assert plan.body("anthropic")["system"][0]["text"] == "Answer from the documents."
+    assert "hours" in str(plan) and "hours" in plan.html() and plan._repr_html_().startswith("<iframe")
+    explained = plan.explain("hours")
+    assert not explained.included and explained.enters_at is not None
+    larger = manager.plan(log, documents=documents, budget=explained.enters_at)
+    assert not larger.excluded and "enters at" in str(explained)
+    assert [(change.id, change.cause) for change in plan.diff(larger)] == [("hours", "budget")]
+    with pytest.raises(AttributeError):
+        plan.total = 3  # type: ignore[misc]
+
+
+def test_plans_are_those_of_rust() -> None:
+    if tool() is None:
+        pytest.skip("plan-inspect is not built")
+    manager, log = Manager("gpt-4o", config={"rag": {"max_items": 1}}), Conversation(agent_turns(30))
+    log.pin("tone", "Short answers.", ttl=3)
+    same_as_rust(manager, log, manager.plan(log, budget=600, tools=TOOLS), budget=600, tools=TOOLS)
+    for line in sessions("conv_tau2.jsonl.gz", 6):
+        session = json.loads(line)
+        log, request = Conversation(session["messages"]), {"budget": 3_000}
+        plan = Manager("gpt-4o").plan(log, **request)
+        same_as_rust(Manager("gpt-4o"), log, plan, **request)
+        assert json.loads(rust_plan(json.dumps({**session, "model": "gpt-4o", "limits": {"prompt_budget": 3_000}})))["included"]
+
+
+def test_a_long_conversation_costs_what_its_budget_costs() -> None:
+    manager, log = Manager("gpt-4o"), Conversation(agent_turns(250))
+    costs = []
+    for at in range(40):
+        before = cw.bytes_handed_over()
+        plan = manager.plan(log, budget=2_000, tools=TOOLS)
+        valid_openai(plan.messages())
+        log.push_reply(plan, f"Answer {at}.", {"prompt_tokens": plan.total, "completion_tokens": 4})
+        log.complete_turn(plan)
+        log.push({"role": "user", "content": f"More {at}?"})
+        costs.append(cw.bytes_handed_over() - before)
+    assert max(costs) < 500, "only what is new is handed over"
+
+
+def test_explanations_are_of_the_plan_however_far_the_conversation_went() -> None:
+    manager, log = Manager("gpt-4o"), Conversation(agent_turns(20))
+    first = manager.plan(log, budget=500, documents=[("d", 0.5, "word " * 50)])
+    log.push_reply(first, "One.", {"prompt_tokens": 480, "completion_tokens": 2})
+    log.push({"role": "user", "content": "And then?"})
+    plan = manager.plan(log, budget=500)
+    before = [str(one) for one in plan.explain_all()]
+    log.push_reply(plan, "Two.", {"prompt_tokens": 450, "completion_tokens": 2})
+    log.push({"role": "user", "content": "More?"})
+    later = manager.plan(log, budget=500)
+    log.push_reply(later, "Three.")
+    assert [str(one) for one in plan.explain_all()] == before
+    assert pickle.loads(pickle.dumps(plan)).json() == plan.json()
+    assert {change.cause for change in plan.diff(later)} >= {"new_item"}
+
+
+def test_all_of_it_pickles() -> None:
+    manager = Manager("gpt-4o", config={"rag": {"max_items": 2}}, preset="agent", tokenizer="chars/4")
+    log = Conversation(agent_turns(5))
+    plan = manager.plan(log, budget=400)
+    log.push_reply(plan, {"role": "assistant", "content": "Fine."}, {"prompt_tokens": 300, "completion_tokens": 3})
+    log.push(QUESTION)
+    again: Conversation = pickle.loads(pickle.dumps(log))
+    assert again == log and again is not log and copy.deepcopy(log) == log
+    copied: Manager = pickle.loads(pickle.dumps(manager))
+    assert copied.plan(again, budget=400) == manager.plan(log, budget=400)
+    assert pickle.loads(pickle.dumps(Document("a", 1.0, "b", "c", 2))) == Document("a", 1.0, "b", "c", 2)
+    named = manager.plan(log, account="a", end_user="b", excluded_messages=True, focus="c", state={"clock": "noon"}, budget=400)
+    assert pickle.loads(pickle.dumps(named)) == named != plan
+    error = pickle.loads(pickle.dumps(cw.InputError("text")))
+    assert isinstance(error, cw.ContextWindowError) and str(error) == "text"
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda m, c: c.push("hello"), cw.InputError, "expected a dict"),
+        (lambda m, c: c.push({"role": "bob"}), cw.InputError, "unknown variant `bob`"),
+        (lambda m, c: c.push([QUESTION, {"role": "user", "content": object()}]), cw.InputError, "type object"),
+        (lambda m, c: c.push({"role": "user", "content": 3, "id": "x"}, "morse"), cw.InputError, "wire format `morse`"),
+        (lambda m, c: m.plan(c, budget=0), cw.BudgetError, "the budget is 0"),
+        (lambda m, c: m.plan(c, budget="many"), cw.InputError, "budget: expected a number of tokens"),
+        (lambda m, c: m.plan(c, size=3), TypeError, "`size` belongs to no request"),
+        (lambda m, c: m.plan(c, documents=[("a", float("nan"), "b")]), cw.InputError, "is NaN"),
+        (lambda m, c: m.plan(c, documents=[{"id": "a", "text": "b"}]), cw.InputError, "documents[0]: has no score"),
+        (lambda m, c: m.plan(c, documents=[("a", 1, "b"), "c"]), cw.InputError, "documents[1]: expected a Document"),
+        (lambda m, c: m.plan(c, tools=[{"type": "function"}]), cw.InputError, "tools:1"),
+        (lambda m, c: m.plan(c, previous="{"), cw.InputError, "previous:"),
+        (lambda m, c: m.plan(c).explain("nobody"), cw.NotFoundError, "`nobody`"),
+        (lambda m, c: c.rewind_before("nobody"), cw.NotFoundError, "nobody"),
+        (lambda m, c: c.pin("a", "b", priority="huge"), cw.InputError, "priority `huge`"),
+        (lambda m, c: Manager("gpt-4o", config={"rag": {"fil": "x"}}), cw.ConfigError, "did you mean `fill`"),
+        (lambda m, c: Manager("gpt-4o", config=Path("nowhere.toml")), cw.InputError, "nowhere.toml: cannot be read"),
+        (lambda m, c: Manager("gpt-4o", tokenizer="morse"), cw.CountError, "morse"),
+        (lambda m, c: c.push_reply(m.plan(c), [QUESTION, QUESTION]), cw.InputError, "expected one message, found 2"),
+        (lambda m, c: c.push_reply(m.plan(c), "x", {"tokens": 3}), cw.InputError, "expected a provider's answer"),
+        (lambda m, c: Conversation.from_events(['{"version": 9}']), cw.InputError, "events[0]"),
+    ],
+)
+def test_bad_input_is_a_clear_error_and_changes_nothing(call: Any, kind: type[Exception], text: str) -> None:
+    manager, log = Manager("gpt-4o"), Conversation([QUESTION])
+    before = log.events()
+    with pytest.raises(kind) as raised:
+        call(manager, log)
+    assert text in str(raised.value)
+    assert log.events() == before
+
+
+def test_deep_and_broken_text_is_read_or_refused() -> None:
+    log = Conversation()
+    log.push({"role": "user", "content": "half \ud83d of a pair"})
+    assert "half \ufffd" in log.messages()[0]["content"]
+    deep: Any = "x"
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(cw.InputError):
+        log.push({"role": "user", "content": deep})
+    assert len(log) == 1
+
+
+def test_threads_and_tasks_share_a_conversation() -> None:
+    manager, log = Manager("gpt-4o"), Conversation(agent_turns(50))
+    seen: list[str] = []
+
+    def work(number: int) -> None:
+        for at in range(20):
+            seen.append(manager.plan(log, budget=700).fingerprint)
+            log.push({"role": "user", "content": f"{number} says {at}"})
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(seen) == 80 and len(log) == len(agent_turns(50)) + 80
+
+    async def plan_all() -> list[str]:
+        plans = await asyncio.gather(*(manager.plan_async(log, budget=700) for _ in range(8)))
+        return [plan.fingerprint for plan in plans]
+
+    assert set(asyncio.run(plan_all())) == {manager.plan(log, budget=700).fingerprint}
+
+
+def test_other_threads_run_while_a_plan_is_made() -> None:
+    manager, log = Manager("gpt-4o"), Conversation(agent_turns(4_000, 60))
+    ticks, done = 0, threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.is_set():
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    manager.plan(log, budget=900_000, context_len=1_000_000)
+    done.set()
+    thread.join()
+    # With the interpreter's lock held, a thread gets hardly any turn while tokens are counted.
+    assert ticks > 1_000
+
+
+def test_compaction_archives_and_deletes_nothing() -> None:
+    manager = Manager("gpt-4o", config={"compaction": {"percent": 60, "target": 30}})
+    log = Conversation(agent_turns(40))
+    total = len(log)
+    job = manager.compaction_due(log, context_len=4_000, max_completion=500, safety_buffer=0)
+    assert job is not None and job.archived_ids and job.messages() and "<conversation>" in job.messages()[0]["content"]
+    with pytest.raises(cw.NoSummaryError):
+        manager.apply_summary(log, job, "  ")
+    record = manager.apply_summary(log, job, "They asked many questions.")
+    assert record["number"] == 1 and len(log) == total
+    plan = manager.plan(log, context_len=4_000, max_completion=500, safety_buffer=0)
+    assert any(item.kind == "summary" for item in plan.included)
+    with pytest.raises(cw.StaleError):
+        manager.apply_summary(log, job, "Again.")
+    assert log.undo_compaction() == 1
+    assert manager.compact_if_due(Conversation([QUESTION])) is None
+    assert manager.compaction_due(Conversation(agent_turns(40)), first="m1", last="m8") is not None
+
+
+def test_stores_and_journals_keep_conversations(tmp_path: Path) -> None:
+    store = cw.Store(f"sqlite:{tmp_path / 'sessions.db'}")
+    log = Conversation(agent_turns(3))
+    revision = store.save("talk", log, 0)
+    other, seen = store.load("talk")
+    assert (other, seen) == (log, revision)
+    other.push(QUESTION)
+    newer = store.save("talk", other, seen)
+    log.push({"role": "user", "content": "Me too"})
+    with pytest.raises(cw.ConflictError) as raised:
+        store.save("talk", log, revision)
+    assert (raised.value.session, raised.value.expected, raised.value.found) == ("talk", revision, newer)
+    store.fork("talk", revision, "fork")
+    assert {one["id"] for one in store.list()} == {"talk", "fork"} and store.load("fork")[0] != other
+    store.delete("fork")
+    assert store.summary("fork") is None and store.load_or_new("fork")[1] == 0
+    assert pickle.loads(pickle.dumps(store)).load("talk")[0] == other
+    journal, empty = cw.Journal.open(tmp_path / "talk.log")
+    assert len(empty) == 0
+    journal.save(other)
+    del journal
+    assert cw.Journal.open(tmp_path / "talk.log")[1] == other
+
+
+def test_a_refused_plan_is_planned_smaller() -> None:
+    manager, log = Manager("gpt-4o"), Conversation(agent_turns(40))
+    plan = manager.plan(log, budget=2_000)
+    assert cw.is_context_overflow("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000")
+    smaller = manager.plan_after_overflow(log, plan, budget=2_000)
+    assert smaller.total < plan.total * 3 / 4 + 1
+
+
+def test_counts() -> None:
+    manager = Manager("gpt-4o")
+    assert cw.count("hello world") == manager.count("hello world") == 2
+    assert cw.count("hello", "chars/4") == 2
+    messages = agent_turns(3)
+    assert manager.count_messages(messages, tools=TOOLS) == manager.plan(Conversation(messages), tools=TOOLS).total
+    assert manager.retrieval_budget(Conversation([QUESTION]), budget=1_000)["most"] > 0
+    assert any(model["name"] == "gpt-4o" for model in cw.models())
+
+
+def test_import_is_light() -> None:
+    script = (
+        "import sys, time; t = time.perf_counter(); import context_window; ms = (time.perf_counter() - t) * 1e3;"
+        "print(ms, sorted(name for name in sys.modules if name.split('.')[0] in {'pyarrow', 'asyncio', 'langchain_core', 'numpy'}))"
+    )
+    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout for _ in range(5)]
+    assert all(run.split(" ", 1)[1].strip() == "[]" for run in runs)
+    print("import:", [run.split(" ", 1)[0] for run in runs], "ms")
+
+
+def test_the_types_list_what_is_there() -> None:
+    import ast
+
+    stub = ast.parse((Path(cw.__file__).parent / "_core.pyi").read_text())
+    for node in stub.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name not in {"Request", "Notice", "Usage"}:
+            real = getattr(cw._core, node.name)  # type: ignore[attr-defined]
+            assert real.__doc__, f"{node.name} says nothing of itself"
+            if isinstance(node, ast.ClassDef) and not issubclass(real, Exception):
+                told = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+                there = {name for name in vars(real) if not name.startswith("_")}
+                assert there == {name for name in told if not name.startswith("_")}, node.name

@@ -1,0 +1,27 @@
+"""How an application uses the module, for type checkers: nothing here is run."""
+
+from __future__ import annotations
+
+from context_window import Conversation, Document, Manager, Plan, Store, plan_batch
+
+
+def turn(manager: Manager, log: Conversation, question: str) -> Plan:
+    log.push({"role": "user", "content": question})
+    plan = manager.plan(log, documents=[Document("a", 0.5, "text"), ("b", 0.4, "text")], budget=2_000)
+    tokens: int = plan.total + plan.usage["limit"]
+    names: list[str] = [item.id for item in plan.included if item.tokens > tokens]
+    why: list[str] = [item.why for item in plan.excluded] + names
+    reply = {"role": "assistant", "content": " ".join(why)}
+    committed = log.push_reply(plan, reply, {"prompt_tokens": 3, "completion_tokens": 4})
+    print(committed.id, plan.messages("anthropic"), plan.explain("a").enters_at)
+    return plan
+
+
+async def other(manager: Manager, store: Store) -> int:
+    log, revision = store.load("talk")
+    plan = await manager.plan_async(log, focus="refunds")
+    job = manager.compaction_due(log)
+    if job is not None:
+        manager.apply_summary(log, job, job.digest())
+    plan_batch(None, model=plan.model)
+    return store.save("talk", log, revision)
