@@ -118,3 +118,39 @@ pub mod examples {}
 #[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/reference/glossary.md")]
 pub mod glossary {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/python/README.md")]
+pub mod python {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/python/langchain.md")]
+pub mod python_langchain {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/python/openai-agents.md")]
+pub mod python_openai_agents {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/python/pydantic-ai.md")]
+pub mod python_pydantic_ai {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/python/llama-index.md")]
+pub mod python_llama_index {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/python/haystack.md")]
+pub mod python_haystack {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/python/litellm.md")]
+pub mod python_litellm {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/python/hermes.md")]
+pub mod python_hermes {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/python/batches.md")]
+pub mod python_batches {}

@@ -106,7 +106,7 @@ def test_plans_are_those_of_rust() -> None:
 
         def _turn(self, request: Any) -> Any:
             turn = super()._turn(request)
-            same_as_rust(self.manager, turn._history.log, turn.plan, **turn._extra)
+            same_as_rust(self.manager, turn.history.log, turn.plan, **turn._request)
             compared.append(turn.plan.total)
             return turn
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from ._core import Conversation, ItemMessage, Manager, Plan
+from ._core import Conversation, ItemMessage, Manager, Plan, is_context_overflow
 
 T = TypeVar("T")
 
@@ -69,7 +69,9 @@ class History(Generic[T]):
                 known = 0
             if system != self._system:
                 if system:
+                    # Without a lifetime it could be dropped, and the framework sends it all the same.
                     self.log.pin(SYSTEM, system)
+                    self.log.set_ttl(SYSTEM, None)
                 else:
                     self.log.unpin(SYSTEM)
                 self._system = system
@@ -139,6 +141,56 @@ class History(Generic[T]):
         self._anchor = self._last.anchor() if self._last is not None else None
         self.log = Conversation()
         self._seen, self._owners, self._system = [], [], None
+
+
+class Turn(Generic[T]):
+    """One request on its way: its plan, what is sent, and what becomes of it.
+
+    Another conversation that begins alike may be read into the same history meanwhile, so each step goes by the
+    request's own messages.
+    """
+
+    plan: Plan
+    sent: list[Sent[T]]
+
+    def __init__(
+        self, history: History[T], messages: Sequence[T], system: str | None, request: dict[str, Any], retries: int = 0
+    ) -> None:
+        self.history = history
+        self._messages, self._system, self._request, self._left = messages, system, request, retries
+        with history.lock:
+            self._take(history.plan(messages, system, **request))
+
+    def shrink(self, error: Exception) -> None:
+        """Plans a smaller prompt, if that is what the error asks for; raises it otherwise."""
+        if not self._left or not is_context_overflow(str(error)):
+            raise error
+        self._left -= 1
+        with self.history.lock:
+            self.history.sync(self._messages, self._system)
+            self._take(self.history.smaller(self.plan, **self._request))
+
+    def commit(self, reply: T, response: Any = None) -> None:
+        """Stores the reply, with what the provider reported of it."""
+        with self.history.lock:
+            self.history.sync(self._messages, self._system)
+            self.history.commit(self.plan, reply, response)
+
+    def _take(self, plan: Plan) -> None:
+        self.plan, self.sent = plan, self.history.sent(plan)
+
+
+def manager_of(given: Manager | str) -> Manager:
+    """A manager, or that of a model by its name."""
+    return given if isinstance(given, Manager) else Manager(given)
+
+
+def known_usage(told: Any) -> dict[str, Any] | None:
+    """A usage report that the planner can read; None for anything else."""
+    if not isinstance(told, dict):
+        return None
+    report = cast("dict[str, Any]", told)
+    return report if isinstance(report.get("prompt_tokens", report.get("input_tokens")), int) else None
 
 
 def _may_part(wire: list[dict[str, Any]]) -> bool:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from ._core import Conversation, Manager, Plan, is_context_overflow
-from ._history import Histories, History
-from .langchain import framed, manager_of, retrieved, wired
+from ._core import Conversation, Manager, Plan
+from ._history import Histories, History, Turn, manager_of
+from .langchain import framed, retrieved, wired
 
 #: What a request may bring beside the messages: what `Manager.plan` takes.
 Extra = Callable[[Any], Iterable[Any]]
@@ -60,30 +60,30 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Sends the planned request in place of the whole history."""
         turn = self._turn(request)
-        for _ in range(self._retries):
+        while True:
             try:
-                return turn.commit(handler(turn.request()))
+                response = handler(self._planned(turn, request))
+                break
             except Exception as error:
-                if not is_context_overflow(str(error)):
-                    raise
-                turn.shrink()
-        return turn.commit(handler(turn.request()))
+                turn.shrink(error)
+        commit(turn, response)
+        return response
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`; plans in a thread of its own."""
         turn = await asyncio.to_thread(self._turn, request)
-        for _ in range(self._retries):
+        while True:
             try:
-                return turn.commit(await handler(turn.request()))
+                response = await handler(self._planned(turn, request))
+                break
             except Exception as error:
-                if not is_context_overflow(str(error)):
-                    raise
-                await asyncio.to_thread(turn.shrink)
-        return turn.commit(await handler(turn.request()))
+                await asyncio.to_thread(turn.shrink, error)
+        commit(turn, response)
+        return response
 
-    def _turn(self, request: ModelRequest[Any]) -> _Turn:
+    def _turn(self, request: ModelRequest[Any]) -> Turn[BaseMessage]:
         extra = dict(self._request)
         if request.tools:
             extra["tools"] = self._tools.of(request.tools)
@@ -92,12 +92,15 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
         history = self._histories.of(request.messages)
         system = request.system_message.text if request.system_message is not None else None
         with history.lock:
-            history.sync(request.messages, system)
             if self._summarise is not None:
+                history.sync(request.messages, system)
                 self._compact(history, extra)
-            turn = _Turn(self, history, request, extra, history.plan(request.messages, system, **extra))
+            return Turn(history, request.messages, system, extra, self._retries)
+
+    def _planned(self, turn: Turn[BaseMessage], request: ModelRequest[Any]) -> ModelRequest[Any]:
         self.plan = turn.plan
-        return turn
+        system, messages = framed(turn.sent, request.system_message)
+        return request.override(messages=cast("list[AnyMessage]", messages), system_message=system)
 
     def _compact(self, history: History[BaseMessage], extra: dict[str, Any]) -> None:
         asked = {name: value for name, value in extra.items() if name != "documents"}
@@ -106,31 +109,12 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
             self.manager.apply_summary(history.log, job, self._summarise(job))
 
 
-class _Turn:
-    """One request on its way: its plan, and what becomes of it."""
-
-    def __init__(
-        self, of: ContextWindowMiddleware, history: History[BaseMessage], given: Any, extra: dict[str, Any], plan: Plan
-    ) -> None:
-        self._of = of
-        self._history = history
-        self._given = given
-        self._extra = extra
-        self.plan = plan
-
-    def request(self) -> Any:
-        system, messages = framed(self._history.sent(self.plan), self._given.system_message)
-        return self._given.override(messages=messages, system_message=system)
-
-    def shrink(self) -> None:
-        self.plan = self._of.plan = self._history.smaller(self.plan, **self._extra)
-
-    def commit(self, response: ModelResponse[Any]) -> ModelResponse[Any]:
-        answered: Any = getattr(response, "model_response", response)
-        messages = [answered] if isinstance(answered, BaseMessage) else answered.result
-        if messages and isinstance(messages[0], AIMessage):
-            self._history.commit(self.plan, messages[0], usage(messages[0]))
-        return response
+def commit(turn: Turn[BaseMessage], response: Any) -> None:
+    """Stores the reply beside its plan."""
+    answered: Any = getattr(response, "model_response", response)
+    messages = [answered] if isinstance(answered, BaseMessage) else answered.result
+    if messages and isinstance(messages[0], AIMessage):
+        turn.commit(messages[0], usage(messages[0]))
 
 
 def usage(reply: AIMessage) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from . import _wire
 from ._core import Conversation, Manager
 from ._core import Document as Retrieved
-from ._history import SYSTEM, Histories, Sent
+from ._history import SYSTEM, Histories, Sent, manager_of
 
 if TYPE_CHECKING:
     from ._langchain_agent import ContextWindowMiddleware
@@ -40,10 +40,6 @@ def __getattr__(name: str) -> Any:
 
 def wired(message: BaseMessage) -> list[dict[str, Any]]:
     return [_wire.langchain(message)]
-
-
-def manager_of(given: Manager | str) -> Manager:
-    return given if isinstance(given, Manager) else Manager(given)
 
 
 def framed(sent: Iterable[Sent[BaseMessage]], system: SystemMessage | None) -> tuple[SystemMessage | None, list[BaseMessage]]:
@@ -69,7 +65,8 @@ def framed(sent: Iterable[Sent[BaseMessage]], system: SystemMessage | None) -> t
 def altered(own: BaseMessage, sent: Sent[BaseMessage]) -> BaseMessage:
     """A copy with what the planner changed; the history's own message stays as it is."""
     item, update = sent.item, dict[str, Any]()
-    if "text" in item.changed:
+    # Content in parts is the integration's matter, but for a result that is shortened.
+    if "text" in item.changed and (isinstance(own.content, str) or own.type == "tool"):
         update["content"] = item.text
     if "reasoning" in item.changed and isinstance(own.content, list):
         thoughts = ("thinking", "redacted_thinking", "reasoning")

@@ -1,0 +1,316 @@
+"""Haystack: a chat generator that holds a token budget in an Agent's loop, a compactor and a token counter.
+
+    generator = ContextWindowChatGenerator(OpenAIChatGenerator(model="gpt-4o"), "gpt-4o", budget=8_000)
+    agent = Agent(chat_generator=generator, tools=tools)
+
+The history stays whole: only what is sent is planned. Hooks of an Agent cannot do that: what a `before_llm` hook
+changes is the Agent's own state, for good. To load any of this from a file, first call
+`allow_deserialization_module("context_window.haystack")`. Made for haystack-ai 3.4; compaction is experimental there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+from haystack import component, default_from_dict, default_to_dict
+from haystack.components.generators.chat.types import ChatGenerator
+from haystack.core.serialization import component_to_dict
+from haystack.dataclasses import ChatMessage, ChatRole, FileContent, ImageContent, ReasoningContent, StreamingCallbackT
+from haystack.dataclasses import TextContent, ToolCall
+from haystack.hooks.compaction.types import Compactor
+from haystack.token_counters import TokenCounter
+from haystack.tools import ToolsType, flatten_tools_or_toolsets
+from haystack.utils.deserialization import deserialize_component_inplace
+
+from . import _wire
+from ._core import Conversation, ItemMessage, Manager, Plan
+from ._history import SYSTEM, Histories, History, Sent, Turn, known_usage, manager_of
+
+__all__ = ["ContextWindowChatGenerator", "ContextWindowCompactor", "ContextWindowTokenCounter"]
+
+
+def wired(message: ChatMessage, provider: str = "openai_chat") -> list[dict[str, Any]]:
+    """A message of Haystack as the planner reads it. `provider` is the wire format in which files are said."""
+    if message.tool_call_results:
+        # A list of results is several messages. Without an id a call is known by its tool's name.
+        told = [(one.origin.id or one.origin.tool_name, one.result) for one in message.tool_call_results]
+        return [{"role": "tool", "tool_call_id": id, "content": _content(said, provider)} for id, said in told]
+    said = [*message.reasonings, *map(TextContent, message.texts), *message.images, *message.files]
+    wire: dict[str, Any] = {"role": message.role.value, "content": _content(said, provider)}
+    if message.name:
+        wire["name"] = message.name
+    if thoughts := [one.reasoning_text for one in message.reasonings if not one.extra]:
+        wire["reasoning_content"] = "\n\n".join(thoughts)
+    if message.tool_calls:
+        texts = [json.dumps(one.arguments, ensure_ascii=False, default=str) for one in message.tool_calls]
+        calls = zip(message.tool_calls, texts)
+        wire["tool_calls"] = [_wire.call(one.id or one.tool_name, one.tool_name, text) for one, text in calls]
+    return [wire]
+
+
+def _content(said: Any, provider: str) -> Any:
+    if isinstance(said, str):
+        return said
+    parts = [part for one in said for part in _parts(one, provider)]
+    return parts[0]["text"] if len(parts) == 1 and "text" in parts[0] else parts or ""
+
+
+def _parts(one: Any, provider: str) -> list[dict[str, Any]]:
+    if isinstance(one, TextContent):
+        return [{"type": "text", "text": one.text}]
+    if isinstance(one, ImageContent):
+        detail = {"detail": one.detail} if one.detail else {}
+        url = f"data:{one.mime_type or 'image/jpeg'};base64,{one.base64_image}"
+        return [{"type": "image_url", "image_url": {"url": url, **detail}}]
+    if isinstance(one, FileContent):
+        mime = one.mime_type or "application/pdf"
+        if provider == "anthropic":
+            return [{"type": "document", "source": {"type": "base64", "media_type": mime, "data": one.base64_data}}]
+        file = {"file_data": f"data:{mime};base64,{one.base64_data}", "filename": one.filename or "filename"}
+        return [{"type": "file", "file": file}]
+    if isinstance(one, ReasoningContent):
+        return _sealed(one)
+    return []
+
+
+def _sealed(one: ReasoningContent) -> list[dict[str, Any]]:
+    """The thoughts of Anthropic and Bedrock. What another provider sealed is sent as it is."""
+    found: list[dict[str, Any]] = []
+    for thought in one.extra.get("reasoning_contents") or []:
+        said = thought.get("reasoning_content") or {}
+        if text := said.get("reasoning_text"):
+            found.append({"type": "thinking", "thinking": text.get("text", ""), "signature": text.get("signature", "")})
+        elif data := said.get("redacted_thinking"):
+            found.append({"type": "redacted_thinking", "data": data})
+    return found
+
+
+def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") -> ChatMessage:
+    """A copy with what the planner changed; the history's own message stays as it is."""
+    wire = item.messages("openai")[0]
+    content: list[Any] = list(own._content)
+    # Media in a form that the planner does not know are the integration's matter: only results are shortened.
+    if result := own.tool_call_result:
+        if "text" in item.changed and isinstance(wire["content"], str):
+            result = replace(result, result=wire["content"])
+        elif "text" in item.changed:
+            given = [] if isinstance(result.result, str) else [(_parts(one, provider), one) for one in result.result]
+            kept = [next((one for part, one in given if part == [said]), None) for said in wire["content"]]
+            parts = [one or TextContent(said.get("text", "")) for one, said in zip(kept, wire["content"])]
+            result = replace(result, result=parts)
+        if "calls" in item.changed:
+            result = replace(result, origin=replace(result.origin, id=item.tool_call_id))
+        return replace(own, _content=[result, *content[1:]])
+    if "reasoning" in item.changed:
+        content = [one for one in content if not isinstance(one, ReasoningContent) or (one.extra and not _sealed(one))]
+    if "calls" in item.changed:
+        ids = iter([call["id"] for call in wire.get("tool_calls", [])])
+        content = [replace(one, id=next(ids)) if isinstance(one, ToolCall) else one for one in content]
+    return replace(own, _content=content)
+
+
+def framed(sent: Iterable[Sent[ChatMessage]], given: Sequence[ChatMessage], provider: str) -> list[ChatMessage]:
+    """The prompt as Haystack has it. Texts that the planner adds at the head are appended to the system message."""
+    system = given[0] if given and given[0].is_from(ChatRole.SYSTEM) else None
+    texts: list[str] = []
+    messages: list[ChatMessage] = []
+    for item, own in sent:
+        if item.kind == "note" and item.ids == [SYSTEM]:
+            continue
+        if own is not None:
+            messages.append(altered(own, item, provider) if item.changed else own)
+        elif item.role == "system" and all(one.is_from(ChatRole.SYSTEM) for one in messages):
+            texts.append(item.text)
+        elif item.tool_call_id is not None:
+            origin = ToolCall(tool_name="", arguments={}, id=item.tool_call_id)
+            messages.append(ChatMessage.from_tool(item.text, origin))
+        else:
+            messages.append(ChatMessage(ChatRole(item.role), [TextContent(item.text)]))
+    if texts:
+        said = [system.text or "", *texts] if system is not None else texts
+        system = ChatMessage.from_system("\n\n".join(said), meta=system.meta if system is not None else None)
+    return messages if system is None else [system, *messages]
+
+
+def _tools(tools: ToolsType | None) -> dict[str, Any]:
+    """Tools as an argument of a plan."""
+    all = flatten_tools_or_toolsets(tools) if tools else []
+    return {"tools": [{"type": "function", "function": one.tool_spec} for one in all]} if all else {}
+
+
+def headed(given: Sequence[ChatMessage]) -> tuple[str | None, list[ChatMessage]]:
+    """The system text at the head, and the messages after it."""
+    has = bool(given) and given[0].is_from(ChatRole.SYSTEM)
+    return given[0].text if has else None, list(given[1:] if has else given)
+
+
+@component
+class ContextWindowChatGenerator:
+    """A chat generator whose every request fits the budget: tool calls keep their results, the question stays.
+
+    `chat_generator` is the one that is asked, `manager` a `Manager` or a model's name; the other arguments are those of
+    `Manager.plan` (`budget` in tokens, `max_completion`, `focus`, ...). Tools are counted. A request that the provider
+    refuses as too long is planned smaller and sent again, `retries` times at the most.
+
+    One instance serves many conversations, the `most` ones used last. `plan` is the plan of the newest request. Raises
+    `BudgetError` where the budget is 0; a minimum that does not fit is sent, and `plan.overflow` tells.
+    """
+
+    def __init__(
+        self, chat_generator: ChatGenerator, manager: Manager | str, *, retries: int = 2, most: int = 64, **request: Any
+    ) -> None:
+        self.chat_generator = chat_generator
+        self.manager = manager_of(manager)
+        self.plan: Plan | None = None
+        self._settings = {"retries": retries, "most": most, **request}
+        self._retries, self._request = retries, request
+        to_wire = partial(wired, provider=self.manager.wire_format)
+        self._histories: Histories[ChatMessage] = Histories(self.manager, to_wire, most=most)
+
+    def __getattr__(self, name: str) -> Any:
+        # `warm_up`, `close` and their like are the inner generator's.
+        if name.startswith("_") or name == "chat_generator":
+            raise AttributeError(name)
+        return getattr(self.chat_generator, name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The component as a dict; of the manager it has the model's name."""
+        inner = component_to_dict(self.chat_generator, "chat_generator")
+        return default_to_dict(self, chat_generator=inner, manager=self.manager.name, **self._settings)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ContextWindowChatGenerator:
+        """The component of a dict that `to_dict` made."""
+        deserialize_component_inplace(data["init_parameters"], key="chat_generator")
+        return default_from_dict(cls, data)
+
+    def conversation(self, messages: Sequence[ChatMessage]) -> Conversation:
+        """The planner's log of a conversation, to pin notes in it."""
+        system, said = headed(messages)
+        history = self._histories.of(said)
+        history.sync(said, system)
+        return history.log
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(
+        self,
+        messages: list[ChatMessage] | str,
+        generation_kwargs: dict[str, Any] | None = None,
+        tools: ToolsType | None = None,
+        streaming_callback: StreamingCallbackT | None = None,
+    ) -> dict[str, Any]:
+        """Asks the inner generator with what fits. Returns what it returns."""
+        given = {"generation_kwargs": generation_kwargs, "tools": tools, "streaming_callback": streaming_callback}
+        given = {key: value for key, value in given.items() if value is not None}
+        turn = self._turn(messages, tools)
+        while True:
+            try:
+                answered = self.chat_generator.run(self._planned(turn, messages), **given)
+                break
+            except Exception as error:
+                turn.shrink(error)
+        commit(turn, answered)
+        return answered
+
+    @component.output_types(replies=list[ChatMessage])
+    async def run_async(
+        self,
+        messages: list[ChatMessage] | str,
+        generation_kwargs: dict[str, Any] | None = None,
+        tools: ToolsType | None = None,
+        streaming_callback: StreamingCallbackT | None = None,
+    ) -> dict[str, Any]:
+        """As `run`; plans in a thread of its own."""
+        given = {"generation_kwargs": generation_kwargs, "tools": tools, "streaming_callback": streaming_callback}
+        given = {key: value for key, value in given.items() if value is not None}
+        ask: Any = getattr(self.chat_generator, "run_async", None)
+        ask = ask or partial(asyncio.to_thread, cast(Any, self.chat_generator).run)
+        turn = await asyncio.to_thread(self._turn, messages, tools)
+        while True:
+            try:
+                answered = await ask(self._planned(turn, messages), **given)
+                break
+            except Exception as error:
+                await asyncio.to_thread(turn.shrink, error)
+        await asyncio.to_thread(commit, turn, answered)
+        return cast("dict[str, Any]", answered)
+
+    def _turn(self, messages: list[ChatMessage] | str, tools: ToolsType | None) -> Turn[ChatMessage]:
+        system, said = headed(_listed(messages))
+        return Turn(self._histories.of(said), said, system, {**self._request, **_tools(tools)}, self._retries)
+
+    def _planned(self, turn: Turn[ChatMessage], messages: list[ChatMessage] | str) -> list[ChatMessage]:
+        self.plan = turn.plan
+        return framed(turn.sent, _listed(messages), self.manager.wire_format)
+
+
+def _listed(messages: list[ChatMessage] | str) -> list[ChatMessage]:
+    return [ChatMessage.from_user(messages)] if isinstance(messages, str) else messages
+
+
+def commit(turn: Turn[ChatMessage], answered: dict[str, Any]) -> None:
+    """Stores the reply, if there is just one."""
+    replies = answered.get("replies") or []
+    if len(replies) == 1:
+        turn.commit(replies[0], known_usage(replies[0].meta.get("usage")))
+
+
+class ContextWindowTokenCounter(TokenCounter):
+    """Exact counts of messages and tools, for a `CompactionHook` and anything else that takes a `TokenCounter`."""
+
+    def __init__(self, manager: Manager | str) -> None:
+        self.manager = manager_of(manager)
+
+    def count(self, messages: list[ChatMessage], tools: ToolsType | None = None) -> int:
+        """Tokens of messages, and of the tools sent with them; 0 where there is nothing."""
+        if not messages and not tools:
+            return 0
+        wire = [one for message in messages for one in wired(message, self.manager.wire_format)]
+        return self.manager.count_messages(wire, **_tools(tools))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counter as a dict; of the manager it has the model's name."""
+        return default_to_dict(self, manager=self.manager.name)
+
+
+class ContextWindowCompactor(Compactor):
+    """Compacts what an Agent keeps: in place of the oldest messages it leaves out what matters least.
+
+    The history does not stay whole: `CompactionHook` writes what this returns into the Agent's state, so that what was
+    left out is gone for the rest of the run and from the `messages` that the Agent returns. With a
+    `ContextWindowChatGenerator` in its place nothing is lost. The arguments beside `manager` are those of
+    `Manager.plan`, without `budget`: that is the hook's target.
+    """
+
+    def __init__(self, manager: Manager | str, **request: Any) -> None:
+        self.manager = manager_of(manager)
+        self._request = request
+
+    def compact(
+        self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
+    ) -> list[ChatMessage] | None:
+        """What is kept within `target_tokens`, as `token_counter` counts them; None where nothing gets smaller."""
+        before = token_counter.count(messages)
+        exact = ContextWindowTokenCounter(self.manager).count(messages)
+        # The target is in tokens of another counter, which may count more or fewer.
+        budget = max(1, target_tokens * exact // max(1, before))
+        history: History[ChatMessage] = History(self.manager, partial(wired, provider=self.manager.wire_format))
+        system, said = headed(messages)
+        plan = history.plan(said, system, **{**self._request, "budget": budget})
+        kept = framed(history.sent(plan), messages, self.manager.wire_format) if messages else []
+        return kept if kept and token_counter.count(kept) < before else None
+
+    async def compact_async(
+        self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
+    ) -> list[ChatMessage] | None:
+        """As `compact`, in a thread of its own."""
+        return await asyncio.to_thread(self.compact, messages, target_tokens, token_counter)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The compactor as a dict; of the manager it has the model's name."""
+        return default_to_dict(self, manager=self.manager.name, **self._request)

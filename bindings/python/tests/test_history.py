@@ -1,0 +1,119 @@
+"""What all adapters stand on: a framework's list, kept in step with the planner's log."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from context_window import Conversation, Manager, bytes_handed_over
+from context_window._history import SYSTEM, Histories, History, Turn
+
+Message = dict[str, Any]
+
+
+def wired(message: Message) -> list[dict[str, Any]]:
+    return [message]
+
+
+def said(*texts: str) -> list[Message]:
+    return [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)]
+
+
+def sent(turn: Turn[Message]) -> list[str]:
+    return [one.own["content"] if one.own is not None else one.item.text for one in turn.sent]
+
+
+def histories() -> Histories[Message]:
+    return Histories(Manager("gpt-4o"), wired)
+
+
+def test_only_what_is_new_is_handed_over() -> None:
+    history = History(Manager("gpt-4o"), wired)
+    messages = said(*(f"word {at} " * 20 for at in range(2_001)))
+    history.plan(messages, budget=2_000)
+    for at in range(20):
+        before = bytes_handed_over()
+        # A framework that reads its history from a database makes new objects of it each time.
+        messages = [dict(one) for one in messages] + said("x", f"Answer {at}.")[1:] + said(f"And {at}?")
+        plan = history.plan(messages, budget=2_000)
+        assert bytes_handed_over() - before < 200
+        assert plan.total <= 2_000 and history.sent(plan)[-1].own is messages[-1]
+
+
+def test_any_list_is_planned_as_if_it_were_the_first() -> None:
+    """A history that is edited, cut, gone on with, in any order: what is planned is what a new one plans."""
+    chance, manager = random.Random(7), Manager("gpt-4o")
+    history: History[Message] = History(manager, wired)
+    messages = said("a", "b", "c")
+    for step in range(120):
+        change = chance.randrange(4)
+        if change == 0 and len(messages) > 1:
+            messages = messages[: chance.randrange(1, len(messages))]
+        elif change == 1:
+            at = chance.randrange(len(messages))
+            messages = [*messages[:at], {**messages[at], "content": f"edited {step}"}, *messages[at + 1 :]]
+        else:
+            messages = [*messages, {"role": chance.choice(("user", "assistant")), "content": f"more {step} " * 9}]
+        system = chance.choice((None, "Be brief.", "Be long."))
+        plan = history.plan(messages, system, budget=150, previous=None)
+        fresh: History[Message] = History(manager, wired)
+        anew = fresh.plan(messages, system, budget=150)
+        assert plan.messages() == anew.messages(), step
+        assert [one.own for one in history.sent(plan)] == [one.own for one in fresh.sent(anew)]
+
+
+def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
+    """The newest message of one is that of the other: the second is read into the first one's history in between."""
+    all = histories()
+    one, two = (said(name * 20, "yes", f"{name} asks", f"{name} is told", "go on") for name in ("first", "second"))
+    all.of(one).sync(one)
+    first = Turn(all.of(one), one, None, {"budget": 500}, retries=1)
+    second = Turn(all.of(two), two, None, {"budget": 500})
+    assert sent(first)[0] == "first" * 20 and sent(second)[0] == "second" * 20
+    first.shrink(Exception("This model's maximum context length is 10 tokens, however you requested 20 tokens"))
+    assert sent(first) == ["first asks", "first is told", "go on"]
+    first.commit({"role": "assistant", "content": "one's answer"}, {"prompt_tokens": 3, "completion_tokens": 1})
+    second.commit({"role": "assistant", "content": "two's answer"})
+    third = Turn(all.of(two), [*two, {"role": "assistant", "content": "two's answer"}, *said("and?")], None, {"budget": 500})
+    assert "one's answer" not in sent(third) and "first asks" not in sent(third)
+
+
+def test_an_error_that_is_no_refusal_is_raised() -> None:
+    turn = Turn(histories().of([]), said("a"), None, {}, retries=1)
+    with pytest.raises(ValueError, match="other"):
+        turn.shrink(ValueError("other"))
+    refusal = ValueError("This model's maximum context length is 10 tokens, however you requested 20 tokens")
+    turn.shrink(refusal)
+    with pytest.raises(ValueError, match="maximum context"):
+        turn.shrink(refusal)
+
+
+def test_a_long_system_text_is_counted_and_never_dropped() -> None:
+    history = History(Manager("gpt-4o"), wired)
+    system = "rule " * 300
+    plan = history.plan(said("a", "b " * 200, "c"), system, budget=400)
+    assert [item.id for item in plan.included][0] == SYSTEM and plan.total <= 400
+    assert history.plan(said("a", "b " * 200, "c"), system, budget=200).overflow is not None
+    shorter = history.plan(said("a", "b " * 200, "c"), "rule", budget=400)
+    assert len(shorter.included) == 4 and history.log.event_count() < 12
+
+
+def test_results_inside_of_a_message_belong_to_it() -> None:
+    history = History(Manager("claude-haiku-5-5"), wired)
+    messages: list[Message] = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "look", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "one"}, {"type": "text", "text": "Well?"}]},
+    ]
+    plan = history.plan(messages)
+    assert [one.own for one in history.sent(plan)] == messages
+
+
+def test_the_conversations_used_last_are_kept() -> None:
+    all: Histories[Message] = Histories(Manager("gpt-4o"), wired, most=2)
+    for name in "abc":
+        all.of(said(name), name).sync(said(name))
+    assert len(all.of(said("b"), "b")) == 1 and len(all.of(said("a"), "a")) == 0
+    assert isinstance(all.of(said("b"), "b").log, Conversation)
