@@ -134,7 +134,7 @@ def main() -> None:
     for count in [int(one) for one in sys.argv[1:]] or [1_000, 10_000]:
         for name in ("context_window", "langchain", "litellm"):
             ran = subprocess.run(
-                [sys.executable, __file__, "lane", name, str(count)], capture_output=True, text=True, timeout=1_800
+                [sys.executable, __file__, "lane", name, str(count)], capture_output=True, text=True, timeout=900
             )
             if ran.returncode != 0:
                 print(f"{name:14} {count:9,}  failed: {ran.stderr.strip().splitlines()[-1]}")

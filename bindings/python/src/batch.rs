@@ -105,9 +105,20 @@ fn texts(batch: &RecordBatch, name: &str) -> PyResult<Option<LargeStringArray>> 
 
 fn column(batch: &RecordBatch, name: &str, as_type: &DataType, expected: &str) -> PyResult<Option<ArrayRef>> {
     let Some(column) = batch.column_by_name(name) else { return Ok(None) };
-    let cast = arrow_cast::cast(column, as_type);
-    let fault = |_| input(format!("column `{name}` is of type {}; expected {expected}", column.data_type()));
-    cast.map(Some).map_err(fault)
+    let fault = || input(format!("column `{name}` is of type {}; expected {expected}", column.data_type()));
+    // A cast makes null of a text that is no number, and a text of anything.
+    let of = match column.data_type() {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    };
+    let fits = match as_type {
+        DataType::Int64 => of.is_integer(),
+        _ => of.is_string(),
+    };
+    if !fits && !of.is_null() {
+        return Err(fault());
+    }
+    arrow_cast::cast(column, as_type).map(Some).map_err(|_| fault())
 }
 
 fn at(column: Option<&LargeStringArray>, row: usize) -> Option<&str> {
@@ -279,12 +290,12 @@ fn table(
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-fn run(
-    py: Python<'_>,
-    batch: PyRecordBatch,
+fn run<'py>(
+    py: Python<'py>,
+    batch: &Bound<'py, PyAny>,
     settings: Settings,
     threads: usize,
-) -> PyResult<Bound<'_, PyAny>> {
+) -> PyResult<Bound<'py, PyAny>> {
     if threads == 0 {
         return Err(PyTypeError::new_err("threads: expected 1 or more"));
     }
@@ -292,6 +303,10 @@ fn run(
     if let Some(model) = &settings.model {
         Manager::layered(model, [settings.config.as_deref().unwrap_or_default()]).map_err(raised)?;
     }
+    let batch = batch.extract::<PyRecordBatch>().map_err(|_| {
+        let kind = batch.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
+        input(format!("batch: expected a record batch of Arrow, not a {kind}; a table has `to_batches()`"))
+    })?;
     let batch = batch.into_inner();
     let columns = Columns::of(&batch)?;
     let made = py.detach(|| {
@@ -310,14 +325,14 @@ fn run(
 /// out), `cost` (billionths of a dollar), `error`. A row that cannot be planned has an `error` and nothing else.
 #[pyfunction]
 #[pyo3(signature = (batch, *, model=None, config=None, plans=true, threads=1))]
-pub(crate) fn plan_batch(
-    py: Python<'_>,
-    batch: PyRecordBatch,
+pub(crate) fn plan_batch<'py>(
+    py: Python<'py>,
+    batch: &Bound<'py, PyAny>,
     model: Option<String>,
     config: Option<String>,
     plans: bool,
     threads: usize,
-) -> PyResult<Bound<'_, PyAny>> {
+) -> PyResult<Bound<'py, PyAny>> {
     run(py, batch, Settings { model, config, with_plan: plans, replay: false }, threads)
 }
 
@@ -327,13 +342,13 @@ pub(crate) fn plan_batch(
 /// of all plans), `prompts`, and sums over them: `tokens`, `reuse`, `drops`, `cost`; `error`.
 #[pyfunction]
 #[pyo3(signature = (batch, *, model=None, config=None, plans=false, threads=1))]
-pub(crate) fn replay_batch(
-    py: Python<'_>,
-    batch: PyRecordBatch,
+pub(crate) fn replay_batch<'py>(
+    py: Python<'py>,
+    batch: &Bound<'py, PyAny>,
     model: Option<String>,
     config: Option<String>,
     plans: bool,
     threads: usize,
-) -> PyResult<Bound<'_, PyAny>> {
+) -> PyResult<Bound<'py, PyAny>> {
     run(py, batch, Settings { model, config, with_plan: plans, replay: true }, threads)
 }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
 
 from ._core import Conversation, ItemMessage, Manager, Plan, is_context_overflow
 
@@ -19,11 +20,15 @@ T = TypeVar("T")
 SYSTEM = "system"
 
 
-class Sent(NamedTuple, Generic[T]):
+@dataclass(frozen=True)
+class Sent(Generic[T]):
     """One message of a prompt: the framework's own object where it is sent, and what the planner says of it."""
 
     item: ItemMessage
     own: T | None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.item, self.own))
 
 
 class History(Generic[T]):

@@ -1,0 +1,245 @@
+"""LiteLLM: every chat request of its SDK, router and proxy within a token budget, and its `trim_messages`, planned.
+
+    from litellm.integrations.custom_logger import CustomLogger
+
+    litellm.callbacks = [hook(CustomLogger, budget=8_000)]
+
+LiteLLM calls nothing but instances of its own `CustomLogger`: `hook` makes one. LiteLLM itself is not imported here.
+Messages and tools are dicts of OpenAI Chat, or objects that have a `model_dump`. Made for litellm 1.110.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _wire
+from ._core import Conversation, ItemMessage, Manager, Plan
+from ._history import Histories, History
+
+__all__ = ["ContextWindowHook", "hook", "trim_messages"]
+
+#: The calls whose `messages` are those of OpenAI Chat.
+CHAT = ("completion", "acompletion")
+
+#: So many models have conversations at a time: clients of a proxy name what they like.
+MODELS = 64
+
+_decode = json.JSONDecoder().raw_decode
+
+
+class Own(str):
+    """A message as JSON, beside the caller's object: dicts are edited in place, so identity says nothing of them.
+
+    Behind the JSON stands what else the plan hangs on: a conversation under other settings is another one.
+    """
+
+    message: Any
+
+    def wire(self) -> dict[str, Any]:
+        """The message as a dict of its own."""
+        found: dict[str, Any] = _decode(self)[0]
+        return found
+
+
+def owned(messages: Sequence[Any], request: Mapping[str, Any]) -> list[Own]:
+    """The messages of one request."""
+    settings = json.dumps(request, default=_said, sort_keys=True).encode()
+    behind = "\n" + hashlib.blake2b(settings, digest_size=8).hexdigest()
+    given = [Own(json.dumps(one, default=_wire.plain) + behind) for one in messages]
+    for own, one in zip(given, messages):
+        own.message = one
+    return given
+
+
+def _said(value: Any) -> Any:
+    try:
+        return _wire.plain(value)
+    except TypeError:
+        return repr(value)
+
+
+def wired(own: Own) -> list[dict[str, Any]]:
+    return [own.wire()]
+
+
+def replayed(history: History[Own], given: list[Own], request: Mapping[str, Any]) -> Plan:
+    """The plan of a list of messages, which depends on the list and the request alone.
+
+    Nothing tells which prompts were sent before, or by which process. So each reply in the list is stored beside the
+    plan of what stands before it. Of a list that goes on only what is new is planned.
+    """
+    # What the list of another time left behind must not count.
+    asked = {**request, "previous": None}
+    with history.lock:
+        known = history.known(given)
+        if known < len(history):
+            history.sync([])
+            known = 0
+        replies = [at for at in range(max(known, 1), len(given)) if given[at].wire().get("role") == "assistant"]
+        if known == 0 and replies:
+            # As long as nothing had to go, the newest reply says the same as all of them.
+            if _whole(history.plan(given[: replies[-1]], **asked)):
+                replies = replies[-1:]
+            else:
+                history.sync([])
+        for at in replies:
+            history.commit(history.plan(given[:at], **asked), given[at])
+        return history.plan(given, **asked)
+
+
+def _whole(plan: Plan) -> bool:
+    return not plan.excluded and plan.overflow is None and not any(one.changed for one in plan.by_item())
+
+
+def prompt(history: History[Own], plan: Plan) -> list[Any]:
+    """The messages to send: the caller's own objects, copies where something of them changed, dicts for what is new."""
+    messages: list[Any] = []
+    for one in history.sent(plan):
+        if one.own is None:
+            messages.extend(one.item.messages("openai"))
+        else:
+            messages.append(_altered(one.own, one.item) if one.item.changed else one.own.message)
+    return messages
+
+
+def _altered(own: Own, item: ItemMessage) -> dict[str, Any]:
+    copy, sent = own.wire(), item.messages("openai")[0]
+    if "role" in item.changed:
+        copy["role"] = sent["role"]
+    if "text" in item.changed:
+        copy["content"] = sent.get("content")
+    if "calls" in item.changed:
+        copy.update({name: sent[name] for name in ("tool_calls", "tool_call_id") if name in sent})
+    if "reasoning" in item.changed:
+        for name in ("reasoning_content", "thinking_blocks", "reasoning"):
+            copy.pop(name, None)
+    return copy
+
+
+class _Models:
+    """The conversations of each model, and how its manager is made."""
+
+    def __init__(self, manager_for: Callable[[str], Manager] | None, most: int) -> None:
+        self._manager_for = manager_for or Manager
+        self._most = most
+        self._lock = threading.Lock()
+        self._all: dict[str, Histories[Own]] = {}
+
+    def of(self, model: str) -> Histories[Own]:
+        with self._lock:
+            found = self._all.pop(model, None) or Histories(self._manager_for(model), wired, most=self._most)
+            self._all[model] = found
+            if len(self._all) > MODELS:
+                del self._all[next(iter(self._all))]
+            return found
+
+
+class ContextWindowHook:
+    """Plans every chat request: what is sent fits the budget, tool calls keep their results, the question stays.
+
+    `manager_for` makes the `Manager` of a model's name (`Manager` itself by default); `budget` is the prompt's, in
+    tokens, without it what the model's window leaves; the other arguments are those of `Manager.plan`.
+
+    A request is planned after its deployment is chosen (`async_pre_call_deployment_hook`), or with
+    `before_routing=True` before that, for the name that the proxy's client gave (`async_pre_call_hook`); one of both.
+    The same messages become the same prompt, in any process and after any restart. Asynchronous chat calls only: for
+    others there is `messages`. `most` conversations are kept for each model, of which only what is new is read.
+
+    To register it, give it LiteLLM's base: `class Hook(ContextWindowHook, CustomLogger)`, or use `hook`.
+    """
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        # The proxy calls this method only where the class itself has it, not one that it inherits from.
+        cls.async_pre_call_hook = cls.async_pre_call_hook  # type: ignore[method-assign]
+
+    def __init__(
+        self,
+        manager_for: Callable[[str], Manager] | None = None,
+        budget: int | None = None,
+        *,
+        before_routing: bool = False,
+        most: int = 64,
+        **request: Any,
+    ) -> None:
+        super().__init__()
+        self.budget = budget
+        self.before_routing = before_routing
+        self.plan: Plan | None = None
+        self._request = request
+        self._models = _Models(manager_for, most)
+
+    def messages(
+        self, model: str, messages: Sequence[Any], tools: Sequence[Any] | None = None, **request: Any
+    ) -> list[Any]:
+        """The messages to send in place of these; `plan` is their plan then. Raises what `Manager.plan` raises."""
+        asked: dict[str, Any] = {"budget": self.budget, "tools": tools or None, **self._request, **request}
+        given = owned(messages, asked)
+        history = self._models.of(model).of(given)
+        with history.lock:
+            self.plan = plan = replayed(history, given, asked)
+            return prompt(history, plan)
+
+    async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
+        """The arguments of the call with its messages planned; None where there is nothing to change."""
+        return None if self.before_routing else await self._planned(kwargs, call_type)
+
+    async def async_pre_call_hook(
+        self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
+    ) -> dict[str, Any] | None:
+        """The proxy's request with its messages planned; None where there is nothing to change."""
+        return await self._planned(data, call_type) if self.before_routing else None
+
+    async def _planned(self, call: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
+        messages = call.get("messages")
+        # A model that is given by position is told by the call's own record alone.
+        model = call.get("model") or getattr(call.get("litellm_logging_obj"), "model", None)
+        if getattr(call_type, "value", call_type) not in CHAT or not messages or not isinstance(model, str):
+            return None
+        most = call.get("max_completion_tokens") or call.get("max_tokens")
+        request = {} if self.budget is not None or most is None else {"max_completion": most}
+        planned = await asyncio.to_thread(self.messages, model, messages, call.get("tools"), **request)
+        return {**call, "messages": planned}
+
+
+def hook(base: type, *arguments: Any, **settings: Any) -> Any:
+    """A `ContextWindowHook` that is also a `base`: LiteLLM's `CustomLogger`. The arguments are those of the hook."""
+    return type("ContextWindowHook", (ContextWindowHook, base), {})(*arguments, **settings)
+
+
+_trimmers = _Models(None, 64)
+
+
+def trim_messages(
+    messages: Sequence[Any],
+    model: str | None = None,
+    trim_ratio: float = 0.75,
+    return_response_tokens: bool = False,
+    max_tokens: int | None = None,
+) -> Any:
+    """`litellm.utils.trim_messages`, planned: whole messages leave, and tool calls keep their results.
+
+    `max_tokens` is the prompt's budget in tokens; without it `trim_ratio` of the model's window. Returns the list,
+    and with `return_response_tokens` a pair of it and the tokens of the budget that are left. The messages are the
+    caller's own; a copy of one is shorter where a prompt of the last exchange alone would be too long. Without
+    `max_tokens` and a model that is known, all of them.
+    """
+    name = model or "gpt-4o"
+    histories = _trimmers.of(name)
+    if max_tokens is None:
+        usage = histories.manager.usage(Conversation())
+        unknown = any(one["code"] == "unknown_model" for one in histories.manager.plan(Conversation()).notices)
+        if model is None or unknown:
+            return (list(messages), 0) if return_response_tokens else list(messages)
+        max_tokens = int(usage["context_len"] * trim_ratio)
+    given = owned(messages, {"budget": max_tokens})
+    history = histories.of(given)
+    with history.lock:
+        plan = replayed(history, given, {"budget": max_tokens})
+        kept = prompt(history, plan)
+    return (kept, max_tokens - plan.total) if return_response_tokens else kept

@@ -1,0 +1,250 @@
+"""OpenAI Agents SDK: every request of a run within a token budget, and sessions that are kept in a store.
+
+    planned = ContextWindowFilter("gpt-6-sol", max_completion=4_000)
+    session = StoreSession(Store("sqlite:sessions.db"), "customer-17")
+    await Runner.run(agent, "Hello", session=session, run_config=RunConfig(call_model_input_filter=planned))
+
+The session stays whole: only what is sent to the model is planned. Made for openai-agents 0.24.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, cast
+from weakref import WeakKeyDictionary
+
+from agents import Agent, FunctionTool, TResponseInputItem, handoff
+from agents.handoffs import Handoff
+from agents.memory import SessionSettings
+from agents.run_config import CallModelData, ModelInputData
+
+from . import _wire
+from ._core import ConflictError, Conversation, Manager, Plan, Store
+from ._history import SYSTEM, Histories, History, Sent, manager_of
+
+__all__ = ["ContextWindowFilter", "StoreSession"]
+
+#: Items that are one message of the planner's log; and what a request may bring beside them, for `Manager.plan`.
+Group: TypeAlias = tuple[TResponseInputItem, ...]
+Documents: TypeAlias = Callable[[CallModelData[Any]], Iterable[Any] | Awaitable[Iterable[Any]]]
+
+#: Items that the planner knows as calls and results; what other types without a `call_id` are; what goes on with what.
+_FUNCTIONS = ("function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output")
+_KINDS = {"reasoning": "reasoning", "mcp_approval_request": "call", "mcp_approval_response": "result"}
+_GOES_ON = {"reasoning": ("reasoning", "said", "call", "other"), "said": ("call",), "call": ("call",)}
+
+#: The type of the parts of a log that hold a session's items.
+_HELD = "openai_agents_item"
+
+
+def _plain(item: Any) -> dict[str, Any]:
+    return item if isinstance(item, dict) else cast("dict[str, Any]", item.model_dump(exclude_unset=True))
+
+
+def _kind(item: dict[str, Any]) -> str:
+    kind = item.get("type") or "message"
+    if kind == "message":
+        return "said" if item.get("role") == "assistant" else "message"
+    if item.get("call_id"):
+        return "result" if kind.endswith("_output") else "call"
+    return _KINDS.get(kind, "other")
+
+
+def _call_id(item: dict[str, Any]) -> Any:
+    return item.get("call_id") or item.get("approval_request_id") or item.get("id")
+
+
+def grouped(items: Iterable[TResponseInputItem]) -> list[Group]:
+    """Items of Responses, together where the planner takes them for one message: reasoning, what is said, calls."""
+    groups: list[Group] = []
+    last = ""
+    for item in items:
+        kind = _kind(_plain(item))
+        groups.append((*groups.pop(), item) if kind in _GOES_ON.get(last, ()) else (item,))
+        last = kind
+    return groups
+
+
+def _told(item: dict[str, Any]) -> dict[str, Any]:
+    """An item as the planner reads it. Other tools than functions are called and answered just the same."""
+    kind, id = _kind(item), _call_id(item)
+    if kind not in ("call", "result") or item["type"] in _FUNCTIONS:
+        return item
+    told = item.get("output", {key: value for key, value in item.items() if key not in ("type", "id", "call_id")})
+    text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, default=_wire.plain)
+    if kind == "call":
+        return {"type": "function_call", "call_id": id, "name": item["type"], "arguments": text}
+    is_image = isinstance(told, dict) and "image_url" in told
+    return {"type": "function_call_output", "call_id": id, "output": [told] if is_image else text}
+
+
+def _wired(group: Group) -> list[dict[str, Any]]:
+    return [_told(_plain(item)) for item in group]
+
+
+def _is_a_rest(items: Sequence[TResponseInputItem]) -> bool:
+    """Whether results answer calls that are not here: the server keeps the conversation, and this is what is new."""
+    kinds = [(_kind(item), _call_id(item)) for item in map(_plain, items)]
+    calls = {id for kind, id in kinds if kind == "call"}
+    return any(kind == "result" and id not in calls for kind, id in kinds)
+
+
+class ContextWindowFilter:
+    """A `call_model_input_filter`: what is sent fits the budget, tool calls keep their results, the question stays.
+
+    Sent are the same objects, with what the planner adds; for a tool result that it shortens, a copy of that item.
+    `documents` gives retrieved documents for a request, sync or async; the other arguments are those of `Manager.plan`
+    (`budget`, `max_completion`, `focus`, ...). Counted are the agent's function tools and handoffs; give `tools` where
+    it has others (hosted ones, MCP), and a `safety_buffer` for the schema of an output. A request whose conversation
+    the server keeps (`conversation_id`, `previous_response_id`) is sent as it is. Raises what `Manager.plan` raises.
+
+    One instance serves many conversations, from several threads: it keeps the `most` ones that were used last. `plan`
+    is the plan of the newest request.
+    """
+
+    def __init__(
+        self, manager: Manager | str, *, documents: Documents | None = None, most: int = 64, **request: Any
+    ) -> None:
+        self.manager = manager_of(manager)
+        self.plan: Plan | None = None
+        self._documents = documents
+        self._request = request
+        self._histories: Histories[Group] = Histories(self.manager, _wired, "openai_responses", most)
+        # No hook sees a reply, so that the log does not know what was sent: the last plan says where the next begins.
+        self._last: WeakKeyDictionary[History[Group], Plan] = WeakKeyDictionary()
+
+    def conversation(self, items: Sequence[TResponseInputItem]) -> Conversation:
+        """The planner's log of a conversation: pin notes in it."""
+        history = self._histories.of(groups := grouped(items))
+        if len(history) != len(groups):
+            history.sync(groups)
+        return history.log
+
+    async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
+        """Plans in a thread of its own."""
+        given: Any = await asyncio.to_thread(self._documents, data) if self._documents is not None else None
+        documents = await given if inspect.isawaitable(given) else given
+        return await asyncio.to_thread(self._planned, data, documents)
+
+    def _planned(self, data: CallModelData[Any], documents: Iterable[Any] | None) -> ModelInputData:
+        given = data.model_data
+        if _is_a_rest(given.input):
+            return given
+        extra = {"tools": _tools(data.agent), "documents": documents, **self._request}
+        history = self._histories.of(groups := grouped(given.input))
+        with history.lock:
+            if (last := self._last.get(history)) is not None:
+                extra.setdefault("previous", last.anchor())
+            self.plan = self._last[history] = plan = history.plan(groups, given.instructions, **extra)
+            return framed(history.sent(plan), given)
+
+
+def framed(sent: Iterable[Sent[Group]], given: ModelInputData) -> ModelInputData:
+    """The prompt as the SDK has it: system texts at its head are part of the instructions."""
+    texts = [given.instructions] if given.instructions else []
+    items: list[TResponseInputItem] = []
+    for one in sent:
+        item = one.item
+        if one.own is not None:
+            items.extend(altered(one.own, one) if item.changed else one.own)
+        elif item.role in ("system", "developer") and not items:
+            texts.extend([] if item.ids == [SYSTEM] else [item.text])
+        else:
+            items.extend(cast("list[TResponseInputItem]", item.messages("openai_responses")))
+    return ModelInputData(items, "\n\n".join(texts) if texts else given.instructions)
+
+
+def altered(own: Group, sent: Sent[Group]) -> Iterator[TResponseInputItem]:
+    """The items, with copies of those that are shortened. Reasoning stays: what came with it is refused without it."""
+    wire = sent.item.messages("openai_responses")
+    ids = iter([one["call_id"] for one in wire if "call_id" in one])
+    for item in own:
+        plain, update = _plain(item), dict[str, Any]()
+        if "calls" in sent.item.changed and "call_id" in plain:
+            update["call_id"] = next(ids)
+        if "text" in sent.item.changed and _kind(plain) == "result" and isinstance(plain.get("output"), (str, list)):
+            update["output"] = wire[0]["output"]
+        yield cast(TResponseInputItem, {**plain, **update}) if update else item
+
+
+def _tools(agent: Agent[Any]) -> list[dict[str, Any]]:
+    """What the model is told of the agent's functions and of the agents that it may hand over to."""
+    functions = [one for one in agent.tools if isinstance(one, FunctionTool) and one.is_enabled is not False]
+    others: list[Handoff[Any, Any]] = [one if isinstance(one, Handoff) else handoff(one) for one in agent.handoffs]
+    told = [(one.name, one.description, one.params_json_schema) for one in functions]
+    told += [(one.tool_name, one.tool_description, one.input_json_schema) for one in others]
+    return [{"type": "function", "name": name, "description": text, "parameters": form} for name, text, form in told]
+
+
+class StoreSession:
+    """A `Session` of the SDK in a `Store`: many writers, nothing lost, every item as it was added.
+
+    The log holds items as JSON that only this class reads; what `pop_item` and `clear_session` take away is archived.
+    Raises `StoreError` where the database fails.
+    """
+
+    def __init__(self, store: Store, session_id: str, *, session_settings: SessionSettings | None = None) -> None:
+        self.session_id = session_id
+        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
+        self._store = store
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """All items, or the newest `limit` of them, the oldest first."""
+        if limit is None and self.session_settings is not None:
+            limit = self.session_settings.limit
+        live = await asyncio.to_thread(lambda: _live(self._store.load_or_new(self.session_id)[0]))
+        items = [item for _, item in live]
+        return items if limit is None else items[max(len(items) - limit, 0) :]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Appends the items, all of them or none."""
+        held = [{"type": _HELD, "json": json.dumps(_plain(item), default=_wire.plain)} for item in items]
+        if held:
+            await asyncio.to_thread(self._change, lambda log: log.push(held, "openai_responses"))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Takes the newest item away and gives it; None where there is none."""
+        return cast("TResponseInputItem | None", await asyncio.to_thread(self._change, _without_the_last))
+
+    async def clear_session(self) -> None:
+        """Takes all items away. What is added afterwards begins a new list."""
+        await asyncio.to_thread(self._change, Conversation.start_fresh)
+
+    def _change(self, change: Callable[[Conversation], Any]) -> Any:
+        while True:
+            log, revision = self._store.load_or_new(self.session_id)
+            made = change(log)
+            try:
+                self._store.save(self.session_id, log, revision)
+                return made
+            except ConflictError:
+                pass  # Another writer was first: once more, after what that one wrote.
+
+
+def _live(log: Conversation) -> list[tuple[int, Any]]:
+    """The items that were not taken away, each with the number of its message."""
+    live: list[tuple[int, Any]] = []
+    number = 0
+    for entry in (json.loads(event)["entry"] for event in log.events()):
+        if "message" in entry:
+            for part in entry["message"].get("parts", ()):
+                held = json.loads(part["opaque"]["json"]) if "opaque" in part else {}
+                if held.get("type") == _HELD:
+                    live.append((number, json.loads(held["json"])))
+            number += 1
+        elif "rewound" in entry["event"]:
+            before = int(entry["event"]["rewound"]["before"].removeprefix("m"))
+            live = [one for one in live if one[0] < before]
+        elif "compacted" in entry["event"]:
+            live.clear()
+    return live
+
+
+def _without_the_last(log: Conversation) -> Any:
+    live = _live(log)
+    if live:
+        log.rewind_before(f"m{live[-1][0]}")
+    return live[-1][1] if live else None

@@ -1,0 +1,416 @@
+"""Pydantic AI: every request of an agent within a token budget, and conversations that are kept in a store.
+
+    agent = Agent("openai:gpt-5", capabilities=[ContextWindow("gpt-5", max_completion=4_000)])
+    store = StoreConversations(Store("sqlite:conversations.db"))
+
+The run's history stays whole: only what is sent to the model is planned. Made for pydantic-ai 2.68.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import operator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, TypeAlias
+
+from pydantic import TypeAdapter
+from pydantic_ai import RetryModelRequest, RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.conversation_store import ConversationConflict, ConversationEntry, ConversationRecord
+from pydantic_ai.conversation_store import ConversationStore
+from pydantic_ai.messages import InstructionPart, ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse
+from pydantic_ai.messages import SystemPromptPart, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.models import ModelRequestContext
+
+from . import _wire
+from ._core import ConflictError, Conversation, ItemMessage, Manager, Plan, Store
+from ._history import SYSTEM, Histories, History, Sent, Turn, manager_of
+
+__all__ = ["ContextWindow", "StoreConversations"]
+
+#: What a request may bring beside its messages: what `Manager.plan` takes as `documents`.
+Documents: TypeAlias = Callable[[RunContext[Any]], Iterable[Any] | Awaitable[Iterable[Any]]]
+
+#: Parts that say nothing by themselves: they go with their request.
+_SILENT = ("tool-availability-delta", "capability-load-delta", "model-settings-delta", "instruction-baseline")
+
+#: The types of the parts of a log that hold a conversation.
+_ENTRY, _RECORD = "pydantic_ai_entry", "pydantic_ai_record"
+_RECORDS = TypeAdapter(ConversationRecord)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is one message of the planner's log: a part of a request, or a whole response."""
+
+    part: Any
+    message: ModelMessage = field(compare=False)
+
+
+def _is_result(part: Any) -> bool:
+    return isinstance(part, ToolReturnPart) or getattr(part, "tool_name", None) is not None
+
+
+def _units(messages: Iterable[ModelMessage]) -> list[Unit]:
+    units: list[Unit] = []
+    for one in messages:
+        if isinstance(one, ModelResponse):
+            units.append(Unit(one, one))
+        else:
+            # Results are sent first, wherever they stand.
+            parts = sorted(one.parts, key=lambda part: not _is_result(part))
+            units.extend([Unit(part, one) for part in parts if part.part_kind not in _SILENT])
+    return units
+
+
+def _wired(unit: Unit) -> list[dict[str, Any]]:
+    part = unit.part
+    if isinstance(part, ModelResponse):
+        return [_response(part)]
+    if part.part_kind in ("system-prompt", "instruction-delta"):
+        return [{"role": "system", "content": part.content if part.part_kind == "system-prompt" else part.render()}]
+    content: Any = part.model_response() if part.part_kind.startswith("retry-") else _said(part)
+    if not isinstance(content, str):
+        content = [_block(one) for one in content]
+    if not _is_result(part):
+        return [{"role": "user", "content": content}]
+    if files := getattr(part, "files", None):
+        content = [{"type": "text", "text": content}, *map(_block, files)]
+    return [{"role": "tool", "tool_call_id": part.tool_call_id, "content": content}]
+
+
+def _response(response: ModelResponse) -> dict[str, Any]:
+    content, calls = list[Any](), list[Any]()
+    for part in response.parts:
+        if isinstance(part, ToolCallPart):
+            calls.append(_wire.call(part.tool_call_id, part.tool_name, part.args_as_json_str()))
+        elif isinstance(part, ThinkingPart) and part.signature and part.provider_name in ("anthropic", "bedrock"):
+            content.append({"type": "thinking", "thinking": part.content, "signature": part.signature})
+        else:
+            content.append(_block(part.content if part.part_kind == "file" else _said(part)))
+    return {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
+
+
+def _said(part: Any) -> Any:
+    """What a part says. What the provider's own tools did counts as JSON."""
+    if isinstance(part, ThinkingPart):
+        # A thought without its provider's seal goes back as text.
+        return f"<think>\n{part.content}\n</think>"
+    if part.part_kind == "builtin-tool-call":
+        return f"{part.tool_name} {part.args_as_json_str()}"
+    if part.part_kind.endswith("tool-return"):
+        return part.model_response_str()
+    return (part.transcript if part.part_kind == "speech" else part.content) or ""
+
+
+def _block(content: Any) -> dict[str, Any]:
+    """What a user says, or shows. A file that is no image counts as its name."""
+    kind = getattr(content, "kind", "")
+    if kind == "image-url" or kind == "binary" and content.is_image:
+        return {"type": "image_url", "image_url": {"url": content.url if kind == "image-url" else content.data_uri}}
+    text = content if isinstance(content, str) else getattr(content, "content", getattr(content, "identifier", ""))
+    return {"type": "text", "text": text}
+
+
+class ContextWindow(AbstractCapability[Any]):
+    """Plans every request of an agent: what is sent fits the budget, tool calls keep their results, the question stays.
+
+    Sent are the history's own messages; a request of which parts are left out, or a result is shortened, is a copy.
+    Responses are whole: whether their thoughts go back is for the model's class to say.
+
+    `documents` gives retrieved documents for a request, sync or async; the other arguments are those of `Manager.plan`
+    (`budget`, `max_completion`, `focus`, ...). Counted are instructions, function tools and output tools; give a
+    `safety_buffer` for native tools and the schema of an output. A request that the provider refuses as too long is
+    planned smaller and sent again, `retries` times at the most. Place it last, where it sees what others add.
+
+    One instance serves many conversations: it keeps the `most` ones that were used last. `plan` is the plan of the
+    newest request. Raises what `Manager.plan` raises.
+    """
+
+    def __init__(
+        self,
+        manager: Manager | str,
+        *,
+        documents: Documents | None = None,
+        retries: int = 2,
+        most: int = 64,
+        **request: Any,
+    ) -> None:
+        self.manager = manager_of(manager)
+        self.plan: Plan | None = None
+        self._documents, self._retries, self._most, self._request = documents, retries, most, request
+        self._histories: Histories[Unit] = Histories(self.manager, _wired, most=most)
+        #: The request of each run that is on its way.
+        self._turns: dict[str | None, _Turn] = {}
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        return None
+
+    def conversation(self, conversation_id: str) -> Conversation:
+        """The planner's log of a conversation: pin notes in it."""
+        return self._histories.of([], conversation_id).log
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Sends the planned messages in place of the whole history. Plans in a thread of its own."""
+        given: Any = await asyncio.to_thread(self._documents, ctx) if self._documents is not None else None
+        extra = {"documents": await given if inspect.isawaitable(given) else given, **self._request}
+        turn = await asyncio.to_thread(self._turn, ctx, request_context, extra)
+        return replace(request_context, messages=turn.messages())
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Sends the smaller messages after a refusal."""
+        turn = self._turns.get(ctx.run_id)
+        if turn is None or not turn.is_shrunk:
+            return request_context
+        return replace(request_context, messages=turn.messages_after(request_context.messages))
+
+    async def on_model_request_error(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
+    ) -> ModelResponse:
+        """Plans a smaller prompt, if that is what the error asks for."""
+        if (turn := self._turns.get(ctx.run_id)) is None:
+            raise error
+        await asyncio.to_thread(turn.shrink, error)
+        self.plan, turn.is_shrunk = turn.plan, True
+        raise RetryModelRequest from error
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Stores the reply, with what the provider reported of it."""
+        if (turn := self._turns.pop(ctx.run_id, None)) is not None:
+            turn.commit(Unit(response, response), _reported(response))
+        return response
+
+    def _turn(self, ctx: RunContext[Any], context: ModelRequestContext, extra: dict[str, Any]) -> _Turn:
+        given = context.model_request_parameters
+        shown = [one for one in given.function_tools if not one.defer_loading or one.name in ctx.discovered_tool_names]
+        tools = [
+            {"name": one.name, "description": one.description or "", "parameters": one.parameters_json_schema}
+            for one in [*shown, *given.output_tools]
+        ]
+        extra.setdefault("tools", [{"type": "function", "function": one} for one in tools])
+        units, system = _units(context.messages), InstructionPart.join(given.instruction_parts or [])
+        history = self._histories.of(units, ctx.conversation_id)
+        turn = self._turns[ctx.run_id] = _Turn(history, units, system, extra, self._retries)
+        turn.tail = context.messages[-1]
+        # A run that failed leaves its turn behind.
+        while len(self._turns) > self._most:
+            del self._turns[next(iter(self._turns))]
+        self.plan = turn.plan
+        return turn
+
+
+def _reported(response: ModelResponse) -> dict[str, Any] | None:
+    told = response.usage
+    if not told.input_tokens:
+        return None
+    return {
+        "prompt_tokens": told.input_tokens,
+        "completion_tokens": told.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": told.cache_read_tokens},
+    }
+
+
+class _Turn(Turn[Unit]):
+    """One request on its way."""
+
+    tail: ModelMessage
+    is_shrunk = False
+
+    def __init__(self, history: History[Unit], units: list[Unit], *given: Any) -> None:
+        super().__init__(history, units, *given)
+        self._planned = {id(unit.part) for unit in units}
+        self._made: list[ModelMessage] = []
+
+    def messages(self) -> list[ModelMessage]:
+        """The prompt as Pydantic AI has it."""
+        made: list[ModelMessage] = []
+        sent = [one for one in self.sent if one.item.ids != [SYSTEM]]
+        for _, run in groupby(sent, lambda one: id(one.own.message) if one.own is not None else None):
+            made.extend(self._put_together(list(run)))
+        # A request without a prompt, or a response that is to go on, is what the run asks for.
+        if isinstance(self.tail, ModelResponse) or not any(id(part) in self._planned for part in self.tail.parts):
+            made = [*(one for one in made if one is not self.tail), self.tail]
+        self._made.extend(made)
+        return made
+
+    def messages_after(self, refused: list[ModelMessage]) -> list[ModelMessage]:
+        """The smaller prompt, with what the run itself added to the one before."""
+        known, there = {id(one) for one in self._made}, {id(one) for one in refused}
+        made = [one for one in self.messages() if id(one) in there or id(one) not in known]
+        return [*made, *(one for one in refused if id(one) not in known)]
+
+    def _put_together(self, run: list[Sent[Unit]]) -> Iterator[ModelMessage]:
+        own = run[0].own
+        if own is None:
+            # A call without a result is completed by the run.
+            yield from (_added(one.item) for one in run if one.item.role != "tool")
+        elif isinstance(own.message, ModelResponse):
+            yield _altered(own.part, run[0].item)
+        else:
+            kept = {id(one.own.part): _altered(one.own.part, one.item) for one in run if one.own is not None}
+            parts = list(own.message.parts)
+            planned = [id(part) for part in parts if id(part) in self._planned]
+            # What says nothing by itself, or was added since, goes with the last part.
+            rest = {id(part) for part in parts if planned[-1] in kept and id(part) not in planned}
+            parts = [kept.get(id(part), part) for part in parts if id(part) in kept or id(part) in rest]
+            same = len(parts) == len(own.message.parts) and all(map(operator.is_, parts, own.message.parts))
+            yield own.message if same else replace(own.message, parts=parts)
+
+
+def _added(item: ItemMessage) -> ModelMessage:
+    if item.role == "assistant":
+        return ModelResponse([TextPart(item.text)])
+    return ModelRequest([UserPromptPart(item.text) if item.role == "user" else SystemPromptPart(item.text)])
+
+
+def _altered(own: Any, item: ItemMessage) -> Any:
+    """A copy with what the planner changed of a call's id or of a result; otherwise the history's own."""
+    update: dict[str, Any] = {}
+    if "calls" in item.changed and isinstance(own, ModelResponse):
+        ids = iter([call["id"] for call in item.messages("openai")[0].get("tool_calls", [])])
+        renamed = [replace(one, tool_call_id=next(ids)) for one in own.parts if isinstance(one, ToolCallPart)]
+        update["parts"] = [renamed.pop(0) if isinstance(one, ToolCallPart) else one for one in own.parts]
+    elif "calls" in item.changed:
+        update["tool_call_id"] = item.tool_call_id
+    if "text" in item.changed and isinstance(own, ToolReturnPart):
+        update["content"] = [item.text, *own.files] if own.files else item.text
+    return replace(own, **update) if update else own
+
+
+class StoreConversations(ConversationStore):
+    """Pydantic AI's `ConversationStore` in a `Store`: a session for each conversation, saved whole or not at all.
+
+    Messages are kept as `ModelMessagesTypeAdapter` writes them. A fork copies the entries that it shares, so that
+    `delete` erases a conversation with its entries. A session is named `prefix` and the conversation's id; a list reads
+    all of them. Raises `StoreError` where the database fails.
+    """
+
+    def __init__(self, store: Store, *, prefix: str = "pydantic-ai/") -> None:
+        self._store, self._prefix = store, prefix
+        #: Where an entry was seen last: a session by its conversation's id.
+        self._where: dict[str, str] = {}
+
+    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
+        return (await asyncio.to_thread(self._load, conversation_id)).record
+
+    async def read_records(
+        self, *, scope: str | None = None, limit: int | None = None
+    ) -> Sequence[ConversationRecord]:
+        found = await asyncio.to_thread(lambda: [one.record for one in self._all()])
+        records = [one for one in found if one is not None and scope in (None, one.scope)]
+        return sorted(records, key=lambda one: one.updated_at, reverse=True)[:limit]
+
+    async def write_record(
+        self,
+        record: ConversationRecord,
+        *,
+        new_entries: Sequence[ConversationEntry] = (),
+        expected_revision: str | None,
+    ) -> None:
+        await asyncio.to_thread(self._write, record, list(new_entries), expected_revision)
+
+    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
+        await asyncio.to_thread(self._delete, conversation_id, expected_revision)
+
+    async def read_entry(self, entry_id: str) -> ConversationEntry:
+        return (await self.read_history(entry_id, limit=1))[0]
+
+    async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
+        return await asyncio.to_thread(self._history, head_id, limit)
+
+    def _history(self, head_id: str | None, limit: int | None = None) -> list[ConversationEntry]:
+        """The entries up to this one, or the last `limit` of them; raises `LookupError` where one is not there."""
+        if head_id is None or limit == 0:
+            return []
+        held = self._load(self._where.get(head_id, ""))
+        if head_id not in held.entries:
+            held = next((one for one in self._all() if head_id in one.entries), held)
+        return held.history(head_id, limit)
+
+    def _all(self) -> Iterator[_Held]:
+        ids = [one["id"] for one in self._store.list(limit=2**32 - 1)]
+        return (self._load(id.removeprefix(self._prefix)) for id in ids if id.startswith(self._prefix))
+
+    def _load(self, conversation_id: str) -> _Held:
+        held = _Held(*self._store.load_or_new(self._prefix + conversation_id))
+        if held.record is not None:
+            self._where.update(dict.fromkeys([held.record.head_id or "", *held.record.branches], conversation_id))
+        return held
+
+    def _write(self, record: ConversationRecord, new: list[ConversationEntry], expected: str | None) -> None:
+        held = self._checked(record.conversation_id, expected)
+        if record.head_id is not None and record.head_id not in {*held.entries, *(one.id for one in new)}:
+            try:
+                new = [*self._history(record.head_id), *new]
+            except LookupError:
+                raise ConversationConflict(record.conversation_id) from None
+        parts = [{"type": _ENTRY, "id": one.id, "parent_id": one.parent_id, "message": _dumped(one)} for one in new]
+        parts.append({"type": _RECORD, "record": _RECORDS.dump_json(record).decode()})
+        held.log.push(parts, "openai_responses")
+        self._save(record.conversation_id, held)
+        self._where[record.head_id or ""] = record.conversation_id
+
+    def _delete(self, conversation_id: str, expected: str) -> None:
+        held = self._checked(conversation_id, expected)
+        # Said in the log first: a writer that was here before it has a conflict.
+        held.log.start_fresh()
+        self._save(conversation_id, held)
+        self._store.delete(self._prefix + conversation_id)
+
+    def _checked(self, conversation_id: str, expected: str | None) -> _Held:
+        held = self._load(conversation_id)
+        if (held.record.revision if held.record is not None else None) != expected:
+            raise ConversationConflict(conversation_id)
+        return held
+
+    def _save(self, conversation_id: str, held: _Held) -> None:
+        try:
+            self._store.save(self._prefix + conversation_id, held.log, held.revision)
+        except ConflictError:
+            raise ConversationConflict(conversation_id) from None
+
+
+def _dumped(entry: ConversationEntry) -> str:
+    return ModelMessagesTypeAdapter.dump_json([entry.message]).decode()
+
+
+class _Held:
+    """What a session's log holds of a conversation: its newest record, and its entries as JSON."""
+
+    def __init__(self, log: Conversation, revision: int) -> None:
+        self.log, self.revision = log, revision
+        self.record: ConversationRecord | None = None
+        self.entries: dict[str, dict[str, Any]] = {}
+        record = None
+        for stored in (json.loads(event)["entry"] for event in log.events()):
+            for part in stored.get("message", {}).get("parts", ()):
+                held = json.loads(part["opaque"]["json"]) if "opaque" in part else {}
+                if held.get("type") == _ENTRY:
+                    self.entries[held["id"]] = held
+                elif held.get("type") == _RECORD:
+                    record = held["record"]
+            if "compacted" in stored.get("event", {}):
+                record, self.entries = None, {}
+        if record is not None:
+            self.record = _RECORDS.validate_json(record)
+
+    def history(self, head_id: str, limit: int | None) -> list[ConversationEntry]:
+        found: list[ConversationEntry] = []
+        at: str | None = head_id
+        while at is not None and (limit is None or len(found) < limit):
+            parent, message = self.entries[at]["parent_id"], self.entries[at]["message"]
+            [message] = ModelMessagesTypeAdapter.validate_json(message)
+            found.append(ConversationEntry(id=at, parent_id=parent, message=message))
+            at = parent
+        return found[::-1]

@@ -1,0 +1,268 @@
+"""LiteLLM: the hook in the real SDK and router, the same prompt for the same messages, and `trim_messages`."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support import same_as_rust, valid_openai
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+litellm: Any = pytest.importorskip("litellm")
+
+from litellm.integrations.custom_logger import CustomLogger  # noqa: E402
+
+from context_window import InputError, Manager  # noqa: E402
+from context_window.litellm import ContextWindowHook, hook, owned, trim_messages  # noqa: E402
+
+BUDGET = 900
+MODEL = "fake/gpt-4o"
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+COUNT = Manager("gpt-4o").count_messages
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*ReadOnly.*:UserWarning")
+
+
+class Fake(litellm.CustomLLM):  # type: ignore[misc]
+    """A model that asks for its tool, then answers. It keeps what it was sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[list[Any]] = []
+        self.failures = 0
+        self.check: Any = None
+
+    async def acompletion(self, *_: Any, **call: Any) -> Any:
+        messages = call["messages"]
+        self.seen.append(messages)
+        if self.check is not None:
+            self.check()
+        if self.failures:
+            self.failures -= 1
+            raise litellm.RateLimitError("slow down", llm_provider="fake", model="gpt-4o")
+        answer = litellm.mock_completion(model="gpt-4o", messages=[], mock_response=f"Answer {len(self.seen)}.")
+        if messages[-1]["role"] == "user" and call["optional_params"].get("tools"):
+            calls = [tool_call(f"c{len(self.seen)}")]
+            answer.choices[0].message = litellm.Message(role="assistant", content=None, tool_calls=calls)
+        return answer
+
+
+def tool_call(id: str) -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+
+
+@pytest.fixture
+def fake() -> Iterator[Fake]:
+    model = Fake()
+    litellm.custom_provider_map = [{"provider": "fake", "custom_handler": model}]
+    litellm.suppress_debug_info = True
+    yield model
+    litellm.callbacks, litellm.custom_provider_map = [], []
+
+
+def registered(**settings: Any) -> Any:
+    made = hook(CustomLogger, **{"budget": BUDGET, **settings})
+    litellm.callbacks = [made]
+    return made
+
+
+async def agent(messages: list[Any], turns: int, call: Any, first: int = 0) -> None:
+    """So many turns: a question, a call, its result, an answer. The replies go back as they came: objects."""
+    for turn in range(first, first + turns):
+        messages.append({"role": "user", "content": f"Question {turn}: what is number {turn}?"})
+        reply = (await call(messages)).choices[0].message
+        messages.append(reply)
+        while reply.tool_calls:
+            for one in reply.tool_calls:
+                messages.append({"role": "tool", "tool_call_id": one.id, "content": f"found {turn} " * 20})
+            reply = (await call(messages)).choices[0].message
+            messages.append(reply)
+
+
+def sdk(messages: list[Any]) -> Any:
+    return litellm.acompletion(model=MODEL, messages=messages, tools=[TOOL])
+
+
+def plain(messages: list[Any]) -> list[Any]:
+    return [one if isinstance(one, dict) else one.model_dump(exclude_none=True) for one in messages]
+
+
+def check_sent(fake: Fake) -> None:
+    for sent in fake.seen:
+        valid_openai(plain(sent))
+        assert COUNT(plain(sent), tools=[TOOL]) <= BUDGET
+
+
+def rust_agrees(made: Any, messages: list[Any]) -> None:
+    log = made._models.of(MODEL).of(owned(messages, {"budget": BUDGET, "tools": [TOOL]})).log
+    same_as_rust(Manager(MODEL), log, made.plan, budget=BUDGET, tools=[TOOL])
+
+
+async def test_an_agent_of_60_turns(fake: Fake) -> None:
+    made = registered()
+    messages: list[Any] = [{"role": "system", "content": "You are brief."}]
+    await agent(messages, 59, sdk)
+    before = copy.deepcopy(plain(messages))
+    fake.check = lambda: rust_agrees(made, messages)
+    await agent(messages, 1, sdk, first=59)
+    assert len(fake.seen) == 120 and len(messages) == 241 and plain(messages)[: len(before)] == before
+    check_sent(fake)
+    assert len(fake.seen[-1]) < 60
+    # The caller's own objects go out; LiteLLM itself makes dicts of them behind the hook.
+    planned = made.messages(MODEL, messages[:-1], [TOOL])
+    assert all(any(one is own for own in messages) for one in planned) and plain(planned) == plain(fake.seen[-1])
+    # The window moves now and then, not with every request.
+    heads = [json.dumps(plain(sent)[1]) for sent in fake.seen]
+    assert 3 < sum(one != other for one, other in zip(heads, heads[1:])) < 20
+
+
+async def test_the_same_messages_are_the_same_prompt(fake: Fake) -> None:
+    registered()
+    messages: list[Any] = [{"role": "system", "content": "You are brief."}]
+    await agent(messages, 30, sdk)
+    requests, fake.seen = fake.seen, []
+    told = [json.dumps(plain(sent)) for sent in requests]
+    ends = [at for at, one in enumerate(plain(messages)) if one["role"] == "assistant"]
+    # Again in the same process, backwards; then by hooks that never saw it. As dicts, as a proxy has them.
+    for at in reversed(ends):
+        await sdk(plain(messages)[:at])
+    assert [json.dumps(sent) for sent in reversed(fake.seen)] == told
+    fake.seen = []
+    for at in ends[::7]:
+        registered()
+        await sdk(plain(messages)[:at])
+    assert [json.dumps(sent) for sent in fake.seen] == told[::7]
+    # What one request began with, the next begins with, wherever the window did not move.
+    stays = [plain(later)[: len(sent)] == plain(sent) for sent, later in zip(requests, requests[1:])]
+    assert stays.count(False) < 10 and len(stays) == 59
+
+
+async def test_a_router_and_its_retries_send_the_same_bytes(fake: Fake) -> None:
+    made = registered()
+    named = {"model_name": "group", "litellm_params": {"model": MODEL}}
+    router = litellm.Router(model_list=[named], num_retries=2, retry_after=0)
+
+    def call(messages: list[Any]) -> Any:
+        return router.acompletion(model="group", messages=messages, tools=[TOOL])
+
+    messages: list[Any] = []
+    await agent(messages, 20, call)
+    fake.seen, fake.failures = [], 2
+    messages.append({"role": "user", "content": "And now?"})
+    await call(messages)
+    assert len(fake.seen) == 3 and len({json.dumps(plain(sent)) for sent in fake.seen}) == 1
+    check_sent(fake)
+    # By then the deployment is chosen.
+    assert made.plan.model == MODEL and len(fake.seen[0]) < len(messages)
+
+
+async def test_changed_histories_and_two_conversations(fake: Fake) -> None:
+    made = registered()
+    one, other = [[{"role": "system", "content": text}] for text in ("One.", "Other.")]
+    for turn in range(15):
+        await agent(one, 1, sdk, first=turn)
+        await agent(other, 1, sdk, first=turn)
+    check_sent(fake)
+    texts = [json.dumps(plain(sent)) for sent in fake.seen]
+    assert all(("One." in text) != ("Other." in text) for text in texts)
+    # Edited in place: the same objects, other words. What was planned before must not show.
+    asked = [{"role": "user", "content": f"Question {at}"} for at in range(200)]
+    for messages, at in ((one, 0), *((other, turn) for turn in range(5, 60, 4)), (asked, 150)):
+        messages.append({"role": "user", "content": "And?"})
+        made.messages(MODEL, messages, [TOOL])
+        messages[at]["content"] = "Edited " * 40
+        fresh = hook(CustomLogger, budget=BUDGET).messages(MODEL, messages, [TOOL])
+        assert made.messages(MODEL, messages, [TOOL]) == fresh
+    # Rewound.
+    del one[9:]
+    fake.seen = []
+    await agent(one, 1, sdk, first=99)
+    check_sent(fake)
+    assert fake.seen[0][0]["content"] == "Edited " * 40 and fake.seen[0][-1]["content"].startswith("Question 99")
+    rust_agrees(made, one[:-1])
+    with pytest.raises(InputError):
+        await litellm.acompletion(model=MODEL, messages=[{"role": "nobody", "content": "x"}])
+
+
+async def test_what_the_hook_is_told(fake: Fake) -> None:
+    asked: list[str] = []
+
+    def manager_for(model: str) -> Manager:
+        asked.append(model)
+        return Manager("gpt-4o")
+
+    made = registered(manager_for=manager_for)
+    long = [{"role": "user", "content": f"Question {at}"} for at in range(200)]
+    # The model by position; messages by position cannot be replaced.
+    await litellm.acompletion(MODEL, messages=long)
+    await litellm.acompletion(MODEL, long)
+    assert asked == [MODEL] and len(fake.seen[0]) < 200 and len(fake.seen[1]) == 200
+    await litellm.acompletion(model="gpt-4o", messages=long, mock_response="Hi.")
+    assert asked == [MODEL, "gpt-4o"]
+    data: dict[str, Any] = {"model": "group", "messages": long}
+    assert await made.async_pre_call_hook(None, None, data, "acompletion") is None
+    assert await made.async_pre_call_deployment_hook(data, litellm.types.utils.CallTypes.aembedding) is None
+    early = hook(CustomLogger, budget=BUDGET, before_routing=True)
+
+    class Hook(ContextWindowHook, CustomLogger):
+        pass
+
+    # The proxy's own condition: it passes over what a class inherits.
+    made_so = (early, Hook(budget=BUDGET, before_routing=True))
+    assert all("async_pre_call_hook" in vars(type(one)) and issubclass(type(one), CustomLogger) for one in made_so)
+    planned = await early.async_pre_call_hook(user_api_key_dict=None, cache=None, data=data, call_type="acompletion")
+    assert len(planned["messages"]) < 200 and data["messages"] is long
+    assert await early.async_pre_call_deployment_hook(planned, "acompletion") is None
+
+    # Without a budget the completion's room is left free in the window.
+    wide = Hook()
+    await wide.async_pre_call_deployment_hook({**data, "model": "gpt-4o", "max_tokens": 4096}, "acompletion")
+    assert wide.plan is not None and 115_000 < wide.plan.prompt_budget <= 128_000 - 4096 and wide.message_logging
+
+
+def test_copies_where_something_changed() -> None:
+    result: dict[str, Any] = {"role": "tool", "tool_call_id": "c0", "content": "found " * 5000}
+    question = {"role": "user", "content": "?"}
+    messages: list[Any] = [question, {"role": "assistant", "tool_calls": [tool_call("c0")]}, result]
+    before = copy.deepcopy(messages)
+    clipped = ContextWindowHook(budget=BUDGET).messages("gpt-4o", messages)
+    assert COUNT(clipped) <= BUDGET and messages == before and clipped[:2] == messages[:2] and clipped[1] is messages[1]
+    assert clipped[2]["tool_call_id"] == "c0" and clipped[2]["content"] != result["content"]
+    note = {"role": "system", "content": "Mind.", "x": 1}
+    (_, said, _) = ContextWindowHook().messages("claude-sonnet-4-5", [question, note, question])
+    assert said["role"] == "user" and "Mind." in said["content"] and said["x"] == 1 and note["role"] == "system"
+
+
+def test_trim_messages_has_the_shapes_of_theirs() -> None:
+    theirs = litellm.utils.trim_messages
+    history: list[Any] = [{"role": "system", "content": "You are brief."}]
+    for turn in range(40):
+        history.append({"role": "user", "content": f"Question {turn}?"})
+        history.append({"role": "assistant", "content": None, "tool_calls": [tool_call(f"c{turn}")]})
+        history.append({"role": "tool", "tool_call_id": f"c{turn}", "content": "found " * 20})
+        history.append({"role": "assistant", "content": "Yes."})
+    before, asked = copy.deepcopy(history), [*history, {"role": "user", "content": "And?"}]
+    ours = trim_messages(asked, "gpt-4o", max_tokens=400)
+    assert type(ours) is type(theirs(asked, "gpt-4o", max_tokens=400)) is list
+    valid_openai(ours)
+    assert 200 < COUNT(ours) <= 400 and all(any(one is own for own in asked) for one in ours) and history == before
+    kept, left = trim_messages(asked, "gpt-4o", return_response_tokens=True, max_tokens=400)
+    assert kept == ours and left == 400 - COUNT(ours)
+    assert isinstance(theirs(asked, "gpt-4o", return_response_tokens=True, max_tokens=400), tuple)
+    # What fits is whole; so is what has no limit.
+    given: list[dict[str, Any]] = [{"model": "gpt-4o"}, {"max_tokens": 90_000}, {}, {"model": "nobody-knows-it"}]
+    assert all(trim_messages(asked, **one) == theirs(asked, **one) == asked for one in given)
+    assert trim_messages([], max_tokens=100) == theirs([], max_tokens=100) == []
+    ratio = trim_messages(asked, "gpt-4o", trim_ratio=0.003)
+    assert COUNT(ratio) <= int(128_000 * 0.003) and len(ratio) < len(asked)
+
+
+def test_litellm_is_not_imported() -> None:
+    script = "import sys, context_window.litellm; sys.exit('litellm' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
