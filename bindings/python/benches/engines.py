@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 
@@ -175,7 +174,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         source, first = made_sessions(folder, rows), None
-        print(f"{rows:,} sessions, {sum(one.stat().st_size for one in source.iterdir()) / rows:,.0f} bytes each as Parquet")
+        print(
+            f"{rows:,} sessions, {sum(one.stat().st_size for one in source.iterdir()) / rows:,.0f} bytes each as Parquet"
+        )
         print(f"{'':24}{'planned':>14}{'identity':>14}{'MB, 2nd quarter':>18}{'MB, last quarter':>18}  fingerprints")
         for number, (lane, program) in enumerate(LANES.items()):
             target = folder / f"out-{number}"

@@ -27,12 +27,16 @@ def messages(count: int) -> list[dict[str, Any]]:
     """A talk with a tool in every turn, of texts that differ."""
     made: list[dict[str, Any]] = [{"role": "system", "content": "You are brief."}]
     for at in range(count):
-        text = f"{at} {WORDS[at % 40:]}{at * 7919 % 10_007} {WORDS * (1 + at % 3)}"
+        text = f"{at} {WORDS[at % 40 :]}{at * 7919 % 10_007} {WORDS * (1 + at % 3)}"
         kind = at % 4
         if kind == 0:
             made.append({"role": "user", "content": text})
         elif kind == 1:
-            call = {"id": f"c{at}", "type": "function", "function": {"name": "look", "arguments": json.dumps({"at": at})}}
+            call = {
+                "id": f"c{at}",
+                "type": "function",
+                "function": {"name": "look", "arguments": json.dumps({"at": at})},
+            }
             made.append({"role": "assistant", "content": "", "tool_calls": [call]})
         elif kind == 2:
             made.append({"role": "tool", "tool_call_id": f"c{at - 1}", "content": text})
@@ -65,7 +69,9 @@ def lane(name: str, count: int) -> dict[str, Any]:
 
         def tokens(several: Any) -> int:
             calls = [json.dumps(getattr(one, "tool_calls", None) or "") for one in several]
-            return sum(4 + len(encoding.encode(one.text)) + len(encoding.encode(call)) for one, call in zip(several, calls))
+            return sum(
+                4 + len(encoding.encode(one.text)) + len(encoding.encode(call)) for one, call in zip(several, calls)
+            )
 
         def trim(several: Any) -> Any:
             return trim_messages(
@@ -82,9 +88,8 @@ def lane(name: str, count: int) -> dict[str, Any]:
             return theirs([dict(one) for one in several], model="gpt-4o", max_tokens=BUDGET, trim_ratio=1.0)
 
     else:
-        from langchain_core.messages import convert_to_messages
-
         from context_window.langchain import trim_messages as ours
+        from langchain_core.messages import convert_to_messages
 
         def trim(several: Any) -> Any:
             return ours(several, max_tokens=BUDGET, token_counter="gpt-4o", include_system=True, start_on="human")

@@ -3,7 +3,7 @@
 use crate::conversation::{messages_of, rendered, texts, wire_format};
 use crate::json;
 use context_window as core;
-use core::{ItemKind, Message, Ttl, report};
+use core::{ItemKind, Message, Part, Ttl, report};
 use pyo3::prelude::*;
 
 /// One item of the prompt: what it is, why it is in, and what it costs in tokens.
@@ -148,7 +148,13 @@ impl ItemMessage {
     /// Its text; of a message with parts, their texts.
     #[getter]
     fn text(&self) -> String {
-        self.message.text().to_owned()
+        let texts = self.message.parts().iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let texts: Vec<&str> =
+            [self.message.text()].into_iter().chain(texts).filter(|text| !text.is_empty()).collect();
+        texts.join("\n")
     }
 
     /// The tool call that it answers.

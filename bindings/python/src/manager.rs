@@ -10,7 +10,8 @@ use crate::{
 };
 use context_window as core;
 use core::{
-    ContextWindowManager, Model, Registry, TokenCounter, config::ConfigLayers, io::SessionTexts, usage,
+    ContextWindowManager, Model, Registry, TokenCounter, WireFormat, config::ConfigLayers, io::SessionTexts,
+    usage,
 };
 use pyo3::{
     prelude::*,
@@ -42,10 +43,12 @@ struct MadeOf {
     tokenizer: Option<String>,
     /// A model file, and its name.
     models: Option<(String, String)>,
+    /// Another wire format than the model's own.
+    wire_format: Option<String>,
 }
 
 impl MadeOf {
-    fn manager(self) -> Result<Inner, core::Error> {
+    fn manager(self, form: Option<WireFormat>) -> Result<Inner, core::Error> {
         let mut layers = ConfigLayers::new();
         if let Some(preset) = &self.preset {
             layers = layers.with_pairs("preset", [("preset", preset)]);
@@ -60,6 +63,7 @@ impl MadeOf {
             }
             None => Model::named(&self.model)?,
         };
+        let model = form.into_iter().fold(model, Model::with_wire_format);
         let manager = match &self.tokenizer {
             Some(name) => ContextWindowManager::new(model.clone(), TokenCounter::named(name)?, config)?,
             None => ContextWindowManager::configured(model.clone(), config)?,
@@ -109,6 +113,12 @@ impl Manager {
         &self.inner.model
     }
 
+    fn made(py: Python<'_>, made_of: MadeOf) -> PyResult<Self> {
+        let form = made_of.wire_format.as_deref().map(crate::conversation::wire_format).transpose()?;
+        let inner = py.detach(|| made_of.manager(form)).map_err(raised)?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
     /// A manager for a model by name, with options as TOML, later ones over earlier ones.
     pub(crate) fn layered<const N: usize>(model: &str, texts: [&str; N]) -> Result<Self, core::Error> {
         let layers = texts.into_iter().filter(|text| !text.is_empty());
@@ -125,9 +135,10 @@ impl Manager {
     /// A manager for a model that `models()` lists; any other name gets default limits and estimates, with a notice.
     ///
     /// `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` a name of `presets()`; `tokenizer`
-    /// the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a file of models.
+    /// the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a file of models; `wire_format` another one than
+    /// the model's own, in which the prompt is counted.
     #[new]
-    #[pyo3(signature = (model, *, config=None, preset=None, tokenizer=None, models=None))]
+    #[pyo3(signature = (model, *, config=None, preset=None, tokenizer=None, models=None, wire_format=None))]
     fn new(
         py: Python<'_>,
         model: String,
@@ -135,6 +146,7 @@ impl Manager {
         preset: Option<String>,
         tokenizer: Option<&Bound<'_, PyAny>>,
         models: Option<&Bound<'_, PyAny>>,
+        wire_format: Option<String>,
     ) -> PyResult<Self> {
         let made_of = MadeOf {
             model,
@@ -142,9 +154,9 @@ impl Manager {
             config: config.map(config_text).transpose()?,
             tokenizer: tokenizer.map(|name| name.str()?.extract()).transpose()?,
             models: models.map(file_text).transpose()?,
+            wire_format,
         };
-        let inner = py.detach(|| made_of.manager()).map_err(raised)?;
-        Ok(Self { inner: Arc::new(inner) })
+        Self::made(py, made_of)
     }
 
     /// The model's name.
@@ -340,11 +352,18 @@ impl Manager {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let MadeOf { model, preset, config, tokenizer, models } = &self.inner.made_of;
+        let MadeOf { model, preset, config, tokenizer, models, wire_format } = &self.inner.made_of;
         let again = py.import("context_window._core")?.getattr("Manager")?.getattr("_of")?;
         Ok((
             again,
-            (model, preset.as_deref(), config.as_ref(), tokenizer.as_deref(), models.as_ref())
+            (
+                model,
+                preset.as_deref(),
+                config.as_ref(),
+                tokenizer.as_deref(),
+                models.as_ref(),
+                wire_format.as_deref(),
+            )
                 .into_pyobject(py)?,
         ))
     }
@@ -358,10 +377,9 @@ impl Manager {
         config: Option<(String, String)>,
         tokenizer: Option<String>,
         models: Option<(String, String)>,
+        wire_format: Option<String>,
     ) -> PyResult<Self> {
-        let made_of = MadeOf { model, preset, config, tokenizer, models };
-        let inner = py.detach(|| made_of.manager()).map_err(raised)?;
-        Ok(Self { inner: Arc::new(inner) })
+        Self::made(py, MadeOf { model, preset, config, tokenizer, models, wire_format })
     }
 }
 

@@ -12,7 +12,7 @@ use context_window::{
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Sessions in SQLite (a path, or `sqlite:PATH`) or PostgreSQL (`postgres://...`): many writers, nothing lost.
+/// Sessions in SQLite (`sqlite:PATH`) or PostgreSQL (`postgres://...`): many writers, nothing lost.
 ///
 /// A revision is the number of a session's entries. A save that another writer was ahead of raises a `ConflictError` and
 /// writes nothing.

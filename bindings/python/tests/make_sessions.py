@@ -43,7 +43,11 @@ def data() -> Path | None:
     """The folder of the real sessions; None where there is none."""
     named = os.environ.get("CONTEXT_WINDOW_DATA")
     folder = Path(named) if named else None
-    return folder if folder is not None and all((folder / f"{name}.jsonl.gz").is_file() for name in (*SESSIONS, DOCUMENTS)) else None
+    return (
+        folder
+        if folder is not None and all((folder / f"{name}.jsonl.gz").is_file() for name in (*SESSIONS, DOCUMENTS))
+        else None
+    )
 
 
 def _lines(name: str) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,6 @@ pa: Any = pytest.importorskip("pyarrow")
 pq: Any = pytest.importorskip("pyarrow.parquet")
 
 import make_sessions  # noqa: E402
-
 from context_window import ConfigError, Conversation, InputError, Manager, plan_batch, replay_batch  # noqa: E402
 
 pytestmark = pytest.mark.skipif(make_sessions.data() is None, reason="CONTEXT_WINDOW_DATA is not there")

@@ -14,17 +14,20 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import pytest
-from support import rust_plan, same_as_rust, tool, valid_openai
-
 import context_window as cw
+import pytest
 from context_window import Conversation, Document, Manager
+from support import rust_plan, same_as_rust, tool, valid_openai
 
 QUESTION = {"role": "user", "content": "How long do refunds take?"}
 TOOLS = [
     {
         "type": "function",
-        "function": {"name": "look", "description": "Looks something up.", "parameters": {"type": "object", "properties": {}}},
+        "function": {
+            "name": "look",
+            "description": "Looks something up.",
+            "parameters": {"type": "object", "properties": {}},
+        },
     }
 ]
 
@@ -61,7 +64,9 @@ def test_a_plan_says_what_is_in_and_what_is_out() -> None:
     plan = manager.plan(log, documents=documents, budget=90)
     assert [item.id for item in plan.included] == ["m0", "refunds", "m1"]
     assert [(item.id, item.reason) for item in plan.excluded] == [("hours", "budget")]
-    assert sum(item.tokens for item in plan.included) + sum(line["tokens"] for line in plan.overhead) == plan.total == 49
+    assert (
+        sum(item.tokens for item in plan.included) + sum(line["tokens"] for line in plan.overhead) == plan.total == 49
+    )
     assert plan.messages()[-1] == QUESTION
     assert plan.body("anthropic")["system"][0]["text"] == "Answer from the documents."
     assert "hours" in str(plan) and "hours" in plan.html() and plan._repr_html_().startswith("<iframe")
@@ -85,7 +90,9 @@ def test_plans_are_those_of_rust() -> None:
         log, request = Conversation(session["messages"]), {"budget": 3_000}
         plan = Manager("gpt-4o").plan(log, **request)
         same_as_rust(Manager("gpt-4o"), log, plan, **request)
-        assert json.loads(rust_plan(json.dumps({**session, "model": "gpt-4o", "limits": {"prompt_budget": 3_000}})))["included"]
+        assert json.loads(rust_plan(json.dumps({**session, "model": "gpt-4o", "limits": {"prompt_budget": 3_000}})))[
+            "included"
+        ]
 
 
 def test_a_long_conversation_costs_what_its_budget_costs() -> None:
@@ -129,7 +136,9 @@ def test_all_of_it_pickles() -> None:
     copied: Manager = pickle.loads(pickle.dumps(manager))
     assert copied.plan(again, budget=400) == manager.plan(log, budget=400)
     assert pickle.loads(pickle.dumps(Document("a", 1.0, "b", "c", 2))) == Document("a", 1.0, "b", "c", 2)
-    named = manager.plan(log, account="a", end_user="b", excluded_messages=True, focus="c", state={"clock": "noon"}, budget=400)
+    named = manager.plan(
+        log, account="a", end_user="b", excluded_messages=True, focus="c", state={"clock": "noon"}, budget=400
+    )
     assert pickle.loads(pickle.dumps(named)) == named != plan
     error = pickle.loads(pickle.dumps(cw.InputError("text")))
     assert isinstance(error, cw.ContextWindowError) and str(error) == "text"
@@ -269,7 +278,9 @@ def test_stores_and_journals_keep_conversations(tmp_path: Path) -> None:
 def test_a_refused_plan_is_planned_smaller() -> None:
     manager, log = Manager("gpt-4o"), Conversation(agent_turns(40))
     plan = manager.plan(log, budget=2_000)
-    assert cw.is_context_overflow("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000")
+    assert cw.is_context_overflow(
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000"
+    )
     smaller = manager.plan_after_overflow(log, plan, budget=2_000)
     assert smaller.total < plan.total * 3 / 4 + 1
 
@@ -289,7 +300,10 @@ def test_import_is_light() -> None:
         "import sys, time; t = time.perf_counter(); import context_window; ms = (time.perf_counter() - t) * 1e3;"
         "print(ms, sorted(name for name in sys.modules if name.split('.')[0] in {'pyarrow', 'asyncio', 'langchain_core', 'numpy'}))"
     )
-    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout for _ in range(5)]
+    runs = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+        for _ in range(5)
+    ]
     assert all(run.split(" ", 1)[1].strip() == "[]" for run in runs)
     print("import:", [run.split(" ", 1)[0] for run in runs], "ms")
 

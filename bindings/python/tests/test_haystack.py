@@ -9,15 +9,6 @@ from typing import Annotated, Any, cast
 import pytest
 
 pytest.importorskip("haystack")
-from haystack import component, default_from_dict, default_to_dict
-from haystack.components.agents import Agent
-from haystack.core.serialization_security import allow_deserialization_module
-from haystack.dataclasses import ChatMessage, ChatRole, FileContent, ImageContent, ReasoningContent, TextContent
-from haystack.dataclasses import ToolCall
-from haystack.hooks.compaction import CompactionHook
-from haystack.tools import tool as as_tool
-from support import same_as_rust, tool, valid_openai
-
 from context_window import Manager, Plan
 from context_window.haystack import (
     ContextWindowChatGenerator,
@@ -25,6 +16,21 @@ from context_window.haystack import (
     ContextWindowTokenCounter,
     wired,
 )
+from haystack import component, default_from_dict, default_to_dict
+from haystack.components.agents import Agent
+from haystack.core.serialization_security import allow_deserialization_module
+from haystack.dataclasses import (
+    ChatMessage,
+    ChatRole,
+    FileContent,
+    ImageContent,
+    ReasoningContent,
+    TextContent,
+    ToolCall,
+)
+from haystack.hooks.compaction import CompactionHook
+from haystack.tools import tool as as_tool
+from support import same_as_rust, tool, valid_openai
 
 pytestmark = pytest.mark.filterwarnings("ignore::haystack.utils.experimental.ExperimentalWarning")
 BUDGET = 1_500

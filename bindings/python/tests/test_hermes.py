@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import same_as_rust, valid_openai
-
 from context_window import Manager
 from context_window.hermes import ContextWindowEngine
 from context_window.litellm import owned
+from support import same_as_rust, valid_openai
 
 BUDGET = 2000
 COUNT = Manager("gpt-4o").count_messages

@@ -6,7 +6,6 @@ import random
 from typing import Any
 
 import pytest
-
 from context_window import Conversation, Manager, bytes_handed_over
 from context_window._history import SYSTEM, Histories, History, Turn
 
@@ -76,7 +75,9 @@ def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
     assert sent(first) == ["first asks", "first is told", "go on"]
     first.commit({"role": "assistant", "content": "one's answer"}, {"prompt_tokens": 3, "completion_tokens": 1})
     second.commit({"role": "assistant", "content": "two's answer"})
-    third = Turn(all.of(two), [*two, {"role": "assistant", "content": "two's answer"}, *said("and?")], None, {"budget": 500})
+    third = Turn(
+        all.of(two), [*two, {"role": "assistant", "content": "two's answer"}, *said("and?")], None, {"budget": 500}
+    )
     assert "one's answer" not in sent(third) and "first asks" not in sent(third)
 
 
@@ -105,7 +106,13 @@ def test_results_inside_of_a_message_belong_to_it() -> None:
     messages: list[Message] = [
         {"role": "user", "content": "Look."},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "look", "input": {}}]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "one"}, {"type": "text", "text": "Well?"}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "one"},
+                {"type": "text", "text": "Well?"},
+            ],
+        },
     ]
     plan = history.plan(messages)
     assert [one.own for one in history.sent(plan)] == messages

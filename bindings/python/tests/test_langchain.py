@@ -8,6 +8,14 @@ from typing import Any
 import pytest
 
 pytest.importorskip("langchain")
+from context_window import Manager, _wire
+from context_window.langchain import (
+    ContextWindowCompressor,
+    ContextWindowMiddleware,
+    TokenCounter,
+    digest,
+    trim_messages,
+)
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.documents import Document
@@ -17,9 +25,6 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool as as_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from support import same_as_rust, tool, valid_openai
-
-from context_window import Manager, _wire
-from context_window.langchain import ContextWindowCompressor, ContextWindowMiddleware, TokenCounter, digest, trim_messages
 
 BUDGET = 1_500
 
@@ -46,10 +51,14 @@ class Fake(BaseChatModel):
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
         if len(messages) > self.window:
-            raise ValueError("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.")
+            raise ValueError(
+                "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+            )
         self.seen.append(list(messages))
         number = len(self.seen)
-        reply = AIMessage(f"Answer {number}.", usage_metadata={"input_tokens": 900, "output_tokens": 5, "total_tokens": 905})
+        reply = AIMessage(
+            f"Answer {number}.", usage_metadata={"input_tokens": 900, "output_tokens": 5, "total_tokens": 905}
+        )
         if isinstance(messages[-1], HumanMessage):
             calls = [{"id": f"{name}{number}", "name": "look", "args": {"what": f"{name}{number}"}} for name in "ab"]
             reply = AIMessage("", tool_calls=calls)
@@ -86,7 +95,9 @@ async def test_an_agent_of_60_turns_with_tools(kind: str) -> None:
         before = [copy.deepcopy(one) for one in history]
         answered = await agent.ainvoke(given, config) if kind == "async" else agent.invoke(given, config)
         history = answered["messages"]
-        assert [one.content for one in history[: len(before)]] == [one.content for one in before], "the history is untouched"
+        assert [one.content for one in history[: len(before)]] == [one.content for one in before], (
+            "the history is untouched"
+        )
     assert len(history) == 60 * 5 and [one.type for one in history[:5]] == ["human", "ai", "tool", "tool", "ai"]
     check(model, history if saver is None else model.seen[-1] * 99, middleware.manager, BUDGET, 120)
     assert model.seen[-1][0] == SystemMessage("You are brief.")
@@ -205,7 +216,9 @@ def test_trim_messages_is_a_drop_in() -> None:
     valid_openai(wire(trimmed))
     assert TokenCounter("gpt-4o")(trimmed) <= 600
     assert all(any(one is other for other in messages) for one in trimmed)
-    without = trim_messages(messages, max_tokens=600, token_counter=Manager("gpt-4o"), start_on="human", end_on=("human", "tool"))
+    without = trim_messages(
+        messages, max_tokens=600, token_counter=Manager("gpt-4o"), start_on="human", end_on=("human", "tool")
+    )
     assert without[0].type == "human" and not any(one.type == "system" for one in without)
     chain = trim_messages(max_tokens=600, token_counter="gpt-4o", include_system=True)
     assert [one.content for one in chain.invoke(messages)] == [one.content for one in trimmed]

@@ -16,10 +16,9 @@ from support import same_as_rust, valid_openai
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 litellm: Any = pytest.importorskip("litellm")
 
-from litellm.integrations.custom_logger import CustomLogger  # noqa: E402
-
 from context_window import InputError, Manager  # noqa: E402
 from context_window.litellm import ContextWindowHook, hook, owned, trim_messages  # noqa: E402
+from litellm.integrations.custom_logger import CustomLogger  # noqa: E402
 
 BUDGET = 900
 MODEL = "fake/gpt-4o"

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("llama_index.core")
+from context_window import Manager, Plan
+from context_window.llama_index import ContextWindowLLM, ContextWindowMemory, ContextWindowPostprocessor, wired
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms import types as li
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ThinkingBlock, ToolCallBlock
@@ -18,9 +20,6 @@ from llama_index.core.memory import BaseMemory
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.tools import FunctionTool
 from support import same_as_rust, tool, valid_openai
-
-from context_window import Manager, Plan
-from context_window.llama_index import ContextWindowLLM, ContextWindowMemory, ContextWindowPostprocessor, wired
 
 BUDGET = 1_500
 MANAGER = Manager("gpt-4o")

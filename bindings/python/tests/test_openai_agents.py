@@ -14,10 +14,9 @@ from agents import Agent, ModelResponse, RunConfig, Runner, Session, Usage, func
 from agents.models.chatcmpl_converter import Converter
 from agents.models.interface import Model
 from agents.run_config import CallModelData, ModelInputData
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
-
 from context_window import Conversation, Manager, Store
 from context_window.openai_agents import ContextWindowFilter, StoreSession, _tools, _wired, grouped
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
 from support import same_as_rust, valid_openai
 
 set_tracing_disabled(True)
@@ -95,7 +94,6 @@ def test_an_agent_of_sixty_turns(tmp_path: Path, sync: bool) -> None:
     kept = asyncio.run(session.get_items())
     assert [one["content"] for one in kept if one.get("role") == "user"] == [f"Question {n}?" for n in range(60)]
     assert len(kept) == 60 * 7 and len(model.seen[-1][1]) < 100
-    # Parallel calls are one message: five for each turn.
     assert len(planned.conversation(kept)) == 60 * 5 and len(planned._histories._all) == 1
 
 
@@ -157,9 +155,11 @@ async def test_documents_and_what_a_server_keeps() -> None:
     async def found(data: CallModelData[Any]) -> list[Any]:
         return [("refunds", 0.9, "Refunds take 5 days.")]
 
-    planned, items = ContextWindowFilter(MANAGER, documents=found), [{"role": "user", "content": "How long?"}]
+    items = [{"role": "developer", "content": "Be kind."}, {"role": "user", "content": "How long?"}]
+    planned = ContextWindowFilter(MANAGER, documents=found)
     made = await sent(planned, items)
-    assert "5 days" in json.dumps([made.instructions, made.input]) and any(one is items[0] for one in made.input)
+    assert "5 days" in json.dumps(made.input) and [one for one in made.input if one in items] == items
+    assert made.instructions == "Be brief." and "Be brief." not in json.dumps(made.input)
     rest = [{"type": "function_call_output", "call_id": "c1", "output": "x"}]
     assert (await sent(planned, rest)).input == rest
 
@@ -175,7 +175,6 @@ def test_a_group_is_one_message() -> None:
         groups = grouped(chance.choices(kinds, k=8))
         alone, together = Conversation(), Conversation()
         for group in groups:
-            # Reasoning before a search is a message of the log of its own, and never without the search.
             parts = 2 if len(group) > 1 and group[-1].get("type") == "web_search_call" else 1
             assert len(alone.push(_wired(group), "openai_responses")) == parts
         together.push([item for group in groups for item in _wired(group)], "openai_responses")

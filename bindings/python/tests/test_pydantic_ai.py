@@ -11,19 +11,29 @@ import pytest
 
 pytest.importorskip("pydantic_ai")
 
+from context_window import Manager, Store
+from context_window.pydantic_ai import ContextWindow, StoreConversations
 from pydantic_ai import Agent, ModelHTTPError, RunContext
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import ConversationConflict, ConversationStore, InMemoryConversationStore
-from pydantic_ai.messages import BinaryContent, ImageUrl, ModelMessage, ModelMessagesTypeAdapter, ModelRequest
-from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    ImageUrl,
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers.openai import OpenAIProvider
-
-from context_window import Manager, Store
-from context_window.pydantic_ai import ContextWindow, StoreConversations
 from support import same_as_rust, valid_openai
 
 MANAGER, BUDGET = Manager("gpt-4o"), 2500
@@ -158,7 +168,8 @@ def test_what_a_tool_says_aside() -> None:
     model.aside = "By the way."
     for n in range(3):
         history = model.agent.run_sync("And?", message_history=history, conversation_id="one").all_messages()
-        log = model.planned.conversation("one") if n == 0 else log
+        if n == 0:
+            log = model.planned.conversation("one")
     # The run puts results first when it goes on: these are the same messages, and nothing begins anew.
     assert model.planned.conversation("one") is log
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from ._core import Conversation, ItemMessage, Manager, Plan, is_context_overflow
+from ._core import Conversation, InputError, ItemMessage, Manager, Plan, is_context_overflow
 
 T = TypeVar("T")
 
@@ -34,7 +34,9 @@ class Sent(Generic[T]):
 class History(Generic[T]):
     """One conversation. `to_wire` makes one of the framework's objects a list of messages as dicts, mostly one."""
 
-    def __init__(self, manager: Manager, to_wire: Callable[[T], list[dict[str, Any]]], wire_format: Any = "openai") -> None:
+    def __init__(
+        self, manager: Manager, to_wire: Callable[[T], list[dict[str, Any]]], wire_format: Any = "openai"
+    ) -> None:
         self.manager = manager
         self.log = Conversation()
         self.lock = threading.RLock()
@@ -46,6 +48,7 @@ class History(Generic[T]):
         self._system: str | None = None
         self._anchor: str | None = None
         self._last: Plan | None = None
+        self._committed = False
 
     def known(self, messages: Sequence[T]) -> int:
         """How many messages at the beginning are those that were handed over before."""
@@ -65,8 +68,10 @@ class History(Generic[T]):
         same = self._seen[last], messages[last]
         return same[0] is same[1] or bool(same[0] == same[1])
 
-    def sync(self, messages: Sequence[T], system: str | None = None) -> None:
+    def sync(self, messages: Sequence[T], system: str | None = None, *, keep_system: bool = False) -> None:
         """Brings the conversation in step. Where earlier messages are others than before, it begins anew."""
+        if keep_system:
+            system = self._system
         with self.lock:
             known = self.known(messages)
             if known < len(self._seen):
@@ -84,12 +89,18 @@ class History(Generic[T]):
             # Objects that are equal to those of before are the framework's own now.
             self._seen[:known] = messages[:known]
 
-    def plan(self, messages: Sequence[T], system: str | None = None, **request: Any) -> Plan:
-        """The plan of the next prompt."""
+    def plan(
+        self, messages: Sequence[T], system: str | None = None, *, after_last: bool = False, **request: Any
+    ) -> Plan:
+        """The plan of the next prompt. `after_last` says that the last plan was sent, although no reply was stored."""
         with self.lock:
             self.sync(messages, system)
-            if self._anchor is not None and "previous" not in request:
-                request["previous"] = self._anchor
+            anchor = self._anchor
+            if after_last and self._last is not None and not self._committed:
+                anchor = self._last.anchor()
+            if anchor is not None:
+                request.setdefault("previous", anchor)
+            self._committed = False
             self._last = self.manager.plan(self.log, **request)
             return self._last
 
@@ -117,12 +128,14 @@ class History(Generic[T]):
         """Stores the reply beside its plan. The framework hands the same object over with the next request."""
         with self.lock:
             wire = self._to_wire(reply)
-            if len(wire) != 1:
-                return
-            self.log.push_reply(plan, wire[0], response, wire_format=self._wire_format)
+            try:
+                told = known_usage(response) if isinstance(response, dict) and "usage" not in response else response
+                self.log.push_reply(plan, wire if len(wire) > 1 else wire[0], told, wire_format=self._wire_format)
+            except InputError:
+                return  # It is several messages: they come with the next request.
             self._owners.append(len(self._seen))
             self._seen.append(reply)
-            self._anchor = None
+            self._anchor, self._committed = None, True
 
     def __len__(self) -> int:
         return len(self._seen)
@@ -204,7 +217,9 @@ def _may_part(wire: list[dict[str, Any]]) -> bool:
     if not isinstance(content, list):
         return False
     blocks = content
-    return any(isinstance(block, dict) and cast("dict[str, Any]", block).get("type") == "tool_result" for block in blocks)
+    return any(
+        isinstance(block, dict) and cast("dict[str, Any]", block).get("type") == "tool_result" for block in blocks
+    )
 
 
 class Histories(Generic[T]):

@@ -52,7 +52,7 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
     def conversation(self, messages: Sequence[BaseMessage]) -> Conversation:
         """The planner's log of a conversation: pin notes in it, or keep it in a store."""
         history = self._histories.of(messages)
-        history.sync(messages)
+        history.sync(messages, keep_system=True)
         return history.log
 
     def wrap_model_call(

@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function", "developer": "developer"}
+ROLES = {
+    "human": "user",
+    "ai": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "function": "function",
+    "developer": "developer",
+}
 
 
 def plain(value: Any) -> Any:

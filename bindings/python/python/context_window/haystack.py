@@ -20,8 +20,16 @@ from typing import Any, cast
 from haystack import component, default_from_dict, default_to_dict
 from haystack.components.generators.chat.types import ChatGenerator
 from haystack.core.serialization import component_to_dict
-from haystack.dataclasses import ChatMessage, ChatRole, FileContent, ImageContent, ReasoningContent, StreamingCallbackT
-from haystack.dataclasses import TextContent, ToolCall
+from haystack.dataclasses import (
+    ChatMessage,
+    ChatRole,
+    FileContent,
+    ImageContent,
+    ReasoningContent,
+    StreamingCallbackT,
+    TextContent,
+    ToolCall,
+)
 from haystack.hooks.compaction.types import Compactor
 from haystack.token_counters import TokenCounter
 from haystack.tools import ToolsType, flatten_tools_or_toolsets

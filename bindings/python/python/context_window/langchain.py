@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ContextWindowCompressor", "ContextWindowMiddleware", "TokenCounter", "digest", "trim_messages"]
 
+
 def __getattr__(name: str) -> Any:
     # The middleware needs all of `langchain`, the rest `langchain-core` alone, which is imported in half the time.
     if name == "ContextWindowMiddleware":
@@ -42,7 +43,9 @@ def wired(message: BaseMessage) -> list[dict[str, Any]]:
     return [_wire.langchain(message)]
 
 
-def framed(sent: Iterable[Sent[BaseMessage]], system: SystemMessage | None) -> tuple[SystemMessage | None, list[BaseMessage]]:
+def framed(
+    sent: Iterable[Sent[BaseMessage]], system: SystemMessage | None
+) -> tuple[SystemMessage | None, list[BaseMessage]]:
     """The prompt as LangChain has it: system texts at its head are one system message, the rest are messages."""
     texts: list[str] = []
     messages: list[BaseMessage] = []
@@ -162,7 +165,9 @@ def _trimmer(counter: Any) -> Histories[BaseMessage] | None:
         return found
 
 
-def trim_messages(messages: Any = None, *, max_tokens: int | None = None, token_counter: Any = None, **settings: Any) -> Any:
+def trim_messages(
+    messages: Any = None, *, max_tokens: int | None = None, token_counter: Any = None, **settings: Any
+) -> Any:
     """`langchain_core.messages.trim_messages`, planned: in place of the oldest messages it leaves out what matters least.
 
     `token_counter` is a model's name, a `Manager` or a `TokenCounter`; `max_tokens` the prompt's budget in tokens.
@@ -175,7 +180,9 @@ def trim_messages(messages: Any = None, *, max_tokens: int | None = None, token_
     if max_tokens is None:
         raise TypeError("trim_messages: max_tokens is missing; expected the prompt's budget in tokens")
     histories = _trimmer(token_counter)
-    theirs = settings.get("strategy", "last") != "last" or settings.get("allow_partial") or settings.get("text_splitter")
+    theirs = (
+        settings.get("strategy", "last") != "last" or settings.get("allow_partial") or settings.get("text_splitter")
+    )
     if histories is None or theirs:
         counter = TokenCounter(token_counter) if isinstance(token_counter, Manager) else token_counter
         if isinstance(counter, str) and counter != "approximate":
@@ -223,7 +230,9 @@ class ContextWindowCompressor(BaseDocumentCompressor):
     manager: Any
     budget: int
 
-    def compress_documents(self, documents: Sequence[Document], query: str, callbacks: Any = None) -> Sequence[Document]:
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Any = None
+    ) -> Sequence[Document]:
         planner = manager_of(self.manager)
         log = Conversation([{"role": "user", "content": query}])
         own: dict[str, Document] = {}

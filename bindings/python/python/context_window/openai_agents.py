@@ -14,7 +14,6 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, cast
-from weakref import WeakKeyDictionary
 
 from agents import Agent, FunctionTool, TResponseInputItem, handoff
 from agents.handoffs import Handoff
@@ -23,7 +22,7 @@ from agents.run_config import CallModelData, ModelInputData
 
 from . import _wire
 from ._core import ConflictError, Conversation, Manager, Plan, Store
-from ._history import SYSTEM, Histories, History, Sent, manager_of
+from ._history import SYSTEM, Histories, Sent, manager_of
 
 __all__ = ["ContextWindowFilter", "StoreSession"]
 
@@ -113,14 +112,12 @@ class ContextWindowFilter:
         self._documents = documents
         self._request = request
         self._histories: Histories[Group] = Histories(self.manager, _wired, "openai_responses", most)
-        # No hook sees a reply, so that the log does not know what was sent: the last plan says where the next begins.
-        self._last: WeakKeyDictionary[History[Group], Plan] = WeakKeyDictionary()
 
     def conversation(self, items: Sequence[TResponseInputItem]) -> Conversation:
         """The planner's log of a conversation: pin notes in it."""
         history = self._histories.of(groups := grouped(items))
         if len(history) != len(groups):
-            history.sync(groups)
+            history.sync(groups, keep_system=True)
         return history.log
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
@@ -136,9 +133,8 @@ class ContextWindowFilter:
         extra = {"tools": _tools(data.agent), "documents": documents, **self._request}
         history = self._histories.of(groups := grouped(given.input))
         with history.lock:
-            if (last := self._last.get(history)) is not None:
-                extra.setdefault("previous", last.anchor())
-            self.plan = self._last[history] = plan = history.plan(groups, given.instructions, **extra)
+            # No hook sees a reply: the last plan says where the next one begins.
+            self.plan = plan = history.plan(groups, given.instructions, after_last=True, **extra)
             return framed(history.sent(plan), given)
 
 
@@ -146,12 +142,12 @@ def framed(sent: Iterable[Sent[Group]], given: ModelInputData) -> ModelInputData
     """The prompt as the SDK has it: system texts at its head are part of the instructions."""
     texts = [given.instructions] if given.instructions else []
     items: list[TResponseInputItem] = []
-    for one in sent:
+    for one in (one for one in sent if one.item.ids != [SYSTEM]):
         item = one.item
         if one.own is not None:
             items.extend(altered(one.own, one) if item.changed else one.own)
         elif item.role in ("system", "developer") and not items:
-            texts.extend([] if item.ids == [SYSTEM] else [item.text])
+            texts.append(item.text)
         else:
             items.extend(cast("list[TResponseInputItem]", item.messages("openai_responses")))
     return ModelInputData(items, "\n\n".join(texts) if texts else given.instructions)

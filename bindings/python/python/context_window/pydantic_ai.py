@@ -10,25 +10,32 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import operator
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from pydantic import TypeAdapter
 from pydantic_ai import RetryModelRequest, RunContext
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.conversation_store import ConversationConflict, ConversationEntry, ConversationRecord
-from pydantic_ai.conversation_store import ConversationStore
-from pydantic_ai.messages import InstructionPart, ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse
-from pydantic_ai.messages import SystemPromptPart, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    InstructionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import ModelRequestContext
 
 from . import _wire
-from ._core import ConflictError, Conversation, ItemMessage, Manager, Plan, Store
+from ._core import Conversation, ItemMessage, Manager, Plan
 from ._history import SYSTEM, Histories, History, Sent, Turn, manager_of
+from ._pydantic_ai_store import StoreConversations
 
 __all__ = ["ContextWindow", "StoreConversations"]
 
@@ -37,10 +44,6 @@ Documents: TypeAlias = Callable[[RunContext[Any]], Iterable[Any] | Awaitable[Ite
 
 #: Parts that say nothing by themselves: they go with their request.
 _SILENT = ("tool-availability-delta", "capability-load-delta", "model-settings-delta", "instruction-baseline")
-
-#: The types of the parts of a log that hold a conversation.
-_ENTRY, _RECORD = "pydantic_ai_entry", "pydantic_ai_record"
-_RECORDS = TypeAdapter(ConversationRecord)
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def _said(part: Any) -> Any:
 def _block(content: Any) -> dict[str, Any]:
     """What a user says, or shows. A file that is no image counts as its name."""
     kind = getattr(content, "kind", "")
-    if kind == "image-url" or kind == "binary" and content.is_image:
+    if kind == "image-url" or (kind == "binary" and content.is_image):
         return {"type": "image_url", "image_url": {"url": content.url if kind == "image-url" else content.data_uri}}
     text = content if isinstance(content, str) else getattr(content, "content", getattr(content, "identifier", ""))
     return {"type": "text", "text": text}
@@ -146,10 +149,6 @@ class ContextWindow(AbstractCapability[Any]):
         self._histories: Histories[Unit] = Histories(self.manager, _wired, most=most)
         #: The request of each run that is on its way.
         self._turns: dict[str | None, _Turn] = {}
-
-    @classmethod
-    def get_serialization_name(cls) -> str | None:
-        return None
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The planner's log of a conversation: pin notes in it."""
@@ -286,131 +285,3 @@ def _altered(own: Any, item: ItemMessage) -> Any:
     if "text" in item.changed and isinstance(own, ToolReturnPart):
         update["content"] = [item.text, *own.files] if own.files else item.text
     return replace(own, **update) if update else own
-
-
-class StoreConversations(ConversationStore):
-    """Pydantic AI's `ConversationStore` in a `Store`: a session for each conversation, saved whole or not at all.
-
-    Messages are kept as `ModelMessagesTypeAdapter` writes them. A fork copies the entries that it shares, so that
-    `delete` erases a conversation with its entries. A session is named `prefix` and the conversation's id; a list reads
-    all of them. Raises `StoreError` where the database fails.
-    """
-
-    def __init__(self, store: Store, *, prefix: str = "pydantic-ai/") -> None:
-        self._store, self._prefix = store, prefix
-        #: Where an entry was seen last: a session by its conversation's id.
-        self._where: dict[str, str] = {}
-
-    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        return (await asyncio.to_thread(self._load, conversation_id)).record
-
-    async def read_records(
-        self, *, scope: str | None = None, limit: int | None = None
-    ) -> Sequence[ConversationRecord]:
-        found = await asyncio.to_thread(lambda: [one.record for one in self._all()])
-        records = [one for one in found if one is not None and scope in (None, one.scope)]
-        return sorted(records, key=lambda one: one.updated_at, reverse=True)[:limit]
-
-    async def write_record(
-        self,
-        record: ConversationRecord,
-        *,
-        new_entries: Sequence[ConversationEntry] = (),
-        expected_revision: str | None,
-    ) -> None:
-        await asyncio.to_thread(self._write, record, list(new_entries), expected_revision)
-
-    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        await asyncio.to_thread(self._delete, conversation_id, expected_revision)
-
-    async def read_entry(self, entry_id: str) -> ConversationEntry:
-        return (await self.read_history(entry_id, limit=1))[0]
-
-    async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        return await asyncio.to_thread(self._history, head_id, limit)
-
-    def _history(self, head_id: str | None, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to this one, or the last `limit` of them; raises `LookupError` where one is not there."""
-        if head_id is None or limit == 0:
-            return []
-        held = self._load(self._where.get(head_id, ""))
-        if head_id not in held.entries:
-            held = next((one for one in self._all() if head_id in one.entries), held)
-        return held.history(head_id, limit)
-
-    def _all(self) -> Iterator[_Held]:
-        ids = [one["id"] for one in self._store.list(limit=2**32 - 1)]
-        return (self._load(id.removeprefix(self._prefix)) for id in ids if id.startswith(self._prefix))
-
-    def _load(self, conversation_id: str) -> _Held:
-        held = _Held(*self._store.load_or_new(self._prefix + conversation_id))
-        if held.record is not None:
-            self._where.update(dict.fromkeys([held.record.head_id or "", *held.record.branches], conversation_id))
-        return held
-
-    def _write(self, record: ConversationRecord, new: list[ConversationEntry], expected: str | None) -> None:
-        held = self._checked(record.conversation_id, expected)
-        if record.head_id is not None and record.head_id not in {*held.entries, *(one.id for one in new)}:
-            try:
-                new = [*self._history(record.head_id), *new]
-            except LookupError:
-                raise ConversationConflict(record.conversation_id) from None
-        parts = [{"type": _ENTRY, "id": one.id, "parent_id": one.parent_id, "message": _dumped(one)} for one in new]
-        parts.append({"type": _RECORD, "record": _RECORDS.dump_json(record).decode()})
-        held.log.push(parts, "openai_responses")
-        self._save(record.conversation_id, held)
-        self._where[record.head_id or ""] = record.conversation_id
-
-    def _delete(self, conversation_id: str, expected: str) -> None:
-        held = self._checked(conversation_id, expected)
-        # Said in the log first: a writer that was here before it has a conflict.
-        held.log.start_fresh()
-        self._save(conversation_id, held)
-        self._store.delete(self._prefix + conversation_id)
-
-    def _checked(self, conversation_id: str, expected: str | None) -> _Held:
-        held = self._load(conversation_id)
-        if (held.record.revision if held.record is not None else None) != expected:
-            raise ConversationConflict(conversation_id)
-        return held
-
-    def _save(self, conversation_id: str, held: _Held) -> None:
-        try:
-            self._store.save(self._prefix + conversation_id, held.log, held.revision)
-        except ConflictError:
-            raise ConversationConflict(conversation_id) from None
-
-
-def _dumped(entry: ConversationEntry) -> str:
-    return ModelMessagesTypeAdapter.dump_json([entry.message]).decode()
-
-
-class _Held:
-    """What a session's log holds of a conversation: its newest record, and its entries as JSON."""
-
-    def __init__(self, log: Conversation, revision: int) -> None:
-        self.log, self.revision = log, revision
-        self.record: ConversationRecord | None = None
-        self.entries: dict[str, dict[str, Any]] = {}
-        record = None
-        for stored in (json.loads(event)["entry"] for event in log.events()):
-            for part in stored.get("message", {}).get("parts", ()):
-                held = json.loads(part["opaque"]["json"]) if "opaque" in part else {}
-                if held.get("type") == _ENTRY:
-                    self.entries[held["id"]] = held
-                elif held.get("type") == _RECORD:
-                    record = held["record"]
-            if "compacted" in stored.get("event", {}):
-                record, self.entries = None, {}
-        if record is not None:
-            self.record = _RECORDS.validate_json(record)
-
-    def history(self, head_id: str, limit: int | None) -> list[ConversationEntry]:
-        found: list[ConversationEntry] = []
-        at: str | None = head_id
-        while at is not None and (limit is None or len(found) < limit):
-            parent, message = self.entries[at]["parent_id"], self.entries[at]["message"]
-            [message] = ModelMessagesTypeAdapter.validate_json(message)
-            found.append(ConversationEntry(id=at, parent_id=parent, message=message))
-            at = parent
-        return found[::-1]
