@@ -2,7 +2,7 @@
 
 use crate::{
     error::{input, raised},
-    manager::Manager,
+    manager::{Manager, config_text},
 };
 use arrow_array::{
     Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch,
@@ -27,6 +27,9 @@ use std::{
 
 /// So many managers are kept at once; sessions of one batch rarely ask for more than a few.
 const MANAGERS: usize = 64;
+
+/// No machine has more cores for one batch.
+const THREADS: usize = 256;
 
 /// Settings for every row; a row's own go before them.
 struct Settings {
@@ -60,17 +63,17 @@ struct Outcome {
 
 /// Managers by what they were made of.
 #[derive(Default)]
-struct Managers(BTreeMap<(String, String, String), Manager>);
+struct Managers(BTreeMap<[String; 4], Manager>);
 
 impl Managers {
-    fn of(&mut self, model: &str, options: &str, config: &str) -> Result<&Manager, Error> {
-        let key = (model.to_owned(), options.to_owned(), config.to_owned());
+    fn of(&mut self, model: &str, tokenizer: Option<&str>, texts: [&str; 2]) -> Result<&Manager, Error> {
+        let key = [model, tokenizer.unwrap_or_default(), texts[0], texts[1]].map(str::to_owned);
         if self.0.len() >= MANAGERS && !self.0.contains_key(&key) {
             self.0.clear();
         }
         match self.0.entry(key) {
             Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(free) => Ok(free.insert(Manager::layered(model, [options, config])?)),
+            Entry::Vacant(free) => Ok(free.insert(Manager::layered(model, tokenizer, texts)?)),
         }
     }
 }
@@ -158,7 +161,7 @@ fn planned(
         .ok_or("names no model; expected one in the session, in the column `model`, or as an argument")?;
     let options = session.options.as_deref().unwrap_or_default();
     let config = at(columns.config.as_ref(), row).or(settings.config.as_deref()).unwrap_or_default();
-    let manager = managers.of(model, options, config).map_err(said)?;
+    let manager = managers.of(model, session.tokenizer.as_deref(), [options, config]).map_err(said)?;
     let request = session.request();
     let outcome = if settings.replay { replayed(manager, &request) } else { once(manager, &request) };
     let (last, mut outcome) = outcome.map_err(said)?;
@@ -232,7 +235,7 @@ impl Outcome {
 
 /// The rows in their order, on so many threads: no row hangs on another.
 fn outcomes(columns: &Columns, rows: usize, settings: &Settings, threads: usize) -> Vec<Outcome> {
-    let each = rows.div_ceil(threads.max(1)).max(1);
+    let each = rows.div_ceil(threads.clamp(1, THREADS)).max(1);
     let part = |from: usize| {
         let mut managers = Managers::default();
         (from..rows.min(from + each))
@@ -301,7 +304,7 @@ fn run<'py>(
     }
     // What is wrong with the settings is wrong for every row: said once, before any.
     if let Some(model) = &settings.model {
-        Manager::layered(model, [settings.config.as_deref().unwrap_or_default()]).map_err(raised)?;
+        Manager::layered(model, None, [settings.config.as_deref().unwrap_or_default()]).map_err(raised)?;
     }
     let batch = batch.extract::<PyRecordBatch>().map_err(|_| {
         let kind = batch.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
@@ -317,6 +320,11 @@ fn run<'py>(
     PyRecordBatch::new(made).into_pyarrow(py)
 }
 
+/// Options as TOML.
+fn options(config: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+    Ok(config.map(config_text).transpose()?.map(|(_, text)| text))
+}
+
 /// Plans the next prompt of each session of a record batch, a row each.
 ///
 /// Columns in: `session` (JSON text of a session), and where they are `id` (handed through), `documents` (a JSON list),
@@ -329,10 +337,11 @@ pub(crate) fn plan_batch<'py>(
     py: Python<'py>,
     batch: &Bound<'py, PyAny>,
     model: Option<String>,
-    config: Option<String>,
+    config: Option<&Bound<'py, PyAny>>,
     plans: bool,
     threads: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let config = options(config)?;
     run(py, batch, Settings { model, config, with_plan: plans, replay: false }, threads)
 }
 
@@ -346,9 +355,10 @@ pub(crate) fn replay_batch<'py>(
     py: Python<'py>,
     batch: &Bound<'py, PyAny>,
     model: Option<String>,
-    config: Option<String>,
+    config: Option<&Bound<'py, PyAny>>,
     plans: bool,
     threads: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let config = options(config)?;
     run(py, batch, Settings { model, config, with_plan: plans, replay: true }, threads)
 }

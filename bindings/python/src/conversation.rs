@@ -71,7 +71,9 @@ fn ttl(turns: Option<u32>) -> Ttl {
 /// A message or a list of them as JSON. Dicts are taken as they are; what other objects are their attributes tell.
 pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
     static WIRE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    if given.is_instance_of::<PyDict>() {
+    if let Ok(dict) = given.cast::<PyDict>()
+        && dict.contains("role")?
+    {
         return json::dumps(given, "messages");
     }
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
@@ -120,10 +122,32 @@ pub(crate) fn writing(log: &SharedLog) -> RwLockWriteGuard<'_, core::Conversatio
     log.write().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// An error about messages, without the place in a text that the caller has never seen.
+fn placed(error: &core::Error) -> PyErr {
+    let text = error.to_string();
+    let key = text.strip_prefix("messages:").and_then(|rest| rest.split_once(": ")).map(|(_, key)| key);
+    match key {
+        Some(key) if key.starts_with('[') => input(format!("messages{key}")),
+        Some(key) => input(format!("messages: {key}")),
+        None => input(text),
+    }
+}
+
+/// A reply as JSON; a text with half of a UTF-16 pair in it too.
+fn reply_json(reply: &Bound<'_, PyAny>) -> PyResult<String> {
+    if !reply.is_instance_of::<PyString>() {
+        return messages_json(reply);
+    }
+    let said = PyDict::new(reply.py());
+    said.set_item("role", "assistant")?;
+    said.set_item("content", reply)?;
+    json::dumps(&said, "reply")
+}
+
 /// One message of a provider's form.
 pub(crate) fn message(json: &str, form: WireFormat) -> Result<Message, String> {
     let mut one = core::Conversation::new();
-    one.push_json(json, form).map_err(|error| error.to_string())?;
+    one.push_json(json, form).map_err(|error| placed(&error).to_string())?;
     match one.messages() {
         [message] => Ok(message.clone()),
         several => Err(format!("expected one message, found {}", several.len())),
@@ -161,7 +185,7 @@ impl Conversation {
     fn push(&self, py: Python<'_>, messages: &Bound<'_, PyAny>, wire_format: &str) -> PyResult<Vec<String>> {
         let form = self::wire_format(wire_format)?;
         let json = messages_json(messages)?;
-        let ids = self.change(py, |log| log.push_json(&json, form))?;
+        let ids = py.detach(|| writing(&self.log).push_json(&json, form)).map_err(|error| placed(&error))?;
         Ok(texts(&ids))
     }
 
@@ -188,9 +212,15 @@ impl Conversation {
         let reply = if let Ok(text) = reply.extract::<String>() {
             Message::assistant(text)
         } else {
-            let json = messages_json(reply)?;
+            let json = reply_json(reply)?;
             py.detach(|| message(&json, form)).map_err(|detail| input(format!("reply: {detail}")))?
         };
+        if reply.role() != core::Role::Assistant {
+            return Err(input(format!(
+                "reply: is of the role {}; expected one of the assistant",
+                reply.role().name()
+            )));
+        }
         let report = match response {
             Some(response) => report(response)?,
             None => ReplyReport::new(),
@@ -255,12 +285,31 @@ impl Conversation {
         self.change(py, |log| Ok(log.undo_compaction()))
     }
 
-    /// All messages as a provider's dicts, archived ones too.
+    /// All messages as the dicts of a request to a provider, archived ones too. What the provider demands is done to them:
+    /// for Anthropic and Gemini the system texts are in `body`, and a conversation that ends in the middle is completed.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
         let form = self::wire_format(wire_format)?;
         let messages = self.read(py, |log| Ok(messages_of(rendered(log.messages().to_vec(), form))))?;
         json::python(py, &messages)
+    }
+
+    /// All messages as the body of a request, archived ones too; `Plan.body` has what fits.
+    #[pyo3(signature = (wire_format="openai"))]
+    fn body<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
+        let form = self::wire_format(wire_format)?;
+        let body = self.read(py, |log| Ok(rendered(log.messages().to_vec(), form)))?;
+        json::python(py, &body)
+    }
+
+    /// The ids of all messages, in their order.
+    fn ids(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.read(py, |log| {
+            let id = |(at, message): (usize, &Message)| {
+                message.id().map_or_else(|| format!("m{at}"), ToString::to_string)
+            };
+            Ok(log.messages().iter().enumerate().map(id).collect())
+        })
     }
 
     /// The position of the message with this id, from 0; None where no message has it.
@@ -289,6 +338,13 @@ impl Conversation {
     /// How many entries the log has.
     fn event_count(&self, py: Python<'_>) -> PyResult<usize> {
         self.read(py, |log| Ok(log.event_count()))
+    }
+
+    /// The conversation of a session file's JSON, as `Manager.session_json` and other logs have it.
+    #[staticmethod]
+    fn from_session(py: Python<'_>, session: &str) -> PyResult<Self> {
+        let session = py.detach(|| core::io::Session::from_json(session)).map_err(raised)?;
+        Ok(Self::of(session.log))
     }
 
     /// A conversation of its entries.

@@ -31,6 +31,12 @@ impl Explanation {
         self.inner.included
     }
 
+    /// Why, as the plan's rows say it.
+    #[getter]
+    fn reason(&self) -> String {
+        self.inner.reason.to_string()
+    }
+
     /// What it costs in tokens; None where that was not looked at.
     #[getter]
     fn tokens(&self) -> Option<u64> {

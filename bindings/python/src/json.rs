@@ -28,6 +28,7 @@ fn dumps_with<'py>(py: Python<'py>, value: &Bound<'py, PyAny>, ascii: bool) -> P
             let settings = PyDict::new(py);
             settings.set_item("ensure_ascii", escapes)?;
             settings.set_item("separators", (",", ":"))?;
+            settings.set_item("allow_nan", false)?;
             settings.set_item("default", &default)?;
             Ok(settings.unbind())
         };

@@ -44,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(json::bytes_handed_over, module)?)?;
     module.add_function(wrap_pyfunction!(conversation::_conversation, module)?)?;
     module.add_function(wrap_pyfunction!(plan::_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(store::_store, module)?)?;
     module.add_function(wrap_pyfunction!(batch::plan_batch, module)?)?;
     module.add_function(wrap_pyfunction!(batch::replay_batch, module)?)?;
     Ok(())

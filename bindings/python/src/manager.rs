@@ -20,6 +20,13 @@ use pyo3::{
 use std::{path::PathBuf, sync::Arc};
 
 /// Plans prompts for one model with one set of options. It never changes, is cheap to copy and may be shared between threads.
+///
+/// `model` is a name that `models()` lists; any other one gets default limits and estimates, with a notice in each plan (`known`
+/// is false). `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` the name of a set of options; `tokenizer`
+/// the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a file of models; `wire_format` another
+/// one than the model's own, in which the prompt is counted.
+///
+/// Raises `ConfigError` for options that are unknown or out of range, `CountError` for a tokenizer that is not here.
 #[pyclass(frozen, from_py_object, module = "context_window")]
 #[derive(Clone)]
 pub(crate) struct Manager {
@@ -73,9 +80,12 @@ impl MadeOf {
 }
 
 /// Options as TOML: a file, a text, or a dict of tables.
-fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+pub(crate) fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
     if given.is_instance_of::<PyString>() {
-        return Ok(("config".into(), given.extract()?));
+        let text: String = given.extract()?;
+        // No line of options is without one of these; a path as a text has none of them.
+        let is_path = !text.is_empty() && !text.contains(['=', '[', '\n', '#']);
+        return if is_path { file_text(given) } else { Ok(("config".into(), text)) };
     }
     if given.is_instance_of::<PyDict>() {
         let json = json::dumps(given, "config")?;
@@ -119,11 +129,19 @@ impl Manager {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// A manager for a model by name, with options as TOML, later ones over earlier ones.
-    pub(crate) fn layered<const N: usize>(model: &str, texts: [&str; N]) -> Result<Self, core::Error> {
+    /// A manager for a model by name, with options as TOML, later ones over earlier ones, and another tokenizer than the
+    /// model's own where one is named.
+    pub(crate) fn layered<const N: usize>(
+        model: &str,
+        tokenizer: Option<&str>,
+        texts: [&str; N],
+    ) -> Result<Self, core::Error> {
         let layers = texts.into_iter().filter(|text| !text.is_empty());
         let layers = layers.fold(ConfigLayers::new(), |layers, text| layers.with_text("config", text));
-        let model = Model::named(model)?;
+        let mut model = Model::named(model)?;
+        if let Some(name) = tokenizer.filter(|name| model.tokenizer.as_deref() != Some(*name)) {
+            model.tokenizer = Some(name.to_owned());
+        }
         let manager = ContextWindowManager::configured(model.clone(), layers.load()?.config)?;
         // It is never pickled: a batch makes its own.
         Ok(Self { inner: Arc::new(Inner { manager, model, made_of: MadeOf::default() }) })
@@ -163,6 +181,12 @@ impl Manager {
     #[getter]
     fn name(&self) -> &str {
         &self.model().name
+    }
+
+    /// Whether the model is known by name; limits and counts of others are defaults and estimates.
+    #[getter]
+    fn known(&self) -> bool {
+        !self.model().unknown
     }
 
     /// Its wire format.
@@ -211,7 +235,7 @@ impl Manager {
         request: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Plan> {
         let asked = Asked::of(request)?;
-        Plan::made(py, self, conversation.shared(), asked, |manager, request| {
+        Plan::made(py, self, conversation.shared(), asked, true, |manager, request| {
             manager.plan_after_overflow(request, refused.core())
         })
     }
@@ -408,12 +432,12 @@ pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// Whether a provider's error says that the prompt does not fit its window.
 #[pyfunction]
-pub(crate) fn is_context_overflow(error: &str) -> bool {
-    usage::is_context_overflow(error)
+pub(crate) fn is_context_overflow(error: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(usage::is_context_overflow(&error.str()?.extract::<String>()?))
 }
 
 /// Whether a provider's error says that it does not take back reasoning of the prompt.
 #[pyfunction]
-pub(crate) fn is_reasoning_refusal(error: &str) -> bool {
-    usage::is_reasoning_refusal(error)
+pub(crate) fn is_reasoning_refusal(error: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(usage::is_reasoning_refusal(&error.str()?.extract::<String>()?))
 }

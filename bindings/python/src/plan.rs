@@ -13,15 +13,11 @@ use context_window as core;
 use core::{
     ContextPlan, PlanRequest,
     analysis::Diff,
-    io::{Session, SessionTexts},
+    io::{LogEvent, Session, SessionTexts},
     render, report,
     usage::{CacheLife, CostTerms},
 };
-use pyo3::{
-    prelude::*,
-    sync::PyOnceLock,
-    types::{PyList, PyTuple},
-};
+use pyo3::{prelude::*, sync::PyOnceLock, types::PyTuple};
 use std::sync::Arc;
 
 /// A notebook shows a plan of so many rows with explanations: it must not wait.
@@ -36,35 +32,8 @@ pub(crate) struct Plan {
     /// How many entries the log had.
     entries: usize,
     asked: Arc<Asked>,
-    included: PyOnceLock<Py<PyList>>,
-    excluded: PyOnceLock<Py<PyList>>,
-}
-
-/// A failed question: an error of the crate, or one of Python's.
-pub(crate) enum Fault {
-    Core(core::Error),
-    Python(PyErr),
-}
-
-impl From<core::Error> for Fault {
-    fn from(error: core::Error) -> Self {
-        Self::Core(error)
-    }
-}
-
-impl From<PyErr> for Fault {
-    fn from(error: PyErr) -> Self {
-        Self::Python(error)
-    }
-}
-
-impl From<Fault> for PyErr {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Core(error) => raised(error),
-            Fault::Python(error) => error,
-        }
-    }
+    included: PyOnceLock<Py<PyTuple>>,
+    excluded: PyOnceLock<Py<PyTuple>>,
 }
 
 impl Plan {
@@ -75,14 +44,16 @@ impl Plan {
         conversation: &Conversation,
         asked: Asked,
     ) -> PyResult<Self> {
-        Self::made(py, manager, conversation.shared(), asked, core::ContextWindowManager::build_plan)
+        Self::made(py, manager, conversation.shared(), asked, false, core::ContextWindowManager::build_plan)
     }
 
+    /// `smaller` says that the plan has a budget of its own, which questions about it go by.
     pub(crate) fn made(
         py: Python<'_>,
         manager: &Manager,
         log: &SharedLog,
         mut asked: Asked,
+        smaller: bool,
         plan: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<ContextPlan, core::Error>
         + Send,
     ) -> PyResult<Self> {
@@ -90,6 +61,9 @@ impl Plan {
         py.detach(move || {
             let log = reading(&shared);
             let plan = plan(manager.core(), &asked.request(&log))?;
+            if smaller {
+                asked.set_budget(plan.prompt_budget);
+            }
             // The log forgets it once another prompt is sent.
             if asked.previous.is_none() {
                 asked.previous = log.anchor().cloned();
@@ -113,18 +87,31 @@ impl Plan {
         &self.inner
     }
 
-    /// Asks about the request that the plan was made of, with its conversation as it was then.
-    fn ask<T>(
-        &self,
-        question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+    /// The conversation as it was when the plan was made: a copy, so that no lock is held while a question is answered.
+    fn past(&self) -> Result<core::Conversation, core::Error> {
         let log = reading(&self.log);
         if log.event_count() == self.entries {
-            return question(self.manager.core(), &self.asked.request(&log));
+            return Ok(log.clone());
         }
-        let past = core::Conversation::from_events(log.events().take(self.entries))?;
-        drop(log);
+        core::Conversation::from_events(log.events().take(self.entries))
+    }
+
+    /// Asks about the request that the plan was made of.
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, core::Error>,
+    ) -> Result<T, core::Error> {
+        let past = self.past()?;
         question(self.manager.core(), &self.asked.request(&past))
+    }
+
+    /// As `ask`, while other Python threads run.
+    fn answer<T: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, core::Error> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| self.ask(question)).map_err(raised)
     }
 }
 
@@ -180,20 +167,20 @@ impl Plan {
 
     /// What is in, in prompt order.
     #[getter]
-    fn included<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyList>> {
+    fn included<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let made = self.included.get_or_try_init(py, || {
             let items = self.inner.included.iter().map(IncludedItem::of);
-            PyList::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
+            PyTuple::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
         });
         Ok(made?.bind(py))
     }
 
     /// What is out: system texts and pins, the conversation in log order, documents.
     #[getter]
-    fn excluded<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyList>> {
+    fn excluded<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let made = self.excluded.get_or_try_init(py, || {
             let items = self.inner.excluded.iter().map(ExcludedItem::of);
-            PyList::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
+            PyTuple::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
         });
         Ok(made?.bind(py))
     }
@@ -289,26 +276,22 @@ impl Plan {
     /// Why an item is in or out, and at which budgets. Where a document and a message share an id, `rag:ID` and `item:ID`
     /// decide.
     fn explain(&self, py: Python<'_>, id: &str) -> PyResult<Explanation> {
-        let explained =
-            py.detach(|| self.ask(|manager, request| Ok(manager.explainer(request).explain(id)?)))?;
+        let explained = self.answer(py, |manager, request| manager.explainer(request).explain(id))?;
         Ok(Explanation::of(explained))
     }
 
     /// Why each item is in or out.
     fn explain_all(&self, py: Python<'_>) -> PyResult<Vec<Explanation>> {
-        let explained =
-            py.detach(|| self.ask(|manager, request| Ok(manager.explainer(request).explain_all()?)))?;
+        let explained = self.answer(py, |manager, request| manager.explainer(request).explain_all())?;
         Ok(explained.into_iter().map(Explanation::of).collect())
     }
 
     /// What differs in a later plan, and the one input that each change comes from.
     fn diff(&self, py: Python<'_>, later: &Bound<'_, Self>) -> PyResult<Vec<Change>> {
         let later = later.get();
-        let diff = py.detach(|| {
-            self.ask(|manager, request| {
-                let before = manager.explainer(request);
-                later.ask(|manager, request| Ok(Diff::between(&before, &manager.explainer(request))?))
-            })
+        let diff = self.answer(py, |manager, request| {
+            let before = manager.explainer(request);
+            later.ask(|manager, request| Diff::between(&before, &manager.explainer(request)))
         })?;
         Ok(diff.changes.iter().map(Change::of).collect())
     }
@@ -368,15 +351,12 @@ impl Plan {
     /// each item at which budgets it is in, which takes seconds for thousands of items.
     #[pyo3(signature = (*, redact=false, explain=true))]
     fn html(&self, py: Python<'_>, redact: bool, explain: bool) -> PyResult<String> {
-        let page = py.detach(|| {
-            self.ask(|manager, request| {
-                let model = self.manager.model();
-                let explained = if explain { manager.explainer(request).explain_all()? } else { Vec::new() };
-                let page = report::html(&self.inner).with_explanations(&explained).with_model(model);
-                Ok(page.with_request(request).with_redaction(redact).render()?)
-            })
-        })?;
-        Ok(page)
+        self.answer(py, |manager, request| {
+            let model = self.manager.model();
+            let explained = if explain { manager.explainer(request).explain_all()? } else { Vec::new() };
+            let page = report::html(&self.inner).with_explanations(&explained).with_model(model);
+            page.with_request(request).with_redaction(redact).render()
+        })
     }
 
     /// What a notebook shows: the page, in a frame of its own.
@@ -415,8 +395,8 @@ impl Plan {
 
     /// A plan is made again where it is unpickled: the same request gives the same plan.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let session = py
-            .detach(|| self.ask(|manager, request| Ok(manager.session_json(request, SessionTexts::Kept)?)))?;
+        let session =
+            self.answer(py, |manager, request| manager.session_json(request, SessionTexts::Kept))?;
         let manager = self.manager.clone().into_pyobject(py)?;
         let again = py.import("context_window._core")?.getattr("_plan")?;
         let fingerprint = self.inner.fingerprint();
@@ -433,13 +413,25 @@ pub(crate) fn _plan(
     beside: Beside,
     fingerprint: &str,
 ) -> PyResult<Plan> {
-    let session = py.detach(|| Session::from_json(session)).map_err(raised)?;
+    let (session, log) = py.detach(|| request_and_log(session))?;
     let asked = Asked::of_session(&session, beside);
-    let plan = Plan::new(py, &manager, &Conversation::of(session.log), asked)?;
+    let plan = Plan::new(py, &manager, &Conversation::of(log), asked)?;
     if plan.inner.fingerprint() != fingerprint {
         let detail =
             "this plan was pickled by another version, or with files that have changed since; plan again";
         return Err(input(detail));
     }
     Ok(plan)
+}
+
+/// A session's request and its conversation, which may be empty: as a file such a session would be an error.
+fn request_and_log(session: &str) -> PyResult<(Session, core::Conversation)> {
+    let fault = |error: serde_json::Error| input(format!("pickle of a plan: {error}"));
+    let mut session: serde_json::Value = serde_json::from_str(session).map_err(fault)?;
+    let events = session["context_window"]["events"].take();
+    let events: Vec<LogEvent> = serde_json::from_value(events).map_err(fault)?;
+    session["context_window"]["events"] = serde_json::json!([]);
+    session["messages"] = serde_json::json!([{"role": "user", "content": "."}]);
+    let session = Session::from_json(&session.to_string()).map_err(raised)?;
+    Ok((session, core::Conversation::from_events(events).map_err(raised)?))
 }

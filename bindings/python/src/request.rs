@@ -47,6 +47,12 @@ impl Asked {
                     .extract::<u64>()
                     .map_err(|_| input(format!("{name}: expected a number of tokens, 0 or more")))
             };
+            let text = || {
+                value.extract::<String>().map_err(|_| {
+                    let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+                    input(format!("{name}: expected a text, not {kind}"))
+                })
+            };
             match name.extract::<String>()?.as_str() {
                 "documents" => {
                     let documents = value.try_iter()?.enumerate();
@@ -54,12 +60,18 @@ impl Asked {
                         documents.map(|(at, given)| document::item(at, &given?)).collect::<PyResult<_>>()?;
                 }
                 "tools" => asked.tools = tools(&value)?,
-                "focus" => asked.focus = Some(value.extract()?),
+                "focus" => asked.focus = Some(text()?),
                 "state" => {
                     let state = value
                         .cast::<PyDict>()
                         .map_err(|_| input("state: expected a dict of texts by their ids"))?;
-                    let pairs = state.iter().map(|(id, text)| Ok((id.extract()?, text.extract()?)));
+                    let pairs = state.iter().map(|(id, text)| {
+                        let texts = (id.extract(), text.extract());
+                        let (Ok(id), Ok(text)) = texts else {
+                            return Err(input("state: expected a dict of texts by their ids"));
+                        };
+                        Ok((id, text))
+                    });
                     asked.state = pairs.collect::<PyResult<_>>()?;
                 }
                 "budget" => limits.prompt_budget = Some(tokens()?),
@@ -74,8 +86,8 @@ impl Asked {
                         read.map_err(|error| input(format!("previous: {error}; expected Plan.anchor()")))?,
                     );
                 }
-                "account" => asked.account = Some(value.extract()?),
-                "end_user" => asked.end_user = Some(value.extract()?),
+                "account" => asked.account = Some(text()?),
+                "end_user" => asked.end_user = Some(text()?),
                 "excluded_messages" => asked.excluded_messages = value.extract()?,
                 other => {
                     let detail = format!("`{other}` belongs to no request; expected one of {NAMES}");
@@ -128,6 +140,11 @@ impl Asked {
             request = request.with_end_user(end_user);
         }
         if self.excluded_messages { request.with_excluded_messages() } else { request }
+    }
+
+    /// Another budget than the one asked for, in tokens.
+    pub(crate) fn set_budget(&mut self, tokens: u64) {
+        self.limits.prompt_budget = Some(tokens);
     }
 
     pub(crate) fn tools(&self) -> &[Tool] {

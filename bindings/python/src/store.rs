@@ -10,9 +10,12 @@ use context_window::{
     store::{ListOptions, SessionStore, SessionSummary},
 };
 use pyo3::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 
-/// Sessions in SQLite (`sqlite:PATH`) or PostgreSQL (`postgres://...`): many writers, nothing lost.
+/// Sessions in SQLite (`sqlite:PATH`, or a `pathlib.Path`) or PostgreSQL (`postgres://...`): many writers, nothing lost.
 ///
 /// A revision is the number of a session's entries. A save that another writer was ahead of raises a `ConflictError` and
 /// writes nothing.
@@ -22,6 +25,7 @@ pub(crate) struct Store {
     /// Its address without secrets.
     name: String,
     address: String,
+    read_only: bool,
 }
 
 impl Store {
@@ -46,13 +50,18 @@ impl Store {
     /// Opens a database, and makes its tables where there are none.
     #[new]
     #[pyo3(signature = (address, *, read_only=false))]
-    fn new(py: Python<'_>, address: String, read_only: bool) -> PyResult<Self> {
+    fn new(py: Python<'_>, address: &Bound<'_, PyAny>, read_only: bool) -> PyResult<Self> {
+        // A path is the file of an SQLite database.
+        let address = match address.extract::<String>() {
+            Ok(address) => address,
+            Err(_) => format!("sqlite:{}", address.extract::<PathBuf>()?.display()),
+        };
         let opened = py.detach(|| {
             if read_only { SessionStore::open_read_only(&address) } else { SessionStore::open(&address) }
         });
         let store = opened.map_err(raised)?;
         let name = store.name().to_owned();
-        Ok(Self { inner: Mutex::new(store), name, address })
+        Ok(Self { inner: Mutex::new(store), name, address, read_only })
     }
 
     /// The conversation of a session and its revision.
@@ -120,12 +129,19 @@ impl Store {
     }
 
     /// A store is opened again where it is unpickled. An address with a password is not pickled.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, bool))> {
         if self.name != self.address && self.address.contains('@') {
             return Err(input(
                 "a store with a password in its address is not pickled; open it where it is used",
             ));
         }
-        Ok((py.get_type::<Self>().into_any(), (self.address.clone(),)))
+        let again = py.import("context_window._core")?.getattr("_store")?;
+        Ok((again, (self.address.clone(), self.read_only)))
     }
+}
+
+/// A store out of its pickle.
+#[pyfunction]
+pub(crate) fn _store(py: Python<'_>, address: &Bound<'_, PyAny>, read_only: bool) -> PyResult<Store> {
+    Store::new(py, address, read_only)
 }

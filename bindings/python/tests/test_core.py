@@ -140,6 +140,8 @@ def test_all_of_it_pickles() -> None:
         log, account="a", end_user="b", excluded_messages=True, focus="c", state={"clock": "noon"}, budget=400
     )
     assert pickle.loads(pickle.dumps(named)) == named != plan
+    empty = manager.plan(Conversation(), budget=400)
+    assert pickle.loads(pickle.dumps(empty)) == empty
     error = pickle.loads(pickle.dumps(cw.InputError("text")))
     assert isinstance(error, cw.ContextWindowError) and str(error) == "text"
 
@@ -148,7 +150,14 @@ def test_all_of_it_pickles() -> None:
     ("call", "kind", "text"),
     [
         (lambda m, c: c.push("hello"), cw.InputError, "expected a dict"),
-        (lambda m, c: c.push({"role": "bob"}), cw.InputError, "unknown variant `bob`"),
+        (lambda m, c: c.push({"role": "bob"}), cw.InputError, "messages[0].role: unknown variant `bob`"),
+        (
+            lambda m, c: c.push({"role": "user", "content": "x", "score": float("nan")}),
+            cw.InputError,
+            "not JSON compliant",
+        ),
+        (lambda m, c: m.plan(c, focus=["x"]), cw.InputError, "focus: expected a text, not list"),
+        (lambda m, c: m.plan(c, state={"a": 1}), cw.InputError, "state: expected a dict of texts"),
         (lambda m, c: c.push([QUESTION, {"role": "user", "content": object()}]), cw.InputError, "type object"),
         (lambda m, c: c.push({"role": "user", "content": 3, "id": "x"}, "morse"), cw.InputError, "wire format `morse`"),
         (lambda m, c: m.plan(c, budget=0), cw.BudgetError, "the budget is 0"),
@@ -283,6 +292,57 @@ def test_a_refused_plan_is_planned_smaller() -> None:
     )
     smaller = manager.plan_after_overflow(log, plan, budget=2_000)
     assert smaller.total < plan.total * 3 / 4 + 1
+    left = smaller.excluded[0]
+    explained = smaller.explain(left.last_id or left.id)
+    assert not explained.included and explained.reason and pickle.loads(pickle.dumps(smaller)) == smaller
+
+
+def test_a_plan_is_compared_while_others_write() -> None:
+    manager, log = Manager("gpt-4o"), Conversation(agent_turns(5))
+    plans = [manager.plan(log, budget=budget) for budget in (300, 400)]
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.is_set():
+            log.set_ttl("m1", 5)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    compared: list[int] = []
+    reader = threading.Thread(
+        target=lambda: compared.extend(len(plans[0].diff(plans[1])) for _ in range(200)), daemon=True
+    )
+    reader.start()
+    reader.join(60)
+    done.set()
+    assert not reader.is_alive() and len(compared) == 200
+
+
+def test_responses_sessions_and_ids() -> None:
+    manager, log = Manager("gpt-4o"), Conversation([{"id": "first", **QUESTION}])
+    plan = manager.plan(log)
+    answered = {"choices": [{"message": {"role": "assistant", "content": "5 days."}}], "usage": {"prompt_tokens": 9}}
+    log.push_reply(plan, answered)
+    assert log.messages()[1]["content"] == "5 days." and log.ids() == ["first", "m1"]
+    assert Conversation.from_session(manager.session_json(log)) == log
+    with pytest.raises(cw.InputError, match="expected one of the assistant"):
+        log.push_reply(plan, QUESTION)
+    log.push_reply(plan, "half \ud83d")
+    spoken = Conversation([{"role": "system", "content": "S"}, QUESTION]).body("anthropic")
+    assert spoken["system"][0]["text"] == "S"
+    assert not Manager("my-model").known and manager.known
+    assert cw.is_context_overflow(ValueError("This model's maximum context length is 5 tokens, you requested 9 tokens"))
+
+
+def test_options_come_as_a_dict_a_text_or_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "options.toml"
+    path.write_text("[rag]\nmax_items = 1\n")
+    documents = [("a", 0.9, "x"), ("b", 0.8, "y")]
+    for config in ({"rag": {"max_items": 1}}, path.read_text(), path, str(path)):
+        plan = Manager("gpt-4o", config=config).plan(Conversation([QUESTION]), documents=documents)
+        assert [item.id for item in plan.excluded] == ["b"]
+    with pytest.raises(cw.InputError, match="nowhere.toml: cannot be read"):
+        Manager("gpt-4o", config="nowhere.toml")
 
 
 def test_counts() -> None:

@@ -110,7 +110,7 @@ async def test_an_agent_of_60_turns_with_a_tool(asynchronous: bool, usage: bool)
     for turn in range(60):
         before = [(one, copy.deepcopy(one)) for one in history]
         if turn == 59 and tool() is not None:
-            log = generator.conversation(history)
+            log = generator._histories.of(history).log
             model.last = lambda: same_as_rust(MANAGER, log, cast(Plan, generator.plan), tools=WIRE, budget=BUDGET)
         given = [*history, ChatMessage.from_user(f"Question {turn}?")]
         answered = await agent.run_async(given) if asynchronous else agent.run(given)
@@ -217,9 +217,9 @@ def test_edited_and_rewound_histories_two_conversations_and_another_system_text(
     head = [ChatMessage.from_system("You are long."), ChatMessage.from_system("It is Monday.")]
     generator.run([*head, *one])
     assert all(sent is given for sent, given in zip(model.seen[-1], head))
-    generator.conversation([*head, *one]).pin("rule", "Say please.")
-    generator.run([*head, *one])
-    assert model.seen[-1][0].text == "You are long.\n\nSay please." and head[0].text == "You are long."
+    ContextWindowChatGenerator(model, MANAGER, focus="say please").run([*head, *one])
+    told = model.seen[-1][0].text or ""
+    assert told.startswith("You are long.\n\n") and "say please" in told and head[0].text == "You are long."
 
 
 def test_copies_of_what_the_planner_changed_and_content_on_the_wire() -> None:

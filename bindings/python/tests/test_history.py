@@ -6,8 +6,8 @@ import random
 from typing import Any
 
 import pytest
-from context_window import Conversation, Manager, bytes_handed_over
-from context_window._history import SYSTEM, Histories, History, Turn
+from context_window import Conversation, InputError, Manager, bytes_handed_over
+from context_window._history import SYSTEM, Histories, History, Turn, manager_of
 
 Message = dict[str, Any]
 
@@ -124,3 +124,39 @@ def test_the_conversations_used_last_are_kept() -> None:
         all.of(said(name), name).sync(said(name))
     assert len(all.of(said("b"), "b")) == 1 and len(all.of(said("a"), "a")) == 0
     assert isinstance(all.of(said("b"), "b").log, Conversation)
+
+
+def test_what_is_pinned_outlives_an_edit() -> None:
+    history = History(Manager("gpt-4o"), wired)
+    history.plan(said("a", "b", "c", "d", "e"))
+    history.log.pin("tone", "Rhyme.")
+    plan = history.plan(said("a", "b", "c, edited"))
+    assert [one["content"] for one in plan.messages()] == ["Rhyme.", "a", "b", "c, edited"]
+    calls = [{"id": "x", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    results: list[Message] = [*said("a"), {"role": "assistant", "tool_calls": calls}]
+    result = {"role": "tool", "tool_call_id": "x", "content": "one"}
+    history.plan([*results, result, *said("b")])
+    again = history.plan([*results, {**result, "content": "two"}, *said("b")])
+    assert [one["content"] for one in again.messages() if one["role"] == "tool"] == ["two"]
+
+
+def test_a_turn_that_fails_halfway_is_not_sent_twice() -> None:
+    history = History(Manager("gpt-4o"), lambda one: [one, dict(one)] if one.get("twice") else [one])
+    bad: list[Message] = [{"role": "user", "content": "a", "twice": True}, {"role": "user", "content": 7}]
+    with pytest.raises(InputError):
+        history.plan(bad)
+    plan = history.plan([bad[0], *said("b")])
+    assert [one["content"] for one in plan.messages()] == ["a", "a", "b"]
+
+
+def test_the_last_plan_says_where_the_next_begins() -> None:
+    history = History(Manager("gpt-4o"), wired)
+    messages = said(*(f"word {at} " * 20 for at in range(101)))
+    first = history.plan(messages, budget=500, after_last=True)
+    later = history.plan([*messages, *said("x", "y")[1:], *said("z")], budget=600, after_last=True)
+    assert first.repeated is None and later.repeated is not None
+
+
+def test_a_model_is_named_or_planned_for() -> None:
+    with pytest.raises(TypeError, match="model's name, not a list"):
+        manager_of([])  # type: ignore[arg-type]

@@ -160,9 +160,10 @@ def test_notes_documents_and_summaries_come_in() -> None:
     middleware = ContextWindowMiddleware(manager, documents=documents, summarise=summarise, **limits)
     agent = create_agent(model, [look], middleware=[middleware], system_prompt="You are brief.")
     history: list[AnyMessage] = [HumanMessage("Question?")]
-    middleware.conversation(history).pin("tone", "Rhyme.")
+    config: Any = {"configurable": {"thread_id": "one"}}
+    middleware.conversation("one").pin("tone", "Rhyme.")
     for turn in range(20):
-        history = [*agent.invoke({"messages": history})["messages"], HumanMessage(f"Question {turn}?")]
+        history = [*agent.invoke({"messages": history}, config)["messages"], HumanMessage(f"Question {turn}?")]
     texts = [[one.text for one in sent] for sent in model.seen]
     assert texts[0][0] == "You are brief.\n\nRhyme."
     assert all(any("Refunds take 5 days." in text for text in sent) for sent in texts) and asked
@@ -216,6 +217,7 @@ def test_trim_messages_is_a_drop_in() -> None:
     valid_openai(wire(trimmed))
     assert TokenCounter("gpt-4o")(trimmed) <= 600
     assert all(any(one is other for other in messages) for one in trimmed)
+    assert trim_messages(messages[:2], max_tokens=600, token_counter="gpt-4o") == messages[:2]
     without = trim_messages(
         messages, max_tokens=600, token_counter=Manager("gpt-4o"), start_on="human", end_on=("human", "tool")
     )
@@ -234,3 +236,21 @@ def test_documents_are_compressed_whole() -> None:
     assert 1 <= len(kept) <= 3 and kept[0] is documents[9]
     same = [Document(f"text {at}", metadata={}) for at in range(3)]
     assert list(ContextWindowCompressor(manager="gpt-4o", budget=500).compress_documents(same, "What?")) == same
+
+
+def test_media_of_langchain_are_counted_as_media() -> None:
+    image = {"type": "image", "base64": "A" * 40_000, "mime_type": "image/png"}
+    known = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 40_000}}
+    counter = TokenCounter("gpt-4o")
+    assert counter([HumanMessage([image])]) == counter([HumanMessage([known])]) < 2_000
+
+
+def test_a_summary_that_is_none_stops_nothing() -> None:
+    manager = Manager("gpt-4o", config={"compaction": {"percent": 60, "target": 30}})
+    limits = {"context_len": 2_500, "max_completion": 200, "safety_buffer": 0}
+    model, middleware = Fake(seen=[]), ContextWindowMiddleware(manager, summarise=lambda job: " ", **limits)
+    agent = create_agent(model, [look], middleware=[middleware])
+    history: list[AnyMessage] = []
+    for turn in range(12):
+        history = agent.invoke({"messages": [*history, HumanMessage(f"Question {turn}?")]})["messages"]
+    assert len(history) == 60

@@ -222,9 +222,9 @@ def test_edited_and_rewound_histories_two_conversations_and_another_system_text(
     second = ChatMessage(role="system", content="It is Monday.")
     llm.chat([changed, second, *one])
     assert model.seen[-1][:2] == [changed, second] and all(map(lambda a, b: a is b, model.seen[-1], [changed, second]))
-    llm.conversation([changed, second, *one]).pin("rule", "Say please.")
-    llm.chat([changed, second, *one])
-    assert model.seen[-1][0].content == "You are long.\nSay please." and changed.content == "You are long."
+    ContextWindowLLM(model.llm, MANAGER, focus="say please").chat([changed, second, *one])
+    told = model.seen[-1][0].content or ""
+    assert told.startswith("You are long.\n") and "say please" in told and changed.content == "You are long."
 
 
 def test_the_memory_is_saved_set_and_reset() -> None:

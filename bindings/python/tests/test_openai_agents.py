@@ -94,7 +94,7 @@ def test_an_agent_of_sixty_turns(tmp_path: Path, sync: bool) -> None:
     kept = asyncio.run(session.get_items())
     assert [one["content"] for one in kept if one.get("role") == "user"] == [f"Question {n}?" for n in range(60)]
     assert len(kept) == 60 * 7 and len(model.seen[-1][1]) < 100
-    assert len(planned.conversation(kept)) == 60 * 5 and len(planned._histories._all) == 1
+    assert len(planned._histories.of(grouped(kept)).log) == 60 * 5 - 1 and len(planned._histories._all) == 1
 
 
 async def test_the_plan_is_that_of_rust() -> None:
@@ -104,7 +104,7 @@ async def test_the_plan_is_that_of_rust() -> None:
     request = {"budget": BUDGET, "tools": _tools(Agent("a", tools=[look])), "previous": planned.plan.anchor()}
     await sent(planned, items)
     assert planned.plan.excluded and planned.plan.repeated
-    same_as_rust(MANAGER, planned.conversation(items), planned.plan, **request)
+    same_as_rust(MANAGER, planned._histories.of(grouped(items)).log, planned.plan, **request)
 
 
 async def test_a_history_that_changed() -> None:
@@ -112,7 +112,7 @@ async def test_a_history_that_changed() -> None:
     edited = [{"role": "user", "content": "Edited."}, *items[1:]]
     await sent(planned, items)
     await sent(planned, edited)
-    assert len(planned.conversation(edited)) == 40 * 4 + 1
+    assert planned.plan and "Edited." not in str(planned.plan.messages()) and planned.plan.excluded
     rewound = items[:20] + items[-1:]
     assert list(map(id, (await sent(planned, rewound)).input)) == list(map(id, rewound)) and planned.identical
 

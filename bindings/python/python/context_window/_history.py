@@ -6,9 +6,10 @@ by identity, or by equality where the framework made new objects of it.
 
 from __future__ import annotations
 
+import json
 import operator
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
@@ -43,10 +44,11 @@ class History(Generic[T]):
         self._to_wire = to_wire
         self._wire_format = wire_format
         self._seen: list[T] = []
+        #: The id of the first message of each.
+        self._ids: list[str] = []
         #: For each message of the log, the number of the object that it came from.
         self._owners: list[int] = []
         self._system: str | None = None
-        self._anchor: str | None = None
         self._last: Plan | None = None
         self._committed = False
 
@@ -69,14 +71,13 @@ class History(Generic[T]):
         return same[0] is same[1] or bool(same[0] == same[1])
 
     def sync(self, messages: Sequence[T], system: str | None = None, *, keep_system: bool = False) -> None:
-        """Brings the conversation in step. Where earlier messages are others than before, it begins anew."""
+        """Brings the conversation in step. Where earlier messages are others than before, it goes on from before them."""
         if keep_system:
             system = self._system
         with self.lock:
             known = self.known(messages)
             if known < len(self._seen):
-                self._begin_anew()
-                known = 0
+                known = self._rewind(known)
             if system != self._system:
                 if system:
                     # Without a lifetime it could be dropped, and the framework sends it all the same.
@@ -95,11 +96,8 @@ class History(Generic[T]):
         """The plan of the next prompt. `after_last` says that the last plan was sent, although no reply was stored."""
         with self.lock:
             self.sync(messages, system)
-            anchor = self._anchor
             if after_last and self._last is not None and not self._committed:
-                anchor = self._last.anchor()
-            if anchor is not None:
-                request.setdefault("previous", anchor)
+                request.setdefault("previous", self._last.anchor())
             self._committed = False
             self._last = self.manager.plan(self.log, **request)
             return self._last
@@ -130,35 +128,50 @@ class History(Generic[T]):
             wire = self._to_wire(reply)
             try:
                 told = known_usage(response) if isinstance(response, dict) and "usage" not in response else response
-                self.log.push_reply(plan, wire if len(wire) > 1 else wire[0], told, wire_format=self._wire_format)
+                stored = self.log.push_reply(
+                    plan, wire if len(wire) > 1 else wire[0], told, wire_format=self._wire_format
+                )
             except InputError:
                 return  # It is several messages: they come with the next request.
             self._owners.append(len(self._seen))
             self._seen.append(reply)
-            self._anchor, self._committed = None, True
+            self._ids.append(stored.id)
+            self._committed = True
 
     def __len__(self) -> int:
         return len(self._seen)
 
-    def _push(self, messages: Iterable[T]) -> None:
-        start = len(self._seen)
+    def reset(self) -> None:
+        """Begins anew, with an empty log: nothing that was pinned or sent is known any more."""
+        with self.lock:
+            self.log, self._last, self._system = Conversation(), None, None
+            self._seen, self._ids, self._owners = [], [], []
+
+    def _push(self, messages: Sequence[T]) -> None:
         wire = [self._to_wire(one) for one in messages]
         if not wire:
             return
         if all(len(one) == 1 for one in wire) and not any(map(_may_part, wire)):
             ids = self.log.push([one[0] for one in wire], self._wire_format)
-            self._owners.extend(range(start, start + len(ids)))
-        else:
-            for at, one in enumerate(wire):
-                ids = self.log.push(one, self._wire_format)
-                self._owners.extend([start + at] * len(ids))
-        self._seen.extend(messages)
+            self._owners.extend(range(len(self._seen), len(self._seen) + len(ids)))
+            self._seen.extend(messages)
+            self._ids.extend(ids)
+            return
+        for message, one in zip(messages, wire):
+            ids = self.log.push(one, self._wire_format)
+            self._owners.extend([len(self._seen)] * len(ids))
+            self._seen.append(message)
+            self._ids.extend(ids[:1])
 
-    def _begin_anew(self) -> None:
-        # The next prompt still begins as the last one did, where the messages are the same.
-        self._anchor = self._last.anchor() if self._last is not None else None
-        self.log = Conversation()
-        self._seen, self._owners, self._system = [], [], None
+    def _rewind(self, known: int) -> int:
+        """Archives what is no longer in the list; how many of its messages still are. What is pinned stays."""
+        self.log.rewind_before(self._ids[known])
+        # Calls leave with their results, so that it can begin earlier than asked for.
+        entry: dict[str, Any] = json.loads(self.log.events(self.log.event_count() - 1)[0])["entry"]
+        position = self.log.position(entry["event"]["rewound"]["before"])
+        known = known if position is None else self._owners[position]
+        del self._seen[known:], self._ids[known:]
+        return known
 
 
 class Turn(Generic[T]):
@@ -200,7 +213,9 @@ class Turn(Generic[T]):
 
 def manager_of(given: Manager | str) -> Manager:
     """A manager, or that of a model by its name."""
-    return given if isinstance(given, Manager) else Manager(given)
+    if isinstance(given, (Manager, str)):
+        return given if isinstance(given, Manager) else Manager(given)
+    raise TypeError(f"expected a Manager or a model's name, not a {type(given).__name__}")
 
 
 def known_usage(told: Any) -> dict[str, Any] | None:

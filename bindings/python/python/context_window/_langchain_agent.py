@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.config import get_config
 
-from ._core import Conversation, Manager, Plan
+from ._core import CompactionError, Conversation, Manager, Plan
 from ._history import Histories, History, Turn, manager_of
 from .langchain import framed, retrieved, wired
 
@@ -21,7 +22,8 @@ Extra = Callable[[Any], Iterable[Any]]
 class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
     """Plans every request of an agent: what is sent fits the budget, tool calls keep their results, the question stays.
 
-    `documents` gives retrieved documents for a request; `summarise` writes a summary of a `CompactionJob` when one is due;
+    Conversations are told apart by the `thread_id` of the agent's config, or by what `key` gives for a request; without
+    either by their messages. `documents` gives retrieved documents for a request; `summarise` writes a summary of a `CompactionJob` when one is due;
     the other arguments are those of `Manager.plan` (`budget`, `max_completion`, `focus`, ...). A request that the provider
     refuses as too long is planned smaller and sent again, `retries` times at the most.
 
@@ -34,26 +36,28 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
         manager: Manager | str,
         *,
         documents: Extra | None = None,
+        key: Callable[[ModelRequest[Any]], Hashable] | None = None,
         summarise: Callable[[Any], str] | None = None,
         retries: int = 2,
         most: int = 64,
         **request: Any,
     ) -> None:
         super().__init__()
+        if documents is not None and not callable(documents):
+            raise TypeError("documents: expected a function from a request to documents")
         self.manager = manager_of(manager)
         self.plan: Plan | None = None
         self._documents = documents
+        self._key = key or thread
         self._summarise = summarise
         self._retries = retries
         self._request = request
         self._histories: Histories[BaseMessage] = Histories(self.manager, wired, most=most)
         self._tools = _Tools()
 
-    def conversation(self, messages: Sequence[BaseMessage]) -> Conversation:
-        """The planner's log of a conversation: pin notes in it, or keep it in a store."""
-        history = self._histories.of(messages)
-        history.sync(messages, keep_system=True)
-        return history.log
+    def conversation(self, key: Hashable) -> Conversation:
+        """The planner's log of a conversation, by the thread's id (or what `key` gives): pin notes in it."""
+        return self._histories.of((), key).log
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -80,7 +84,8 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
                 break
             except Exception as error:
                 await asyncio.to_thread(turn.shrink, error)
-        commit(turn, response)
+        # Another task's thread may hold the conversation's lock while it plans.
+        await asyncio.to_thread(commit, turn, response)
         return response
 
     def _turn(self, request: ModelRequest[Any]) -> Turn[BaseMessage]:
@@ -89,24 +94,41 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
             extra["tools"] = self._tools.of(request.tools)
         if self._documents is not None:
             extra["documents"] = [retrieved(one, at) for at, one in enumerate(self._documents(request))]
-        history = self._histories.of(request.messages)
+        history = self._histories.of(request.messages, self._key(request))
         system = request.system_message.text if request.system_message is not None else None
-        with history.lock:
-            if self._summarise is not None:
-                history.sync(request.messages, system)
-                self._compact(history, extra)
-            return Turn(history, request.messages, system, extra, self._retries)
+        if self._summarise is not None:
+            self._compact(history, request.messages, system, extra)
+        return Turn(history, request.messages, system, extra, self._retries)
 
     def _planned(self, turn: Turn[BaseMessage], request: ModelRequest[Any]) -> ModelRequest[Any]:
         self.plan = turn.plan
         system, messages = framed(turn.sent, request.system_message)
         return request.override(messages=cast("list[AnyMessage]", messages), system_message=system)
 
-    def _compact(self, history: History[BaseMessage], extra: dict[str, Any]) -> None:
+    def _compact(
+        self, history: History[BaseMessage], messages: Sequence[BaseMessage], system: str | None, extra: dict[str, Any]
+    ) -> None:
         asked = {name: value for name, value in extra.items() if name != "documents"}
-        job = self.manager.compaction_due(history.log, **asked)
-        if job is not None and self._summarise is not None:
-            self.manager.apply_summary(history.log, job, self._summarise(job))
+        with history.lock:
+            history.sync(messages, system)
+            log = history.log
+            job = self.manager.compaction_due(log, **asked)
+        if job is None or self._summarise is None:
+            return
+        # The lock is not held meanwhile: a model can take its time. What comes of it is checked against the log.
+        summary = self._summarise(job)
+        try:
+            self.manager.apply_summary(log, job, summary)
+        except CompactionError:
+            pass  # Nothing was archived, and the plan goes without.
+
+
+def thread(request: ModelRequest[Any]) -> Hashable:
+    """The id of the thread that the agent runs in; None outside of one."""
+    try:
+        return cast("Hashable", get_config().get("configurable", {}).get("thread_id"))
+    except RuntimeError:
+        return None
 
 
 def commit(turn: Turn[BaseMessage], response: Any) -> None:

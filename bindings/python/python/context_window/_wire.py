@@ -28,17 +28,23 @@ def plain(value: Any) -> Any:
 
 def messages(given: Any) -> Any:
     """One message or a list of them, each a dict of a provider."""
-    if isinstance(given, dict):
-        return given
     if isinstance(given, (list, tuple)):
         return [message(one) for one in given]
     return message(given)
 
 
 def message(given: Any) -> Any:
-    """A message as a dict: a dict as it is, a LangChain message by its attributes, an object of an SDK by its dump."""
+    """A message as a dict: a LangChain message by its attributes, an object of an SDK by its dump.
+
+    Of a whole response of OpenAI Chat, the message of its first choice.
+    """
+    if not isinstance(given, (dict, str, bytes)) and callable(getattr(given, "model_dump", None)):
+        if not hasattr(given, "additional_kwargs"):
+            given = plain(given)
     if isinstance(given, dict):
-        return given
+        if "role" not in given and isinstance(given.get("choices"), list) and given["choices"]:
+            given = given["choices"][0]
+        return given["message"] if "role" not in given and isinstance(given.get("message"), dict) else given
     if hasattr(given, "type") and hasattr(given, "content") and hasattr(given, "additional_kwargs"):
         return langchain(given)
     return given
@@ -72,9 +78,19 @@ def langchain(message: Any) -> dict[str, Any]:
 
 
 def block(given: Any) -> Any:
-    """A block of content, with what providers accept."""
+    """A block of content in the form of a provider; LangChain's own blocks of media become those of OpenAI."""
     if isinstance(given, str):
         return {"type": "text", "text": given}
+    if not isinstance(given, dict):
+        return given
+    kind, data, mime = given.get("type"), given.get("base64") or given.get("data"), given.get("mime_type")
+    if kind == "image" and (isinstance(data, str) or isinstance(given.get("url"), str)):
+        url = given["url"] if not isinstance(data, str) else f"data:{mime or 'image/png'};base64,{data}"
+        return {"type": "image_url", "image_url": {"url": url}}
+    if kind == "audio" and isinstance(data, str):
+        return {"type": "input_audio", "input_audio": {"data": data, "format": str(mime or "audio/wav").split("/")[-1]}}
+    if kind == "file" and isinstance(data, str):
+        return {"type": "file", "file": {"file_data": f"data:{mime or 'application/pdf'};base64,{data}"}}
     return given
 
 

@@ -36,7 +36,7 @@ from haystack.tools import ToolsType, flatten_tools_or_toolsets
 from haystack.utils.deserialization import deserialize_component_inplace
 
 from . import _wire
-from ._core import Conversation, ItemMessage, Manager, Plan
+from ._core import ItemMessage, Manager, Plan
 from ._history import SYSTEM, Histories, History, Sent, Turn, known_usage, manager_of
 
 __all__ = ["ContextWindowChatGenerator", "ContextWindowCompactor", "ContextWindowTokenCounter"]
@@ -196,13 +196,6 @@ class ContextWindowChatGenerator:
         """The component of a dict that `to_dict` made."""
         deserialize_component_inplace(data["init_parameters"], key="chat_generator")
         return default_from_dict(cls, data)
-
-    def conversation(self, messages: Sequence[ChatMessage]) -> Conversation:
-        """The planner's log of a conversation, to pin notes in it."""
-        system, said = headed(messages)
-        history = self._histories.of(said)
-        history.sync(said, system)
-        return history.log
 
     @component.output_types(replies=list[ChatMessage])
     def run(

@@ -45,13 +45,13 @@ class ContextWindowEngine:
 
     def __init__(self, manager: Manager | str | None = None, *, budget: int | None = None, **request: Any) -> None:
         super().__init__()
-        self.plan: Plan | None = None
         self._given, self._budget, self._request = manager, budget, request
-        self._unseen = 0
         self._use(manager if manager is not None else "")
 
     def _use(self, manager: Manager | str) -> None:
         self.manager = manager if isinstance(manager, Manager) else Manager(manager)
+        self._unseen = 0
+        self.plan: Plan | None = None
         self._histories = Histories(self.manager, wired)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ContextWindowEngine:
@@ -74,7 +74,9 @@ class ContextWindowEngine:
         self.last_total_tokens = usage.get("total_tokens") or 0
         if self.plan is not None and self.last_prompt_tokens:
             unseen = self.last_prompt_tokens - self.plan.total
-            self._unseen = max(self._unseen, -(-unseen // STEP) * STEP)
+            # Never more than half of the prompt: one request with images says little of the next.
+            most = max(self.plan.prompt_budget // 2 // STEP, 1) * STEP
+            self._unseen = min(max(-(-unseen // STEP) * STEP, 0), most)
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether the transcript itself has to become shorter: never where the host selects for each request."""

@@ -148,6 +148,8 @@ def digest(manager: Manager | str) -> Callable[[Any], str]:
     return summarise
 
 
+#: So many counters have conversations at a time: the ones used last.
+_TRIMMERS = 16
 _trimmers: dict[Any, Histories[BaseMessage]] = {}
 _trimmers_lock = threading.Lock()
 
@@ -159,9 +161,10 @@ def _trimmer(counter: Any) -> Histories[BaseMessage] | None:
     if not isinstance(counter, (str, Manager)) or counter == "approximate":
         return None
     with _trimmers_lock:
-        found = _trimmers.get(counter)
-        if found is None:
-            found = _trimmers[counter] = Histories(manager_of(counter), wired)
+        found = _trimmers.pop(counter, None) or Histories(manager_of(counter), wired)
+        _trimmers[counter] = found
+        if len(_trimmers) > _TRIMMERS:
+            del _trimmers[next(iter(_trimmers))]
         return found
 
 
@@ -191,16 +194,17 @@ def trim_messages(
     given = messages.to_messages() if hasattr(messages, "to_messages") else messages
     # What are messages already stay the objects that they are.
     whole: list[BaseMessage] = convert_to_messages(given)
-    if not settings.get("include_system"):
-        whole = [one for one in whole if not isinstance(one, SystemMessage)]
     if settings.get("end_on"):
         while whole and not _is_one_of(whole[-1], settings["end_on"]):
             whole.pop()
     if not whole:
         return []
-    history = histories.of(whole)
-    with history.lock:
-        sent = history.sent(history.plan(whole, budget=max_tokens))
+    sent = _fitting(histories, whole, max_tokens)
+    if not settings.get("include_system") and any(one.own is None or one.item.changed for one in sent) | (
+        len(sent) < len(whole)
+    ):
+        # Something had to go, and of all messages those of the system are the oldest.
+        sent = _fitting(histories, [one for one in whole if not isinstance(one, SystemMessage)], max_tokens)
     kept: list[BaseMessage] = []
     for one in sent:
         if one.own is not None:
@@ -214,6 +218,14 @@ def trim_messages(
             rest.pop(0)
         kept = head + rest
     return kept
+
+
+def _fitting(histories: Histories[BaseMessage], messages: list[BaseMessage], budget: int) -> list[Sent[BaseMessage]]:
+    if not messages:
+        return []
+    history = histories.of(messages)
+    with history.lock:
+        return history.sent(history.plan(messages, budget=budget))
 
 
 def _is_one_of(message: BaseMessage, kinds: Any) -> bool:

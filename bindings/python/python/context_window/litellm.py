@@ -78,7 +78,7 @@ def replayed(history: History[Own], given: list[Own], request: Mapping[str, Any]
     with history.lock:
         known = history.known(given)
         if known < len(history):
-            history.sync([])
+            history.reset()
             known = 0
         replies = [at for at in range(max(known, 1), len(given)) if given[at].wire().get("role") == "assistant"]
         if known == 0 and replies:
@@ -86,7 +86,7 @@ def replayed(history: History[Own], given: list[Own], request: Mapping[str, Any]
             if _whole(history.plan(given[: replies[-1]], **asked)):
                 replies = replies[-1:]
             else:
-                history.sync([])
+                history.reset()
         for at in replies:
             history.commit(history.plan(given[:at], **asked), given[at])
         return history.plan(given, **asked)

@@ -291,13 +291,6 @@ class ContextWindowLLM(FunctionCallingLLM):
     def metadata(self) -> li.LLMMetadata:
         return self.llm.metadata
 
-    def conversation(self, messages: Messages) -> Conversation:
-        """The planner's log of a conversation, to pin notes in it."""
-        system, said = headed(messages)
-        history = self._planner.of(said)
-        history.sync(said, system)
-        return history.log
-
     def chat(self, messages: Messages, **kwargs: Any) -> ChatResponse:
         return self._sent(messages, kwargs.get("tools"), lambda planned: self.llm.chat(planned, **kwargs))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, cast
 
 from agents import Agent, FunctionTool, TResponseInputItem, handoff
@@ -95,7 +95,8 @@ class ContextWindowFilter:
     """A `call_model_input_filter`: what is sent fits the budget, tool calls keep their results, the question stays.
 
     Sent are the same objects, with what the planner adds; for a tool result that it shortens, a copy of that item.
-    `documents` gives retrieved documents for a request, sync or async; the other arguments are those of `Manager.plan`
+    Conversations are told apart by what `key` gives for a request, without it by their items, which must not be changed
+    in place. `documents` gives retrieved documents for a request, sync or async; the other arguments are those of `Manager.plan`
     (`budget`, `max_completion`, `focus`, ...). Counted are the agent's function tools and handoffs; give `tools` where
     it has others (hosted ones, MCP), and a `safety_buffer` for the schema of an output. A request whose conversation
     the server keeps (`conversation_id`, `previous_response_id`) is sent as it is. Raises what `Manager.plan` raises.
@@ -105,20 +106,24 @@ class ContextWindowFilter:
     """
 
     def __init__(
-        self, manager: Manager | str, *, documents: Documents | None = None, most: int = 64, **request: Any
+        self,
+        manager: Manager | str,
+        *,
+        documents: Documents | None = None,
+        key: Callable[[CallModelData[Any]], Hashable] | None = None,
+        most: int = 64,
+        **request: Any,
     ) -> None:
         self.manager = manager_of(manager)
+        self._key = key
         self.plan: Plan | None = None
         self._documents = documents
         self._request = request
         self._histories: Histories[Group] = Histories(self.manager, _wired, "openai_responses", most)
 
-    def conversation(self, items: Sequence[TResponseInputItem]) -> Conversation:
-        """The planner's log of a conversation: pin notes in it."""
-        history = self._histories.of(groups := grouped(items))
-        if len(history) != len(groups):
-            history.sync(groups, keep_system=True)
-        return history.log
+    def conversation(self, key: Hashable) -> Conversation:
+        """The planner's log of a conversation, by what `key` gives: pin notes in it."""
+        return self._histories.of((), key).log
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """Plans in a thread of its own."""
@@ -131,7 +136,8 @@ class ContextWindowFilter:
         if _is_a_rest(given.input):
             return given
         extra = {"tools": _tools(data.agent), "documents": documents, **self._request}
-        history = self._histories.of(groups := grouped(given.input))
+        key = self._key(data) if self._key is not None else None
+        history = self._histories.of(groups := grouped(given.input), key)
         with history.lock:
             # No hook sees a reply: the last plan says where the next one begins.
             self.plan = plan = history.plan(groups, given.instructions, after_last=True, **extra)

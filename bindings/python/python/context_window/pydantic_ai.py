@@ -187,7 +187,8 @@ class ContextWindow(AbstractCapability[Any]):
     ) -> ModelResponse:
         """Stores the reply, with what the provider reported of it."""
         if (turn := self._turns.pop(ctx.run_id, None)) is not None:
-            turn.commit(Unit(response, response), _reported(response))
+            # Another task's thread may hold the conversation's lock while it plans.
+            await asyncio.to_thread(turn.commit, Unit(response, response), _reported(response))
         return response
 
     def _turn(self, ctx: RunContext[Any], context: ModelRequestContext, extra: dict[str, Any]) -> _Turn:
