@@ -160,8 +160,11 @@ impl fmt::Display for Never {
             ExcludedReason::Budget { held_by: HeldBy::QuestionLimit, .. } => {
                 "what one question's documents may take keeps it out at every"
             }
+            // With another budget than the last prompt's the window is not continued (rule S5), which is not told here.
             ExcludedReason::Budget { held_by: HeldBy::StickyWindow, .. } => {
-                "the sticky window keeps it out at every"
+                return f.write_str(
+                    "the sticky window keeps it out; a prompt with another budget begins a new one",
+                );
             }
             ExcludedReason::Budget { held_by: HeldBy::StickyDocuments, .. } => {
                 "the documents kept for this question keep it out at every"
