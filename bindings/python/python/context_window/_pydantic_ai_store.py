@@ -95,6 +95,7 @@ class StoreConversations(ConversationStore):
         parts.append({"type": _RECORD, "record": _RECORDS.dump_json(record).decode()})
         held.log.push(parts, "openai_responses")
         self._save(record.conversation_id, held)
+        self._forget(record.conversation_id)
         self._where[record.head_id or ""] = record.conversation_id
 
     def _delete(self, conversation_id: str, expected: str) -> None:
@@ -103,6 +104,12 @@ class StoreConversations(ConversationStore):
         held.log.start_fresh()
         self._save(conversation_id, held)
         self._store.delete(self._prefix + conversation_id)
+        self._forget(conversation_id)
+
+    def _forget(self, conversation_id: str) -> None:
+        """Entries of a conversation that are no longer its newest are looked for in the store."""
+        for head in [head for head, of in self._where.items() if of == conversation_id]:
+            del self._where[head]
 
     def _checked(self, conversation_id: str, expected: str | None) -> _Held:
         held = self._load(conversation_id)

@@ -39,6 +39,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def wired(message: BaseMessage) -> list[dict[str, Any]]:
     return [_wire.langchain(message)]
 
