@@ -40,7 +40,7 @@ impl Conversation {
         let place = Place { name: MESSAGES, line: 1 };
         within(json, MESSAGES)?;
         let (json, _) = surrogates::mended(json);
-        let reader = read::pushed(&json, place, wire_format, self.messages().len())?;
+        let reader = read::pushed(&json, place, wire_format, self)?;
         let read = reader.log;
         bounded::check(read.messages(), &[]).map_err(|(key, detail)| place.fault(&key, &detail))?;
         if read.compactions().next().is_some() {

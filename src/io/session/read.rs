@@ -159,17 +159,18 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     })
 }
 
-/// Messages that are appended to a conversation which has `before` of them: the same as a session reads from its file.
+/// Messages that are appended to a conversation: the same as a session reads from its file.
 pub(super) fn pushed<'a>(
     json: &str,
     place: Place<'a>,
     wire_format: WireFormat,
-    before: usize,
+    log: &Conversation,
 ) -> Result<Reader<'a>, Error> {
     let one = json.trim_start().starts_with('{');
     let list = if one { Cow::Owned(format!("[{json}]")) } else { Cow::Borrowed(json) };
     let mut reader = Reader::new(place);
-    reader.read = before;
+    reader.read = log.messages().len();
+    reader.expects(log.open_calls());
     match wire_format {
         WireFormat::Gemini | WireFormat::OpenAiResponses => {
             for message in Logged::items(place, &list, wire_format)? {

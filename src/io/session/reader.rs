@@ -54,6 +54,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Calls that were read before, and still wait for their results: a result may name its function alone, or nothing.
+    pub(super) fn expects<'c>(&mut self, calls: impl Iterator<Item = &'c ToolCall>) {
+        let mut unnamed = VecDeque::new();
+        for call in calls {
+            self.legacy.entry(call.name.clone()).or_default().push(call.id.clone());
+            unnamed.push_back(call.id.clone());
+        }
+        self.unnamed.extend((!unnamed.is_empty()).then_some(unnamed));
+    }
+
     /// System texts and pinned notes, which come before the messages.
     pub(super) fn head(
         &mut self,
