@@ -53,5 +53,20 @@ def valid_openai(messages: list[dict[str, Any]]) -> None:
     assert not open_calls, f"calls without results at the end: {open_calls}"
 
 
+def valid_anthropic(messages: list[dict[str, Any]]) -> None:
+    """What Anthropic demands: a user begins, roles take turns, each call is answered in the very next message."""
+    assert messages and messages[0]["role"] == "user"
+    calls: set[str] = set()
+    for at, one in enumerate(messages):
+        assert at == 0 or one["role"] != messages[at - 1]["role"], f"message {at}: two of {one['role']}"
+        content = one["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        assert blocks and all(block.get("text", "x").strip() for block in blocks), f"message {at}: says nothing"
+        results = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+        assert results == calls, f"message {at}: results {results} for calls {calls}"
+        calls = {block["id"] for block in blocks if block["type"] == "tool_use"}
+    assert not calls and messages[-1]["role"] == "user"
+
+
 def has_java() -> bool:
     return shutil.which("java") is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,7 +24,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool as as_tool
 from langgraph.checkpoint.memory import InMemorySaver
-from support import same_as_rust, tool, valid_openai
+from support import same_as_rust, tool, valid_anthropic, valid_openai
 
 BUDGET = 1_500
 
@@ -40,7 +40,7 @@ class Fake(BaseChatModel):
 
     seen: list[list[BaseMessage]] = []
     window: int = 10_000
-    thinks: bool = False
+    reports: bool = True
 
     @property
     def _llm_type(self) -> str:
@@ -56,9 +56,8 @@ class Fake(BaseChatModel):
             )
         self.seen.append(list(messages))
         number = len(self.seen)
-        reply = AIMessage(
-            f"Answer {number}.", usage_metadata={"input_tokens": 900, "output_tokens": 5, "total_tokens": 905}
-        )
+        used = {"input_tokens": 900, "output_tokens": 5, "total_tokens": 905} if self.reports else None
+        reply = AIMessage(f"Answer {number}.", usage_metadata=cast(Any, used))
         if isinstance(messages[-1], HumanMessage):
             calls = [{"id": f"{name}{number}", "name": "look", "args": {"what": f"{name}{number}"}} for name in "ab"]
             reply = AIMessage("", tool_calls=calls)
@@ -254,3 +253,19 @@ def test_a_summary_that_is_none_stops_nothing() -> None:
     for turn in range(12):
         history = agent.invoke({"messages": [*history, HumanMessage(f"Question {turn}?")]})["messages"]
     assert len(history) == 60
+
+
+def test_requests_are_valid_for_anthropic_too() -> None:
+    """As LangChain's own integration turns them into a request."""
+    claude = pytest.importorskip("langchain_anthropic.chat_models")
+    # Reports that are made up would teach the counter, which is an estimate for this model.
+    model, middleware = Fake(seen=[], reports=False), ContextWindowMiddleware("claude-sonnet-4-5", budget=BUDGET)
+    agent = create_agent(model, [look], middleware=[middleware], system_prompt="You are brief.")
+    history: list[AnyMessage] = []
+    for turn in range(60):
+        history = agent.invoke({"messages": [*history, HumanMessage(f"Question {turn}?")]})["messages"]
+    for sent in model.seen:
+        system, messages = claude._format_messages(sent, model="claude-sonnet-4-5")
+        valid_anthropic(messages)
+        assert "You are brief." in str(system)
+    assert max(map(len, model.seen)) < len(history) / 2
