@@ -70,10 +70,8 @@ class History(Generic[T]):
         same = self._seen[last], messages[last]
         return same[0] is same[1] or bool(same[0] == same[1])
 
-    def sync(self, messages: Sequence[T], system: str | None = None, *, keep_system: bool = False) -> None:
+    def sync(self, messages: Sequence[T], system: str | None = None) -> None:
         """Brings the conversation in step. Where earlier messages are others than before, it goes on from before them."""
-        if keep_system:
-            system = self._system
         with self.lock:
             known = self.known(messages)
             if known < len(self._seen):

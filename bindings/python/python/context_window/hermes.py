@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._core import Conversation, Manager, Plan
-from ._history import Histories, History
+from ._history import Histories, History, manager_of
 from .litellm import owned, prompt, replayed, wired
 
 __all__ = ["ContextWindowEngine"]
@@ -49,7 +49,7 @@ class ContextWindowEngine:
         self._use(manager if manager is not None else "")
 
     def _use(self, manager: Manager | str) -> None:
-        self.manager = manager if isinstance(manager, Manager) else Manager(manager)
+        self.manager = manager_of(manager)
         self._unseen = 0
         self.plan: Plan | None = None
         self._histories = Histories(self.manager, wired)
