@@ -74,7 +74,8 @@ fn items_of_responses_and_contents_of_gemini_are_read_too() {
 fn a_push_that_fails_appends_nothing() {
     let mut log = Conversation::from([Message::user("Hello").with_id("a"), Message::assistant("Hello")]);
     let before = log.clone();
-    let compaction = json!({"role": "assistant", "content": [{"type": "compaction", "number": 1, "summary": "s", "archived": []}]});
+    let compaction =
+        json!({"role": "user", "content": [{"type": "context_compaction", "summary": "They talked."}]});
     for (wrong, said) in [
         ("[".to_owned(), "messages:1"),
         ("null".into(), "messages:1"),
@@ -82,6 +83,7 @@ fn a_push_that_fails_appends_nothing() {
         (r#"[{"role": "user", "content": "x"}, {"role": "bob"}]"#.into(), "unknown variant `bob`"),
         (r#"[{"role": "user", "content": "x"}, {"role": "user", "id": "a", "content": "y"}]"#.into(), "`a`"),
         (r#"[{"role": "user", "id": "m1", "content": "y"}]"#.into(), "`m1`"),
+        (compaction.to_string(), "hold a compaction"),
         (r#"[{"role": "user", "id": "b", "content": "y"}, {"role": "user", "id": "b"}]"#.into(), "`b`"),
     ] {
         let error = log.push_json(&wrong, WireFormat::OpenAiChat).unwrap_err();
@@ -89,9 +91,6 @@ fn a_push_that_fails_appends_nothing() {
         assert!(error.to_string().contains(said), "{wrong}: {error}");
         assert_eq!(log, before, "{wrong}");
     }
-    // What is no record of a compaction is a message like any other, and one is refused.
-    let _ = log.push_json(&compaction.to_string(), WireFormat::OpenAiChat);
-    assert_eq!(log.compactions().count(), 0);
     for wrong in ["{", "[3]", r#"[{"type": "function", "description": "no name"}]"#] {
         let error = Tool::list_from_json(wrong).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);

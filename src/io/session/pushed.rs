@@ -41,12 +41,12 @@ impl Conversation {
         within(json, MESSAGES)?;
         let (json, _) = surrogates::mended(json);
         let reader = read::pushed(&json, place, wire_format, self)?;
-        let read = reader.log;
-        bounded::check(read.messages(), &[]).map_err(|(key, detail)| place.fault(&key, &detail))?;
-        if read.compactions().next().is_some() {
-            let detail = "holds a compaction; expected messages: a session file may hold one";
+        if reader.compactions > 0 {
+            let detail = "hold a compaction, which belongs to a session file; expected messages";
             return Err(Error::input(MESSAGES, detail));
         }
+        let read = reader.log;
+        bounded::check(read.messages(), &[]).map_err(|(key, detail)| place.fault(&key, &detail))?;
         self.check_ids(read.messages().iter().filter_map(|one| Some((one.id()?, "a new message"))))?;
         let mut ids = Vec::with_capacity(read.messages().len());
         for entry in read.entries() {

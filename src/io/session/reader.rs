@@ -30,7 +30,8 @@ pub(super) struct Reader<'a> {
     pub(super) of_anthropic: bool,
     /// Messages that were read: compactions among them are none.
     pub(super) read: usize,
-    compactions: usize,
+    /// Compactions that were met, usable or not.
+    pub(super) compactions: usize,
     /// The documents of the message that was read last.
     pub(super) retrieved: Vec<RagItem>,
     /// What could not be used, and why.
