@@ -1,7 +1,7 @@
 //! The program in a real terminal, by tmux. Without tmux these tests say so and skip.
 
 use crate::support::Place;
-use context_window::{Conversation, Role, store::SessionStore};
+use context_window::{Conversation, ErrorKind, Role, store::SessionStore};
 use std::{
     io::Write,
     ops::Deref,
@@ -74,9 +74,14 @@ impl Terminal {
     }
 }
 
+/// The session on disk. A session begins with its first question: until that one is saved there is none.
 fn stored(data: &Path) -> Conversation {
     let store = SessionStore::open_read_only(&format!("sqlite:{}", data.join("chats.db").display()));
-    store.unwrap().load("chat").unwrap().0
+    match store.unwrap().load("chat") {
+        Ok((log, _)) => log,
+        Err(error) if error.kind() == ErrorKind::NotFound => Conversation::new(),
+        Err(error) => panic!("{error}"),
+    }
 }
 
 fn questions(log: &Conversation) -> usize {
