@@ -108,6 +108,12 @@ pub(crate) trait Observer {
         left
     }
 
+    /// Whether of the walk through the conversation it has to hear each step, and not only the last one that fits and the first
+    /// one that does not.
+    fn follows_the_walk(&self) -> bool {
+        true
+    }
+
     /// Something fits, and leaves so many tokens of what it was offered.
     fn fits(&self, _offer: Constraint, _left: u64) {}
 

@@ -16,7 +16,7 @@ use crate::{
         budget::{Available, Budgets, SectionDemands},
         candidates::{CandidateId, Candidates, Costs, Results},
         observer::{Observer, Unobserved},
-        select::{Begun, Selection, Selector, Shorter},
+        select::{Begun, Selection, Selector, Shorter, Trails},
     },
     provider::meter::Meter,
     tokens::{TokenCount, Weight},
@@ -44,6 +44,7 @@ pub(crate) struct Solver<'p, O = Unobserved> {
 pub(crate) struct Scenario<'p, O> {
     pub(crate) costs: Costs<'p>,
     pub(crate) demands: SectionDemands,
+    trails: Trails,
     observer: O,
 }
 
@@ -215,6 +216,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             costs: &scenario.costs,
             config: self.config,
             observer: &scenario.observer,
+            trails: &scenario.trails,
         }
     }
 
@@ -229,7 +231,8 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         let costs = Costs::new(self.candidates, self.meter, results).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
-        let scenario = Rc::new(Scenario { costs, demands, observer: self.observer.clone() });
+        let (trails, observer) = (Trails::default(), self.observer.clone());
+        let scenario = Rc::new(Scenario { costs, demands, trails, observer });
         if !clipped {
             self.scenarios.borrow_mut().push(Rc::clone(&scenario));
         }

@@ -31,10 +31,8 @@ impl<'p> BudgetRange<'p> {
 
     /// What is in here and not there.
     pub(super) fn without(&self, other: &BudgetRange<'p>) -> Vec<Key> {
-        // Two budgets that follow each other mostly begin with the same: only what comes after that is looked for.
-        let same = self.kept.keys().zip(other.kept.keys()).take_while(|(here, there)| here == there).count();
-        let items = self.kept.keys().skip(same).filter(|id| !other.kept.contains_key(*id));
-        let mut keys: Vec<Key> = items.copied().map(Key::Item).collect();
+        let items = self.kept.without(&other.kept).into_iter();
+        let mut keys: Vec<Key> = items.map(Key::Item).collect();
         keys.sort_unstable();
         keys.extend(difference(&self.others, &other.others));
         if std::ptr::eq(self.candidates, other.candidates) {

@@ -98,6 +98,10 @@ impl Observer for Recorder {
         if self.ignores(offer) { left } else { left.max(self.most) }
     }
 
+    fn follows_the_walk(&self) -> bool {
+        self.goal.is_some()
+    }
+
     fn fits(&self, offer: Constraint, left: u64) {
         if !self.ignores(offer) {
             self.note(|slack| slack.fits(offer, left));

@@ -64,9 +64,11 @@ impl<'p> Ranked<'p> {
     ) -> Solved<'p> {
         let released_before = solution.released_before();
         let chosen = solution.chosen;
-        let stands = |id: &&CandidateId| self.candidates.has_standing(**id, released_before);
-        let standing = chosen.kept.keys().filter(stands).map(|id| Key::Standing(*id));
-        let mut others: Vec<Key> = standing.chain(required_by_provider).collect();
+        let mut others = required_by_provider;
+        if self.candidates.index().documents_stay {
+            let stands = |id: &CandidateId| self.candidates.has_standing(*id, released_before);
+            others.extend(chosen.kept.ids().filter(stands).map(Key::Standing));
+        }
         others.sort_unstable();
         Solved {
             gave_up: chosen.gave_up_the_set,

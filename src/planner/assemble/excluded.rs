@@ -198,8 +198,8 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
 /// The positions of the messages that are in. The newest came in first, so that turned around most of it is in order.
 fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
     let mut positions = Vec::with_capacity(2 * chosen.kept.len());
-    for candidate in chosen.kept.keys().rev() {
-        positions.extend(candidates.members(*candidate));
+    for candidate in chosen.kept.ids().rev() {
+        positions.extend(candidates.members(candidate));
     }
     positions
 }

@@ -235,14 +235,14 @@ impl Writer<'_, '_> {
     /// The kept messages of the conversation in log order, summaries among them.
     fn conversation(&self) -> Vec<CandidateId> {
         // The newest came in first, so that turned around most of it is in order.
-        let kept = self.chosen.kept.keys().rev().filter(|candidate| {
+        let kept = self.chosen.kept.ids().rev().filter(|candidate| {
             matches!(
                 candidate,
                 CandidateId::Summary(_) | CandidateId::UserMessage(_) | CandidateId::Exchange(_)
             )
         });
         let mut in_order = Vec::with_capacity(self.chosen.kept.len());
-        in_order.extend(kept.map(|candidate| (self.candidates.order_of(*candidate), *candidate)));
+        in_order.extend(kept.map(|candidate| (self.candidates.order_of(candidate), candidate)));
         in_order.sort();
         in_order.into_iter().map(|(_, candidate)| candidate).collect()
     }
@@ -359,7 +359,7 @@ impl Writer<'_, '_> {
 
     /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).
     fn ask(&mut self, candidate: CandidateId) -> Result<(), Error> {
-        if self.candidates.nothing_ages() || self.chosen.kept[&candidate].reason == IncludedReason::Required {
+        if self.candidates.nothing_ages() || self.chosen.kept[candidate].reason == IncludedReason::Required {
             return Ok(());
         }
         if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
@@ -371,7 +371,7 @@ impl Writer<'_, '_> {
 
     pub(super) fn push(&mut self, candidate: CandidateId, row: Row, message: &Message) -> Result<(), Error> {
         let Row { id, kind, source, priority, position } = row;
-        let kept = self.chosen.kept[&candidate];
+        let kept = self.chosen.kept[candidate];
         let turn_position = self.candidates.turn_position(candidate);
         let profile = self.meter.profile();
         let (sent, changes) = profile.adapted(message, turn_position);

@@ -65,7 +65,7 @@ impl<'a> Costs<'a> {
     }
 
     /// The largest number of tokens that any cost is compared with, when solving for many budgets.
-    pub(super) fn most(&self) -> Option<u64> {
+    pub(crate) fn most(&self) -> Option<u64> {
         self.many_budgets
     }
 

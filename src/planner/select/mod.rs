@@ -31,17 +31,22 @@ use crate::{
 };
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
-use std::{collections::BTreeMap, ops::Range};
+use std::{cell::RefCell, collections::BTreeMap, ops::Range, rc::Rc};
 
 mod slots;
+mod trail;
+mod kept;
 mod room;
 mod pinned;
 mod window;
 mod documents;
 
+use kept::Kept;
+pub(crate) use kept::KeptCandidates;
 use room::Room;
 pub(crate) use room::merges_state;
 pub(crate) use slots::SlotSet;
+use trail::{Trail, WindowTrail};
 
 /// What was chosen, and why the rest was not.
 #[derive(Debug, Default)]
@@ -118,31 +123,24 @@ pub(crate) enum Shorter {
     Yes(Results),
 }
 
-/// What is in, as it came in.
-pub(crate) type KeptCandidates = IndexMap<CandidateId, Kept, FixedState>;
-
-/// A candidate that is in.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Kept {
-    pub(crate) section: Section,
-    pub(crate) reason: IncludedReason,
-}
-
 impl Selection {
     fn keep(&mut self, id: CandidateId, section: Section, reason: IncludedReason, tokens: u64) {
         let kept = Kept { section, reason };
-        if self.kept.insert(id, kept).is_none() {
+        if self.kept.insert(id, kept) {
             let used = &mut self.used[section as usize];
             *used = used.saturating_add(tokens);
         }
     }
 
-    /// Lets many in, none of which is in.
-    fn keep_all(&mut self, ids: &[(CandidateId, u64)], section: Section, reason: IncludedReason) {
-        let used = &mut self.used[section as usize];
-        *used = ids.iter().fold(*used, |sum, (_, tokens)| sum.saturating_add(*tokens));
-        self.kept.reserve(ids.len());
-        self.kept.extend(ids.iter().map(|(id, _)| (*id, Kept { section, reason })));
+    /// Lets in what a walk found, none of which is in.
+    fn keep_walked(&mut self, ids: &[(CandidateId, u64)]) {
+        self.kept.extend(ids.iter().map(|(id, _)| *id));
+        self.pay_for_the_walk(ids.iter().fold(0, |sum, (_, tokens)| sum.saturating_add(*tokens)));
+    }
+
+    fn pay_for_the_walk(&mut self, tokens: u64) {
+        let used = &mut self.used[Section::Conversation as usize];
+        *used = used.saturating_add(tokens);
     }
 
     fn keep_document(&mut self, slot: Slot, tokens: u64) {
@@ -168,7 +166,7 @@ impl Selection {
 
     /// Whether a candidate other than a document is included.
     pub(crate) fn has(&self, id: CandidateId) -> bool {
-        self.kept.contains_key(&id)
+        self.kept.has(id)
     }
 
     /// Whether a document is in, so that the block around them is sent.
@@ -208,6 +206,14 @@ pub(crate) struct Selector<'s, O> {
     pub(crate) costs: &'s Costs<'s>,
     pub(crate) config: &'s Config,
     pub(crate) observer: &'s O,
+    pub(crate) trails: &'s Trails,
+}
+
+/// What selections under many budgets share, once it is known: the walk of the last one, and the last prompt's window.
+#[derive(Debug, Default)]
+pub(crate) struct Trails {
+    walk: RefCell<Option<Rc<Trail>>>,
+    window: RefCell<Option<Rc<WindowTrail>>>,
 }
 
 impl<O: Observer> Selector<'_, O> {

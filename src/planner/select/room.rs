@@ -4,7 +4,7 @@ use super::{Selection, Selector};
 use crate::{
     error::Error,
     item::Section,
-    plan::reason::{HeldBy, IncludedReason},
+    plan::reason::HeldBy,
     planner::{
         budget::{Available, clamped},
         candidates::{CandidateId, CandidateIndex},
@@ -96,10 +96,8 @@ impl<O> Selector<'_, O> {
     pub(super) fn for_pins(&self, available: &Available, chosen: &Selection) -> Result<Room, Error> {
         let limit = available.for_pins(self.config.sections.system_pinned.pins_limit);
         let mut undroppable = 0u64;
-        for (id, kept) in &chosen.kept {
-            if kept.reason == IncludedReason::Pinned {
-                undroppable = undroppable.saturating_add(self.costs.whole(*id)?);
-            }
+        for id in chosen.kept.pinned() {
+            undroppable = undroppable.saturating_add(self.costs.whole(id)?);
         }
         let left = clamped(available.free(chosen.used(), false));
         let room = Room::of(left, BudgetVariable::Free);
@@ -154,6 +152,6 @@ pub(crate) fn merges_state(index: &CandidateIndex<'_>, chosen: &Selection) -> bo
     else {
         return false;
     };
-    let follows = |id: &CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(at));
-    !chosen.kept.keys().any(follows)
+    let follows = |id: CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(&at));
+    !chosen.kept.ids().any(follows)
 }

@@ -13,19 +13,20 @@
 use super::{
     Selection, Selector, Window,
     room::{AfterQuestion, Room},
+    trail::{Reach, Trail, WindowTrail},
 };
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, HeldBy, IncludedReason},
+    plan::reason::{ExcludedReason, HeldBy},
     planner::{
         candidates::CandidateId,
         observer::{BudgetVariable, Constraint, Observer, WalkState},
     },
     tokens::Weight,
 };
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range, rc::Rc};
 
 /// How far the walk came in one turn.
 enum Step {
@@ -55,10 +56,22 @@ impl<O: Observer> Selector<'_, O> {
     ) -> Result<(), Error> {
         chosen.before_window = None;
         let after = self.after_question(chosen)?;
-        let turns = self.index.turns();
-        let only_headless = TurnIndex::each(turns.clone()).count() == 1;
         let constraint = Constraint { in_walk: true, ..room.constraint(after) };
         let left = room.tokens(after);
+        if let Some((trail, reach)) = self.walk_along(left, floor, chosen)? {
+            let from = chosen.kept.trail().map_or(0, |(_, steps)| steps);
+            reach.least_left.into_iter().for_each(|left| self.observer.fits(constraint, left));
+            reach.over.into_iter().for_each(|by| self.observer.too_large(constraint, by));
+            if reach.stopped {
+                let held_by = room.held_by(after, otherwise);
+                chosen.before_window = Some(ExcludedReason::Budget { room: reach.left, held_by });
+            }
+            chosen.pay_for_the_walk(trail.sum(reach.steps) - trail.sum(from));
+            chosen.kept.extend_along(trail, reach.steps);
+            return Ok(());
+        }
+        let turns = self.index.turns();
+        let only_headless = self.is_one_turn();
         let from = chosen.walked_to.unwrap_or(turns.end);
         let mut walk =
             Walk { selector: self, left, constraint, only_headless, floor, chosen, new: Vec::new() };
@@ -73,8 +86,97 @@ impl<O: Observer> Selector<'_, O> {
             walk.chosen.walked_to = Some(turn);
         }
         let new = walk.new;
-        chosen.keep_all(&new, Section::Conversation, IncludedReason::Recent);
+        chosen.keep_walked(&new);
         Ok(())
+    }
+
+    /// How far a trail leads, where many budgets are asked about and what is in beside the walk is what it was made for.
+    fn walk_along(
+        &self,
+        room: u64,
+        floor: Option<CandidateId>,
+        chosen: &mut Selection,
+    ) -> Result<Option<(Rc<Trail>, Reach)>, Error> {
+        let Some(most) = self.most_on_a_trail() else { return Ok(None) };
+        let holds =
+            |trail: &Trail| trail.floor == floor && beside_the_walk(chosen).eq(trail.beside.iter().copied());
+        let found = match chosen.kept.trail() {
+            Some((trail, steps)) => holds(trail).then(|| (Rc::clone(trail), steps)),
+            None => {
+                let known = self.trails.walk.borrow().clone().filter(|trail| holds(trail));
+                let trail = match known {
+                    Some(trail) => trail,
+                    None => Rc::new(self.lay_out(most, floor, beside_the_walk(chosen).collect())?),
+                };
+                *self.trails.walk.borrow_mut() = Some(Rc::clone(&trail));
+                Some((trail, 0))
+            }
+        };
+        let reached = found.and_then(|(trail, from)| Some((trail.walk(from, room)?, trail)));
+        if reached.is_none() {
+            chosen.kept.leave_the_trail();
+        }
+        Ok(reached.map(|(reach, trail)| (trail, reach)))
+    }
+
+    /// The most tokens that any budget leaves, where selections share their trails.
+    fn most_on_a_trail(&self) -> Option<u64> {
+        self.costs.most().filter(|_| !self.observer.follows_the_walk())
+    }
+
+    /// What the walk meets where so many tokens are the most that any budget leaves.
+    fn lay_out(
+        &self,
+        most: u64,
+        floor: Option<CandidateId>,
+        beside: Vec<CandidateId>,
+    ) -> Result<Trail, Error> {
+        let mut chosen = Selection::default();
+        chosen.kept.extend(beside.iter().copied());
+        let mut trail = Trail::new(beside, floor);
+        let turns = self.index.turns();
+        for turn in TurnIndex::each(turns.clone()).rev() {
+            let head = self.index.head(turn);
+            let new_head = head.filter(|head| !chosen.has(*head));
+            let of_this = trail.turn(new_head.is_some(), head.is_some() || self.is_one_turn());
+            if floor.is_some_and(|floor| turn < self.index.turn_of(floor)) {
+                trail.end(of_this);
+                break;
+            }
+            if self.user_message_expired(turn, &chosen)? {
+                continue;
+            }
+            let exchanges = ExchangeIndex::each(self.index.exchanges(turn)).rev().map(CandidateId::Exchange);
+            for id in new_head.into_iter().chain(exchanges) {
+                if chosen.has(id) || Some(id) != new_head && self.costs.ineligible(id)?.is_some() {
+                    continue;
+                }
+                let before_the_floor = match (id, floor) {
+                    (CandidateId::Exchange(at), Some(CandidateId::Exchange(floor))) => at < floor,
+                    _ => false,
+                };
+                match self.costs.weigh(id, most)? {
+                    Weight::Exactly(tokens) if !before_the_floor => trail.push(id, tokens, of_this),
+                    _ => {
+                        trail.end(of_this);
+                        return Ok(trail);
+                    }
+                }
+                if trail.sum(trail.len()) > most {
+                    trail.is_unfinished = true;
+                    return Ok(trail);
+                }
+            }
+            if turn.next() == turns.end {
+                trail.live = Some(trail.len());
+            }
+        }
+        Ok(trail)
+    }
+
+    fn is_one_turn(&self) -> bool {
+        let Range { start, end } = self.index.turns();
+        start.next() == end
     }
 
     /// Keeps everything that can be sent from `start` on, the last prompt's window, if it fits into so many tokens of a
@@ -88,6 +190,23 @@ impl<O: Observer> Selector<'_, O> {
         chosen: &mut Selection,
     ) -> Result<bool, Error> {
         let constraint = Constraint::of(variable);
+        if let Some(window) = self.window_along(start, pins, chosen)? {
+            let Some(left) = window.tokens.and_then(|needed| tokens.checked_sub(needed)) else {
+                if let Some(needed) = window.tokens {
+                    self.observer.too_large(constraint, needed - tokens);
+                }
+                return Ok(false);
+            };
+            let trail = Rc::clone(&window.trail);
+            let steps = trail.len();
+            if steps > 0 {
+                self.observer.fits(constraint, left);
+            }
+            chosen.pay_for_the_walk(trail.sum(steps));
+            chosen.kept.extend_along(trail, steps);
+            chosen.is_resumed(window.awaited.clone(), left);
+            return Ok(true);
+        }
         let (mut new, mut awaited, mut left) = (Vec::with_capacity(self.costs.weighed()), Vec::new(), tokens);
         let fits = self.each_from(start, chosen, |id| {
             if pins == Pins::Awaited && chosen.dropped_pins.contains_key(&id) {
@@ -115,11 +234,49 @@ impl<O: Observer> Selector<'_, O> {
         if !new.is_empty() {
             self.observer.fits(constraint, left);
         }
-        chosen.keep_all(&new, Section::Conversation, IncludedReason::Recent);
-        chosen.awaited = awaited;
-        chosen.window = Window::Sticky;
-        chosen.before_window = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });
+        chosen.keep_walked(&new);
+        chosen.is_resumed(awaited, left);
         Ok(true)
+    }
+
+    /// The last prompt's window, where many budgets are asked about.
+    fn window_along(
+        &self,
+        start: CandidateId,
+        pins: Pins,
+        chosen: &Selection,
+    ) -> Result<Option<Rc<WindowTrail>>, Error> {
+        let Some(most) = self.most_on_a_trail().filter(|_| chosen.kept.trail().is_none()) else {
+            return Ok(None);
+        };
+        let dropped = || chosen.dropped_pins.keys().copied().filter(|_| pins == Pins::Awaited);
+        let holds = |window: &WindowTrail| {
+            window.start == start
+                && dropped().eq(window.dropped.iter().copied())
+                && beside_the_walk(chosen).eq(window.trail.beside.iter().copied())
+        };
+        let known = self.trails.window.borrow().clone().filter(|window| holds(window));
+        if known.is_some() {
+            return Ok(known);
+        }
+        let mut trail = Trail::new(beside_the_walk(chosen).collect(), Some(start));
+        // Nothing goes on from here: a window that stays is not walked any further.
+        trail.is_unfinished = true;
+        let (dropped, mut awaited) = (dropped().collect(), Vec::new());
+        let of_the_window = trail.turn(false, false);
+        let fits = self.each_from(start, chosen, |id| {
+            if pins == Pins::Awaited && chosen.dropped_pins.contains_key(&id) {
+                awaited.push(id);
+                return Ok(true);
+            }
+            let Weight::Exactly(tokens) = self.costs.weigh(id, most)? else { return Ok(false) };
+            trail.push(id, tokens, of_the_window);
+            Ok(true)
+        })?;
+        let tokens = fits.then(|| trail.sum(trail.len()));
+        let window = Rc::new(WindowTrail { start, dropped, awaited, trail: Rc::new(trail), tokens });
+        *self.trails.window.borrow_mut() = Some(Rc::clone(&window));
+        Ok(Some(window))
     }
 
     /// Visits everything from `start` on that can be sent and is not in, the newest turn first, until a visit says no.
@@ -170,14 +327,13 @@ impl<O: Observer> Selector<'_, O> {
         let exchanges = self.index.exchanges(turn);
         let lives = |at: ExchangeIndex| -> Result<bool, Error> {
             let id = CandidateId::Exchange(at);
-            Ok(match chosen.kept.get(&id) {
+            Ok(match chosen.kept.get(id) {
                 Some(kept) => kept.section == Section::Conversation,
                 None => self.costs.ineligible(id)?.is_none(),
             })
         };
         let Range { start, end } = exchanges;
-        let only_turn = TurnIndex::each(self.index.turns()).count() == 1;
-        if self.index.head(turn).is_none() && !only_turn {
+        if self.index.head(turn).is_none() && !self.is_one_turn() {
             for at in ExchangeIndex::each(start..from) {
                 if !chosen.has(CandidateId::Exchange(at)) && lives(at)? {
                     return Ok(false);
@@ -198,7 +354,7 @@ impl<O: Observer> Selector<'_, O> {
     pub(super) fn survey(&self, chosen: &mut Selection) -> Result<(), Error> {
         let (mut start, mut ineligible) = (None, BTreeMap::new());
         let of_the_window =
-            |id: CandidateId| chosen.kept.get(&id).is_some_and(|kept| kept.section == Section::Conversation);
+            |id: CandidateId| chosen.kept.get(id).is_some_and(|kept| kept.section == Section::Conversation);
         for turn in TurnIndex::each(self.index.turns()).rev() {
             let head = self.index.head(turn);
             let user_message_expired = self.user_message_expired(turn, chosen)?;
@@ -240,6 +396,10 @@ impl<O: Observer> Selector<'_, O> {
     /// State is merged into the live question only while nothing follows it: where an exchange of the live turn could
     /// still come in, the walk may not spend what the merge saves.
     fn after_question(&self, chosen: &Selection) -> Result<AfterQuestion, Error> {
+        let trail = chosen.kept.trail();
+        if trail.is_some_and(|(trail, steps)| trail.live.is_some_and(|live| live <= steps)) {
+            return Ok(AfterQuestion::No);
+        }
         let turns = self.index.turns();
         if let Some(live) = TurnIndex::each(turns).next_back() {
             for id in ExchangeIndex::each(self.index.exchanges(live)).map(CandidateId::Exchange) {
@@ -249,6 +409,21 @@ impl<O: Observer> Selector<'_, O> {
             }
         }
         Ok(AfterQuestion::No)
+    }
+}
+
+/// What of the conversation is in one by one: as pins, or required.
+fn beside_the_walk(chosen: &Selection) -> impl Iterator<Item = CandidateId> {
+    let walked = |id: &CandidateId| matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
+    chosen.kept.each().filter(walked)
+}
+
+impl Selection {
+    /// The last prompt's window is in, and leaves so many tokens.
+    fn is_resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
+        self.awaited = awaited;
+        self.window = Window::Sticky;
+        self.before_window = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });
     }
 }
 

@@ -1,0 +1,140 @@
+//! The walk of rule S4 laid out, for selections under many budgets.
+//!
+//! Where nothing but room stops it, the walk meets the same candidates in the same order under every budget. A trail
+//! holds them with their running sum, so the walk of one budget is a search for the first step that no longer fits.
+//! What is in beside the walk changes what it meets: a trail holds for one such set.
+
+use crate::planner::candidates::CandidateId;
+use foldhash::fast::FixedState;
+use indexmap::IndexMap;
+use std::rc::Rc;
+
+/// What the walk meets, with the most room that any budget leaves: of each turn its user message, then its exchanges, the
+/// newest first; without what is in already and what can never be sent.
+#[derive(Debug, Default)]
+pub(super) struct Trail {
+    /// The messages and exchanges that were in when it began.
+    pub(super) beside: Vec<CandidateId>,
+    /// Nothing before this comes in.
+    pub(super) floor: Option<CandidateId>,
+    steps: IndexMap<CandidateId, Step, FixedState>,
+    /// Where the turn begins that the trail ends in, if anything in it or before it can never come in by this walk.
+    barrier: Option<Turn>,
+    /// Whether it ends where there was more room than any budget leaves, and more may follow.
+    pub(super) is_unfinished: bool,
+    /// After so many steps the live turn is in, as far as it can be sent.
+    pub(super) live: Option<usize>,
+}
+
+/// The last prompt's window (rule S5) laid out: all that comes in where it fits.
+#[derive(Debug)]
+pub(super) struct WindowTrail {
+    /// What it starts with.
+    pub(super) start: CandidateId,
+    /// The pins that had no room when it was laid out, where those are awaited.
+    pub(super) dropped: Vec<CandidateId>,
+    /// Those of them that are part of the window.
+    pub(super) awaited: Vec<CandidateId>,
+    pub(super) trail: Rc<Trail>,
+    /// What all of it costs; tokens, none where some of it fits no budget.
+    pub(super) tokens: Option<u64>,
+}
+
+/// A message or exchange that the walk meets.
+#[derive(Debug)]
+struct Step {
+    /// What it and everything before it costs; tokens.
+    sum: u64,
+    turn: Turn,
+}
+
+/// A turn on a trail.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    /// Its first step.
+    first: usize,
+    /// Whether that one is its user message.
+    pub(super) has_head: bool,
+    /// Whether some of it may be in without the rest.
+    pub(super) may_be_cut: bool,
+}
+
+/// How far a budget lets the walk come.
+pub(super) struct Reach {
+    /// So many steps are in.
+    pub(super) steps: usize,
+    /// What is left of the room then; tokens.
+    pub(super) left: u64,
+    /// What was left after the last step that fitted, whether it came in or not; none where none did.
+    pub(super) least_left: Option<u64>,
+    /// By how much the first step that did not fit is too large, where that is known.
+    pub(super) over: Option<u64>,
+    /// Whether the walk ended before the conversation did.
+    pub(super) stopped: bool,
+}
+
+impl Trail {
+    pub(super) fn new(beside: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
+        Self { beside, floor, ..Self::default() }
+    }
+
+    /// A turn that begins at the end of the trail.
+    pub(super) fn turn(&self, has_head: bool, may_be_cut: bool) -> Turn {
+        Turn { first: self.len(), has_head, may_be_cut }
+    }
+
+    pub(super) fn push(&mut self, id: CandidateId, tokens: u64, turn: Turn) {
+        let sum = self.sum(self.len()).saturating_add(tokens);
+        self.steps.insert(id, Step { sum, turn });
+    }
+
+    /// Nothing more comes in, neither of this turn nor of older ones.
+    pub(super) fn end(&mut self, turn: Turn) {
+        self.barrier = Some(turn);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// What so many steps cost; tokens.
+    pub(super) fn sum(&self, steps: usize) -> u64 {
+        steps.checked_sub(1).map_or(0, |last| self.steps[last].sum)
+    }
+
+    pub(super) fn place(&self, id: CandidateId) -> Option<usize> {
+        self.steps.get_index_of(&id)
+    }
+
+    /// The first so many.
+    pub(super) fn ids(
+        &self,
+        steps: usize,
+    ) -> impl DoubleEndedIterator<Item = CandidateId> + ExactSizeIterator {
+        self.steps.as_slice()[..steps].keys().copied()
+    }
+
+    /// How far the walk comes from a step on with so much room; none where the trail is too short for it.
+    pub(super) fn walk(&self, from: usize, room: u64) -> Option<Reach> {
+        let most = self.sum(from).saturating_add(room);
+        let fitting = from + self.steps.as_slice()[from..].partition_point(|_, step| step.sum <= most);
+        let next = self.steps.get_index(fitting).map(|(_, step)| step);
+        if next.is_none() && self.is_unfinished {
+            return None;
+        }
+        let stopped_in = next.map(|step| step.turn).or(self.barrier);
+        // Of a turn that is cut its user message and at least one exchange are in; otherwise nothing of it.
+        let is_kept = |turn: Turn| turn.may_be_cut && fitting > turn.first + usize::from(turn.has_head);
+        let steps = match stopped_in {
+            Some(turn) if !is_kept(turn) => turn.first.max(from),
+            _ => fitting,
+        };
+        Some(Reach {
+            steps,
+            left: most - self.sum(steps),
+            least_left: (fitting > from).then(|| most - self.sum(fitting)),
+            over: next.map(|step| step.sum - most),
+            stopped: stopped_in.is_some(),
+        })
+    }
+}
