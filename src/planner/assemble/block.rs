@@ -53,7 +53,7 @@ impl Writer<'_, '_> {
 
     /// Documents where they were sent.
     fn sent_documents(&mut self, candidate: CandidateId, documents: &[SentText]) -> Result<(), Error> {
-        let kept = self.chosen.kept[candidate];
+        let kept = self.chosen.kept.of(candidate);
         self.draft.first_rows.push(self.draft.rows.len());
         let mut pieces = self.meter.block();
         for document in documents {

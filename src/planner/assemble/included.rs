@@ -359,7 +359,8 @@ impl Writer<'_, '_> {
 
     /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).
     fn ask(&mut self, candidate: CandidateId) -> Result<(), Error> {
-        if self.candidates.nothing_ages() || self.chosen.kept[candidate].reason == IncludedReason::Required {
+        if self.candidates.nothing_ages() || self.chosen.kept.of(candidate).reason == IncludedReason::Required
+        {
             return Ok(());
         }
         if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
@@ -371,7 +372,7 @@ impl Writer<'_, '_> {
 
     pub(super) fn push(&mut self, candidate: CandidateId, row: Row, message: &Message) -> Result<(), Error> {
         let Row { id, kind, source, priority, position } = row;
-        let kept = self.chosen.kept[candidate];
+        let kept = self.chosen.kept.of(candidate);
         let turn_position = self.candidates.turn_position(candidate);
         let profile = self.meter.profile();
         let (sent, changes) = profile.adapted(message, turn_position);

@@ -1,7 +1,7 @@
 //! What candidates cost, counted on demand (rule N5). The fields are private, so a holder can query counts but not
 //! texts.
 
-use super::{CandidateId, Candidates, Results, size_index::SizeIndex};
+use super::{CandidateId, CandidateMap, Candidates, Results, size_index::SizeIndex};
 use crate::{
     error::Error,
     message::Message,
@@ -10,8 +10,6 @@ use crate::{
     provider::{conform::TurnPosition, meter::Meter},
     tokens::Weight,
 };
-use foldhash::fast::FixedState;
-use indexmap::IndexMap;
 use std::{
     borrow::Cow,
     cell::{OnceCell, RefCell},
@@ -22,7 +20,7 @@ pub(crate) struct Costs<'a> {
     candidates: &'a Candidates<'a>,
     meter: &'a Meter,
     results: Results,
-    known: RefCell<IndexMap<CandidateId, Known, FixedState>>,
+    known: RefCell<CandidateMap<Known>>,
     /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates are then
     /// counted up to it, once for all budgets. None for one budget.
     many_budgets: Option<u64>,
@@ -44,10 +42,7 @@ impl<'a> Costs<'a> {
             candidates,
             meter,
             results,
-            known: RefCell::new(IndexMap::with_capacity_and_hasher(
-                candidates.expected_count(),
-                FixedState::default(),
-            )),
+            known: RefCell::default(),
             many_budgets: None,
             documents: OnceCell::new(),
             notes: OnceCell::new(),
@@ -97,11 +92,11 @@ impl<'a> Costs<'a> {
 
     /// What a candidate costs, if that is no more than `limit`.
     pub(crate) fn weigh(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
-        match self.known.borrow().get(&id) {
+        match self.known.borrow().get(id) {
             Some(Known::Exactly(n)) => {
-                return Ok(if *n <= limit { Weight::Exactly(*n) } else { Weight::Over });
+                return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
             }
-            Some(Known::MoreThan(least)) if *least >= limit => return Ok(Weight::Over),
+            Some(Known::MoreThan(least)) if least >= limit => return Ok(Weight::Over),
             _ => {}
         }
         let weight = self.count(id, limit)?;

@@ -30,6 +30,7 @@ use crate::{
 use std::collections::BTreeMap;
 
 mod id;
+mod map;
 mod documents;
 mod pins;
 mod summaries;
@@ -46,6 +47,7 @@ pub(crate) use costs::Costs;
 pub(crate) use documents::Document;
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
+pub(crate) use map::CandidateMap;
 pub(crate) use pins::Pin;
 pub(crate) use results::{Results, Shortened};
 use sent_with::Standing;
@@ -423,12 +425,6 @@ impl<'a> Candidates<'a> {
     pub(crate) fn last_prompt(&self) -> Option<&'a Anchor> {
         let anchor = self.request.previous.as_ref().or(self.log.anchor());
         anchor.filter(|anchor| anchor.prompt.is_some())
-    }
-
-    /// About how many candidates will be weighed: those that are given, and of the conversation as many as the last prompt had.
-    fn expected_count(&self) -> usize {
-        let last = self.last_prompt().and_then(|last| last.prompt.as_deref()).unwrap_or_default();
-        (last.len() + self.index.competing_documents().count() + 16).min(1 << 16)
     }
 
     pub(crate) fn request(&self) -> &'a PlanRequest<'a> {

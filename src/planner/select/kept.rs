@@ -1,10 +1,12 @@
 //! What is in, documents apart.
 
 use super::trail::Trail;
-use crate::{item::Section, plan::reason::IncludedReason, planner::candidates::CandidateId};
-use foldhash::fast::FixedState;
-use indexmap::IndexMap;
-use std::{ops::Index, rc::Rc};
+use crate::{
+    item::Section,
+    plan::reason::IncludedReason,
+    planner::candidates::{CandidateId, CandidateMap},
+};
+use std::rc::Rc;
 
 /// A candidate that is in.
 #[derive(Debug, Clone, Copy)]
@@ -19,20 +21,32 @@ const WALKED: Kept = Kept { section: Section::Conversation, reason: IncludedReas
 /// The candidates that are in: one by one, and as the first steps of a trail that selections for many budgets share.
 #[derive(Debug, Default)]
 pub(crate) struct KeptCandidates {
-    each: IndexMap<CandidateId, Kept, FixedState>,
+    each: Vec<(CandidateId, Kept)>,
+    /// Where each of them stands.
+    places: CandidateMap<u32>,
     trail: Option<(Rc<Trail>, usize)>,
 }
 
 impl KeptCandidates {
     /// Says whether it was not in before.
     pub(super) fn insert(&mut self, id: CandidateId, kept: Kept) -> bool {
-        self.each.insert(id, kept).is_none()
+        let place = self.each.len() as u32;
+        match self.places.insert(id, place) {
+            None => self.each.push((id, kept)),
+            Some(before) => {
+                self.places.insert(id, before);
+                self.each[before as usize].1 = kept;
+            }
+        }
+        self.each.len() as u32 > place
     }
 
     /// Lets in what a walk found, none of which is in.
     pub(super) fn extend(&mut self, ids: impl ExactSizeIterator<Item = CandidateId>) {
         self.each.reserve(ids.len());
-        self.each.extend(ids.map(|id| (id, WALKED)));
+        for id in ids {
+            self.insert(id, WALKED);
+        }
     }
 
     /// Lets in so many steps of a trail: those of the trail that are in already among them.
@@ -54,7 +68,7 @@ impl KeptCandidates {
 
     /// Those that are in one by one, as they came in.
     pub(super) fn each(&self) -> impl DoubleEndedIterator<Item = CandidateId> {
-        self.each.keys().copied()
+        self.each.iter().map(|(id, _)| *id)
     }
 
     /// Those that are in as pins.
@@ -67,11 +81,20 @@ impl KeptCandidates {
     }
 
     pub(crate) fn has(&self, id: CandidateId) -> bool {
-        self.each.contains_key(&id) || self.is_on_the_trail(id)
+        self.places.get(id).is_some() || self.is_on_the_trail(id)
     }
 
-    pub(crate) fn get(&self, id: CandidateId) -> Option<&Kept> {
-        self.each.get(&id).or_else(|| self.is_on_the_trail(id).then_some(&WALKED))
+    /// What is known of a candidate that is in.
+    pub(crate) fn of(&self, id: CandidateId) -> Kept {
+        match self.get(id) {
+            Some(kept) => kept,
+            None => unreachable!("{id:?} is in"),
+        }
+    }
+
+    pub(super) fn get(&self, id: CandidateId) -> Option<Kept> {
+        let one = self.places.get(id).map(|place| self.each[place as usize].1);
+        one.or_else(|| self.is_on_the_trail(id).then_some(WALKED))
     }
 
     fn is_on_the_trail(&self, id: CandidateId) -> bool {
@@ -86,24 +109,12 @@ impl KeptCandidates {
     /// What is in here and not there.
     pub(crate) fn without(&self, other: &Self) -> Vec<CandidateId> {
         // Two budgets that follow each other mostly begin with the same: only what comes after that is looked for.
-        let same = self.each.keys().zip(other.each.keys()).take_while(|(here, there)| here == there).count();
+        let same = self.each().zip(other.each()).take_while(|(here, there)| here == there).count();
         let walked = self.trail().map(|(trail, steps)| {
             let common = other.trail().filter(|(there, _)| Rc::ptr_eq(trail, there));
             trail.ids(steps).skip(common.map_or(0, |(_, steps)| steps))
         });
         let ids = self.each().skip(same).chain(walked.into_iter().flatten());
         ids.filter(|id| !other.has(*id)).collect()
-    }
-}
-
-impl Index<CandidateId> for KeptCandidates {
-    type Output = Kept;
-
-    /// What is known of a candidate that is in.
-    fn index(&self, id: CandidateId) -> &Kept {
-        match self.get(id) {
-            Some(kept) => kept,
-            None => unreachable!("{id:?} is in"),
-        }
     }
 }
