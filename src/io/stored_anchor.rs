@@ -10,6 +10,7 @@ use crate::{
     provider::model::RequestLimits,
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// An [`Anchor`] as it is on disk.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,7 +37,7 @@ pub(super) struct StoredAnchor {
     lost: Vec<(ItemId, StoredLoss)>,
     /// Id, hash and tokens of each item.
     #[serde(skip_serializing_if = "Option::is_none")]
-    prompt: Option<Vec<(ItemId, String, u64)>>,
+    prompt: Option<Vec<(ItemId, Arc<str>, u64)>>,
 }
 
 /// A [`Sender`] as it is on disk.

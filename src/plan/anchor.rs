@@ -76,12 +76,12 @@ pub struct Anchor {
 /// One item of a prompt: its id, a hash of what was sent for it, and its tokens. Tool definitions are the first one, with
 /// the id `tools`. Of an item that was sent with reasoning there is a second hash, of the item without it, behind a colon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PromptPiece(pub ItemId, pub String, pub u64);
+pub struct PromptPiece(pub ItemId, pub Arc<str>, pub u64);
 
 impl PromptPiece {
     /// Whether another item is sent byte for byte as this one was.
     pub(crate) fn is_sent_as(&self, other: &Self) -> bool {
-        self.0 == other.0 && self.hashes().0 == other.hashes().0
+        self.0 == other.0 && (Arc::ptr_eq(&self.1, &other.1) || self.hashes().0 == other.hashes().0)
     }
 
     /// Whether it was sent with reasoning.
@@ -91,7 +91,7 @@ impl PromptPiece {
 
     /// The item as it is sent without its reasoning.
     pub(crate) fn without_reasoning(&self) -> Self {
-        Self(self.0.clone(), self.bare().to_owned(), self.2)
+        Self(self.0.clone(), self.bare().into(), self.2)
     }
 
     /// The hash of the item without its reasoning.
@@ -269,6 +269,9 @@ pub(crate) struct Sticky<'a> {
 impl Anchor {
     /// As if these messages had been sent without their reasoning: their provider left it out (rule K7).
     pub(crate) fn without_reasoning_of(mut self, dropped: &BTreeMap<ItemId, Loss>) -> Self {
+        if dropped.is_empty() {
+            return self;
+        }
         let bare = |piece: &PromptPiece| {
             if dropped.contains_key(&piece.0) { piece.without_reasoning() } else { piece.clone() }
         };

@@ -44,7 +44,7 @@ struct KnownRows<'p> {
 
 impl KnownRows<'_> {
     /// The hash of a row whose message is the very one that was sent before.
-    fn hash_of(&mut self, row: &PlannedItem) -> Option<&str> {
+    fn hash_of(&mut self, row: &PlannedItem) -> Option<Arc<str>> {
         let tries = self.tries.min(self.rows.len()).min(self.pieces.len());
         let found = self.rows[..tries].iter().position(|sent| sent.is(&row.body));
         self.tries -= found.map_or(tries, |at| at + 1);
@@ -52,7 +52,7 @@ impl KnownRows<'_> {
         let piece = &self.pieces[at];
         self.rows = &self.rows[at + 1..];
         self.pieces = &self.pieces[at + 1..];
-        Some(piece.1.as_str())
+        Some(Arc::clone(&piece.1))
     }
 }
 
@@ -95,14 +95,14 @@ impl ContextPlan {
             let mut hash = ToolsHash::default();
             self.prompt.tools.iter().for_each(|tool| hash.add(tool));
             let tokens = u64::try_from(line.tokens).unwrap_or_default();
-            PromptPiece(TOOLS.into(), hash.text(), tokens)
+            PromptPiece(TOOLS.into(), hash.text().into(), tokens)
         });
         let mut known = self.known_rows();
         let rows = self.included.iter().map(|row| {
             let hash = match (known.hash_of(row), row.body.reasoning()) {
-                (Some(hash), _) => hash.to_owned(),
-                (None, []) => row.hash(),
-                (None, _) => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())),
+                (Some(hash), _) => hash,
+                (None, []) => row.hash().into(),
+                (None, _) => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())).into(),
             };
             PromptPiece(row.id.clone(), hash, row.tokens.n)
         });

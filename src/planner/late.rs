@@ -99,7 +99,7 @@ fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usiz
         if profile.takes_tool(tool) {
             hash.add(&profile.tool(tool));
         }
-        on_top = (hash.text() == declared.1).then_some(at + 1).or(on_top);
+        on_top = (hash.text() == *declared.1).then_some(at + 1).or(on_top);
     }
     on_top.unwrap_or(tools.len())
 }

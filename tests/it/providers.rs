@@ -173,11 +173,11 @@ proptest! {
     }
 }
 
-/// Real sessions, where the data is: each one (or one of eight, without `FULL=1`) for every target at every budget.
+/// Real sessions, where the data is: each one (or one of sixteen, without `FULL=1`) for every target at every budget.
 #[test]
 fn every_real_session_is_valid_for_every_target() {
     let managers = managers();
-    let every = if std::env::var_os("FULL").is_some_and(|full| full == "1") { 1 } else { 8 };
+    let every = if std::env::var_os("FULL").is_some_and(|full| full == "1") { 1 } else { 16 };
     let (mut plans, mut wrong) = (0u32, Vec::new());
     for file in data::files(&["conv_", "long_", "rag_"]) {
         for (session, id) in file.sessions().zip(file.ids()).step_by(every) {
