@@ -50,11 +50,20 @@ impl ReportedUsage {
     /// Half to twice the count: two tokenizers do not differ by more on the texts that are measured in
     /// `docs/reference/counting.md`.
     fn is_near(self) -> bool {
-        self.reported >= self.counted / 2 && self.reported <= self.counted.saturating_mul(2)
+        !self.is_too_low() && self.reported <= self.counted.saturating_mul(2)
     }
 
-    /// Far from the count by the same amount as the report before: something else is sent with every prompt.
+    /// Less than half of the count: no tokenizer makes so little of it, and what the plan does not know of only adds. Such a
+    /// report leaves something out, mostly what was read from a cache.
+    fn is_too_low(self) -> bool {
+        self.reported < self.counted / 2
+    }
+
+    /// Above the count by the same amount as the report before: something else is sent with every prompt.
     fn continues(self, last: Self) -> bool {
+        if self.is_too_low() || last.is_too_low() {
+            return false;
+        }
         let expected = wide(last.reported) + wide(self.counted) - wide(last.counted);
         let grown = (wide(self.counted) - wide(last.counted)).abs();
         (wide(self.reported) - expected).abs() <= grown.max(wide(self.reported) / 8)
@@ -201,6 +210,18 @@ mod tests {
         // Near the count, and larger than the window all the same.
         assert!(learn(&[(150_000, 250_000)], 200_000).doubted.is_some());
         assert!(learn(&[(150_000, 200_000)], 200_000).doubted.is_none());
+    }
+
+    #[test]
+    fn reports_without_what_was_cached_teach_nothing_however_often_they_come() {
+        // What is new in each prompt alone, and one figure for all of them.
+        let uncached: Vec<_> = (1..9).map(|n| (n * 4_000, 4_000)).collect();
+        let made_up: Vec<_> = (1..9).map(|n| (n * 2_000, 900)).collect();
+        for reports in [uncached, made_up] {
+            let calibrator = learn(&reports[2..], 200_000);
+            assert_eq!(calibrator.calibration, None);
+            assert_eq!(calibrator.doubted.map(|last| last.reported), reports.last().map(|last| last.1));
+        }
     }
 
     #[test]
