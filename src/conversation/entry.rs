@@ -180,7 +180,7 @@ impl Conversation {
             Event::Pinned(item) => self.pin_note(item, before),
             Event::MessagePinned { id, priority } => {
                 if self.lifetime(id).is_some_and(|lifetime| lifetime.left == Ttl::NoneRemaining) {
-                    self.lifetimes.remove(id);
+                    self.lifetimes.swap_remove(id);
                 }
                 if let Some(position) = self.position_of(id) {
                     self.pins.insert(position, *priority);
@@ -190,7 +190,7 @@ impl Conversation {
             Event::Unpinned(id) if self.has_note(id) => {
                 self.notes.remove(id);
                 self.ids.release_note(id);
-                self.lifetimes.remove(id);
+                self.lifetimes.swap_remove(id);
             }
             Event::Unpinned(id) => {
                 if let Some(position) = self.position_of(id) {
@@ -260,7 +260,7 @@ impl Conversation {
         self.ids.claim(&item.id, Owner::Note, &self.messages);
         match item.ttl {
             Some(left) => self.set_lifetime(&item.id, left, false),
-            None => drop(self.lifetimes.remove(&item.id)),
+            None => drop(self.lifetimes.swap_remove(&item.id)),
         }
         let message = Message::system(&*item.text);
         self.notes.push(Note { before, item: item.clone(), message });

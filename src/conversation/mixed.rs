@@ -1,6 +1,6 @@
 //! Hypothetical logs: mixtures of two logs, and copies with a replaced text. Comparisons and explanations plan them.
 
-use super::{Conversation, Event, Lifetime};
+use super::{Conversation, Event, Lifetimes};
 use crate::{
     item::{ItemId, Priority},
     message::Message,
@@ -82,7 +82,7 @@ impl<'a> MixedConversation<'a> {
         pins
     }
 
-    fn living(&self, log: &Conversation) -> BTreeMap<ItemId, Lifetime> {
+    fn living(&self, log: &Conversation) -> Lifetimes {
         let ids = (0..log.len())
             .map(|at| log.message_id(at))
             .chain(log.notes.iter().map(|(_, note)| note.item.id.clone()));
@@ -130,7 +130,7 @@ impl Conversation {
     }
 
     /// The lifetimes of everything that may age.
-    pub(crate) fn all_lifetimes(&self) -> &BTreeMap<ItemId, Lifetime> {
+    pub(crate) fn all_lifetimes(&self) -> &Lifetimes {
         &self.lifetimes
     }
 

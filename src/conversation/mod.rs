@@ -7,6 +7,8 @@ use crate::{
     plan::ContextPlan,
     usage::{Committed, ContextEvent, Level, ReplyReport, StopReason, Usage},
 };
+use foldhash::fast::FixedState;
+use indexmap::IndexMap;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -72,7 +74,7 @@ pub struct Conversation {
     system: Vec<Message>,
     notes: Notes,
     pins: BTreeMap<u32, Priority>,
-    lifetimes: BTreeMap<ItemId, Lifetime>,
+    lifetimes: Lifetimes,
     /// Documents whose TTL is used up and that got their one more turn (rule T2).
     asked_documents: BTreeSet<ItemId>,
     /// The events that say what was sent.
@@ -104,6 +106,9 @@ pub struct Conversation {
     /// The log is being played back. Not part of the log.
     playback: bool,
 }
+
+/// Lifetimes by id, hashed: planning asks about each message. In no order.
+pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime, FixedState>;
 
 /// What is left of an item's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -57,7 +57,9 @@ impl Conversation {
 
     /// Every id with a TTL, in the order of the ids, with what is left of it.
     pub fn ttls(&self) -> impl Iterator<Item = (&ItemId, Ttl)> {
-        self.lifetimes.iter().map(|(id, lifetime)| (id, lifetime.left))
+        let mut all: Vec<_> = self.lifetimes.iter().map(|(id, lifetime)| (id, lifetime.left)).collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all.into_iter()
     }
 
     /// Whether this is the id of a pinned note, or of a pinned message.

@@ -10,6 +10,7 @@ use crate::{
     item::{ItemId, Ttl},
     plan::reason::ExcludedReason,
 };
+use smallvec::SmallVec;
 
 /// What becomes of an item.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,33 +42,36 @@ impl<'a> Expiry<'a> {
     /// A pinned note.
     pub(crate) fn note(&self, id: &ItemId) -> Eligibility {
         let lifetime = self.log.lifetime(id);
-        lifetime.map_or(Eligibility::Eligible, |lifetime| self.eligibility([(id.clone(), lifetime)]))
+        lifetime.map_or(Eligibility::Eligible, |lifetime| self.eligibility(&[(id.clone(), lifetime)]))
     }
 
     /// A document, whose TTL is the caller's; the conversation knows whether it was asked about.
     pub(crate) fn document(&self, id: &ItemId, ttl: Option<Ttl>) -> Eligibility {
         ttl.map_or(Eligibility::Eligible, |left| {
             let asked = self.log.is_asked_document(id);
-            self.eligibility([(id.clone(), Lifetime { left, asked })])
+            self.eligibility(&[(id.clone(), Lifetime { left, asked })])
         })
     }
 
     /// Messages that live and leave together: as long as the longest-lived member that carries a TTL, and a pinned
     /// member without one never expires.
     pub(crate) fn messages(&self, members: &[u32]) -> Eligibility {
-        let mut votes = Vec::new();
+        if self.is_idle() {
+            return Eligibility::Eligible;
+        }
+        let mut votes = SmallVec::<[(ItemId, Lifetime); 2]>::new();
         for position in members {
-            match self.log.message_lifetime(*position) {
-                Some(lifetime) => votes.push((self.log.message_id(*position), lifetime)),
+            let id = self.log.message_id(*position);
+            match self.log.lifetime(&id) {
+                Some(lifetime) => votes.push((id, lifetime)),
                 None if self.log.pin_priorities().contains_key(position) => return Eligibility::Eligible,
                 None => {}
             }
         }
-        self.eligibility(votes)
+        self.eligibility(&votes)
     }
 
-    fn eligibility(&self, votes: impl IntoIterator<Item = (ItemId, Lifetime)>) -> Eligibility {
-        let votes: Vec<(ItemId, Lifetime)> = votes.into_iter().collect();
+    fn eligibility(&self, votes: &[(ItemId, Lifetime)]) -> Eligibility {
         let alive = |lifetime: &Lifetime| lifetime.left != Ttl::NoneRemaining;
         if votes.is_empty() || votes.iter().any(|(_, lifetime)| alive(lifetime)) {
             return Eligibility::Eligible;
