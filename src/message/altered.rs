@@ -32,7 +32,7 @@ impl Message {
     pub(crate) fn saying(&self, text: String) -> Self {
         let mut message = self.clone();
         message.inner_mut().text = text.into();
-        message.edit(|extra| extra.parts.clear())
+        message.edit(|extra| extra.rare.parts.clear())
     }
 
     /// What is sent in its place once it is cleared, known by `id`: [`Message::saying`] what `text` says. Kept beside a
@@ -55,7 +55,7 @@ impl Message {
         let inner = message.inner_mut();
         inner.text = change(&inner.text).into();
         if let Some(extra) = inner.extra.as_deref_mut() {
-            for part in &mut extra.parts {
+            for part in &mut extra.rare.parts {
                 if let Part::Text(text) | Part::Opaque { json: text, .. } = part {
                     *text = change(text);
                 }
@@ -64,10 +64,10 @@ impl Message {
                 call.name = change(&call.name);
                 call.arguments = change(&call.arguments);
             }
-            for reasoning in &mut extra.reasoning {
+            for reasoning in &mut extra.rare.reasoning {
                 reasoning.text = change(&reasoning.text);
             }
-            if let Some(name) = &mut extra.name {
+            if let Some(name) = &mut extra.rare.name {
                 *name = change(name).into();
             }
         }
@@ -76,7 +76,7 @@ impl Message {
 
     /// A copy with these content parts.
     pub(crate) fn replacing_parts(&self, parts: Vec<Part>) -> Self {
-        self.clone().edit(|extra| extra.parts = parts)
+        self.clone().edit(|extra| extra.rare.parts = parts)
     }
 
     /// Its content as parts, text that is none as the first of them.
@@ -107,7 +107,7 @@ impl Message {
     #[cfg(feature = "chat-template")]
     pub(crate) fn with_json_changed(&self, change: &dyn Fn(&str) -> String) -> Self {
         self.clone().edit(|extra| {
-            for part in &mut extra.parts {
+            for part in &mut extra.rare.parts {
                 if let Part::Opaque { json, .. } = part {
                     *json = change(json);
                 }
@@ -130,15 +130,15 @@ impl Message {
         let mut message = self.clone();
         message.inner_mut().text = content.text;
         message.edit(|extra| {
-            extra.parts = content.parts;
-            extra.name = content.name;
-            extra.reasoning = content.reasonings;
+            extra.rare.parts = content.parts;
+            extra.rare.name = content.name;
+            extra.rare.reasoning = content.reasonings;
         })
     }
 
     /// A copy without its reasoning.
     pub(crate) fn without_reasoning(&self) -> Self {
-        self.clone().edit(|extra| extra.reasoning.clear())
+        self.clone().edit(|extra| extra.rare.reasoning.clear())
     }
 
     /// A copy whose reasoning weighs so many tokens, where it does not say so itself.
@@ -149,7 +149,7 @@ impl Message {
         }
         // It is reported for the whole reply: the first piece bears it, the others weigh nothing.
         self.clone().edit(|extra| {
-            for (nth, piece) in extra.reasoning.iter_mut().enumerate() {
+            for (nth, piece) in extra.rare.reasoning.iter_mut().enumerate() {
                 piece.tokens = Some(if nth == 0 { tokens } else { 0 });
             }
         })
@@ -159,7 +159,7 @@ impl Message {
     pub(crate) fn with_calls_as_texts(&self, text: impl Fn(usize, &ToolCall) -> String) -> Self {
         let calls = self.tool_calls().iter().enumerate();
         let texts: Vec<String> = calls.map(|(nth, call)| text(nth, call)).collect();
-        self.with_texts(texts).edit(|extra| extra.calls.clear())
+        self.with_texts(texts).edit(|extra| extra.calls = Box::default())
     }
 
     /// A result as a message of the user: its texts as one, which `text` makes of them, and what else is in it (rule H9).

@@ -4,6 +4,7 @@
 use crate::item::ItemId;
 use std::{
     fmt,
+    ops::{Deref, DerefMut},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -52,18 +53,50 @@ struct Inner {
     memos: [AtomicU64; 2],
 }
 
+/// What calls and results have.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Extra {
     id: Option<ItemId>,
-    name: Option<Box<str>>,
-    parts: Vec<Part>,
-    calls: Vec<ToolCall>,
+    calls: Box<[ToolCall]>,
     answers: Option<Box<str>>,
     failed: bool,
-    reasoning: Vec<Reasoning>,
     stub: Stub,
-    /// Only of a message whose texts are in a store: few, so that the others pay for a pointer alone.
-    sizes: Option<Box<Sizes>>,
+    rare: Rare,
+}
+
+/// What few messages have: the others pay for a pointer alone.
+#[derive(Debug, Clone, Default)]
+struct Rare(Option<Box<RareFields>>);
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct RareFields {
+    name: Option<Box<str>>,
+    parts: Vec<Part>,
+    reasoning: Vec<Reasoning>,
+    /// Of a message whose texts are in a store.
+    sizes: Option<Sizes>,
+}
+
+impl Deref for Rare {
+    type Target = RareFields;
+
+    fn deref(&self) -> &RareFields {
+        static NOTHING: RareFields =
+            RareFields { name: None, parts: Vec::new(), reasoning: Vec::new(), sizes: None };
+        self.0.as_deref().unwrap_or(&NOTHING)
+    }
+}
+
+impl DerefMut for Rare {
+    fn deref_mut(&mut self) -> &mut RareFields {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl PartialEq for Rare {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
 }
 
 /// What was sent last in place of a cleared result (rule S7), so that it is written and counted once. No part of what a
@@ -146,7 +179,7 @@ impl Message {
     #[must_use]
     pub fn with_name(self, name: impl Into<String>) -> Self {
         let name = name.into().into_boxed_str();
-        self.edit(|extra| extra.name = Some(name))
+        self.edit(|extra| extra.rare.name = Some(name))
     }
 
     /// Sets the tool calls of an assistant message, or of a user message where the user has tools: those are sent as text
@@ -166,14 +199,14 @@ impl Message {
             all.push(Part::Text(text.as_ref().to_owned()));
         }
         all.extend(parts);
-        self.edit(|extra| extra.parts = all)
+        self.edit(|extra| extra.rare.parts = all)
     }
 
     /// Adds reasoning that came with an assistant message: plain text, or what a provider sealed.
     #[must_use]
     pub fn with_reasoning(self, reasoning: impl Into<Reasoning>) -> Self {
         let reasoning = reasoning.into();
-        self.edit(|extra| extra.reasoning.push(reasoning))
+        self.edit(|extra| extra.rare.reasoning.push(reasoning))
     }
 
     /// Who speaks.
@@ -191,7 +224,7 @@ impl Message {
     /// The parts, where the content is a list; empty where it is plain text.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
-        self.extra().map_or(&[], |extra| &extra.parts)
+        self.extra().map_or(&[], |extra| &extra.rare.parts)
     }
 
     /// The tool calls: those of the assistant, and of a user who has tools of their own (rule H9).
@@ -224,14 +257,14 @@ impl Message {
     /// The speaker's name.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.extra().and_then(|extra| extra.name.as_deref())
+        self.extra().and_then(|extra| extra.rare.name.as_deref())
     }
 
     /// The reasoning that came with it; only the assistant has any.
     #[must_use]
     pub fn reasoning(&self) -> &[Reasoning] {
         match self.extra() {
-            Some(extra) if self.role() == Role::Assistant => &extra.reasoning,
+            Some(extra) if self.role() == Role::Assistant => &extra.rare.reasoning,
             _ => &[],
         }
     }
@@ -248,17 +281,17 @@ impl Message {
             && blank(self.text())
             && self.extra().is_none_or(|extra| {
                 self.tool_calls().is_empty()
-                    && extra.parts.iter().all(|part| matches!(part, Part::Text(text) if blank(text)))
+                    && extra.rare.parts.iter().all(|part| matches!(part, Part::Text(text) if blank(text)))
             })
     }
 
     /// Whether it is nothing but text: no parts, calls, reasoning or name.
     pub(crate) fn is_plain(&self) -> bool {
         self.extra().is_none_or(|extra| {
-            extra.parts.is_empty()
-                && extra.calls.is_empty()
-                && extra.reasoning.is_empty()
-                && extra.name.is_none()
+            extra.calls.is_empty()
+                && extra.rare.parts.is_empty()
+                && extra.rare.reasoning.is_empty()
+                && extra.rare.name.is_none()
         })
     }
 
@@ -381,6 +414,9 @@ impl Message {
         let extra = &mut self.inner_mut().extra;
         change(extra.get_or_insert_default());
         // A message that has nothing of it any more is like one that never had.
+        if let Some(extra) = extra.as_deref_mut().filter(|extra| *extra.rare == RareFields::default()) {
+            extra.rare = Rare::default();
+        }
         if extra.as_deref().is_some_and(|extra| *extra == Extra::default()) {
             *extra = None;
         }

@@ -31,7 +31,7 @@ impl Message {
     }
 
     pub(crate) fn sizes(&self) -> Option<Sizes> {
-        self.extra().and_then(|extra| extra.sizes.as_deref().copied())
+        self.extra().and_then(|extra| extra.rare.sizes)
     }
 
     /// A message without its texts.
@@ -45,9 +45,9 @@ impl Message {
     ) -> Self {
         Self::new(role, "").edit(|extra| {
             extra.id = id;
-            extra.calls = calls;
+            extra.calls = calls.into();
             extra.answers = answers.map(Into::into);
-            extra.sizes = Some(Box::new(sizes));
+            extra.rare.sizes = Some(sizes);
         })
     }
 }

@@ -31,16 +31,17 @@ impl Serialize for Message {
             return Err(S::Error::custom("the texts of a message are in its store; load them first"));
         }
         let extra = self.extra().cloned().unwrap_or_default();
+        let rare = *extra.rare.0.unwrap_or_default();
         let stored = Stored {
             role: self.role(),
             id: extra.id,
             text: self.text().into(),
-            name: extra.name.map(Into::into),
-            parts: extra.parts,
-            calls: extra.calls,
+            name: rare.name.map(Into::into),
+            parts: rare.parts,
+            calls: extra.calls.into(),
             answers: extra.answers.map(Into::into),
             failed: extra.failed,
-            reasoning: extra.reasoning,
+            reasoning: rare.reasoning,
         };
         stored.serialize(serializer)
     }
@@ -62,12 +63,12 @@ impl<'de> Deserialize<'de> for Message {
         }
         Ok(message.edit(|extra| {
             extra.id = stored.id;
-            extra.name = stored.name.map(Into::into);
-            extra.parts = stored.parts;
-            extra.calls = stored.calls;
+            extra.rare.name = stored.name.map(Into::into);
+            extra.rare.parts = stored.parts;
+            extra.calls = stored.calls.into();
             extra.answers = stored.answers.map(Into::into);
             extra.failed = stored.failed;
-            extra.reasoning = stored.reasoning;
+            extra.rare.reasoning = stored.reasoning;
         }))
     }
 }
