@@ -7,7 +7,6 @@ use crate::{
     plan::ContextPlan,
     usage::{Committed, ContextEvent, Level, ReplyReport, StopReason, Usage},
 };
-use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -107,8 +106,8 @@ pub struct Conversation {
     playback: bool,
 }
 
-/// Lifetimes by id, hashed: planning asks about each message. In no order.
-pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime, FixedState>;
+/// Lifetimes by id, hashed: planning asks about each message. In no order. Ids are another's: their hash is no fixed one.
+pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime>;
 
 /// What is left of an item's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

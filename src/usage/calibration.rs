@@ -50,18 +50,13 @@ impl ReportedUsage {
     /// Half to twice the count: two tokenizers do not differ by more on the texts that are measured in
     /// `docs/reference/counting.md`.
     fn is_near(self) -> bool {
-        !self.is_too_low() && self.reported <= self.counted.saturating_mul(2)
+        self.reported.saturating_mul(2) >= self.counted && self.reported <= self.counted.saturating_mul(2)
     }
 
-    /// Less than half of the count: no tokenizer makes so little of it, and what the plan does not know of only adds. Such a
-    /// report leaves something out, mostly what was read from a cache.
-    fn is_too_low(self) -> bool {
-        self.reported < self.counted / 2
-    }
-
-    /// Above the count by the same amount as the report before: something else is sent with every prompt.
+    /// Above the count by the same amount as the report before: something else is sent with every prompt. What the plan does
+    /// not know of only adds: a report far below the count leaves something out, mostly what was read from a cache.
     fn continues(self, last: Self) -> bool {
-        if self.is_too_low() || last.is_too_low() {
+        if [self, last].iter().any(|report| report.reported <= report.counted) {
             return false;
         }
         let expected = wide(last.reported) + wide(self.counted) - wide(last.counted);
@@ -222,6 +217,9 @@ mod tests {
             assert_eq!(calibrator.calibration, None);
             assert_eq!(calibrator.doubted.map(|last| last.reported), reports.last().map(|last| last.1));
         }
+        // Above the count once, and below it the next time: nothing that is sent with every prompt.
+        assert_eq!(learn(&[(1_000, 2_100), (3_000, 2_200)], 9_000).calibration, line(733, 0, 1));
+        assert!(learn(&[(1_001, 500)], 9_000).doubted.is_some());
     }
 
     #[test]

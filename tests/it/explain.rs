@@ -300,6 +300,88 @@ fn agrees(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64
     }
 }
 
+/// All answers at once: they share what the walk through the conversation meets.
+fn all_agree(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64) {
+    let limits = RequestLimits::budget(budget).with_context_len(MOST).with_safety_buffer(0);
+    let request = request.clone().with_limits(limits);
+    let brute = Brute::force(manager, &request, limits);
+    let all = manager.explainer(&request).explain_all().unwrap();
+    assert!(all.len() > 1, "{all:#?}");
+    for got in all {
+        let kind = if got.document { "rag" } else { "item" };
+        brute.agrees(&format!("{kind}:{}", got.id), budget, &got).unwrap();
+    }
+}
+
+/// What is larger than every budget ends the walk: its question stays out where nothing newer of its turn is there to be
+/// kept, and comes in where there is.
+#[test]
+fn nothing_comes_in_before_what_fits_no_budget() {
+    use context_window::{Conversation, Message};
+    let huge = || Message::assistant("x".repeat(2_000));
+    let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
+    let end = [Message::user("now what?"), Message::assistant("this"), Message::user("and then?")];
+    for turn in [
+        vec![Message::user("a question"), huge()],
+        vec![
+            Message::user("a question"),
+            huge(),
+            Message::assistant("an answer"),
+            Message::assistant("more"),
+        ],
+        vec![huge(), Message::assistant("an answer without a question")],
+    ] {
+        let messages = [Message::user("older"), Message::assistant("oldest answer")];
+        let log = Conversation::from_iter(
+            messages.into_iter().skip(if turn.len() == 2 { 0 } else { 2 }).chain(turn).chain(end.clone()),
+        );
+        for budget in [20, 60, 200, 1_400] {
+            all_agree(&manager, &PlanRequest::new(&log), budget);
+        }
+    }
+}
+
+/// Messages that are pinned come in from what is free, between two steps of the walk.
+#[test]
+fn pins_that_come_in_late_are_part_of_every_answer() {
+    use context_window::{Conversation, Message, Priority, RagItem};
+    let mut config = context_window::Config::default();
+    config.sections.system_pinned.pins_limit = 100;
+    let manager = ContextWindowManager::new(model(0), generate::bytes(), config).unwrap();
+    let say = |at: usize| {
+        let text = format!("message {at} {}", "x".repeat(at * 7 % 40));
+        if at % 3 == 0 { Message::user(text) } else { Message::assistant(text) }
+    };
+    let mut log = Conversation::from_iter((0..19).map(say));
+    for at in [2, 4, 9, 13] {
+        log.pin_message(format!("m{at}"), Priority::Normal).unwrap();
+    }
+    let documents = (0..4).map(|at| RagItem::new(format!("d{at}"), 1.0 / f64::from(at + 1), "y".repeat(90)));
+    let request = PlanRequest::new(&log).with_rag(documents);
+    for budget in [100, 300, 500, 900] {
+        all_agree(&manager, &request, budget);
+    }
+    let before = manager.build_plan(&request.clone().with_limits(RequestLimits::budget(400))).unwrap();
+    all_agree(&manager, &request.with_previous(before.anchor()), 400);
+}
+
+/// A call without a result that no budget lets the walk come to is no error: its section has a cap.
+#[test]
+fn what_the_walk_never_reaches_is_never_looked_at() {
+    use context_window::{Conversation, Message, ToolCall, config::Repair};
+    let mut config = context_window::Config::default();
+    config.sections.conversation.cap = Some(120);
+    config.conversation.repair = Repair::Reject;
+    let manager = ContextWindowManager::new(model(0), generate::bytes(), config).unwrap();
+    let open = Message::assistant("").with_tool_calls([ToolCall::new("c", "read", "{}")]);
+    let talk = (0..20).map(|at| Message::user(format!("message {at} of the talk")));
+    let log = Conversation::from_iter([Message::user("older"), open].into_iter().chain(talk));
+    all_agree(&manager, &PlanRequest::new(&log), 300);
+    let limits = RequestLimits::budget(300).with_context_len(MOST).with_safety_buffer(0);
+    let request = PlanRequest::new(&log).with_limits(limits);
+    assert!(manager.explainer(&request).budget_map(50).is_ok());
+}
+
 /// Found by a reader: an older message that comes in later can make the target demand one more, which takes the place of
 /// the one that is asked about.
 #[test]

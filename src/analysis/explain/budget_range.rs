@@ -13,7 +13,7 @@ pub(super) struct BudgetRange<'p> {
     pub(super) from: u64,
     /// The largest of them.
     pub(super) to: u64,
-    /// What is in, documents apart, as it came in.
+    /// What is in, documents apart.
     pub(super) kept: KeptCandidates,
     /// In order, what stands where it was sent, and what the provider requires of what is asked about.
     pub(super) others: Vec<Key>,

@@ -42,7 +42,7 @@ impl<'a> Costs<'a> {
             candidates,
             meter,
             results,
-            known: RefCell::default(),
+            known: RefCell::new(CandidateMap::of(candidates.index())),
             many_budgets: None,
             documents: OnceCell::new(),
             notes: OnceCell::new(),

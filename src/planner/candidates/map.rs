@@ -1,6 +1,7 @@
 //! Values by candidate, those of neighbours side by side.
 
-use super::CandidateId;
+use super::{CandidateId, CandidateIndex};
+use crate::conversation::TurnIndex;
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
@@ -21,10 +22,10 @@ pub(crate) struct CandidateMap<V> {
     len: usize,
 }
 
-/// Values by number, down from the number that came first.
+/// Values by number, down from the largest one: the first is that of `end - 1`.
 #[derive(Debug)]
 struct Run<V> {
-    first: Option<u32>,
+    end: u32,
     values: Vec<Option<V>>,
 }
 
@@ -66,13 +67,13 @@ impl<V: Copy> CandidateMap<V> {
 
 impl<V: Copy> Run<V> {
     fn get(&self, number: u32) -> Option<V> {
-        let place = self.first?.checked_sub(number)?;
+        let place = self.end.checked_sub(1)?.checked_sub(number)?;
         *self.values.get(place as usize)?
     }
 
     /// Where the value of a number goes; none where that is too far away.
     fn place_for(&mut self, number: u32) -> Option<&mut Option<V>> {
-        let place = self.first.get_or_insert(number).checked_sub(number)? as usize;
+        let place = self.end.checked_sub(1)?.checked_sub(number)? as usize;
         (place <= self.values.len() + GAP).then(|| place_in(&mut self.values, place))
     }
 }
@@ -84,11 +85,26 @@ fn place_in<V: Copy>(values: &mut Vec<Option<V>>, place: usize) -> &mut Option<V
     &mut values[place]
 }
 
+/// For a conversation without a turn; any other one has all of its turns hashed.
 impl<V> Default for CandidateMap<V> {
     fn default() -> Self {
-        let run = || Run { first: None, values: Vec::new() };
+        Self::ending(0, 0)
+    }
+}
+
+impl<V> CandidateMap<V> {
+    /// For the candidates of a request.
+    pub(crate) fn of(index: &CandidateIndex<'_>) -> Self {
+        let turns = index.turns();
+        let last = TurnIndex::each(turns.clone()).next_back();
+        let exchanges = last.map_or(0, |last| index.exchanges(last).end.number());
+        Self::ending(turns.end.number(), exchanges)
+    }
+
+    fn ending(turns: u32, exchanges: u32) -> Self {
+        let run = |end| Run { end, values: Vec::new() };
         let (documents, others) = (Vec::new(), IndexMap::default());
-        Self { turns: run(), exchanges: run(), documents, others, has_distant: false, len: 0 }
+        Self { turns: run(turns), exchanges: run(exchanges), documents, others, has_distant: false, len: 0 }
     }
 }
 
@@ -103,9 +119,9 @@ mod tests {
     proptest! {
         #[test]
         fn it_holds_what_a_tree_holds(
-            pairs in prop::collection::vec((0u32..4, prop_oneof![0u32..40, 0u32..100_000], 0u8..9), 0..80),
+            pairs in prop::collection::vec((0u32..4, prop_oneof![0u32..40, 89_900u32..90_010, 0u32..100_000], 0u8..9), 0..80),
         ) {
-            let (mut map, mut tree) = (CandidateMap::default(), BTreeMap::new());
+            let (mut map, mut tree) = (CandidateMap::ending(30, 90_000), BTreeMap::new());
             let id = |kind: u32, number: u32| match kind {
                 0 => CandidateId::UserMessage(TurnIndex::new(number)),
                 1 => CandidateId::Exchange(ExchangeIndex::new(number)),

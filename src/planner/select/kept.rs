@@ -4,7 +4,7 @@ use super::trail::Trail;
 use crate::{
     item::Section,
     plan::reason::IncludedReason,
-    planner::candidates::{CandidateId, CandidateMap},
+    planner::candidates::{CandidateId, CandidateIndex, CandidateMap},
 };
 use std::rc::Rc;
 
@@ -24,10 +24,16 @@ pub(crate) struct KeptCandidates {
     each: Vec<(CandidateId, Kept)>,
     /// Where each of them stands.
     places: CandidateMap<u32>,
+    /// A trail, and how many of its steps are in.
     trail: Option<(Rc<Trail>, usize)>,
+    is_off_the_trail: bool,
 }
 
 impl KeptCandidates {
+    pub(super) fn new(index: &CandidateIndex<'_>) -> Self {
+        Self { places: CandidateMap::of(index), ..Self::default() }
+    }
+
     /// Says whether it was not in before.
     pub(super) fn insert(&mut self, id: CandidateId, kept: Kept) -> bool {
         let place = self.each.len() as u32;
@@ -49,8 +55,8 @@ impl KeptCandidates {
         }
     }
 
-    /// Lets in so many steps of a trail: those of the trail that are in already among them.
-    pub(super) fn extend_along(&mut self, trail: Rc<Trail>, steps: usize) {
+    /// Lets in the steps of a trail up to this one; some may be in already.
+    pub(super) fn walk_to(&mut self, trail: Rc<Trail>, steps: usize) {
         self.trail = Some((trail, steps));
     }
 
@@ -59,11 +65,16 @@ impl KeptCandidates {
         self.trail.as_ref().map(|(trail, steps)| (trail, *steps))
     }
 
-    /// Lets in one by one what is in as steps of a trail: from here on something else may come in between.
+    /// From here on something else may come in between: what is in as steps of a trail is in one by one.
     pub(super) fn leave_the_trail(&mut self) {
+        self.is_off_the_trail = true;
         if let Some((trail, steps)) = self.trail.take() {
             self.extend(trail.ids(steps));
         }
+    }
+
+    pub(super) fn is_off_the_trail(&self) -> bool {
+        self.is_off_the_trail
     }
 
     /// Those that are in one by one, as they came in.

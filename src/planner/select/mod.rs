@@ -13,7 +13,7 @@
 //! rest on one.
 //!
 //! Every comparison with a limit must be reported to the [`Observer`]: [`Selector::offer`] for one candidate,
-//! [`slots::Filled::tell`] for lists, `resume` and `shorter_results` for the window, `compared` for minimums. A
+//! [`slots::Filled::tell`] for lists, `walk`, `resume` and `shorter_results` for the window, `compared` for minimums. A
 //! comparison that is not reported makes `explain` wrong. The observer never changes a decision.
 
 use crate::{
@@ -31,12 +31,13 @@ use crate::{
 };
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
-use std::{cell::RefCell, collections::BTreeMap, ops::Range, rc::Rc};
+use std::{collections::BTreeMap, ops::Range};
 
 mod slots;
 mod trail;
 mod kept;
 mod room;
+mod trails;
 mod pinned;
 mod window;
 mod documents;
@@ -46,12 +47,13 @@ pub(crate) use kept::KeptCandidates;
 use room::Room;
 pub(crate) use room::merges_state;
 pub(crate) use slots::SlotSet;
-use trail::{Trail, WindowTrail};
+use trails::Pins;
+pub(crate) use trails::Trails;
 
 /// What was chosen, and why the rest was not.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// What is in, documents apart, as it came in.
+    /// What is in, documents apart.
     pub(crate) kept: KeptCandidates,
     /// The documents that are in, by their slots among those that compete.
     pub(crate) documents: SlotSet,
@@ -124,6 +126,11 @@ pub(crate) enum Shorter {
 }
 
 impl Selection {
+    /// Nothing is in.
+    fn begin(index: &CandidateIndex<'_>) -> Self {
+        Self { kept: KeptCandidates::new(index), ..Self::default() }
+    }
+
     fn keep(&mut self, id: CandidateId, section: Section, reason: IncludedReason, tokens: u64) {
         let kept = Kept { section, reason };
         if self.kept.insert(id, kept) {
@@ -209,13 +216,6 @@ pub(crate) struct Selector<'s, O> {
     pub(crate) trails: &'s Trails,
 }
 
-/// What selections under many budgets share, once it is known: the walk of the last one, and the last prompt's window.
-#[derive(Debug, Default)]
-pub(crate) struct Trails {
-    walk: RefCell<Option<Rc<Trail>>>,
-    window: RefCell<Option<Rc<WindowTrail>>>,
-}
-
 impl<O: Observer> Selector<'_, O> {
     /// Required first, then pins, window and documents: within the budgets, then with what is free (rule B6).
     ///
@@ -230,17 +230,17 @@ impl<O: Observer> Selector<'_, O> {
         // them do, they need not be paid for by the conversation, and the window is as sticky as the last one was.
         let begun = match begun {
             Some(begun) => begun,
-            None => self.begin(window::Pins::Awaited, budgets)?,
+            None => self.begin(Pins::Awaited, budgets)?,
         };
         let chosen = self.go_on(begun, budgets)?;
         if chosen.awaited.iter().any(|pin| !chosen.has(*pin)) && !chosen.gave_up_the_set {
-            return self.go_on(self.begin(window::Pins::Paid, budgets)?, budgets);
+            return self.go_on(self.begin(Pins::Paid, budgets)?, budgets);
         }
         Ok(chosen)
     }
 
     /// The minimum, and where it fits the pins and the window.
-    fn begin(&self, pins: window::Pins, budgets: &Budgets) -> Result<Begun, Error> {
+    fn begin(&self, pins: Pins, budgets: &Budgets) -> Result<Begun, Error> {
         let mut chosen = self.required_and_pinned(budgets)?;
         if !budgets.overflow {
             self.keep_window(pins, budgets, &mut chosen)?;
@@ -333,7 +333,7 @@ impl<O: Observer> Selector<'_, O> {
         let mut chosen = self.required_and_pinned(budgets)?;
         let (budget, variable) = self.for_the_window(budgets);
         let left = left_of(budget, Section::Conversation, &chosen);
-        if self.resume(start, left, variable, window::Pins::Awaited, &mut chosen)? {
+        if self.resume(start, left, variable, Pins::Awaited, &mut chosen)? {
             return Ok(Shorter::No(Some(Begun(chosen))));
         }
         if let Some(released) = self.costs.releasing_earlier_turns() {
@@ -371,12 +371,7 @@ impl<O: Observer> Selector<'_, O> {
 
     /// The last prompt's window while it fits its budget, cut to the low mark when it does not (rule S5); without one,
     /// as much as fits (rule S4).
-    fn keep_window(
-        &self,
-        pins: window::Pins,
-        budgets: &Budgets,
-        chosen: &mut Selection,
-    ) -> Result<(), Error> {
+    fn keep_window(&self, pins: Pins, budgets: &Budgets, chosen: &mut Selection) -> Result<(), Error> {
         let Some(start) = self.index.window_start else {
             let room = within(budgets, Section::Conversation, chosen);
             return self.walk(room, HeldBy::Window, None, chosen);
@@ -428,7 +423,7 @@ impl<O: Observer> Selector<'_, O> {
     }
 
     fn required(&self) -> Result<Selection, Error> {
-        let mut chosen = Selection::default();
+        let mut chosen = Selection::begin(self.index);
         for (id, section, reason) in self.index.minimum() {
             chosen.keep(id, section, reason, self.costs.whole(id)?);
         }

@@ -1,29 +1,40 @@
 //! The walk of rule S4 laid out, for selections under many budgets.
 //!
-//! Where nothing but room stops it, the walk meets the same candidates in the same order under every budget. A trail
-//! holds them with their running sum, so the walk of one budget is a search for the first step that no longer fits.
-//! What is in beside the walk changes what it meets: a trail holds for one such set.
+//! Where nothing but room stops it, the walk meets the same candidates in the same order under every budget, from the newest
+//! back. A trail holds them with the running sum of their tokens, so the walk of one budget is a search for the first step
+//! that no longer fits. What is in beside the walk, pins for example, changes what it meets: a trail holds for one such set.
 
 use crate::planner::candidates::CandidateId;
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::rc::Rc;
 
-/// What the walk meets, with the most room that any budget leaves: of each turn its user message, then its exchanges, the
-/// newest first; without what is in already and what can never be sent.
-#[derive(Debug, Default)]
+/// What the walk meets: of each turn its user message, then its exchanges, the newest first; without what is in already and
+/// what can never be sent.
+#[derive(Debug)]
 pub(super) struct Trail {
-    /// The messages and exchanges that were in when it began.
+    /// The messages and exchanges that were in when the walk began: the live question, and what is pinned.
     pub(super) beside: Vec<CandidateId>,
     /// Nothing before this comes in.
     pub(super) floor: Option<CandidateId>,
     steps: IndexMap<CandidateId, Step, FixedState>,
-    /// Where the turn begins that the trail ends in, if anything in it or before it can never come in by this walk.
-    barrier: Option<Turn>,
-    /// Whether it ends where there was more room than any budget leaves, and more may follow.
-    pub(super) is_unfinished: bool,
+    end: End,
     /// After so many steps the live turn is in, as far as it can be sent.
     pub(super) live: Option<usize>,
+}
+
+/// What comes after the last step.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum End {
+    /// Nothing: the conversation begins there.
+    Whole,
+    /// Something of this turn that never comes in, and stops the walk under every budget: an exchange that is larger than
+    /// all of them, or one before the floor.
+    Barrier(Turn),
+    /// That is not known where there is more room than this.
+    LaidOutFor(u64),
+    /// That is not known: looking at it is an error, which the walk itself has to run into.
+    Error,
 }
 
 /// The last prompt's window (rule S5) laid out: all that comes in where it fits.
@@ -54,9 +65,9 @@ pub(super) struct Turn {
     /// Its first step.
     first: usize,
     /// Whether that one is its user message.
-    pub(super) has_head: bool,
+    has_head: bool,
     /// Whether some of it may be in without the rest.
-    pub(super) may_be_cut: bool,
+    may_be_cut: bool,
 }
 
 /// How far a budget lets the walk come.
@@ -75,7 +86,7 @@ pub(super) struct Reach {
 
 impl Trail {
     pub(super) fn new(beside: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
-        Self { beside, floor, ..Self::default() }
+        Self { beside, floor, steps: IndexMap::default(), end: End::Whole, live: None }
     }
 
     /// A turn that begins at the end of the trail.
@@ -88,9 +99,13 @@ impl Trail {
         self.steps.insert(id, Step { sum, turn });
     }
 
-    /// Nothing more comes in, neither of this turn nor of older ones.
-    pub(super) fn end(&mut self, turn: Turn) {
-        self.barrier = Some(turn);
+    pub(super) fn ending(self, end: End) -> Self {
+        Self { end, ..self }
+    }
+
+    /// Whether a longer one may lead further, for so much room after a step.
+    pub(super) fn is_too_short(&self, from: usize, room: u64) -> bool {
+        matches!(self.end, End::LaidOutFor(most) if most < self.sum(from).saturating_add(room))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -114,15 +129,18 @@ impl Trail {
         self.steps.as_slice()[..steps].keys().copied()
     }
 
-    /// How far the walk comes from a step on with so much room; none where the trail is too short for it.
+    /// How far the walk comes from a step on with so much room; none where the trail does not say.
     pub(super) fn walk(&self, from: usize, room: u64) -> Option<Reach> {
-        let most = self.sum(from).saturating_add(room);
-        let fitting = from + self.steps.as_slice()[from..].partition_point(|_, step| step.sum <= most);
+        // Where the room ends, as a running sum.
+        let end = self.sum(from).saturating_add(room);
+        let fitting = from + self.steps.as_slice()[from..].partition_point(|_, step| step.sum <= end);
         let next = self.steps.get_index(fitting).map(|(_, step)| step);
-        if next.is_none() && self.is_unfinished {
-            return None;
-        }
-        let stopped_in = next.map(|step| step.turn).or(self.barrier);
+        let stopped_in = match (next, self.end) {
+            (Some(step), _) => Some(step.turn),
+            (None, End::Whole) => None,
+            (None, End::Barrier(turn)) => Some(turn),
+            (None, End::LaidOutFor(_) | End::Error) => return None,
+        };
         // Of a turn that is cut its user message and at least one exchange are in; otherwise nothing of it.
         let is_kept = |turn: Turn| turn.may_be_cut && fitting > turn.first + usize::from(turn.has_head);
         let steps = match stopped_in {
@@ -131,9 +149,9 @@ impl Trail {
         };
         Some(Reach {
             steps,
-            left: most - self.sum(steps),
-            least_left: (fitting > from).then(|| most - self.sum(fitting)),
-            over: next.map(|step| step.sum - most),
+            left: end - self.sum(steps),
+            least_left: (fitting > from).then(|| end - self.sum(fitting)),
+            over: next.map(|step| step.sum - end),
             stopped: stopped_in.is_some(),
         })
     }

@@ -13,7 +13,7 @@
 use super::{
     Selection, Selector, Window,
     room::{AfterQuestion, Room},
-    trail::{Reach, Trail, WindowTrail},
+    trails::Pins,
 };
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
@@ -36,14 +36,6 @@ enum Step {
     Stop,
 }
 
-/// Whether pins that got no room of their own budget are awaited from what is free, or paid for as the ordinary messages
-/// that they are otherwise, where a window starts again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pins {
-    Awaited,
-    Paid,
-}
-
 impl<O: Observer> Selector<'_, O> {
     /// Walks from the live turn backwards. What is in already is free, so a later call with more room goes on where the
     /// last one stopped. `otherwise` holds what does not fit, where that is no cap. Nothing before `floor` comes in.
@@ -58,7 +50,7 @@ impl<O: Observer> Selector<'_, O> {
         let after = self.after_question(chosen)?;
         let constraint = Constraint { in_walk: true, ..room.constraint(after) };
         let left = room.tokens(after);
-        if let Some((trail, reach)) = self.walk_along(left, floor, chosen)? {
+        if let Some((trail, reach)) = self.walk_along(left, floor, chosen) {
             let from = chosen.kept.trail().map_or(0, |(_, steps)| steps);
             reach.least_left.into_iter().for_each(|left| self.observer.fits(constraint, left));
             reach.over.into_iter().for_each(|by| self.observer.too_large(constraint, by));
@@ -67,7 +59,7 @@ impl<O: Observer> Selector<'_, O> {
                 chosen.before_window = Some(ExcludedReason::Budget { room: reach.left, held_by });
             }
             chosen.pay_for_the_walk(trail.sum(reach.steps) - trail.sum(from));
-            chosen.kept.extend_along(trail, reach.steps);
+            chosen.kept.walk_to(trail, reach.steps);
             return Ok(());
         }
         let turns = self.index.turns();
@@ -90,91 +82,8 @@ impl<O: Observer> Selector<'_, O> {
         Ok(())
     }
 
-    /// How far a trail leads, where many budgets are asked about and what is in beside the walk is what it was made for.
-    fn walk_along(
-        &self,
-        room: u64,
-        floor: Option<CandidateId>,
-        chosen: &mut Selection,
-    ) -> Result<Option<(Rc<Trail>, Reach)>, Error> {
-        let Some(most) = self.most_on_a_trail() else { return Ok(None) };
-        let holds =
-            |trail: &Trail| trail.floor == floor && beside_the_walk(chosen).eq(trail.beside.iter().copied());
-        let found = match chosen.kept.trail() {
-            Some((trail, steps)) => holds(trail).then(|| (Rc::clone(trail), steps)),
-            None => {
-                let known = self.trails.walk.borrow().clone().filter(|trail| holds(trail));
-                let trail = match known {
-                    Some(trail) => trail,
-                    None => Rc::new(self.lay_out(most, floor, beside_the_walk(chosen).collect())?),
-                };
-                *self.trails.walk.borrow_mut() = Some(Rc::clone(&trail));
-                Some((trail, 0))
-            }
-        };
-        let reached = found.and_then(|(trail, from)| Some((trail.walk(from, room)?, trail)));
-        if reached.is_none() {
-            chosen.kept.leave_the_trail();
-        }
-        Ok(reached.map(|(reach, trail)| (trail, reach)))
-    }
-
-    /// The most tokens that any budget leaves, where selections share their trails.
-    fn most_on_a_trail(&self) -> Option<u64> {
-        self.costs.most().filter(|_| !self.observer.follows_the_walk())
-    }
-
-    /// What the walk meets where so many tokens are the most that any budget leaves.
-    fn lay_out(
-        &self,
-        most: u64,
-        floor: Option<CandidateId>,
-        beside: Vec<CandidateId>,
-    ) -> Result<Trail, Error> {
-        let mut chosen = Selection::default();
-        chosen.kept.extend(beside.iter().copied());
-        let mut trail = Trail::new(beside, floor);
-        let turns = self.index.turns();
-        for turn in TurnIndex::each(turns.clone()).rev() {
-            let head = self.index.head(turn);
-            let new_head = head.filter(|head| !chosen.has(*head));
-            let of_this = trail.turn(new_head.is_some(), head.is_some() || self.is_one_turn());
-            if floor.is_some_and(|floor| turn < self.index.turn_of(floor)) {
-                trail.end(of_this);
-                break;
-            }
-            if self.user_message_expired(turn, &chosen)? {
-                continue;
-            }
-            let exchanges = ExchangeIndex::each(self.index.exchanges(turn)).rev().map(CandidateId::Exchange);
-            for id in new_head.into_iter().chain(exchanges) {
-                if chosen.has(id) || Some(id) != new_head && self.costs.ineligible(id)?.is_some() {
-                    continue;
-                }
-                let before_the_floor = match (id, floor) {
-                    (CandidateId::Exchange(at), Some(CandidateId::Exchange(floor))) => at < floor,
-                    _ => false,
-                };
-                match self.costs.weigh(id, most)? {
-                    Weight::Exactly(tokens) if !before_the_floor => trail.push(id, tokens, of_this),
-                    _ => {
-                        trail.end(of_this);
-                        return Ok(trail);
-                    }
-                }
-                if trail.sum(trail.len()) > most {
-                    trail.is_unfinished = true;
-                    return Ok(trail);
-                }
-            }
-            if turn.next() == turns.end {
-                trail.live = Some(trail.len());
-            }
-        }
-        Ok(trail)
-    }
-
-    fn is_one_turn(&self) -> bool {
+    /// Whether the conversation is one turn.
+    pub(super) fn is_one_turn(&self) -> bool {
         let Range { start, end } = self.index.turns();
         start.next() == end
     }
@@ -203,7 +112,7 @@ impl<O: Observer> Selector<'_, O> {
                 self.observer.fits(constraint, left);
             }
             chosen.pay_for_the_walk(trail.sum(steps));
-            chosen.kept.extend_along(trail, steps);
+            chosen.kept.walk_to(trail, steps);
             chosen.is_resumed(window.awaited.clone(), left);
             return Ok(true);
         }
@@ -239,49 +148,9 @@ impl<O: Observer> Selector<'_, O> {
         Ok(true)
     }
 
-    /// The last prompt's window, where many budgets are asked about.
-    fn window_along(
-        &self,
-        start: CandidateId,
-        pins: Pins,
-        chosen: &Selection,
-    ) -> Result<Option<Rc<WindowTrail>>, Error> {
-        let Some(most) = self.most_on_a_trail().filter(|_| chosen.kept.trail().is_none()) else {
-            return Ok(None);
-        };
-        let dropped = || chosen.dropped_pins.keys().copied().filter(|_| pins == Pins::Awaited);
-        let holds = |window: &WindowTrail| {
-            window.start == start
-                && dropped().eq(window.dropped.iter().copied())
-                && beside_the_walk(chosen).eq(window.trail.beside.iter().copied())
-        };
-        let known = self.trails.window.borrow().clone().filter(|window| holds(window));
-        if known.is_some() {
-            return Ok(known);
-        }
-        let mut trail = Trail::new(beside_the_walk(chosen).collect(), Some(start));
-        // Nothing goes on from here: a window that stays is not walked any further.
-        trail.is_unfinished = true;
-        let (dropped, mut awaited) = (dropped().collect(), Vec::new());
-        let of_the_window = trail.turn(false, false);
-        let fits = self.each_from(start, chosen, |id| {
-            if pins == Pins::Awaited && chosen.dropped_pins.contains_key(&id) {
-                awaited.push(id);
-                return Ok(true);
-            }
-            let Weight::Exactly(tokens) = self.costs.weigh(id, most)? else { return Ok(false) };
-            trail.push(id, tokens, of_the_window);
-            Ok(true)
-        })?;
-        let tokens = fits.then(|| trail.sum(trail.len()));
-        let window = Rc::new(WindowTrail { start, dropped, awaited, trail: Rc::new(trail), tokens });
-        *self.trails.window.borrow_mut() = Some(Rc::clone(&window));
-        Ok(Some(window))
-    }
-
     /// Visits everything from `start` on that can be sent and is not in, the newest turn first, until a visit says no.
     /// Says whether none did.
-    fn each_from(
+    pub(super) fn each_from(
         &self,
         start: CandidateId,
         chosen: &Selection,
@@ -311,7 +180,7 @@ impl<O: Observer> Selector<'_, O> {
     }
 
     /// Whether a turn's user message has expired, and so takes its unpinned exchanges with it (rule T1).
-    fn user_message_expired(&self, turn: TurnIndex, chosen: &Selection) -> Result<bool, Error> {
+    pub(super) fn user_message_expired(&self, turn: TurnIndex, chosen: &Selection) -> Result<bool, Error> {
         if self.costs.nothing_leaves() {
             return Ok(false);
         }
@@ -410,12 +279,6 @@ impl<O: Observer> Selector<'_, O> {
         }
         Ok(AfterQuestion::No)
     }
-}
-
-/// What of the conversation is in one by one: as pins, or required.
-fn beside_the_walk(chosen: &Selection) -> impl Iterator<Item = CandidateId> {
-    let walked = |id: &CandidateId| matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
-    chosen.kept.each().filter(walked)
 }
 
 impl Selection {

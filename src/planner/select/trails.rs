@@ -1,0 +1,184 @@
+//! Selections under many budgets share what the walk meets: laid out when it is asked for again, and looked up from then on.
+
+use super::{
+    Selection, Selector,
+    trail::{End, Reach, Trail, WindowTrail},
+};
+use crate::{
+    conversation::{ExchangeIndex, TurnIndex},
+    error::Error,
+    planner::{candidates::CandidateId, observer::Observer},
+    tokens::Weight,
+};
+use std::{cell::RefCell, rc::Rc};
+
+/// What selections under many budgets share, once it is known.
+#[derive(Debug, Default)]
+pub(crate) struct Trails {
+    walk: RefCell<Option<Rc<Trail>>>,
+    /// What was in beside the last walk that had no trail.
+    asked: RefCell<Vec<CandidateId>>,
+    /// The last prompt's window, by what becomes of its pins.
+    windows: [RefCell<Option<Rc<WindowTrail>>>; 2],
+}
+
+/// Whether pins that got no room of their own budget are awaited from what is free, or paid for as the ordinary messages
+/// that they are otherwise, where a window starts again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pins {
+    Awaited,
+    Paid,
+}
+
+impl<O: Observer> Selector<'_, O> {
+    /// How far a trail leads, where many budgets are asked about and what is in beside the walk is what it was made for.
+    pub(super) fn walk_along(
+        &self,
+        room: u64,
+        floor: Option<CandidateId>,
+        chosen: &mut Selection,
+    ) -> Option<(Rc<Trail>, Reach)> {
+        let most = self.most_on_a_trail(chosen)?;
+        let begun = chosen.kept.trail().map(|(trail, steps)| (Rc::clone(trail), steps));
+        let (known, from) = match begun {
+            Some((trail, steps)) => (Some(trail), steps),
+            None => (self.trails.walk.borrow().clone(), 0),
+        };
+        let holds = |trail: &Rc<Trail>| {
+            trail.floor == floor && beside_the_walk(chosen).eq(trail.beside.iter().copied())
+        };
+        let trail = match known.filter(holds) {
+            Some(trail) if !trail.is_too_short(from, room) => Some(trail),
+            // Its steps are those of the shorter one, and more.
+            Some(short) => {
+                let room = short.sum(from).saturating_add(room);
+                Some(self.lay_out(most, room, floor, short.beside.clone()))
+            }
+            None if from > 0 => None,
+            None => {
+                let beside: Vec<CandidateId> = beside_the_walk(chosen).collect();
+                // Worth its while where the same is asked again.
+                let asked = self.trails.asked.replace(beside.clone());
+                (asked == beside).then(|| self.lay_out(most, room, floor, beside))
+            }
+        };
+        let reached = trail.and_then(|trail| Some((trail.walk(from, room)?, trail)));
+        if reached.is_none() {
+            chosen.kept.leave_the_trail();
+        }
+        reached.map(|(reach, trail)| (trail, reach))
+    }
+
+    /// The walk with twice this room: what the next budgets need is mostly there then, and no more is counted than that.
+    /// `most` is what any budget leaves; tokens.
+    fn lay_out(
+        &self,
+        most: u64,
+        room: u64,
+        floor: Option<CandidateId>,
+        beside: Vec<CandidateId>,
+    ) -> Rc<Trail> {
+        let mut chosen = Selection::begin(self.index);
+        chosen.kept.extend(beside.iter().copied());
+        let mut trail = Trail::new(beside, floor);
+        let end = self.lay_out_turns(most, room.saturating_mul(2), &chosen, &mut trail);
+        let trail = Rc::new(trail.ending(end.unwrap_or(End::Error)));
+        *self.trails.walk.borrow_mut() = Some(Rc::clone(&trail));
+        trail
+    }
+
+    fn lay_out_turns(
+        &self,
+        most: u64,
+        room: u64,
+        chosen: &Selection,
+        trail: &mut Trail,
+    ) -> Result<End, Error> {
+        let (turns, floor) = (self.index.turns(), trail.floor);
+        for turn in TurnIndex::each(turns.clone()).rev() {
+            let head = self.index.head(turn);
+            let new_head = head.filter(|head| !chosen.has(*head));
+            let of_this = trail.turn(new_head.is_some(), head.is_some() || self.is_one_turn());
+            if floor.is_some_and(|floor| turn < self.index.turn_of(floor)) {
+                return Ok(End::Barrier(of_this));
+            }
+            if self.user_message_expired(turn, chosen)? {
+                continue;
+            }
+            let exchanges = ExchangeIndex::each(self.index.exchanges(turn)).rev().map(CandidateId::Exchange);
+            for id in new_head.into_iter().chain(exchanges) {
+                if chosen.has(id) || Some(id) != new_head && self.costs.ineligible(id)?.is_some() {
+                    continue;
+                }
+                let before_the_floor = match (id, floor) {
+                    (CandidateId::Exchange(at), Some(CandidateId::Exchange(floor))) => at < floor,
+                    _ => false,
+                };
+                match self.costs.weigh(id, most)? {
+                    Weight::Exactly(tokens) if !before_the_floor => trail.push(id, tokens, of_this),
+                    _ => return Ok(End::Barrier(of_this)),
+                }
+                if trail.sum(trail.len()) > room {
+                    return Ok(End::LaidOutFor(room));
+                }
+            }
+            if turn.next() == turns.end {
+                trail.live = Some(trail.len());
+            }
+        }
+        Ok(End::Whole)
+    }
+
+    /// The most tokens that any budget leaves, where selections share their trails and this one is on one still.
+    fn most_on_a_trail(&self, chosen: &Selection) -> Option<u64> {
+        let shares = !self.observer.follows_the_walk() && !chosen.kept.is_off_the_trail();
+        self.costs.most().filter(|_| shares)
+    }
+
+    /// The last prompt's window, where many budgets are asked about.
+    pub(super) fn window_along(
+        &self,
+        start: CandidateId,
+        pins: Pins,
+        chosen: &Selection,
+    ) -> Result<Option<Rc<WindowTrail>>, Error> {
+        let Some(most) = self.most_on_a_trail(chosen).filter(|_| chosen.kept.trail().is_none()) else {
+            return Ok(None);
+        };
+        let known = &self.trails.windows[pins as usize];
+        let dropped = || chosen.dropped_pins.keys().copied().filter(|_| pins == Pins::Awaited);
+        let holds = |window: &WindowTrail| {
+            window.start == start
+                && dropped().eq(window.dropped.iter().copied())
+                && beside_the_walk(chosen).eq(window.trail.beside.iter().copied())
+        };
+        let found = known.borrow().clone().filter(|window| holds(window));
+        if found.is_some() {
+            return Ok(found);
+        }
+        let mut trail = Trail::new(beside_the_walk(chosen).collect(), Some(start));
+        let (dropped, mut awaited) = (dropped().collect(), Vec::new());
+        let of_the_window = trail.turn(false, false);
+        let fits = self.each_from(start, chosen, |id| {
+            if pins == Pins::Awaited && chosen.dropped_pins.contains_key(&id) {
+                awaited.push(id);
+                return Ok(true);
+            }
+            let Weight::Exactly(tokens) = self.costs.weigh(id, most)? else { return Ok(false) };
+            trail.push(id, tokens, of_the_window);
+            Ok(true)
+        })?;
+        let tokens = fits.then(|| trail.sum(trail.len()));
+        // A window that stays is not walked any further: nobody asks what comes after it.
+        let trail = Rc::new(trail.ending(End::Error));
+        let window = Rc::new(WindowTrail { start, dropped, awaited, trail, tokens });
+        *known.borrow_mut() = Some(Rc::clone(&window));
+        Ok(Some(window))
+    }
+}
+
+/// What of the conversation is in one by one: as pins, or required.
+fn beside_the_walk(chosen: &Selection) -> impl Iterator<Item = CandidateId> {
+    let walked = |id: &CandidateId| matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
+    chosen.kept.each().filter(walked)
+}
