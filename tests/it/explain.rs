@@ -375,7 +375,7 @@ fn what_the_walk_never_reaches_is_never_looked_at() {
     config.conversation.repair = Repair::Reject;
     let manager = ContextWindowManager::new(model(0), generate::bytes(), config).unwrap();
     let open = Message::assistant("").with_tool_calls([ToolCall::new("c", "read", "{}")]);
-    let talk = (0..8).map(|at| Message::user(format!("message {at} of the talk")));
+    let talk = (0..6).map(|at| Message::user(format!("message {at} of the talk")));
     let log = Conversation::from_iter([Message::user("older"), open].into_iter().chain(talk));
     all_agree(&manager, &PlanRequest::new(&log), 300);
     let limits = RequestLimits::budget(300).with_context_len(MOST).with_safety_buffer(0);
