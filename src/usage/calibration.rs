@@ -218,7 +218,7 @@ mod tests {
             assert_eq!(calibrator.doubted.map(|last| last.reported), reports.last().map(|last| last.1));
         }
         // Above the count once, and below it the next time: nothing that is sent with every prompt.
-        assert_eq!(learn(&[(1_000, 2_100), (3_000, 2_200)], 9_000).calibration, line(733, 0, 1));
+        assert_eq!(learn(&[(1_000, 2_100), (3_000, 2_200)], 9_000).calibration, line(733, 1, 1));
         assert!(learn(&[(1_001, 500)], 9_000).doubted.is_some());
     }
 
