@@ -30,11 +30,11 @@ use crate::{
 use std::collections::BTreeMap;
 
 mod id;
-mod map;
 mod documents;
 mod pins;
 mod summaries;
 mod index;
+mod map;
 mod said;
 mod results;
 mod sent_with;
