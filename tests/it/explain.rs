@@ -351,7 +351,7 @@ fn pins_that_come_in_late_are_part_of_every_answer() {
     let manager = ContextWindowManager::new(model(0), generate::bytes(), config).unwrap();
     let say = |at: usize| {
         let text = format!("message {at} {}", "x".repeat(at * 7 % 40));
-        if at % 3 == 0 { Message::user(text) } else { Message::assistant(text) }
+        if at.is_multiple_of(3) { Message::user(text) } else { Message::assistant(text) }
     };
     let mut log = Conversation::from_iter((0..19).map(say));
     for at in [2, 4, 9, 13] {
