@@ -1,4 +1,4 @@
-//! What explanations cost beside the plan they explain: every row of a plan with many documents.
+//! What explanations cost beside the plan they explain: every row of a plan with many documents, of a long conversation, of both.
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits,
@@ -16,6 +16,48 @@ fn documents(count: u32) -> Vec<RagItem> {
         RagItem::new(format!("page-{at}"), 1.0 / f64::from(at + 1), format!("{at}: {words}"))
     };
     (0..count).map(one).collect()
+}
+
+/// A question and an answer in turns, or one question with everything after it in its turn.
+fn talk(count: usize, is_one_turn: bool) -> Conversation {
+    let message = |at: usize| {
+        let text = format!("message {at} of some words");
+        if at == 0 || !is_one_turn && at.is_multiple_of(2) {
+            Message::user(text)
+        } else {
+            Message::assistant(text)
+        }
+    };
+    Conversation::from_iter((0..count).map(message))
+}
+
+/// Of each: as it is, and as the next question of a conversation whose last prompt was sent.
+fn conversations(criterion: &mut Criterion, manager: &ContextWindowManager) {
+    let mut group = criterion.benchmark_group("conversations");
+    for (name, log, rag) in [
+        ("10,000 messages", talk(10_000, false), documents(0)),
+        ("one turn of 10,000 messages", talk(10_000, true), documents(0)),
+        ("1,000 messages and 1,000 documents", talk(1_000, false), documents(1_000)),
+    ] {
+        let of = |log| PlanRequest::new(log).with_rag(rag.clone()).with_limits(RequestLimits::budget(8_000));
+        let request = of(&log);
+        let plan = manager.build_plan(&request).expect("a plan");
+        let mut next = log.clone();
+        next.push(Message::assistant("an answer"));
+        next.push(Message::user("a question"));
+        let sticky = of(&next).with_previous(plan.anchor());
+        for (when, request) in [("first prompt", &request), ("after a last prompt", &sticky)] {
+            group.bench_function(format!("explain all, {name}, {when}"), |bench| {
+                bench.iter(|| manager.explainer(black_box(request)).explain_all());
+            });
+        }
+        if !rag.is_empty() {
+            group.bench_function(format!("explain one document, {name}"), |bench| {
+                bench.iter(|| manager.explainer(black_box(&request)).explain("page-99"));
+            });
+        }
+    }
+    group.finish();
 }
 
 fn main() {
@@ -36,5 +78,6 @@ fn main() {
         });
         group.finish();
     }
+    conversations(&mut criterion, &manager);
     criterion.final_summary();
 }

@@ -106,7 +106,8 @@ pub struct Conversation {
     playback: bool,
 }
 
-/// Lifetimes by id, hashed: planning asks about each message. In no order. Ids are another's: their hash is no fixed one.
+/// Lifetimes by id, hashed, because planning asks about each message. Ids may come from a hostile file, so the hash is seeded at
+/// random; nothing may depend on the order.
 pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime>;
 
 /// What is left of an item's life.

@@ -108,8 +108,8 @@ pub(crate) trait Observer {
         left
     }
 
-    /// Whether of the walk through the conversation it has to hear each step, and not only the last one that fits and the first
-    /// one that does not.
+    /// Whether it has to hear each step of the walk through the conversation. If not, the last step that fits and the first one
+    /// that does not are enough.
     fn follows_the_walk(&self) -> bool {
         true
     }

@@ -41,7 +41,7 @@ impl ReportedUsage {
         Self { counted, reported }
     }
 
-    /// Whether it may be believed: possible in this window, and near the count, or as far from it as the one before was.
+    /// Whether it may be believed: possible in this window, and near the count, or above it by as much as the one before was.
     pub(crate) fn is_believed(self, last: Option<Self>, window: u64) -> bool {
         let possible = self.reported > 0 && self.reported <= window && self.counted > 0;
         possible && (self.is_near() || last.is_some_and(|last| self.continues(last)))
@@ -50,7 +50,12 @@ impl ReportedUsage {
     /// Half to twice the count: two tokenizers do not differ by more on the texts that are measured in
     /// `docs/reference/counting.md`.
     fn is_near(self) -> bool {
-        self.reported.saturating_mul(2) >= self.counted && self.reported <= self.counted.saturating_mul(2)
+        !self.is_too_low() && self.reported <= self.counted.saturating_mul(2)
+    }
+
+    /// Less than half of the count: something was left out of the report.
+    pub(crate) fn is_too_low(self) -> bool {
+        self.reported.saturating_mul(2) < self.counted
     }
 
     /// Above the count by the same amount as the report before: something else is sent with every prompt. What the plan does

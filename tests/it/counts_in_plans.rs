@@ -326,8 +326,24 @@ fn a_report_that_cannot_be_is_flagged_and_not_believed() {
             let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
             let notice = plan.notices.iter().find(|notice| notice.rule() == "N6").expect("flagged");
             assert!(notice.text.starts_with("the last usage report is ignored"), "{}", notice.text);
+            assert_eq!(notice.text.contains("may lack cached tokens"), reported == 0, "{}", notice.text);
             assert_eq!(plan.calibration, None);
         }
+    }
+}
+
+/// One figure for every prompt, as of a server that counts what is new alone, teaches nothing however often it comes.
+#[test]
+fn reports_that_leave_something_out_keep_no_budget_open() {
+    let counter = TokenCounter::o200k_base().into_estimate();
+    let manager = ContextWindowManager::new(Model::custom("m"), counter, Config::default()).unwrap();
+    let mut log = Conversation::from([Message::user("a word ".repeat(60))]);
+    for turn in 0..6 {
+        let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+        assert_eq!(plan.calibration, None, "turn {turn}");
+        assert_eq!(plan.notices.iter().any(|notice| notice.rule() == "N6"), turn > 0, "turn {turn}");
+        log.push_reply(&plan, Message::assistant("another word ".repeat(60)), Usage::openai(40, 0, 9));
+        log.push(Message::user("a word ".repeat(60)));
     }
 }
 

@@ -300,5 +300,5 @@ fn every_interval_of_real_sessions_is_what_planning_shows() {
         wrong.len()
     );
     assert!(wrong.is_empty(), "{}", wrong[0]);
-    assert!(compared >= 10 * sessions.len() as u64, "{compared}");
+    assert!(compared >= 2_000u64.min(13 * sessions.len() as u64), "{compared}");
 }

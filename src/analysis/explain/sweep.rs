@@ -65,7 +65,7 @@ impl<'p> Ranked<'p> {
         let released_before = solution.released_before();
         let chosen = solution.chosen;
         let mut others = required_by_provider;
-        if self.candidates.index().documents_stay {
+        if self.candidates.standing().stays {
             let stands = |id: &CandidateId| self.candidates.has_standing(*id, released_before);
             others.extend(chosen.kept.ids().filter(stands).map(Key::Standing));
         }

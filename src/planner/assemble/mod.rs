@@ -300,11 +300,14 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
             format!("the budget is larger than the context window of {} tokens", grouped(window)),
         );
     }
-    if let Some(ReportedUsage { counted, reported, .. }) = context.doubted {
-        let (counted, reported) = (grouped(counted), grouped(reported));
+    if let Some(report) = context.doubted {
+        let (counted, reported) = (grouped(report.counted), grouped(report.reported));
+        let hint = if report.is_too_low() { "; the report may lack cached tokens" } else { "" };
         say(
             NoticeCode::ReportIgnored,
-            format!("the last usage report is ignored: {reported} input tokens reported, {counted} counted"),
+            format!(
+                "the last usage report is ignored: {reported} input tokens reported, {counted} counted{hint}"
+            ),
         );
     }
     notices

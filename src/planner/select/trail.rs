@@ -31,17 +31,15 @@ pub(super) enum End {
     /// Something of this turn that never comes in, and stops the walk under every budget: an exchange that is larger than
     /// all of them, or one before the floor.
     Barrier(Turn),
-    /// That is not known where there is more room than this.
+    /// That was not looked at: there is more than this much room before it; tokens.
     LaidOutFor(u64),
-    /// That is not known: looking at it is an error, which the walk itself has to run into.
-    Error,
+    /// That was not looked at, however much room there is: the walk itself has to.
+    Unknown,
 }
 
-/// The last prompt's window (rule S5) laid out: all that comes in where it fits.
+/// The last prompt's window (rule S5) laid out: all that comes in where it fits. It starts at the floor of its trail.
 #[derive(Debug)]
 pub(super) struct WindowTrail {
-    /// What it starts with.
-    pub(super) start: CandidateId,
     /// The pins that had no room when it was laid out, where those are awaited.
     pub(super) dropped: Vec<CandidateId>,
     /// Those of them that are part of the window.
@@ -139,7 +137,7 @@ impl Trail {
             (Some(step), _) => Some(step.turn),
             (None, End::Whole) => None,
             (None, End::Barrier(turn)) => Some(turn),
-            (None, End::LaidOutFor(_) | End::Error) => return None,
+            (None, End::LaidOutFor(_) | End::Unknown) => return None,
         };
         // Of a turn that is cut its user message and at least one exchange are in; otherwise nothing of it.
         let is_kept = |turn: Turn| turn.may_be_cut && fitting > turn.first + usize::from(turn.has_head);

@@ -57,7 +57,7 @@ impl<O: Observer> Selector<'_, O> {
             None if from > 0 => None,
             None => {
                 let beside: Vec<CandidateId> = beside_the_walk(chosen).collect();
-                // Worth its while where the same is asked again.
+                // More is laid out than one walk looks at, which pays where the same is asked again.
                 let asked = self.trails.asked.replace(beside.clone());
                 (asked == beside).then(|| self.lay_out(most, room, floor, beside))
             }
@@ -82,7 +82,8 @@ impl<O: Observer> Selector<'_, O> {
         chosen.kept.extend(beside.iter().copied());
         let mut trail = Trail::new(beside, floor);
         let end = self.lay_out_turns(most, room.saturating_mul(2), &chosen, &mut trail);
-        let trail = Rc::new(trail.ending(end.unwrap_or(End::Error)));
+        // An error is for the walk to run into, where it comes so far.
+        let trail = Rc::new(trail.ending(end.unwrap_or(End::Unknown)));
         *self.trails.walk.borrow_mut() = Some(Rc::clone(&trail));
         trail
     }
@@ -148,7 +149,7 @@ impl<O: Observer> Selector<'_, O> {
         let known = &self.trails.windows[pins as usize];
         let dropped = || chosen.dropped_pins.keys().copied().filter(|_| pins == Pins::Awaited);
         let holds = |window: &WindowTrail| {
-            window.start == start
+            window.trail.floor == Some(start)
                 && dropped().eq(window.dropped.iter().copied())
                 && beside_the_walk(chosen).eq(window.trail.beside.iter().copied())
         };
@@ -169,9 +170,8 @@ impl<O: Observer> Selector<'_, O> {
             Ok(true)
         })?;
         let tokens = fits.then(|| trail.sum(trail.len()));
-        // A window that stays is not walked any further: nobody asks what comes after it.
-        let trail = Rc::new(trail.ending(End::Error));
-        let window = Rc::new(WindowTrail { start, dropped, awaited, trail, tokens });
+        let trail = Rc::new(trail.ending(End::Unknown));
+        let window = Rc::new(WindowTrail { dropped, awaited, trail, tokens });
         *known.borrow_mut() = Some(Rc::clone(&window));
         Ok(Some(window))
     }

@@ -113,7 +113,7 @@ impl<O: Observer> Selector<'_, O> {
             }
             chosen.pay_for_the_walk(trail.sum(steps));
             chosen.kept.walk_to(trail, steps);
-            chosen.is_resumed(window.awaited.clone(), left);
+            chosen.note_resumed(window.awaited.clone(), left);
             return Ok(true);
         }
         let (mut new, mut awaited, mut left) = (Vec::with_capacity(self.costs.weighed()), Vec::new(), tokens);
@@ -144,7 +144,7 @@ impl<O: Observer> Selector<'_, O> {
             self.observer.fits(constraint, left);
         }
         chosen.keep_walked(&new);
-        chosen.is_resumed(awaited, left);
+        chosen.note_resumed(awaited, left);
         Ok(true)
     }
 
@@ -283,7 +283,7 @@ impl<O: Observer> Selector<'_, O> {
 
 impl Selection {
     /// The last prompt's window is in, and leaves so many tokens.
-    fn is_resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
+    fn note_resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
         self.awaited = awaited;
         self.window = Window::Sticky;
         self.before_window = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });
