@@ -5,10 +5,9 @@
 //! `printf 'Hello\nWhen do you open?\n' | cargo run --example chat`
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
-use context_window::{
-    ContextWindowManager, Error, Message, PinnedItem, PlanRequest, RagItem, RequestLimits, Ttl, io::Journal,
-    report, usage::ContextEvent,
-};
+use context_window::{ContextWindowManager, Error, Message, PinnedItem, PlanRequest, RagItem, RequestLimits, Ttl, usage::ContextEvent};
+use context_window_report as report;
+use context_window_store::Journal;
 
 fn main() -> Result<(), Error> {
     let manager = ContextWindowManager::for_model("gpt-4o")?;

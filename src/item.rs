@@ -15,7 +15,8 @@ impl ItemId {
     }
 
     /// The id a message without one has: `m` and its position in the log.
-    pub(crate) fn of_message(position: u32) -> Self {
+    #[doc(hidden)]
+    pub fn of_message(position: u32) -> Self {
         // Planning writes an id for each row, so this does not go through a formatter.
         let mut digits = [0; 11];
         let (mut at, mut rest) = (digits.len(), position);
@@ -105,7 +106,6 @@ impl fmt::Display for ItemId {
 /// The three sections of a prompt budget. Every item is paid from the budget of its section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Section {
     /// System texts, leading system messages, focus hint, volatile state and everything pinned.
     SystemPinned,
@@ -207,7 +207,8 @@ pub enum ItemKind {
 
 impl ItemKind {
     /// Whether it is a document: their ids are a namespace of their own (rule O5).
-    pub(crate) fn is_document(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_document(&self) -> bool {
         *self == Self::Document
     }
 
@@ -272,7 +273,6 @@ impl Priority {
 /// log.pin(PinnedItem::new("tone", "Answer formally.").with_ttl(Ttl::turns(3)));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Ttl {
     /// Nothing is left: the TTL policy decides what happens.
     NoneRemaining,
@@ -352,12 +352,15 @@ impl<'de> Deserialize<'de> for Ttl {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedItem {
-    pub(crate) id: ItemId,
-    pub(crate) text: Arc<str>,
+    #[doc(hidden)]
+    pub id: ItemId,
+    #[doc(hidden)]
+    pub text: Arc<str>,
     #[serde(default)]
     pub(crate) priority: Priority,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) ttl: Option<Ttl>,
+    #[doc(hidden)]
+    pub ttl: Option<Ttl>,
 }
 
 impl PinnedItem {
@@ -407,11 +410,16 @@ impl PinnedItem {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RagItem {
-    pub(crate) id: ItemId,
-    pub(crate) text: Arc<str>,
-    pub(crate) score: f64,
-    pub(crate) origin: Option<Arc<str>>,
-    pub(crate) ttl: Option<Ttl>,
+    #[doc(hidden)]
+    pub id: ItemId,
+    #[doc(hidden)]
+    pub text: Arc<str>,
+    #[doc(hidden)]
+    pub score: f64,
+    #[doc(hidden)]
+    pub origin: Option<Arc<str>>,
+    #[doc(hidden)]
+    pub ttl: Option<Ttl>,
 }
 
 impl RagItem {

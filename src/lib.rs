@@ -146,23 +146,18 @@
 
 mod item;
 mod error;
-mod text;
+#[doc(hidden)]
+pub mod text;
 pub mod message;
-pub mod tokens;
 pub mod config;
 pub mod provider;
 pub mod usage;
 pub mod plan;
 pub mod conversation;
+pub mod events;
 mod planner;
 pub mod compaction;
 pub mod analysis;
-pub mod io;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub mod store;
-pub mod report;
-#[cfg(feature = "widgets")]
-pub mod widgets;
 // Its pages have programs that need the embedded encodings.
 #[cfg(all(doc, any(not(doctest), feature = "openai")))]
 pub mod _documentation;
@@ -179,9 +174,11 @@ pub use self::{
     message::{Message, Part, Role, Tool, ToolCall, WireFormat},
     plan::{ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, PlannedItem},
     provider::{Model, Registry, RequestLimits, render},
-    tokens::{TokenCount, TokenCounter},
     usage::Usage,
 };
+pub use context_window_tokens as tokens;
+#[doc(inline)]
+pub use context_window_tokens::{TokenCount, TokenCounter};
 pub use error::{Error, ErrorKind};
 pub use item::{ItemId, ItemKind, PinnedItem, Priority, RagItem, Section, Source, Ttl};
 pub use planner::manager::ContextWindowManager;

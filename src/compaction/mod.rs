@@ -25,12 +25,8 @@ mod slide;
 mod material;
 mod request;
 mod on_demand;
-#[cfg(feature = "genai")]
-mod driver;
 
 pub use crate::conversation::{Compaction, CompactionKind, MessageRange};
-#[cfg(feature = "genai")]
-pub use driver::Summariser;
 use due::Initiator;
 pub use due::{BlockedBy, CompactionState, Trigger};
 pub use on_demand::OnDemandCompaction;
@@ -251,7 +247,9 @@ impl Compactor<'_> {
         self.archive(log, job, &kept, Replacement::nothing(CompactionKind::SlidingWindow))
     }
 
-    fn archive_by(
+    /// Archives with a summary that is extracted already; `apply` extracts it from the answer.
+    #[doc(hidden)]
+    pub fn archive_by(
         self,
         log: &mut Conversation,
         job: &CompactionRequest,
@@ -345,7 +343,8 @@ fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
 }
 
 /// Extracts the summary from an answer, without reasoning text.
-fn summary_text(answer: &str) -> Result<&str, Error> {
+#[doc(hidden)]
+pub fn summary_text(answer: &str) -> Result<&str, Error> {
     let mut text = answer.trim();
     for (open, close) in
         [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<analysis>", "</analysis>")]

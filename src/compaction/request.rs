@@ -257,7 +257,8 @@ impl CompactionRequest {
     }
 
     /// Fails where the log is not the one that the job was made for, or was compacted or rewound since (rule C5).
-    pub(super) fn check(&self, log: &Conversation) -> Result<(), Error> {
+    #[doc(hidden)]
+    pub fn check(&self, log: &Conversation) -> Result<(), Error> {
         if log.is_responding() || log.is_played_back() {
             return Err(Error::new(Repr::NotNow));
         }

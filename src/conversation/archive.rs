@@ -40,7 +40,8 @@ impl Conversation {
     }
 
     /// How often the log was compacted or rewound.
-    pub(crate) fn archive_events(&self) -> usize {
+    #[doc(hidden)]
+    pub fn archive_events(&self) -> usize {
         self.archive_events
     }
 
@@ -93,7 +94,8 @@ impl Conversation {
 
     /// A record that archives what is active from `from` on, up to `first_active`, `head` apart. Tokens and summary are
     /// for the caller to say.
-    pub(crate) fn record_of(
+    #[doc(hidden)]
+    pub fn record_of(
         &self,
         kind: CompactionKind,
         head: Option<u32>,
@@ -207,7 +209,8 @@ impl Conversation {
     }
 
     /// Whether a record would archive anything here, and soundly.
-    pub(crate) fn would_archive(&self, record: &Compaction) -> bool {
+    #[doc(hidden)]
+    pub fn would_archive(&self, record: &Compaction) -> bool {
         self.placed(record).is_some()
     }
 

@@ -64,7 +64,6 @@ pub struct MessageRange {
 /// What replaces archived messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum CompactionKind {
     /// A summary by a model, or by a person.
     #[default]

@@ -5,7 +5,6 @@ use crate::{item::ItemId, message::Message};
 
 /// One row of what a person sees: everything, with markers where messages were archived.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum HistoryRow<'a> {
     /// A message.
     Message {

@@ -11,7 +11,6 @@ use crate::{
 
 /// One entry of the log, in order.
 #[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
 pub enum Entry<'a> {
     /// A message.
     Message(&'a Message),
@@ -21,7 +20,6 @@ pub enum Entry<'a> {
 
 /// What happens to a conversation beside its messages.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Event {
     /// A system text joined the prompt's head.
     SystemText {
@@ -133,17 +131,20 @@ impl Conversation {
     }
 
     /// An event by its number.
-    pub(crate) fn event(&self, at: usize) -> Option<&Event> {
+    #[doc(hidden)]
+    pub fn event(&self, at: usize) -> Option<&Event> {
         self.events.get(at).map(|(_, event)| event)
     }
 
     /// How many messages and how many events there are.
-    pub(crate) fn lengths(&self) -> (usize, usize) {
+    #[doc(hidden)]
+    pub fn lengths(&self) -> (usize, usize) {
         (self.messages.len(), self.events.len())
     }
 
     /// How many messages and events are among the first so many entries.
-    pub(crate) fn split_at(&self, entries: usize) -> (usize, usize) {
+    #[doc(hidden)]
+    pub fn split_at(&self, entries: usize) -> (usize, usize) {
         // The number of an event's entry: events before it, and messages before it.
         let entry_of = |(at, (before, _)): (usize, &(u32, Event))| at + *before as usize;
         let (mut low, mut high) = (0, self.events.len());
@@ -155,7 +156,8 @@ impl Conversation {
     }
 
     /// Messages and events in log order, from these indexes on.
-    pub(crate) fn entries_from(&self, messages: usize, events: usize) -> impl Iterator<Item = Entry<'_>> {
+    #[doc(hidden)]
+    pub fn entries_from(&self, messages: usize, events: usize) -> impl Iterator<Item = Entry<'_>> {
         let mut events = self.events[events..].iter().peekable();
         let mut messages = self.messages[messages..].iter().enumerate();
         std::iter::from_fn(move || {
@@ -169,7 +171,8 @@ impl Conversation {
 
     /// Appends an event and takes from it what follows: every change of the conversation beside its messages goes this
     /// way, and so does reading it back.
-    pub(crate) fn record(&mut self, event: Event) {
+    #[doc(hidden)]
+    pub fn record(&mut self, event: Event) {
         let before = self.len();
         match &event {
             Event::SystemText { id, text } => {

@@ -5,12 +5,14 @@ use crate::message::Message;
 
 impl Conversation {
     /// Whether the message at a position is active, or kept by a pin: what plans may send.
-    pub(crate) fn may_be_sent(&self, position: u32) -> bool {
+    #[doc(hidden)]
+    pub fn may_be_sent(&self, position: u32) -> bool {
         self.turns.place_of(position) != Place::Archived
     }
 
     /// Puts a message in the place of its outline. Turns, ids and sizes are those of the outline, so nothing else changes.
-    pub(crate) fn put_loaded(&mut self, position: u32, message: Message) {
+    #[doc(hidden)]
+    pub fn put_loaded(&mut self, position: u32, message: Message) {
         self.messages[position as usize] = message;
     }
 }

@@ -29,7 +29,6 @@ mod archive_index;
 mod archive;
 mod display;
 mod pins;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod loaded;
 
 pub use archive_index::ArchivedBy;
@@ -42,7 +41,8 @@ pub(crate) use index::{ExchangeIndex, TurnIndex, index};
 pub(crate) use mixed::MixedConversation;
 pub(crate) use notes::{Note, Notes};
 pub use provider_summary::ProviderSummary;
-pub(crate) use provider_summary::TYPE as PROVIDER_COMPACTION;
+#[doc(hidden)]
+pub use provider_summary::TYPE as PROVIDER_COMPACTION;
 pub use sent_with::SentText;
 use sent_with::SentWith;
 pub(crate) use turns::{Exchange, Fault, Members, Place, Turns};
@@ -112,8 +112,10 @@ pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime>;
 
 /// What is left of an item's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lifetime {
-    pub(crate) left: Ttl,
+#[doc(hidden)]
+pub struct Lifetime {
+    #[doc(hidden)]
+    pub left: Ttl,
     /// Whether the policy `ask` already gave it one more turn.
     pub(crate) asked: bool,
 }
@@ -290,7 +292,8 @@ impl Conversation {
         u32::try_from(self.messages.len()).unwrap_or(u32::MAX)
     }
 
-    pub(crate) fn position_of(&self, id: &ItemId) -> Option<u32> {
+    #[doc(hidden)]
+    pub fn position_of(&self, id: &ItemId) -> Option<u32> {
         self.ids.position(id, &self.messages)
     }
 
@@ -322,25 +325,30 @@ impl Conversation {
         })
     }
 
-    pub(crate) fn turns(&self) -> &Turns {
+    #[doc(hidden)]
+    pub fn turns(&self) -> &Turns {
         &self.turns
     }
 
-    pub(crate) fn message(&self, position: u32) -> &Message {
+    #[doc(hidden)]
+    pub fn message(&self, position: u32) -> &Message {
         &self.messages[position as usize]
     }
 
-    pub(crate) fn message_id(&self, position: u32) -> ItemId {
+    #[doc(hidden)]
+    pub fn message_id(&self, position: u32) -> ItemId {
         let given = self.message(position).id();
         given.cloned().unwrap_or_else(|| ItemId::of_message(position))
     }
 
-    pub(crate) fn system(&self) -> &[Message] {
+    #[doc(hidden)]
+    pub fn system(&self) -> &[Message] {
         &self.system
     }
 
     /// Fails on the first id that was used twice, and on one of `others` that is taken here (rule O5).
-    pub(crate) fn check_ids<'a>(
+    #[doc(hidden)]
+    pub fn check_ids<'a>(
         &self,
         others: impl Iterator<Item = (&'a ItemId, &'static str)>,
     ) -> Result<(), Error> {

@@ -9,17 +9,20 @@ use std::collections::BTreeMap;
 
 /// A pinned note and its position in the log.
 #[derive(Debug, Clone)]
-pub(crate) struct Note {
+#[doc(hidden)]
+pub struct Note {
     /// The number of messages before it.
     pub(crate) before: u32,
-    pub(crate) item: PinnedItem,
+    #[doc(hidden)]
+    pub item: PinnedItem,
     /// What is sent for it.
     pub(crate) message: Message,
 }
 
 /// The notes of a conversation in the order in which they were pinned: one that is pinned again is the newest.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Notes {
+#[doc(hidden)]
+pub struct Notes {
     /// By a number that rises with each pin and is never used twice.
     list: BTreeMap<u32, Note>,
     numbers: IndexMap<ItemId, u32>,
@@ -28,7 +31,8 @@ pub(crate) struct Notes {
 
 impl Notes {
     /// The notes, each with its number.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Note)> {
+    #[doc(hidden)]
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Note)> {
         self.list.iter().map(|(number, note)| (*number, note))
     }
 

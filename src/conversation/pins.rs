@@ -78,7 +78,8 @@ impl Conversation {
         self.restore_ttl(id.into(), ttl, false)
     }
 
-    pub(crate) fn restore_ttl(&mut self, id: ItemId, ttl: Ttl, asked: bool) -> Result<(), Error> {
+    #[doc(hidden)]
+    pub fn restore_ttl(&mut self, id: ItemId, ttl: Ttl, asked: bool) -> Result<(), Error> {
         if !self.has_note(&id) {
             self.position(&id)?;
         }
@@ -90,11 +91,13 @@ impl Conversation {
         self.lifetimes.insert(id.clone(), Lifetime { left, asked });
     }
 
-    pub(crate) fn note_entries(&self) -> &Notes {
+    #[doc(hidden)]
+    pub fn note_entries(&self) -> &Notes {
         &self.notes
     }
 
-    pub(crate) fn has_note(&self, id: &ItemId) -> bool {
+    #[doc(hidden)]
+    pub fn has_note(&self, id: &ItemId) -> bool {
         self.ids.is_note(id)
     }
 
@@ -107,7 +110,8 @@ impl Conversation {
         self.asked_documents.contains(id)
     }
 
-    pub(crate) fn lifetime(&self, id: &ItemId) -> Option<Lifetime> {
+    #[doc(hidden)]
+    pub fn lifetime(&self, id: &ItemId) -> Option<Lifetime> {
         self.lifetimes.get(id).copied()
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The type of such a block or item.
-pub(crate) const TYPE: &str = "compaction";
+pub const TYPE: &str = "compaction";
 
 /// What a provider gave for the messages that it compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,14 +54,16 @@ impl ProviderSummary {
     }
 
     /// From one block or item of a history; none for another type, and for a compaction that failed (its content is null).
-    pub(crate) fn from_block(provider: &str, wire_format: WireFormat, json: &str) -> Option<Self> {
+    #[doc(hidden)]
+    pub fn from_block(provider: &str, wire_format: WireFormat, json: &str) -> Option<Self> {
         let block: Value = serde_json::from_str(json).ok()?;
         let is_one = block["type"] == TYPE && !is_failed(&block);
         is_one.then(|| Self { provider: provider.into(), wire_format, items: vec![json.to_owned()] })
     }
 
     /// What it says in plain text, where the provider shows that (Anthropic).
-    pub(crate) fn text(&self) -> Option<String> {
+    #[doc(hidden)]
+    pub fn text(&self) -> Option<String> {
         let block: Value = serde_json::from_str(self.items.last()?).ok()?;
         let text = block.get("content")?.as_str()?.trim();
         (!text.is_empty()).then(|| text.to_owned())

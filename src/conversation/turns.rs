@@ -14,7 +14,8 @@ use std::{
 
 /// The shape of a conversation: which messages form which exchange, which exchanges form which turn.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Turns {
+#[doc(hidden)]
+pub struct Turns {
     list: Vec<Turn>,
     exchanges: Vec<Exchange>,
     /// What each message is.
@@ -405,7 +406,8 @@ impl Turns {
     }
 
     /// How many messages there are, archived ones among them.
-    pub(crate) fn messages(&self) -> u32 {
+    #[doc(hidden)]
+    pub fn messages(&self) -> u32 {
         self.places.len() as u32
     }
 

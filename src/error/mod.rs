@@ -1,12 +1,8 @@
 use crate::item::ItemId;
 use std::fmt;
 
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-mod conflict;
 mod snippet;
 
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub use conflict::Conflict;
 pub(crate) use snippet::Snippet;
 
 /// Everything that can go wrong, in one opaque type.
@@ -15,7 +11,8 @@ pub(crate) use snippet::Snippet;
 /// found, what was expected and what to do.
 ///
 /// ```
-/// use context_window::{ErrorKind, Model, io::Session};
+/// use context_window::{ErrorKind, Model};
+/// use context_window_formats::Session;
 ///
 /// let error = Session::from_json("{\"messages\": [{\"role\": \"robot\"}]}").unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Input);
@@ -36,7 +33,7 @@ pub enum ErrorKind {
     Count,
     /// A session, message or retrieved document cannot be used as it is.
     Input,
-    /// A chat template cannot be read, or refuses the messages; or the template of a page fails.
+    /// A chat template cannot be read, or refuses the messages.
     Template,
     /// No item has the id that was given.
     NotFound,
@@ -51,16 +48,6 @@ pub enum ErrorKind {
     NothingToCompact,
     /// A reply is being received, or the log is played back. Nothing was archived: try again after it.
     Busy,
-    /// The caller cancelled a compaction. Nothing was archived.
-    Cancelled,
-    /// The model that was asked for a summary failed: an HTTP error, a time-out, a missing key. Nothing was archived.
-    Summariser,
-    /// A log on disk cannot be read or written.
-    Journal,
-    /// A store of sessions cannot be opened, read or written, or what it holds is damaged.
-    Store,
-    /// Another writer appended to the session, or deleted it: [`Error::conflict`] says who is ahead. Nothing was written.
-    Conflict,
     /// The text of an archived message was left in its store, and is needed here. Load it first.
     NotLoaded,
 }
@@ -76,8 +63,6 @@ impl ErrorKind {
                 | Self::NotSmaller
                 | Self::NothingToCompact
                 | Self::Busy
-                | Self::Cancelled
-                | Self::Summariser
         )
     }
 }
@@ -96,17 +81,8 @@ pub(crate) enum Repr {
     ConfigValue { place: String, detail: String, snippet: Snippet },
     #[error("{origin}: {detail}")]
     ConfigFile { origin: String, detail: String },
-    #[error("tokenizer `{name}` is not known here; expected one of: {known}{or_file}")]
-    Tokenizer { name: String, known: String, or_file: &'static str },
-    #[cfg(feature = "hf")]
-    #[error("{origin}: {detail}")]
-    TokenizerFile { origin: String, detail: String },
-    #[error("counter `{counter}` failed")]
-    Count {
-        counter: String,
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    #[error(transparent)]
+    Counter(context_window_tokens::Error),
     #[error("id `{id}` is used twice: by {first} and by {second}; ids name one item each (rule O5)")]
     DuplicateId { id: ItemId, first: String, second: String },
     #[error("id `{id}` is not in the conversation: {hint}")]
@@ -122,9 +98,6 @@ pub(crate) enum Repr {
     #[cfg(feature = "chat-template")]
     #[error("chat template {origin}: {detail}")]
     Template { origin: String, detail: String },
-    #[cfg(feature = "html")]
-    #[error("the page's own template fails, a fault of context-window: {detail}")]
-    Page { detail: String },
     #[error("{place}: {detail}")]
     Input { place: String, detail: String },
     #[error("the answer holds {found}, no summary; nothing was archived")]
@@ -142,26 +115,7 @@ pub(crate) enum Repr {
     #[error("there is nothing that could be archived")]
     NothingToCompact,
     #[error("model.default.tokenizer: {0}")]
-    DefaultTokenizer(Error),
-    #[cfg(feature = "genai")]
-    #[error("`{model}` made no summary: {what}; nothing was archived")]
-    Summariser { model: String, what: String },
-    #[cfg(feature = "genai")]
-    #[error("the compaction was cancelled; nothing was archived")]
-    Cancelled,
-    #[error("{place}: {detail}")]
-    Journal { place: String, detail: String },
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    #[error("{place}: {detail}")]
-    Store { place: String, detail: String },
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    #[error("{0}")]
-    Conflict(Conflict),
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    #[error(
-        "{place}: has no session `{id}`; the list of sessions says which there are (`SessionStore::list`, `--list`)"
-    )]
-    NoSession { place: String, id: String },
+    DefaultTokenizer(context_window_tokens::Error),
     #[error(
         "the text of an archived message is needed, and was left in the store; load it with SessionStore::load_rest"
     )]
@@ -170,8 +124,8 @@ pub(crate) enum Repr {
 
 impl Error {
     /// What is wrong with the tokenizer that the options name.
-    pub(crate) fn of_default_tokenizer(self) -> Self {
-        Self::new(Repr::DefaultTokenizer(self))
+    pub(crate) fn of_default_tokenizer(error: context_window_tokens::Error) -> Self {
+        Self::new(Repr::DefaultTokenizer(error))
     }
 
     /// Which sort of trouble this is.
@@ -183,45 +137,20 @@ impl Error {
             | Repr::ConfigValue { .. }
             | Repr::ConfigFile { .. }
             | Repr::DefaultTokenizer(_) => ErrorKind::Config,
-            Repr::Tokenizer { .. } | Repr::Count { .. } => ErrorKind::Count,
-            #[cfg(feature = "hf")]
-            Repr::TokenizerFile { .. } => ErrorKind::Count,
+            Repr::Counter(_) => ErrorKind::Count,
             #[cfg(feature = "chat-template")]
             Repr::Template { .. } => ErrorKind::Template,
-            #[cfg(feature = "html")]
-            Repr::Page { .. } => ErrorKind::Template,
             Repr::NoSummary { .. } => ErrorKind::NoSummary,
             Repr::NotNow => ErrorKind::Busy,
             Repr::StaleSummary => ErrorKind::Stale,
             Repr::NotSmaller { .. } => ErrorKind::NotSmaller,
             Repr::NothingToCompact => ErrorKind::NothingToCompact,
-            #[cfg(feature = "genai")]
-            Repr::Summariser { .. } => ErrorKind::Summariser,
-            #[cfg(feature = "genai")]
-            Repr::Cancelled => ErrorKind::Cancelled,
             Repr::UnknownId { .. } | Repr::Nowhere { .. } => ErrorKind::NotFound,
-            Repr::Journal { .. } => ErrorKind::Journal,
-            #[cfg(any(feature = "sqlite", feature = "postgres"))]
-            Repr::Store { .. } => ErrorKind::Store,
-            #[cfg(any(feature = "sqlite", feature = "postgres"))]
-            Repr::Conflict(_) => ErrorKind::Conflict,
-            #[cfg(any(feature = "sqlite", feature = "postgres"))]
-            Repr::NoSession { .. } => ErrorKind::NotFound,
             Repr::NotLoaded => ErrorKind::NotLoaded,
             Repr::DuplicateId { .. }
             | Repr::Score { .. }
             | Repr::MissingResult { .. }
             | Repr::Input { .. } => ErrorKind::Input,
-        }
-    }
-
-    /// Of [`ErrorKind::Conflict`], who is ahead.
-    #[must_use]
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    pub fn conflict(&self) -> Option<&Conflict> {
-        match &*self.0 {
-            Repr::Conflict(conflict) => Some(conflict),
-            _ => None,
         }
     }
 
@@ -237,12 +166,6 @@ impl Error {
 
     pub(crate) fn new(repr: Repr) -> Self {
         Self(Box::new(repr))
-    }
-
-    /// The template of a page fails.
-    #[cfg(feature = "html")]
-    pub(crate) fn page(error: &minijinja::Error) -> Self {
-        Self::new(Repr::Page { detail: error.to_string() })
     }
 
     /// An id that is nowhere, and one that may have been meant.
@@ -263,12 +186,18 @@ impl Error {
         Self::new(Repr::Input { place: place.into(), detail: detail.into() })
     }
 
-    /// An id used twice, with the place of the session that does so; any other error as it is.
-    pub(crate) fn of_session_at(self, place: impl Into<String>) -> Self {
-        match *self.0 {
-            Repr::DuplicateId { .. } => Self::input(place, self.to_string()),
-            _ => self,
-        }
+    /// Returns whether an id is used twice.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_duplicate_id(&self) -> bool {
+        matches!(*self.0, Repr::DuplicateId { .. })
+    }
+}
+
+/// A failed count stops a plan: an error of the kind `Count`.
+impl From<context_window_tokens::Error> for Error {
+    fn from(error: context_window_tokens::Error) -> Self {
+        Self::new(Repr::Counter(error))
     }
 }
 

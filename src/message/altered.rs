@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 
 impl Message {
     /// A copy without its given id.
-    pub(crate) fn without_id(self) -> Self {
+    #[doc(hidden)]
+    pub fn without_id(self) -> Self {
         if self.id().is_none() {
             return self;
         }
@@ -80,7 +81,8 @@ impl Message {
     }
 
     /// Its content as parts, text that is none as the first of them.
-    pub(crate) fn as_parts(&self) -> Vec<Part> {
+    #[doc(hidden)]
+    pub fn as_parts(&self) -> Vec<Part> {
         let own = Some(self.text()).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into()));
         own.into_iter().chain(self.parts().iter().cloned()).collect()
     }

@@ -22,7 +22,8 @@ mod outlined;
 mod stored;
 
 pub use call::ToolCall;
-pub(crate) use outlined::Sizes;
+#[doc(hidden)]
+pub use outlined::Sizes;
 pub use part::Part;
 pub(crate) use prompt::{Mark, Wants};
 pub use prompt::{Prompt, Tool};
@@ -296,7 +297,8 @@ impl Message {
     }
 
     /// The texts of its parts, and what the others are.
-    pub(crate) fn as_texts(&self) -> impl Iterator<Item = &str> {
+    #[doc(hidden)]
+    pub fn as_texts(&self) -> impl Iterator<Item = &str> {
         self.parts().iter().map(|part| match part {
             Part::Text(text) => text.as_str(),
             Part::Image { .. } => "[an image]",
@@ -305,7 +307,8 @@ impl Message {
     }
 
     /// Every text of the message that is sent and counted, in a fixed order; images are not among them.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+    #[doc(hidden)]
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
         let parts = self.parts().iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
             Part::Opaque { json, .. } => Some(json.as_str()),

@@ -1,7 +1,6 @@
 //! Messages whose texts were left in a store: what the shape of a conversation needs of them, and no more.
 
 use super::Message;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 use {
     super::{Role, ToolCall},
     crate::item::ItemId,
@@ -9,15 +8,16 @@ use {
 
 /// What is known of the texts that were left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sizes {
+#[doc(hidden)]
+pub struct Sizes {
     /// Upper bound in bytes of what is sent (`meter::bytes`).
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Likewise, sent in the user role (`meter::bytes_of_a_user`).
-    pub(crate) bytes_of_a_user: u64,
+    pub bytes_of_a_user: u64,
     /// Whether there is nothing in it ([`Message::is_empty`]).
-    pub(crate) is_empty: bool,
+    pub is_empty: bool,
     /// The checksum of its entry, by which its text is known again.
-    pub(crate) entry: u64,
+    pub entry: u64,
 }
 
 impl Message {
@@ -30,13 +30,14 @@ impl Message {
         self.sizes().is_none()
     }
 
-    pub(crate) fn sizes(&self) -> Option<Sizes> {
+    #[doc(hidden)]
+    pub fn sizes(&self) -> Option<Sizes> {
         self.extra().and_then(|extra| extra.rare.sizes)
     }
 
     /// A message without its texts.
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    pub(crate) fn outlined(
+    #[doc(hidden)]
+    pub fn outlined(
         role: Role,
         id: Option<ItemId>,
         calls: Vec<ToolCall>,

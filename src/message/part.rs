@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// A piece of a message whose content is a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Part {
     /// Text.
     Text(String),

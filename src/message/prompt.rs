@@ -40,7 +40,8 @@ impl Tool {
     }
 
     /// The definition of a tool that the provider runs itself.
-    pub(crate) fn hosted_json(&self) -> Option<&str> {
+    #[doc(hidden)]
+    pub fn hosted_json(&self) -> Option<&str> {
         self.hosted.as_ref().map(|(_, json)| json.as_str())
     }
 }
@@ -48,8 +49,10 @@ impl Tool {
 /// What a plan sends: its messages in order and the tools beside them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prompt {
-    pub(crate) messages: Vec<Message>,
-    pub(crate) tools: Vec<Tool>,
+    #[doc(hidden)]
+    pub messages: Vec<Message>,
+    #[doc(hidden)]
+    pub tools: Vec<Tool>,
     /// The wire format whose demands the messages meet; none where they are as they came.
     pub(crate) wire_format: Option<WireFormat>,
     /// What the target wants said beside the messages.

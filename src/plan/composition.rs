@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 /// What the tokens of a prompt are for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Kind {
     /// System texts and the focus hint.
     System,
@@ -152,12 +151,14 @@ impl ContextPlan {
     }
 
     /// Tokens that are kept for the reply beside the budget; none where the budget was set by itself.
-    pub(crate) fn reply_reserve(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn reply_reserve(&self) -> u64 {
         if self.budget_source == BudgetSource::Request { 0 } else { self.limits.max_completion }
     }
 
     /// What each row of the prompt is, in prompt order.
-    pub(crate) fn rows_by_kind(&self) -> Vec<RowKind<'_>> {
+    #[doc(hidden)]
+    pub fn rows_by_kind(&self) -> Vec<RowKind<'_>> {
         let mut calls: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
         let mut rows = Vec::with_capacity(self.included.len());
         let mut same: BTreeMap<(Section, bool, &ItemId), usize> = BTreeMap::new();
@@ -182,35 +183,41 @@ impl ContextPlan {
 }
 
 /// What tells rows of prompts apart.
-pub(crate) type RowKey = (Section, bool, ItemId, usize);
+pub type RowKey = (Section, bool, ItemId, usize);
 
 /// A row of a prompt by kind.
-pub(crate) struct RowKind<'a> {
-    pub(crate) row: &'a PlannedItem,
-    pub(crate) kind: Kind,
+pub struct RowKind<'a> {
+    #[doc(hidden)]
+    pub row: &'a PlannedItem,
+    #[doc(hidden)]
+    pub kind: Kind,
     /// What of its tokens is reasoning.
-    pub(crate) reasoning: u64,
+    #[doc(hidden)]
+    pub reasoning: u64,
     /// Of several rows with this id in its section, its number among them, from 0.
-    pub(crate) nth: usize,
+    #[doc(hidden)]
+    pub nth: usize,
     /// The arguments of the call that it answers.
     arguments: &'a str,
 }
 
 impl RowKind<'_> {
     /// What tells it apart from every other row: section, whether it is a document, id, number among several.
-    pub(crate) fn key(&self) -> RowKey {
+    #[doc(hidden)]
+    pub fn key(&self) -> RowKey {
         (self.row.section, self.row.kind.is_document(), self.row.id.clone(), self.nth)
     }
 
     /// What a tool was called about; empty for anything else.
-    pub(crate) fn about(&self) -> String {
+    pub fn about(&self) -> String {
         if self.row.role == Some(Role::Tool) { about(self.arguments) } else { String::new() }
     }
 }
 
 impl Overhead {
     /// The kind that it belongs to.
-    pub(crate) fn kind(self) -> Kind {
+    #[doc(hidden)]
+    pub fn kind(self) -> Kind {
         if self == Self::Tools { Kind::Tools } else { Kind::Overhead }
     }
 }
@@ -292,8 +299,7 @@ fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
 }
 
 /// What a message is that is not in the prompt; `tool` is the name of the tool whose call it answers.
-#[cfg(feature = "html")]
-pub(crate) fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
+pub fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
     match message.role() {
         Role::Tool => Kind::ToolResults(tool.unwrap_or_default().to_owned()),
         Role::Assistant => Kind::Assistant,
@@ -303,8 +309,7 @@ pub(crate) fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
 }
 
 /// What a row is, without the name of a tool.
-#[cfg(feature = "widgets")]
-pub(crate) fn kind_of(row: &PlannedItem) -> Kind {
+pub fn kind_of(row: &PlannedItem) -> Kind {
     kind(row, None)
 }
 
@@ -342,7 +347,7 @@ pub(crate) fn reasoning_tokens(message: &Message, tokens: u64) -> u64 {
 }
 
 /// What a call is about: its first argument that is a text, of a path the last name.
-pub(crate) fn about(arguments: &str) -> String {
+pub fn about(arguments: &str) -> String {
     let arguments: serde_json::Value = crate::text::size::tree(arguments).unwrap_or_default();
     let texts = arguments.as_object().into_iter().flat_map(|object| object.values());
     let text =
@@ -354,7 +359,7 @@ pub(crate) fn about(arguments: &str) -> String {
 }
 
 /// The beginning of what an item says, in one line; of a document without its fence.
-pub(crate) fn first_line(row: &PlannedItem) -> String {
+pub fn first_line(row: &PlannedItem) -> String {
     let message = &row.body;
     if row.kind.is_document() {
         return one_line(message.text().split_once('\n').map_or("", |(_, text)| text));

@@ -18,7 +18,6 @@ pub struct LedgerLine {
 /// What takes or saves tokens beside the items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Overhead {
     /// The declared tools.
     Tools,

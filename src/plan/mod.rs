@@ -12,12 +12,15 @@ pub(crate) mod anchor;
 pub(crate) mod prefix;
 mod pieces;
 mod by_item;
+mod json;
 mod continuation;
 pub(crate) mod composition;
 
 pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
 pub use by_item::ItemMessage;
 pub(crate) use composition::reasoning_tokens;
+#[doc(hidden)]
+pub use composition::{RowKey, RowKind, about, first_line, kind_of, kind_of_message};
 pub use composition::{Composition, GridCells, Kind, LargeItem};
 pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
@@ -134,7 +137,8 @@ pub struct ContextPlan {
     /// What was sent again for that reason.
     pub(crate) sent_again: SentAgain,
     /// The live question.
-    pub(crate) live: Option<ItemId>,
+    #[doc(hidden)]
+    pub live: Option<ItemId>,
     /// Where the next prompt's window is to start: where this one does, and where that holds nothing by recency (a cut left
     /// the bare question, or it is in by pins alone), at the question or where it started before.
     pub(crate) anchored: Option<ItemId>,
@@ -153,7 +157,6 @@ pub struct ContextPlan {
 /// What the prompt budget came from (rule B1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum BudgetSource {
     /// The context length less completion and safety buffer.
     ContextLen,
@@ -222,7 +225,8 @@ pub struct PlannedItem {
     pub tokens: TokenCount,
     /// Where a document of this request came from.
     pub(crate) origin: Option<Arc<str>>,
-    pub(crate) body: Message,
+    #[doc(hidden)]
+    pub body: Message,
 }
 
 impl PlannedItem {
@@ -301,7 +305,6 @@ pub struct Overflow {
 
 /// One change that makes an overflowing plan fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Remedy {
     /// Raise the prompt budget to this number of tokens.
     RaiseBudget {

@@ -15,7 +15,7 @@ impl ContextWindowManager {
     ///
     /// `ErrorKind::Count` when the counter fails.
     pub fn count(&self, text: &str) -> Result<TokenCount, Error> {
-        self.counter().count(text)
+        Ok(self.counter().count(text)?)
     }
 
     /// What a prompt of these messages and tools takes, in tokens, as they are: nothing is left out, repaired or joined, so that

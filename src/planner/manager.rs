@@ -90,7 +90,7 @@ impl ContextWindowManager {
     pub fn new(model: Model, counter: TokenCounter, config: Config) -> Result<Self, Error> {
         config.validate()?;
         let counter = match config.tokens.cache_bytes {
-            bytes if bytes > 0 && !counter.remembers() => counter.with_cache(bytes),
+            bytes if bytes > 0 && !counter.has_cache() => counter.with_cache(bytes),
             _ => counter,
         };
         let meter = Meter::new(counter, &model, config.rag.header)?;
@@ -215,7 +215,8 @@ impl ContextWindowManager {
         Ok(attempt.plan)
     }
 
-    pub(crate) fn counter(&self) -> &TokenCounter {
+    #[doc(hidden)]
+    pub fn counter(&self) -> &TokenCounter {
         self.meter.counter()
     }
 
@@ -227,11 +228,13 @@ impl ContextWindowManager {
         &self.model
     }
 
-    pub(crate) fn model_name(&self) -> &str {
+    #[doc(hidden)]
+    pub fn model_name(&self) -> &str {
         &self.model.name
     }
 
-    pub(crate) fn config(&self) -> &Config {
+    #[doc(hidden)]
+    pub fn config(&self) -> &Config {
         &self.config
     }
 

@@ -25,19 +25,32 @@ use crate::{
 /// ```
 #[derive(Debug, Clone)]
 pub struct PlanRequest<'a> {
-    pub(crate) log: &'a Conversation,
-    pub(crate) tools: &'a [Tool],
-    pub(crate) rag: Vec<RagItem>,
-    pub(crate) focus: Option<String>,
-    pub(crate) state: Vec<(ItemId, String)>,
-    pub(crate) limits: RequestLimits,
-    pub(crate) previous: Option<Anchor>,
-    pub(crate) sender: Option<Sender>,
-    pub(crate) calibration: Option<TokenCalibration>,
-    pub(crate) counts_excluded: bool,
-    pub(crate) lists_excluded: bool,
-    pub(crate) conversation_id: Option<String>,
-    pub(crate) prompt_id: Option<String>,
+    #[doc(hidden)]
+    pub log: &'a Conversation,
+    #[doc(hidden)]
+    pub tools: &'a [Tool],
+    #[doc(hidden)]
+    pub rag: Vec<RagItem>,
+    #[doc(hidden)]
+    pub focus: Option<String>,
+    #[doc(hidden)]
+    pub state: Vec<(ItemId, String)>,
+    #[doc(hidden)]
+    pub limits: RequestLimits,
+    #[doc(hidden)]
+    pub previous: Option<Anchor>,
+    #[doc(hidden)]
+    pub sender: Option<Sender>,
+    #[doc(hidden)]
+    pub calibration: Option<TokenCalibration>,
+    #[doc(hidden)]
+    pub counts_excluded: bool,
+    #[doc(hidden)]
+    pub lists_excluded: bool,
+    #[doc(hidden)]
+    pub conversation_id: Option<String>,
+    #[doc(hidden)]
+    pub prompt_id: Option<String>,
 }
 
 impl<'a> PlanRequest<'a> {

@@ -6,7 +6,8 @@ use crate::{
     item::RagItem,
     plan::{RetrievalBudget, anchor::Sticky},
     planner::{manager::ContextWindowManager, request::PlanRequest},
-    tokens::{TokenCount, text_hash},
+    text::hash::text_hash,
+    tokens::TokenCount,
 };
 
 impl ContextWindowManager {

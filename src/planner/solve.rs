@@ -19,7 +19,8 @@ use crate::{
         select::{Begun, Selection, Selector, Shorter, Trails},
     },
     provider::meter::Meter,
-    tokens::{TokenCount, Weight},
+    provider::weight::Weight,
+    tokens::TokenCount,
 };
 use std::{cell::RefCell, rc::Rc};
 

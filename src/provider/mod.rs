@@ -1,10 +1,16 @@
 //! Models: limits, prices, tokenizers, wire formats and what providers require; the registry of models; request bodies.
 
 pub(crate) mod model;
-pub(crate) mod wording;
-pub(crate) mod conform;
+#[doc(hidden)]
+pub mod wording;
+#[doc(hidden)]
+pub mod conform;
 pub mod render;
-pub(crate) mod meter;
+pub(crate) mod weight;
+#[cfg(feature = "chat-template")]
+pub(crate) mod control;
+#[doc(hidden)]
+pub mod meter;
 
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;

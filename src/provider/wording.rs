@@ -13,7 +13,8 @@ pub(crate) const BLOCK_OPEN: &str = "<documents>\n";
 pub(crate) const BLOCK_CLOSE: &str = "</documents>";
 
 /// One document in its fence. The fence cannot be closed, or opened again, from inside.
-pub(crate) fn document(item: &RagItem, header: DocumentHeader) -> String {
+#[doc(hidden)]
+pub fn document(item: &RagItem, header: DocumentHeader) -> String {
     let mut text = String::with_capacity(item.text.len() + 64);
     let _ = write!(text, "<document id=\"{}\"", attribute(item.id.as_str()));
     if let Some(origin) = item.origin.as_ref().filter(|_| header != DocumentHeader::Id) {
@@ -29,7 +30,8 @@ pub(crate) fn document(item: &RagItem, header: DocumentHeader) -> String {
 }
 
 /// Volatile state in its fence.
-pub(crate) fn state(id: &str, body: &str) -> String {
+#[doc(hidden)]
+pub fn state(id: &str, body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 32);
     let _ = writeln!(text, "<state id=\"{}\">", attribute(id));
     push_fenced(&mut text, body, "state");
@@ -39,7 +41,8 @@ pub(crate) fn state(id: &str, body: &str) -> String {
 
 /// The summary in place of archived messages, with what the host adds to it (rule C9). It is of the user role, and says
 /// that it is a record: what was once somebody's text gains no authority by being summarised.
-pub(crate) fn summary(body: &str, messages: u64, additions: &[(ItemId, String)]) -> String {
+#[doc(hidden)]
+pub fn summary(body: &str, messages: u64, additions: &[(ItemId, String)]) -> String {
     let mut text = String::with_capacity(body.len() + 256);
     let number =
         if messages == 1 { "1 earlier message".into() } else { format!("{messages} earlier messages") };
@@ -70,7 +73,8 @@ pub(crate) fn transcript(body: &str) -> String {
 }
 
 /// The focus hint as a message.
-pub(crate) fn focus(hint: &str) -> Message {
+#[doc(hidden)]
+pub fn focus(hint: &str) -> Message {
     Message::system(format!("Focus of this conversation: {hint}"))
 }
 
@@ -126,7 +130,8 @@ pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<St
 }
 
 /// A later system message where a target has one place for instructions (rule H4): a note of the user role.
-pub(crate) fn system_note(body: &str) -> String {
+#[doc(hidden)]
+pub fn system_note(body: &str) -> String {
     if is_system_note(body) {
         return body.into();
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const LONGEST: usize = 100;
 
 /// The candidate nearest to a name, if it is near enough to be a slip of the hand.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {
         return None;
     }
@@ -22,7 +22,7 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
 
 /// What serde's readers say, as people say it; of an unknown key or value also what may have been meant among those that
 /// the reader lists.
-pub(crate) fn words(message: &str) -> String {
+pub fn words(message: &str) -> String {
     const WORDS: [(&str, &str); 12] = [
         ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected u32", "expected a whole number, 0 or more"),
@@ -48,7 +48,7 @@ pub(crate) fn words(message: &str) -> String {
 }
 
 /// A name as a sentence may hold it: its first 60 characters, where it is longer.
-pub(crate) fn short(name: &str) -> Cow<'_, str> {
+pub fn short(name: &str) -> Cow<'_, str> {
     const MOST: usize = 60;
     match name.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &name[..end]).into(),
@@ -87,20 +87,20 @@ pub fn dollars(billionths: u64) -> String {
 }
 
 /// Per cent, rounded down; 0 of nothing; honest above 100.
-pub(crate) fn per_cent(tokens: u64, of: u64) -> u64 {
+pub fn per_cent(tokens: u64, of: u64) -> u64 {
     let percent = (u128::from(tokens) * 100).checked_div(u128::from(of)).unwrap_or(0);
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
 /// An error's text without serde's own "at line … column …", which counts from where the text starts.
-pub(crate) fn without_place(error: &serde_json::Error) -> String {
+pub fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     words(text.strip_suffix(&place).unwrap_or(&text))
 }
 
 /// JSON without white space between its parts; everything else stays as it is, the order of keys too.
-pub(crate) fn compact_json(json: &str) -> String {
+pub fn compact_json(json: &str) -> String {
     let (mut out, mut quoted, mut escaped) = (String::with_capacity(json.len()), false, false);
     for c in json.chars() {
         let blank = matches!(c, ' ' | '\t' | '\n' | '\r');

@@ -5,24 +5,24 @@ use crate::text::plain::grouped;
 use serde::de::DeserializeOwned;
 
 /// The most values of one session, of the documents of one answer, of one catalogue: about 3 million messages.
-pub(crate) const VALUES: u64 = 10_000_000;
+pub const VALUES: u64 = 10_000_000;
 
 /// The most values of a log that is read as a session file: each message is a record of its own there.
-pub(crate) const VALUES_OF_A_LOG: u64 = 40_000_000;
+pub const VALUES_OF_A_LOG: u64 = 40_000_000;
 
 /// The most values of what is looked into as a whole: one part of an unknown type, one schema, the arguments of one call.
-pub(crate) const VALUES_OF_A_TREE: u64 = 1_000_000;
+pub const VALUES_OF_A_TREE: u64 = 1_000_000;
 
 /// The most bytes that the parts of unknown types of one session keep.
-pub(crate) const OPAQUE_BYTES: u64 = 256 << 20;
+pub const OPAQUE_BYTES: u64 = 256 << 20;
 
 /// The most bytes of a file, unpacked.
-pub(crate) const BYTES: u64 = 1 << 30;
+pub const BYTES: u64 = 1 << 30;
 
 /// Counts the values of JSON while its bytes come by. The count is never less than the values there are, and more only by
 /// what is empty; what is no JSON is left to its reader.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     quoted: bool,
     escaped: bool,
     /// Brackets that are open.
@@ -41,9 +41,9 @@ pub(crate) struct Tally {
 
 /// What a text holds too much of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Excess {
+pub struct Excess {
     /// The line on which that shows, from 1.
-    pub(crate) line: u64,
+    pub line: u64,
 }
 
 impl Tally {
@@ -52,7 +52,7 @@ impl Tally {
     /// # Errors
     ///
     /// Where one text has more than `most` values, or there are more than `most` texts.
-    pub(crate) fn go_on(&mut self, bytes: &[u8], most: u64) -> Result<(), Excess> {
+    pub fn go_on(&mut self, bytes: &[u8], most: u64) -> Result<(), Excess> {
         for byte in bytes {
             if self.quoted {
                 self.quoted = *byte != b'"' || self.escaped;
@@ -97,24 +97,24 @@ impl Tally {
     }
 
     /// Values of all texts so far.
-    pub(crate) fn values(&self) -> u64 {
+    pub fn values(&self) -> u64 {
         self.all
     }
 }
 
 /// Fails where a JSON text has more values than `most`.
-pub(crate) fn check(text: &str, most: u64) -> Result<(), Excess> {
+pub fn check(text: &str, most: u64) -> Result<(), Excess> {
     Tally::default().go_on(text.as_bytes(), most)
 }
 
 /// The parsed JSON text, where it is small enough to be parsed.
-pub(crate) fn tree<T: DeserializeOwned>(text: &str) -> Option<T> {
+pub fn tree<T: DeserializeOwned>(text: &str) -> Option<T> {
     check(text, VALUES_OF_A_TREE).ok()?;
     serde_json::from_str(text).ok()
 }
 
 /// What is wrong with a text of too many values.
-pub(crate) fn too_many(what: &str, most: u64) -> String {
+pub fn too_many(what: &str, most: u64) -> String {
     format!("{what} holds more than {} JSON values; expected no more than that", grouped(most))
 }
 

@@ -137,7 +137,6 @@ impl Usage {
 /// How full the window is, for an application to show (rule U3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Level {
     /// There is room.
     #[default]

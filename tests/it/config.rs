@@ -1,13 +1,7 @@
 //! Options: what is shipped is what the code does, every key changes something, and every error says where and what.
 
-use context_window::{
-    Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem,
-    RequestLimits, TokenCounter, ToolCall, Ttl, WireFormat,
-    config::{ConfigLayers, Leave, LoadedConfig, Placement, Sections, ToolResults, TtlPolicy},
-    message::Reasoning,
-    report,
-    usage::Level,
-};
+use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem, RequestLimits, TokenCounter, ToolCall, Ttl, WireFormat, config::{ConfigLayers, Leave, LoadedConfig, Placement, Sections, ToolResults, TtlPolicy}, message::Reasoning, usage::Level};
+use context_window_report as report;
 use std::collections::BTreeMap;
 
 const SHIPPED: &str = include_str!("../../config/default.toml");

@@ -59,7 +59,7 @@ fn compared(model: &Model, reports: &[Value], compacted_at: &[u64]) -> Sums {
 
 /// A row of the table: prompts, tokens, read, written and cost, each as said and as reported.
 fn row(name: &str, sums: &Sums) -> String {
-    let k = |tokens: u64| context_window::report::grouped(tokens);
+    let k = |tokens: u64| context_window_report::grouped(tokens);
     let ratio = |[own, reported]: [u64; 2]| match reported {
         0 => "-".to_owned(),
         _ => format!("{}.{:02}", own * 100 / reported / 100, own * 100 / reported % 100),

@@ -5,9 +5,8 @@ use crate::support::{
     laws::{self, Case},
     recount,
 };
-use context_window::{
-    Config, ContextWindowManager, Model, PlanRequest, RagItem, RequestLimits, TokenCounter, io::Session,
-};
+use context_window::{Config, ContextWindowManager, Model, PlanRequest, RagItem, RequestLimits, TokenCounter};
+use context_window_formats::Session;
 
 const BUDGETS: [u64; 5] = [300, 1_500, 6_000, 25_000, 128_000];
 

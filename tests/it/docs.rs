@@ -1,9 +1,7 @@
 //! The book holds together: its links, its index, the rules and options that it names, what rustdoc shows of it.
 
-use context_window::{
-    ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, RagItem, RequestLimits,
-    config::LoadedConfig, report,
-};
+use context_window::{ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, RagItem, RequestLimits, config::LoadedConfig};
+use context_window_report as report;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +10,7 @@ use std::{
 };
 
 fn root(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+    crate::support::root().join(path)
 }
 
 fn text(path: &str) -> String {

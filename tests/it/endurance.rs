@@ -7,15 +7,9 @@ mod fold;
 use crate::providers::body::{self, Goal, goals};
 use crate::rules;
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
-use context_window::store::SessionStore;
-use context_window::{
-    compaction::CompactionRequest,
-    config::CompactionStrategy,
-    conversation::{ActiveEntry, ArchivedBy, Entry, Event, HistoryRow},
-    io::{Journal, LogEvent},
-    usage::ContextEvent,
-    *,
-};
+use context_window_store::SessionStore;
+use context_window::{*, compaction::CompactionRequest, config::CompactionStrategy, conversation::{ActiveEntry, ArchivedBy, Entry, Event, HistoryRow}, events::LogEvent, usage::ContextEvent};
+use context_window_store::Journal;
 use fold::{Part, folded};
 use std::{collections::BTreeSet, io::Write, path::PathBuf};
 

@@ -2,11 +2,7 @@
 //! long random lives is in `endurance`.
 
 use crate::support::generate;
-use context_window::{
-    io::LogEvent,
-    usage::{ContextEvent, Level, StopReason},
-    *,
-};
+use context_window::{*, events::LogEvent, usage::{ContextEvent, Level, StopReason}};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 //! it shows, and every plan in the loop keeps the laws.
 
 use crate::support::laws::{self, Case};
-use context_window::{
-    Config, ContextWindowManager, Error, Model, TokenCounter, WireFormat, io::Session, render, report,
-};
+use context_window::{Config, ContextWindowManager, Error, Model, TokenCounter, WireFormat, render};
+use context_window_formats::Session;
+use context_window_report as report;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
@@ -104,7 +104,7 @@ fn every_fixture_plans_as_it_did() {
 
 #[test]
 fn every_rule_has_a_fixture() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folder = crate::support::root().join("tests/fixtures");
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(files.len() >= 40, "{} fixtures", files.len());
     let named: BTreeSet<String> = files.iter().flat_map(|path| read(path).rules).collect();
@@ -143,7 +143,7 @@ const IN_TESTS: [(u32, &str); 18] = [
 
 #[test]
 fn every_behaviour_of_planning_has_a_test() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = crate::support::root();
     let mut named: BTreeSet<u32> = BTreeSet::new();
     let mut sources = String::new();
     for folder in [

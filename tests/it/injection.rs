@@ -243,7 +243,7 @@ mod templates {
     /// The log keeps what was written.
     #[test]
     fn the_log_keeps_it_as_it_was() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tokenizers/small");
+        let folder = crate::support::root().join("tests/tokenizers/small");
         let counter = TokenCounter::huggingface(&folder).unwrap();
         let model = Model::custom("m").with_template(ChatTemplate::from_folder(&folder).unwrap());
         let log = Conversation::from([Message::user(HOSTILE[5])]);

@@ -1,11 +1,12 @@
 //! What a row is travels as data: ids that look like ours change nothing.
 
-use context_window::{ContextWindowManager, ItemKind, RequestLimits, io::Session, plan::Decision};
+use context_window::{ContextWindowManager, ItemKind, RequestLimits, plan::Decision};
+use context_window_formats::Session;
 use std::path::Path;
 
 /// The session of one of the fixtures.
 fn fixture(name: &str) -> Session {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.json"));
+    let path = crate::support::root().join(format!("tests/fixtures/{name}.json"));
     let fixture: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     Session::from_json(&fixture["session"].to_string()).unwrap()
 }
@@ -43,7 +44,7 @@ fn a_system_text_named_focus_is_a_system_text() {
     let session = fixture("o2_a_system_text_named_focus");
     let plan = manager().build_plan(&session.request()).unwrap();
     assert_eq!(plan.find("focus").map(Decision::kind), Some(&ItemKind::SystemText));
-    let text = context_window::report::text(&plan).to_string();
+    let text = context_window_report::text(&plan).to_string();
     assert!(!text.contains("focus hint"), "{text}");
 }
 

@@ -5,7 +5,7 @@ use std::{
 };
 
 fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+    crate::support::root().join("src")
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -10,14 +10,13 @@
     reason = "tests"
 )]
 
+use context_window_testing as support;
+
 mod rules;
-mod support;
 
 mod breakpoints;
 #[cfg(feature = "openai")]
 mod calibration;
-#[cfg(all(feature = "inspect", feature = "openai"))]
-mod cli;
 mod compaction;
 mod composition;
 #[cfg(feature = "openai")]
@@ -25,8 +24,6 @@ mod config;
 mod context_editing;
 #[cfg(all(feature = "openai", feature = "hf"))]
 mod costs;
-#[cfg(all(feature = "openai", feature = "hf"))]
-mod counting;
 #[cfg(all(feature = "openai", feature = "hf", feature = "chat-template"))]
 mod counts_in_plans;
 #[cfg(feature = "openai")]
@@ -34,22 +31,13 @@ mod data;
 mod diff;
 #[cfg(feature = "openai")]
 mod docs;
-#[cfg(all(feature = "genai", feature = "openai"))]
-mod driver;
 #[cfg(feature = "openai")]
 mod endurance;
 mod events;
 mod explain;
 #[cfg(feature = "openai")]
 mod fixtures;
-#[cfg(all(feature = "inspect", feature = "openai"))]
-mod hostile;
-#[cfg(all(feature = "html", feature = "openai"))]
-mod html;
 mod injection;
-#[cfg(all(feature = "inspect", feature = "openai"))]
-mod intervals;
-mod journal;
 mod kinds;
 mod late;
 mod laws;
@@ -59,10 +47,8 @@ mod oracle;
 mod pins;
 mod prefix;
 mod providers;
-mod pushed;
 #[cfg(feature = "openai")]
 mod real_compactions;
-mod reading;
 #[cfg(feature = "openai")]
 mod replay;
 mod scale;
@@ -70,16 +56,7 @@ mod scale;
 mod schema;
 mod sections;
 mod sent_with;
-mod session_out;
 mod sticky;
-#[cfg(all(feature = "sqlite", feature = "postgres"))]
-mod stores;
-mod surface;
-#[cfg(feature = "inspect")]
-mod terminal;
 #[cfg(feature = "openai")]
 mod thoughts;
-mod transcripts;
 mod validators;
-#[cfg(all(feature = "widgets", feature = "openai"))]
-mod widgets;

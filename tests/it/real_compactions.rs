@@ -2,7 +2,8 @@
 //! `docs/reference/compaction.md` is what this prints.
 
 use crate::support::data;
-use context_window::{compaction::CompactionState, io::SessionFile, *};
+use context_window::{*, compaction::CompactionState};
+use context_window_formats::SessionFile;
 use serde_json::Value;
 
 fn lines() -> Vec<Value> {

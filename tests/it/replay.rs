@@ -101,7 +101,7 @@ fn a_replay_is_what_a_caller_would_have_sent() {
     let mut prompts = 0;
     for name in ["support-chat", "long-talk", "overflow", "pins-ttl", "agent-parallel-tools"] {
         let text = std::fs::read_to_string(format!("examples/{name}.json")).unwrap();
-        let session = context_window::io::Session::from_json(&text).unwrap();
+        let session = context_window_formats::Session::from_json(&text).unwrap();
         for budget in [150, 300, 100_000] {
             let request = session.request().with_limits(RequestLimits::budget(budget));
             let steps: Vec<_> = manager.explainer(&request).replay().map(Result::unwrap).collect();

@@ -5,9 +5,9 @@ mod sessions;
 
 use crate::support::{data, generate};
 use boon::{Compiler, SchemaIndex, Schemas};
-use context_window::{
-    Config, ContextWindowManager, Error, Model, TokenCounter, WireFormat, io::Session, report,
-};
+use context_window::{Config, ContextWindowManager, Error, Model, TokenCounter, WireFormat};
+use context_window_formats::Session;
+use context_window_report as report;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::{
@@ -47,7 +47,7 @@ impl Schema {
 }
 
 fn root(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+    crate::support::root().join(path)
 }
 
 fn json_files(folder: &str) -> Vec<(String, Value)> {

@@ -1,14 +1,9 @@
 //! Documents and state that stay where they were sent (rule S10): each prompt begins with the whole one before it.
 
-use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PinnedItem,
-    PlanRequest, PlannedItem, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl,
-    WireFormat,
-    config::{Leave, Placement, ReasoningPolicy},
-    io::{Journal, SessionFile, SessionTexts},
-    plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule},
-    render, report,
-};
+use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PinnedItem, PlanRequest, PlannedItem, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl, WireFormat, render, config::{Leave, Placement, ReasoningPolicy}, plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule}};
+use context_window_formats::{SessionFile, SessionTexts};
+use context_window_report as report;
+use context_window_store::Journal;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,10 +2,9 @@
 //! back by the conversation and by `previous` alike.
 
 use crate::support::generate::bytes;
-use context_window::{
-    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
-    RequestLimits, Section, ToolCall, WireFormat, config::ToolResults, io::Session, plan::Anchor, report,
-};
+use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, Section, ToolCall, WireFormat, config::ToolResults, plan::Anchor};
+use context_window_formats::Session;
+use context_window_report as report;
 
 /// The trace of the peers' comparison: sizes of 20 to 199 tokens from a linear congruential generator.
 struct Sizes(u64);

@@ -11,12 +11,9 @@ use arrow_array::{
     types::Int64Type,
 };
 use arrow_schema::{DataType, Field, Schema};
-use context_window::{
-    ContextPlan, Error, PlanRequest,
-    io::{FieldMap, Session},
-    report,
-    usage::CostTerms,
-};
+use context_window::{ContextPlan, Error, PlanRequest, usage::CostTerms};
+use context_window_formats::{FieldMap, Session};
+use context_window_report as report;
 use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PyRecordBatch;
 use std::{

@@ -5,7 +5,8 @@ use crate::{
     error::{input, raised},
     json,
 };
-use context_window::{Conversation, PlanRequest, RagItem, RequestLimits, Tool, io::Session, plan::Anchor};
+use context_window::{Conversation, PlanRequest, RagItem, RequestLimits, Tool, plan::Anchor};
+use context_window_formats::Session;
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,

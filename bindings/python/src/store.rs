@@ -5,10 +5,8 @@ use crate::{
     error::{input, raised},
     json,
 };
-use context_window::{
-    Error,
-    store::{ListOptions, SessionStore, SessionSummary},
-};
+use context_window::Error;
+use context_window_store::{ListOptions, SessionStore, SessionSummary};
 use pyo3::prelude::*;
 use std::{
     path::PathBuf,

@@ -2,7 +2,7 @@
 
 use crate::{answerer::Piece, chat::Chat, event::Event};
 use anyhow::Result;
-use context_window::report;
+use context_window_report as report;
 use std::{io::Write, process::ExitCode, sync::mpsc::Receiver};
 
 /// Asks, waits for the answer, and says what it was made from.

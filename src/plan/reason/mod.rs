@@ -11,7 +11,6 @@ use std::fmt;
 /// Why an item is in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum IncludedReason {
     /// Every prompt needs it (rule S1).
     Required,

@@ -14,7 +14,8 @@ use crate::{
     },
     provider::meter::Meter,
     text::plain::grouped,
-    tokens::{Certainty, Weight},
+    provider::weight::Weight,
+    tokens::Certainty,
 };
 
 /// In the order of rule S2, for a plan that is not over its budget: the overflow of one that is says so instead.

@@ -19,7 +19,8 @@ use crate::{
         conform::TurnPosition,
         meter::{self, Meter},
     },
-    tokens::{Certainty, TokenCount, text_hash},
+    text::hash::text_hash,
+    tokens::{Certainty, TokenCount},
 };
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 

@@ -7,7 +7,7 @@ use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
     planner::candidates::{CandidateId, CandidateIndex, Costs},
-    tokens::Weight,
+    provider::weight::Weight,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

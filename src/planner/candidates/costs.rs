@@ -8,7 +8,7 @@ use crate::{
     plan::reason::ExcludedReason,
     planner::{expiry::Eligibility, repair},
     provider::{conform::TurnPosition, meter::Meter},
-    tokens::Weight,
+    provider::weight::Weight,
 };
 use std::{
     borrow::Cow,

@@ -7,7 +7,8 @@ use crate::{
     plan::reason::{ExcludedReason, PolicyRule},
     planner::expiry::{Eligibility, Expiry},
     provider::meter::Meter,
-    tokens::{Weight, text_hash},
+    provider::weight::Weight,
+    text::hash::text_hash,
 };
 use foldhash::{fast::FixedState, quality::RandomState};
 use indexmap::IndexMap;
@@ -43,7 +44,9 @@ pub(super) fn in_order(
     if let Some(item) = items.iter().find(|item| !item.score.is_finite()) {
         return Err(Error::new(Repr::Score { id: item.id.clone(), score: item.score }));
     }
-    meter.counter().make_room_for(items);
+    let lengths = || items.iter().map(|item| item.text.len() as u64);
+    let longest = lengths().max().unwrap_or_default();
+    meter.counter().reserve_documents(items.len() as u64, lengths().sum(), longest);
     let places: BTreeMap<&ItemId, usize> = set.iter().enumerate().map(|(at, id)| (id, at)).rev().collect();
     let place = |at: usize| {
         let known = if places.is_empty() { None } else { places.get(&items[at].id) };

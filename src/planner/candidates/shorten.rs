@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     message::{Message, Role},
     provider::{conform::TurnPosition, wording},
-    tokens::Weight,
+    provider::weight::Weight,
 };
 
 /// A clipped result keeps at least so many bytes; shorter results carry no useful information.

@@ -1,7 +1,7 @@
 //! What the candidates of a list cost, by their slots.
 
 use super::{CandidateId, Costs, Slot, size_index::SizeIndex};
-use crate::{error::Error, tokens::Weight};
+use crate::{error::Error, provider::weight::Weight};
 use std::ops::Range;
 
 /// A list of candidates that are each in or out for themselves.

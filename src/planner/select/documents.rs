@@ -14,7 +14,7 @@ use crate::{
         candidates::{CandidateId, CandidateIndex, List, Slot},
         observer::{BudgetVariable, Observer},
     },
-    tokens::Weight,
+    provider::weight::Weight,
 };
 use std::{collections::BTreeMap, ops::Range};
 

@@ -27,7 +27,7 @@ use crate::{
         candidates::{CandidateId, CandidateIndex, Costs, List, Results, Slot},
         observer::{BudgetVariable, Constraint, Observer},
     },
-    tokens::Weight,
+    provider::weight::Weight,
 };
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;

@@ -24,7 +24,7 @@ use crate::{
         candidates::{CandidateId, List, Pin, Slot},
         observer::{Constraint, Observer},
     },
-    tokens::Weight,
+    provider::weight::Weight,
 };
 
 impl<O: Observer> Selector<'_, O> {

@@ -8,7 +8,7 @@ use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
     planner::{candidates::CandidateId, observer::Observer},
-    tokens::Weight,
+    provider::weight::Weight,
 };
 use std::{cell::RefCell, rc::Rc};
 

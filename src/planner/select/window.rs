@@ -24,7 +24,7 @@ use crate::{
         candidates::CandidateId,
         observer::{BudgetVariable, Constraint, Observer, WalkState},
     },
-    tokens::Weight,
+    provider::weight::Weight,
 };
 use std::{collections::BTreeMap, ops::Range, rc::Rc};
 

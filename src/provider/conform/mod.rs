@@ -124,7 +124,7 @@ impl TargetProfile {
 }
 
 /// The prompt as any target of this wire format takes it; as it is, where it was made for one.
-pub(crate) fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
+pub fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
     // A server that applies the model's template is spoken to in the form of OpenAI Chat.
     let by_a_server =
         prompt.wire_format == Some(WireFormat::ChatTemplate) && wire_format == WireFormat::OpenAiChat;

@@ -10,7 +10,8 @@ use crate::{
         model::{Form, Model},
         wording,
     },
-    tokens::{self, Certainty, FencedDocument, TokenCount, TokenCounter, Weight},
+    provider::weight::Weight,
+    tokens::{Certainty, DocumentText, TokenCount, TokenCounter},
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -74,13 +75,13 @@ impl Frames {
     fn of(form: &Form, counter: &TokenCounter) -> Result<Self, Error> {
         let mut roles = [0; ROLES.len()];
         for (frame, role) in roles.iter_mut().zip(ROLES) {
-            *frame = match counter.per_message() {
+            *frame = match counter.tokens_per_message() {
                 Some(tokens) => tokens,
                 None if form.role => form.message + counter.count(role.name())?.n,
                 None => form.message,
             };
         }
-        let priming = if counter.per_message().is_some() { 0 } else { form.priming };
+        let priming = if counter.tokens_per_message().is_some() { 0 } else { form.priming };
         let Form { part, call, calls_apart, name, tools, image, image_low, .. } = *form;
         Ok(Self { roles, part, start: 0, priming, call, calls_apart, name, tools, image, image_low })
     }
@@ -132,7 +133,7 @@ impl Meter {
             counter,
             profile: TargetProfile::of(model),
             frames,
-            tags: [tokens::next_tag(), tokens::next_tag()],
+            tags: [TokenCounter::next_id(), TokenCounter::next_id()],
             header,
             block: lines,
             tools: Arc::default(),
@@ -160,7 +161,7 @@ impl Meter {
 
     /// The certainty of a text that was counted only up to a limit.
     pub(crate) fn at_least(&self) -> Certainty {
-        if self.is_rendered() { Certainty::Estimate } else { self.counter.at_least() }
+        if self.is_rendered() { Certainty::Estimate } else { self.counter.limited_certainty() }
     }
 
     /// A number of this counter's that was counted in full.
@@ -177,7 +178,7 @@ impl Meter {
     pub(crate) fn bound(&self, bytes: u64, messages: u64) -> TokenCount {
         let frame = self.frames.roles.iter().max().copied().unwrap_or_default() + self.frames.part;
         let sure = self.certainty() != Certainty::Estimate;
-        let proven = self.counter.most(bytes).filter(|_| sure);
+        let proven = self.counter.max_tokens(bytes).filter(|_| sure);
         TokenCount {
             n: proven.unwrap_or(bytes).saturating_add(frame.saturating_mul(messages)),
             certainty: if proven.is_some() { Certainty::UpperBound } else { Certainty::Estimate },
@@ -207,7 +208,7 @@ impl Meter {
             return Err(Error::new(Repr::NotLoaded));
         }
         let tag = match turn_position {
-            _ if sent.is(message) => self.counter.tag(),
+            _ if sent.is(message) => self.counter.id(),
             TurnPosition::Live => self.tags[0],
             _ => self.tags[1],
         };
@@ -219,9 +220,9 @@ impl Meter {
         }
         let mut sum: u64 = 0;
         for text in sent.texts() {
-            match self.counter.count_to(text, limit - sum)? {
-                Weight::Exactly(n) => sum += n,
-                Weight::Over => return Ok(Weight::Over),
+            match self.counter.count_within(text, limit - sum)? {
+                Some(n) => sum += n,
+                None => return Ok(Weight::Over),
             }
         }
         message.remember(tag, sum);
@@ -230,7 +231,7 @@ impl Meter {
 
     /// What joining texts into one adds to the sum of their counts, or saves.
     pub(crate) fn joins(&self, joined: &str, texts: impl Iterator<Item = u64>) -> Result<i128, Error> {
-        let whole = self.counter.count_recurring_to(joined, u64::MAX)?.in_full();
+        let whole = self.count_recurring(joined)?;
         Ok(i128::from(whole) - texts.map(i128::from).sum::<i128>())
     }
 
@@ -239,17 +240,28 @@ impl Meter {
         wording::document(item, self.header)
     }
 
-    /// One document of the block, with its fence; `hash` is the [`tokens::text_hash`] its text.
+    /// One document of the block, with its fence; `hash` is the [`text_hash`](crate::text::hash::text_hash) of its text.
     pub(crate) fn document(&self, item: &RagItem, hash: u64, limit: u64) -> Result<Weight, Error> {
         let says_origin = self.header != DocumentHeader::Id;
         let says_score = self.header == DocumentHeader::IdSourceScore;
-        let document = FencedDocument { item, hash, says_origin, says_score };
-        self.counter.count_document_to(document, limit, || self.fenced(item))
+        let document = DocumentText {
+            text: &item.text,
+            hash,
+            id: item.id.as_str(),
+            origin: item.origin.as_ref().filter(|_| says_origin),
+            score_bits: says_score.then_some(item.score.to_bits()),
+        };
+        Ok(self.counter.count_document_within(document, limit, || self.fenced(item))?.into())
+    }
+
+    /// Returns the tokens of a text that recurs from request to request. A text of more than `u64::MAX` tokens is none.
+    fn count_recurring(&self, text: &str) -> Result<u64, Error> {
+        Ok(self.counter.count_recurring_within(text, u64::MAX)?.unwrap_or(u64::MAX))
     }
 
     /// A document as it was sent, with its fence; tokens.
     pub(crate) fn sent_document(&self, text: &str) -> Result<u64, Error> {
-        Ok(self.counter.count_recurring_to(text, u64::MAX)?.in_full())
+        self.count_recurring(text)
     }
 
     /// Bytes that bound the tokens of a document with its fence.
@@ -268,7 +280,7 @@ impl Meter {
 
     /// Whether the sum over the block and its documents is the count of the whole.
     pub(crate) fn block_adds_up(&self) -> bool {
-        self.counter.adds_up_at_fences()
+        self.counter.adds_up_at_delimiters()
     }
 
     /// Tokens saved by each message of this role that joins another one in place of standing by itself.
@@ -408,7 +420,8 @@ fn sealed(message: &Message) -> u64 {
 
 /// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
 /// for parts, names, calls, images and our own words.
-pub(crate) fn bytes(message: &Message) -> u64 {
+#[doc(hidden)]
+pub fn bytes(message: &Message) -> u64 {
     if let Some(sizes) = message.sizes() {
         return sizes.bytes;
     }
@@ -437,7 +450,8 @@ pub(crate) fn bytes(message: &Message) -> u64 {
 
 /// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result of such a call
 /// (rule H9). It includes the lines around them.
-pub(crate) fn bytes_of_a_user(message: &Message) -> u64 {
+#[doc(hidden)]
+pub fn bytes_of_a_user(message: &Message) -> u64 {
     if let Some(sizes) = message.sizes() {
         return sizes.bytes_of_a_user;
     }

@@ -95,6 +95,6 @@ impl Rendered {
         reply: bool,
     ) -> Result<u64, Error> {
         let text = self.renderer.render(messages, tools, reply)?;
-        counter.count_rendered(&text)
+        Ok(counter.count_rendered(&text)?)
     }
 }

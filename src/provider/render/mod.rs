@@ -9,8 +9,6 @@ use crate::{
     provider::conform::normalized,
 };
 
-#[cfg(feature = "async-openai")]
-mod async_openai;
 mod json;
 mod anthropic;
 mod gemini;
@@ -25,7 +23,9 @@ pub(crate) use template::Renderer;
 
 pub use anthropic::{AnthropicBody, CacheLife};
 pub use gemini::GeminiBody;
-pub(crate) use gemini::{kind_of, unsigned_calls};
+#[doc(hidden)]
+pub use gemini::kind_of;
+pub(crate) use gemini::unsigned_calls;
 pub(crate) use late_tools::added_tools;
 pub use openai::ChatBody;
 pub use responses::ResponsesBody;
@@ -97,32 +97,6 @@ pub fn openai(prompt: &impl AsRef<Prompt>) -> ChatBody<'_> {
 /// The prompt as a body of `OpenAI` Responses: `input` and `tools`, without the model's parameters.
 pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> ResponsesBody<'_> {
     ResponsesBody { prompt: normalized(prompt.as_ref(), WireFormat::OpenAiResponses), marked: false }
-}
-
-/// The prompt as a request of the crate `async-openai` (Chat Completions): set the model's parameters and send it.
-///
-/// # Errors
-///
-/// `ErrorKind::Input` for a part that the crate's types do not know; the JSON of [`openai`] holds it.
-#[cfg(feature = "async-openai")]
-pub fn async_openai_chat(
-    prompt: &impl AsRef<Prompt>,
-    model: &str,
-) -> Result<::async_openai::types::chat::CreateChatCompletionRequest, crate::error::Error> {
-    async_openai::chat(&openai(prompt), model)
-}
-
-/// The prompt as a request of the crate `async-openai` (Responses): set the model's parameters and send it.
-///
-/// # Errors
-///
-/// As [`async_openai_chat`].
-#[cfg(feature = "async-openai")]
-pub fn async_openai_responses(
-    prompt: &impl AsRef<Prompt>,
-    model: &str,
-) -> Result<::async_openai::types::responses::CreateResponse, crate::error::Error> {
-    async_openai::responses(&openai_responses(prompt), model)
 }
 
 /// The prompt as a body of Anthropic Messages: `system`, `messages` and `tools`, without the model's parameters.

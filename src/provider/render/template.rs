@@ -10,7 +10,7 @@ use crate::{
         wording,
     },
     text::size,
-    tokens::ControlTokens,
+    provider::control::ControlTokens,
 };
 use minijinja::{
     Environment, ErrorKind, Value,
@@ -59,7 +59,7 @@ impl Shape {
 
 impl Renderer {
     /// Compiles a template. Content is kept from naming its markers, and `control` tokens of a tokenizer.
-    pub(crate) fn new(template: &ChatTemplate, control: Option<&ControlTokens>) -> Result<Self, Error> {
+    pub(crate) fn new(template: &ChatTemplate, control: &[String]) -> Result<Self, Error> {
         let origin = template.origin().to_owned();
         let fault = |error: minijinja::Error| refused(&origin, &error);
         let mut environment = Environment::new();
@@ -77,8 +77,7 @@ impl Renderer {
             environment.add_function("strftime_now", move |format: String| day.day(&format));
         }
         environment.add_template_owned("chat", without_marks(template.source())).map_err(fault)?;
-        let known = control.cloned().unwrap_or_default();
-        let control = known.and(template.markers().into_iter());
+        let control = ControlTokens::new(control.iter().cloned().chain(template.markers()));
         Ok(Self { environment, origin, variables: template.variables().clone(), control })
     }
 
@@ -358,7 +357,7 @@ impl Formatter for Spaced {
 
 /// The prompt as text, for `prompt` and `template`.
 pub(super) fn render(prompt: &Prompt, template: &ChatTemplate) -> Result<String, Error> {
-    let renderer = Renderer::new(template, None)?;
+    let renderer = Renderer::new(template, &[])?;
     let mut prompt = conform::normalized(prompt, WireFormat::ChatTemplate).into_owned();
     renderer.neutralise(&mut prompt);
     renderer.render(&prompt.messages, &prompt.tools, true)

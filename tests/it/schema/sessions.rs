@@ -1,10 +1,8 @@
 //! Session files: real ones and whole ones, and the same refused by schema and reader.
 
 use super::{Schema, data, inside, json_files, object, root, sessions, with};
-use context_window::{
-    Config, ContextWindowManager, Model,
-    io::{Session, SessionTexts},
-};
+use context_window::{Config, ContextWindowManager, Model};
+use context_window_formats::{Session, SessionTexts};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 

@@ -2,7 +2,7 @@
 //! writes it, byte for byte: messages, cache marks, and thoughts with their seals.
 
 use super::{Piece, Prompt, Reply};
-use context_window::compaction::Summariser;
+use context_window_genai::Summariser;
 use context_window::message::Reasoning;
 use context_window::usage::{ReplyReport, StopReason};
 use context_window::{Message, Usage, WireFormat};
@@ -71,6 +71,7 @@ impl Remote {
         // `genai` wants a message; the body of the plan takes its place.
         let request = ChatRequest::from_user(prompt.question.as_str());
         // A redirect would take the key and the prompt to another server.
+        drop(rustls::crypto::ring::default_provider().install_default());
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         let client = Client::builder().with_reqwest(http.map_err(|error| error.to_string())?).build();
         let client = client.map_err(|error| self.failure(&error, ""))?;

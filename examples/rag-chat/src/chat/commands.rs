@@ -7,11 +7,13 @@ use anyhow::{Context, Result, bail, ensure};
 use context_window::analysis::Diff;
 use context_window::config::ReasoningPolicy;
 use context_window::conversation::HistoryRow;
-use context_window::io::{SessionTexts, save_whole};
-use context_window::report::{self, grouped};
-use context_window::store::ListOptions;
+use context_window_formats::SessionTexts;
+use context_window_store::save_whole;
+use context_window_report as report;
+use context_window_report::grouped;
+use context_window_store::ListOptions;
 use context_window::usage::CostTerms;
-use context_window::widgets::{BannerAction, NoticeAction};
+use context_window_ratatui::{BannerAction, NoticeAction};
 use context_window::{PinnedItem, Priority, RequestLimits, Ttl};
 use std::path::Path;
 

@@ -6,7 +6,8 @@ use crate::answerer::{Answerer, remote::Remote};
 use crate::event::Event;
 use context_window::compaction::{Compaction, CompactionRequest, CompactionState};
 use context_window::config::CompactionStrategy;
-use context_window::{Error, report};
+use context_window::Error;
+use context_window_report as report;
 
 /// A compaction on its way.
 pub(super) struct Compacting {

@@ -8,9 +8,8 @@ use crate::event::Event;
 use context_window::config::ReasoningPolicy;
 use context_window::conversation::ActiveEntry;
 use context_window::usage::{ReplyReport, StopReason, is_context_overflow, is_reasoning_refusal};
-use context_window::{
-    ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role, report,
-};
+use context_window::{ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role};
+use context_window_report as report;
 use tokio::task::AbortHandle;
 
 /// How often a prompt that is too long is made smaller.

@@ -2,7 +2,7 @@
 
 use super::{Focus, Screen};
 use crate::chat::Chat;
-use context_window::widgets::{DetailState, FilterLineState, Move};
+use context_window_ratatui::{DetailState, FilterLineState, Move};
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 

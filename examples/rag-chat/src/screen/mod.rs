@@ -7,10 +7,7 @@ use crate::chat::Chat;
 use crate::event::{Event, Tasks};
 use crate::once;
 use anyhow::{Context, Result};
-use context_window::widgets::{
-    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeAction, NoticeListState,
-    RowExplanation, Theme, TranscriptState,
-};
+use context_window_ratatui::{BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeAction, NoticeListState, RowExplanation, Theme, TranscriptState};
 use context_window::{Error, Role};
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;

@@ -1,10 +1,8 @@
 //! What the commands do.
 
 use crate::support::{Place, Run};
-use context_window::{
-    plan::NoticeCode,
-    widgets::{BannerAction, NoticeAction},
-};
+use context_window::plan::NoticeCode;
+use context_window_ratatui::{BannerAction, NoticeAction};
 
 #[test]
 fn pins_stay_expire_and_ask() {
@@ -164,7 +162,7 @@ fn explanations_differences_costs_and_copies() {
     run.enter(&format!("/save {}", file.display())).enter(&format!("/save {}", file.display()));
     assert!(run.said().contains("is there already"), "{}", run.said());
     let copy = std::fs::read_to_string(&file).unwrap();
-    let session = context_window::io::Session::from_json(&copy).unwrap();
+    let session = context_window_formats::Session::from_json(&copy).unwrap();
     assert_eq!(session.log.messages().len(), run.chat.log.messages().len());
     assert_eq!(session.rag.len(), run.chat.documents.len());
     assert_eq!(session.limits.context_len, Some(8_192));

@@ -1,7 +1,8 @@
 //! The program in a real terminal, by tmux. Without tmux these tests say so and skip.
 
 use crate::support::Place;
-use context_window::{Conversation, ErrorKind, Role, store::SessionStore};
+use context_window::{Conversation, ErrorKind, Role};
+use context_window_store::SessionStore;
 use std::{
     io::Write,
     ops::Deref,

@@ -1,7 +1,8 @@
 //! Turns with the offline answerer, and what is on disk after them.
 
 use crate::support::{Place, Run, environment};
-use context_window::{ItemKind, PlanRequest, Role, store::SessionStore};
+use context_window::{ItemKind, PlanRequest, Role};
+use context_window_store::SessionStore;
 
 fn stored(place: &Place, id: &str) -> context_window::Conversation {
     let mut store =

@@ -1,0 +1,137 @@
+//! What once grew with the square of its size, and what still grows, at a size and at twice that: two figures of one run show
+//! how it grows now.
+
+use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, Priority, RagItem, RequestLimits, Role, Ttl, plan::Anchor};
+use context_window_formats::Session;
+use criterion::{BenchmarkId, Criterion};
+use std::hint::black_box;
+
+fn talk(count: usize, roles: &[Role]) -> Conversation {
+    let message = |at: usize| Message::new(roles[at % roles.len()], format!("message {at} of some words"));
+    Conversation::from_iter((0..count).map(message))
+}
+
+fn notes(count: usize, ttl: Option<Ttl>) -> Conversation {
+    let mut log = Conversation::from([Message::user("Who paid?")]);
+    for at in 0..count {
+        let note = PinnedItem::new(format!("n{at}"), "a note of some words here");
+        log.pin(ttl.iter().fold(note, |note, ttl| note.with_ttl(*ttl)));
+    }
+    log
+}
+
+/// A session file with a compaction after every second message.
+fn compacted(count: usize) -> String {
+    let one = |at: usize| {
+        format!(
+            r#"{{"role":"user","content":"question {at}"}},{{"role":"assistant","content":"answer"}},
+            {{"role":"user","content":[{{"type":"context_compaction","summary":"s{at}","first_active":"m{}"}}]}}"#,
+            2 * at + 2
+        )
+    };
+    let all: Vec<String> = (0..count).map(one).collect();
+    format!(r#"[{},{{"role":"user","content":"?"}}]"#, all.join(","))
+}
+
+fn documents(count: usize) -> Vec<RagItem> {
+    let text = |at: usize| format!("document {at} {}", "some words about boats ".repeat(10 + at % 40));
+    (0..count).map(|at| RagItem::new(format!("d{at}"), (at * 7_919 % count) as f64, text(at))).collect()
+}
+
+/// What `docs/performance.md` lists as still growing.
+fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
+    let mut group = criterion.benchmark_group("what still grows");
+    for count in [5_000, 10_000] {
+        let log = talk(count, &[Role::User, Role::Assistant]);
+        let (mut expired, mut pinned) = (log.clone(), log.clone());
+        for at in 0..count {
+            expired.set_ttl(format!("m{at}"), Ttl::NoneRemaining).expect("it is there");
+            pinned.pin_message(format!("m{at}"), Priority::Normal).expect("it is there");
+        }
+        for (name, log) in [("plan, expired messages", &expired), ("plan, pinned messages", &pinned)] {
+            let request = PlanRequest::new(log).with_limits(limits);
+            group.bench_function(BenchmarkId::new(name, count), |bench| {
+                bench.iter(|| manager.build_plan(black_box(&request)));
+            });
+        }
+        let request = PlanRequest::new(&log).with_limits(limits);
+        group.bench_function(BenchmarkId::new("a job of compaction", count), |bench| {
+            bench.iter(|| manager.compactor().due(black_box(request.clone())));
+        });
+        group.bench_function(BenchmarkId::new("explain_all, messages", count), |bench| {
+            bench.iter(|| manager.explainer(black_box(&request)).explain_all());
+        });
+    }
+    let log = talk(1, &[Role::User]);
+    for count in [1_000, 2_000, 20_000] {
+        let request = PlanRequest::new(&log).with_rag(documents(count)).with_limits(limits);
+        group.bench_function(BenchmarkId::new("plan, documents again", count), |bench| {
+            bench.iter(|| manager.build_plan(black_box(&request)));
+        });
+        if count < 20_000 {
+            group.bench_function(BenchmarkId::new("explain_all, documents", count), |bench| {
+                bench.iter(|| manager.explainer(black_box(&request)).explain_all());
+            });
+        }
+    }
+    group.finish();
+}
+
+/// Two counters over one conversation, in turns.
+fn two_models(criterion: &mut Criterion, manager: &ContextWindowManager) {
+    let other = ContextWindowManager::for_model("gpt-4").expect("the registry is built in");
+    let log = talk(10_000, &[Role::User, Role::Assistant]);
+    let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(100_000));
+    let mut group = criterion.benchmark_group("two models over one conversation");
+    group.bench_function("one", |bench| bench.iter(|| manager.build_plan(black_box(&request))));
+    group.bench_function("both, in turns", |bench| {
+        bench.iter(|| (manager.build_plan(black_box(&request)), other.build_plan(black_box(&request))));
+    });
+    group.finish();
+}
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args().sample_size(10);
+    let model = Model::named("gpt-4o").expect("the registry is built in");
+    let manager = ContextWindowManager::configured(model, Config::default()).expect("the defaults are sound");
+    let limits = RequestLimits::budget(8_000);
+    let mut group = criterion.benchmark_group("plan, of notes");
+    for count in [20_000, 40_000] {
+        let (alive, expired) = (notes(count, None), notes(count, Some(Ttl::NoneRemaining)));
+        let alive = PlanRequest::new(&alive).with_limits(limits);
+        let expired = PlanRequest::new(&expired).with_limits(limits).with_excluded_counts();
+        group.bench_function(BenchmarkId::new("without room", count), |bench| {
+            bench.iter(|| manager.build_plan(black_box(&alive)));
+        });
+        group.bench_function(BenchmarkId::new("expired, counted", count), |bench| {
+            bench.iter(|| manager.build_plan(black_box(&expired)));
+        });
+    }
+    group.finish();
+    let mut group = criterion.benchmark_group("explain one message");
+    for count in [5_000, 10_000] {
+        let (assistant, both) =
+            (talk(count, &[Role::Assistant]), talk(count, &[Role::User, Role::Assistant]));
+        let mut anchor = Anchor::default();
+        anchor.window_start = Some(format!("m{}", count / 2).into());
+        let turn = PlanRequest::new(&assistant).with_limits(limits);
+        let sticky = PlanRequest::new(&both).with_limits(limits).with_previous(anchor);
+        for (name, request) in [("of one long turn", &turn), ("under a last prompt", &sticky)] {
+            group.bench_function(BenchmarkId::new(name, count), |bench| {
+                bench.iter(|| manager.explainer(black_box(request)).explain("m10"));
+            });
+        }
+    }
+    group.finish();
+    what_still_grows(&mut criterion, &manager, limits);
+    two_models(&mut criterion, &manager);
+    let mut group = criterion.benchmark_group("read a session of compactions");
+    for count in [2_000, 4_000] {
+        let text = compacted(count);
+        group.bench_function(BenchmarkId::from_parameter(count), |bench| {
+            bench.iter(|| Session::from_json(black_box(&text)));
+        });
+    }
+    group.finish();
+    criterion.final_summary();
+}

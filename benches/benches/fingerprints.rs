@@ -1,0 +1,67 @@
+//! One line a file of real sessions: how many plans were made of it, and a hash over their fingerprints. Two versions that decide
+//! alike print the same. `cargo bench -p context-window-compare --bench fingerprints`, with `CONTEXT_WINDOW_DATA`.
+#![allow(clippy::print_stdout, reason = "a bench prints what it measures")]
+
+use context_window::{Config, ContextWindowManager, Model, RequestLimits};
+use context_window_formats::SessionFile;
+use std::io::Read;
+
+/// The models whose rules differ most: OpenAI's wire format, and Anthropic's, which checks reasoning.
+const MODELS: [&str; 2] = ["gpt-4o", "claude-fable-5-1"];
+const BUDGETS: [u64; 4] = [2_000, 8_000, 30_000, 128_000];
+/// Sessions of one file, and of each the newest prompts.
+const SESSIONS: usize = 25;
+const PROMPTS: usize = 6;
+
+fn main() {
+    let Some(folder) = std::env::var_os("CONTEXT_WINDOW_DATA") else {
+        println!("CONTEXT_WINDOW_DATA names no folder: nothing is planned");
+        return;
+    };
+    let only = std::env::args().skip(1).find(|word| !word.starts_with("--")).unwrap_or_default();
+    let managers = MODELS.map(|name| {
+        let model = Model::named(name).expect("in the registry");
+        ContextWindowManager::configured(model, Config::default()).expect("the defaults are sound")
+    });
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let mut all = 0;
+    for path in paths.iter().filter(|path| path.to_string_lossy().ends_with(".jsonl.gz")) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.contains(&only) {
+            continue;
+        }
+        let mut json = Vec::new();
+        let packed = std::fs::read(path).expect("readable");
+        flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut json).expect("gzip");
+        let Ok(file) = SessionFile::new(&name, json) else { continue };
+        let (mut plans, mut hash) = (0, blake3::Hasher::new());
+        let mut add = |fingerprint: String| {
+            plans += 1;
+            hash.update(fingerprint.as_bytes());
+        };
+        for id in file.ids().take(SESSIONS) {
+            let Ok(session) = file.session(Some(&id)) else { continue };
+            for (manager, budget) in
+                managers.iter().flat_map(|manager| BUDGETS.map(|budget| (manager, budget)))
+            {
+                let request = session.request().with_limits(RequestLimits::budget(budget));
+                match manager.build_plan(&request) {
+                    Ok(plan) => add(plan.fingerprint()),
+                    Err(error) => add(error.to_string()),
+                }
+                // Each goes on from the prompt before it.
+                for step in manager.explainer(&request).replay().with_newest(PROMPTS) {
+                    match step {
+                        Ok(step) => add(step.plan.fingerprint()),
+                        Err(error) => add(error.to_string()),
+                    }
+                }
+            }
+        }
+        println!("{name:<32}{plans:>7} plans  {}", &hash.finalize().to_hex()[..16]);
+        all += plans;
+    }
+    println!("{:<32}{all:>7} plans", "all");
+}

@@ -1,0 +1,46 @@
+//! Updates for clients of the Agent Client Protocol, read by the protocol's own types.
+
+use agent_client_protocol_schema::v1::SessionUpdate;
+use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+use context_window_formats::acp;
+use serde_json::Value;
+
+/// Reads an update as the protocol's type, and writes it again: what its types do not know, or read otherwise, would be gone.
+fn read(update: &Value) -> SessionUpdate {
+    let read: SessionUpdate = serde_json::from_value(update.clone()).unwrap();
+    let again = serde_json::to_value(&read).unwrap();
+    for (key, value) in update.as_object().unwrap() {
+        assert_eq!(&again[key], value, "{key} of {update}");
+    }
+    read
+}
+
+#[test]
+fn the_protocols_types_read_what_is_written() {
+    let mut config = Config::default();
+    config.compaction.retain.messages = Some(1);
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap();
+    let mut log = Conversation::new();
+    for turn in 0..8 {
+        log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(20))));
+        log.push(Message::assistant(format!("Answer {turn}: {}", "because. ".repeat(20))));
+    }
+    let usage = manager.build_plan(&PlanRequest::new(&log)).unwrap().usage;
+    for cost in [None, Some((0.25, "USD"))] {
+        let SessionUpdate::UsageUpdate(read) = read(&acp::usage_update(&usage, cost)) else {
+            panic!("no usage")
+        };
+        assert_eq!((read.used, read.size), (usage.prompt_tokens, usage.context_len));
+        assert_eq!(read.cost.map(|cost| cost.amount), cost.map(|cost| cost.0));
+    }
+    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let record = manager.compactor().apply(&mut log, &job, "They asked why.").unwrap();
+    let begun = acp::compaction_begins(record.number);
+    let done = acp::compaction_update(&record);
+    assert_eq!(begun["compactionId"], done["compactionId"]);
+    let stale = manager.compactor().apply(&mut log, &job, "They asked why.").unwrap_err();
+    for update in [begun, done, acp::compaction_failed(2, &stale)] {
+        assert!(matches!(read(&update), SessionUpdate::CompactionUpdate(_)), "{update}");
+    }
+}

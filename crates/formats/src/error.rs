@@ -1,0 +1,77 @@
+//! The error of this crate.
+
+use std::fmt;
+
+/// An error of a file or JSON text that cannot be read. The message names the file, line, key or id, what was found, what
+/// was expected and what to do.
+#[derive(Debug)]
+pub struct Error(Box<Repr>);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Repr {
+    #[error("{place}: {detail}")]
+    Input { place: String, detail: String },
+    #[error(transparent)]
+    Log(context_window_store::Error),
+    #[error(transparent)]
+    Core(context_window::Error),
+}
+
+impl Error {
+    /// Adds the place of a session in which an id is used twice; any other error stays as it is.
+    pub(crate) fn with_session_place(self, place: impl Into<String>) -> Self {
+        match &*self.0 {
+            Repr::Core(error) if error.is_duplicate_id() => Self::input(place, error.to_string()),
+            _ => self,
+        }
+    }
+
+    pub(crate) fn input(place: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(Repr::Input { place: place.into(), detail: detail.into() })
+    }
+
+    /// Returns the error of `context-window` that this one passes on, if it does.
+    #[must_use]
+    pub fn core(&self) -> Option<&context_window::Error> {
+        match &*self.0 {
+            Repr::Core(error) => Some(error),
+            #[allow(unreachable_patterns, reason = "features decide which others there are")]
+            _ => None,
+        }
+    }
+
+    #[allow(dead_code, reason = "features decide who uses it")]
+    pub(crate) fn new(repr: Repr) -> Self {
+        Self(Box::new(repr))
+    }
+}
+
+impl From<context_window::Error> for Error {
+    fn from(error: context_window::Error) -> Self {
+        Self::new(Repr::Core(error))
+    }
+}
+
+impl From<context_window::tokens::Error> for Error {
+    fn from(error: context_window::tokens::Error) -> Self {
+        Self::new(Repr::Core(error.into()))
+    }
+}
+
+impl From<context_window_store::Error> for Error {
+    fn from(error: context_window_store::Error) -> Self {
+        Self::new(Repr::Log(error))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}

@@ -1,0 +1,380 @@
+//! What retrievers return, as documents: a map of fields, with presets for stores whose JSON is known.
+
+use crate::error::Error;
+use context_window::{ItemId, RagItem, text::{plain, size}};
+use serde_json::Value;
+
+/// Where the fields of a hit are in a retriever's JSON, as dotted paths, and how its score is to be read.
+///
+/// Every preset can be changed: in most stores the application chooses the path of the text.
+///
+/// ```
+/// use context_window_formats::FieldMap;
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let answer = r#"{"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": "Paris.", "file": "a.md"}}]}}"#;
+/// let hits = FieldMap::qdrant().with_source("payload.file").read(answer)?;
+/// assert_eq!((hits[0].id().as_str(), hits[0].text()), ("7", "Paris."));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldMap {
+    name: String,
+    /// The paths at which the list of hits may be; the empty path is the whole answer.
+    hits: Vec<String>,
+    id: Vec<String>,
+    text: Vec<String>,
+    score: Vec<String>,
+    distance: Vec<String>,
+    source: Vec<String>,
+    /// A hit may be a pair of a document and its score.
+    pairs: bool,
+}
+
+fn paths(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+impl FieldMap {
+    /// A map that reads `id`, `text` and `score` of each hit in a list; name the other fields with the methods below.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            name: "hits".into(),
+            hits: paths(&[""]),
+            id: paths(&["id"]),
+            text: paths(&["text"]),
+            score: paths(&["score"]),
+            distance: Vec::new(),
+            source: paths(&["source"]),
+            pairs: false,
+        }
+    }
+
+    /// Qdrant's answer to `points/query` or `points/search`, or its list of points; text in `payload.text`,
+    /// `payload.content` or `payload.document`. For a collection that measures a distance (Euclid, Manhattan) add
+    /// [`FieldMap::with_distances`].
+    #[must_use]
+    pub fn qdrant() -> Self {
+        Self {
+            name: "qdrant".into(),
+            hits: paths(&["result.points", "result", "points", ""]),
+            text: paths(&["payload.text", "payload.content", "payload.page_content", "payload.document"]),
+            source: paths(&["payload.source"]),
+            ..Self::new()
+        }
+    }
+
+    /// `LanceDB`'s rows as JSON: `_relevance_score` or `_score` as they are, and `_distance` turned round: it is smaller for
+    /// what is nearer.
+    #[must_use]
+    pub fn lancedb() -> Self {
+        Self {
+            name: "lancedb".into(),
+            score: paths(&["_relevance_score", "_score", "score"]),
+            distance: paths(&["_distance"]),
+            text: paths(&["text", "content"]),
+            ..Self::new()
+        }
+    }
+
+    /// What `tantivy-cli serve` answers: fields are lists of values. Its `id` is unique within a segment only; name a
+    /// field of your own with [`FieldMap::with_id`], such as `doc.path`.
+    #[must_use]
+    pub fn tantivy() -> Self {
+        Self {
+            name: "tantivy".into(),
+            hits: paths(&["hits", ""]),
+            id: paths(&["doc.id", "id"]),
+            text: paths(&["doc.text", "doc.body", "doc.content"]),
+            source: paths(&["doc.source", "doc.path"]),
+            ..Self::new()
+        }
+    }
+
+    /// `LangChain`'s documents as JSON, alone or as pairs of a document and its score. Whether that is a distance
+    /// depends on the store behind it: where it is, add [`FieldMap::with_distances`]. A document without an id goes by
+    /// its place.
+    #[must_use]
+    pub fn langchain() -> Self {
+        Self {
+            name: "langchain".into(),
+            id: paths(&["kwargs.id", "id", "metadata.id"]),
+            text: paths(&["page_content", "pageContent", "kwargs.page_content"]),
+            score: paths(&["score", "metadata.score", "metadata.relevance_score", "kwargs.metadata.score"]),
+            source: paths(&["metadata.source", "kwargs.metadata.source"]),
+            pairs: true,
+            ..Self::new()
+        }
+    }
+
+    /// `LlamaIndex`'s nodes with scores as JSON.
+    #[must_use]
+    pub fn llamaindex() -> Self {
+        Self {
+            name: "llamaindex".into(),
+            hits: paths(&["source_nodes", "nodes", ""]),
+            id: paths(&["node.id_", "node.node_id", "id_", "id"]),
+            text: paths(&["node.text", "node.text_resource.text", "text", "text_resource.text"]),
+            source: paths(&["node.metadata.file_path", "node.metadata.file_name", "metadata.file_path"]),
+            ..Self::new()
+        }
+    }
+
+    /// Sets the name of the answer in errors: a file, an address.
+    #[must_use]
+    pub fn with_name(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets the path of the list of hits; an empty path is the whole answer.
+    #[must_use]
+    pub fn with_hits(mut self, path: &str) -> Self {
+        self.hits = paths(&[path]);
+        self
+    }
+
+    /// Sets the path of a hit's id.
+    #[must_use]
+    pub fn with_id(mut self, path: &str) -> Self {
+        self.id = paths(&[path]);
+        self
+    }
+
+    /// Sets the path of a hit's text.
+    #[must_use]
+    pub fn with_text(mut self, path: &str) -> Self {
+        self.text = paths(&[path]);
+        self
+    }
+
+    /// Sets the path of a hit's score; larger is better.
+    #[must_use]
+    pub fn with_score(mut self, path: &str) -> Self {
+        (self.score, self.distance) = (paths(&[path]), Vec::new());
+        self
+    }
+
+    /// Sets the path of a hit's distance; smaller is better, so its score is the distance below zero.
+    #[must_use]
+    pub fn with_distance(mut self, path: &str) -> Self {
+        (self.distance, self.score) = (paths(&[path]), Vec::new());
+        self
+    }
+
+    /// Reads what the map takes for scores as distances: smaller is better.
+    #[must_use]
+    pub fn with_distances(mut self) -> Self {
+        let scores = std::mem::take(&mut self.score);
+        self.distance.extend(scores);
+        self
+    }
+
+    /// Sets the path of the name of a hit's source; hits without one have no source.
+    #[must_use]
+    pub fn with_source(mut self, path: &str) -> Self {
+        self.source = paths(&[path]);
+        self
+    }
+
+    /// The documents of a retriever's answer, in its order.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no JSON, where
+    /// no list of hits stands, and for hits without a text or a score that is a number. If no hit has a score, scores
+    /// are assigned from the order.
+    pub fn read(&self, json: &str) -> Result<Vec<RagItem>, Error> {
+        let whole = self.parse(json)?;
+        let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {
+            let paths: Vec<&str> =
+                self.hits.iter().map(|path| if path.is_empty() { "a list" } else { path }).collect();
+            let detail = format!("no list of hits; looked for {}, found {}", paths.join(", "), shape(&whole));
+            Error::input(&self.name, detail)
+        })?;
+        // Without any score the order is all that is known: what comes first is best.
+        let ranked = list.iter().all(|hit| self.score_of(hit).is_none());
+        list.iter().enumerate().map(|(nth, hit)| self.item(nth, hit, ranked)).collect()
+    }
+
+    /// One JSON value, or JSON lines as a list.
+    fn parse(&self, json: &str) -> Result<Value, Error> {
+        size::check(json, size::VALUES).map_err(|excess| {
+            let place = format!("{}:{}", self.name, excess.line);
+            Error::input(place, size::too_many("an answer", size::VALUES))
+        })?;
+        let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+        let first = values.next().unwrap_or(Ok(Value::Null));
+        let rest: Result<Vec<Value>, serde_json::Error> = values.collect();
+        let both = first.and_then(|first| Ok((first, rest?)));
+        let (first, rest) = both.map_err(|error| {
+            let place = format!("{}:{}:{}", self.name, error.line(), error.column());
+            Error::input(place, format!("not JSON: {}", plain::without_place(&error)))
+        })?;
+        Ok(if rest.is_empty() { first } else { std::iter::once(first).chain(rest).collect() })
+    }
+
+    /// A pair's document and its score, or the hit and none.
+    fn apart<'v>(&self, hit: &'v Value) -> (&'v Value, Option<f64>) {
+        match hit.as_array().map(Vec::as_slice) {
+            Some([document, score]) if self.pairs => (document, score.as_f64()),
+            _ => (hit, None),
+        }
+    }
+
+    /// A hit's score, larger for what is better.
+    fn score_of(&self, hit: &Value) -> Option<f64> {
+        let (hit, beside) = self.apart(hit);
+        let number = |paths: &[String]| paths.iter().find_map(|path| one(at(hit, path)?).as_f64());
+        let turned_round = self.score.is_empty();
+        let beside = beside.map(|score| if turned_round { -score } else { score });
+        beside.or_else(|| number(&self.score)).or_else(|| number(&self.distance).map(|distance| -distance))
+    }
+
+    fn item(&self, nth: usize, whole: &Value, ranked: bool) -> Result<RagItem, Error> {
+        let (hit, _) = self.apart(whole);
+        let missing = |what: &str, looked: &[String]| {
+            let place = format!("{}[{nth}]", self.name);
+            Error::input(place, format!("no {what}; looked for {}, found {}", looked.join(", "), shape(hit)))
+        };
+        let text = self.text.iter().find_map(|path| text_of(at(hit, path)?));
+        let text = text.ok_or_else(|| missing("text", &self.text))?;
+        let looked = || -> Vec<String> { self.score.iter().chain(&self.distance).cloned().collect() };
+        let rank = u32::try_from(nth).unwrap_or(u32::MAX);
+        let score = if ranked { Some(-f64::from(rank)) } else { self.score_of(whole) };
+        let score = score.ok_or_else(|| missing("score that is a number", &looked()))?;
+        let id = self.id.iter().find_map(|path| text_of(at(hit, path)?));
+        let id: ItemId = id.unwrap_or_else(|| format!("hit{nth}")).into();
+        let item = RagItem::new(id, score, text);
+        let source = self.source.iter().find_map(|path| text_of(at(hit, path)?));
+        Ok(match source {
+            Some(source) => item.with_origin(source),
+            None => item,
+        })
+    }
+}
+
+impl Default for FieldMap {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What a value is, for errors.
+fn shape(value: &Value) -> String {
+    match value {
+        Value::Object(object) => {
+            const SHOWN: usize = 8;
+            let keys: Vec<&str> = object.keys().take(SHOWN).map(String::as_str).collect();
+            let more = if object.len() > SHOWN { ", ..." } else { "" };
+            format!("an object with {}{more}", keys.join(", "))
+        }
+        Value::Array(_) => "a list".into(),
+        other => format!("{other}"),
+    }
+}
+
+/// The value at a dotted path.
+fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    let keys = path.split('.').filter(|key| !key.is_empty());
+    keys.into_iter().try_fold(value, |value, key| value.get(key)).filter(|found| !found.is_null())
+}
+
+/// A value, or the first one where a field is a list of them.
+fn one(value: &Value) -> &Value {
+    value.as_array().and_then(|list| list.first()).unwrap_or(value)
+}
+
+/// A text, a number as text, or the texts of a list.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(list) => {
+            let texts: Vec<String> = list.iter().filter_map(text_of).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(map: &FieldMap, json: &str) -> Vec<(String, f64, String)> {
+        let items = map.read(json).unwrap();
+        items
+            .iter()
+            .map(|item| (item.id().as_str().to_owned(), item.score(), item.text().to_owned()))
+            .collect()
+    }
+
+    fn hit(id: &str, score: f64, text: &str) -> (String, f64, String) {
+        (id.into(), score, text.into())
+    }
+
+    #[test]
+    fn each_preset_reads_its_stores_answer() {
+        let point = r#"{"id":"5c56c793","version":0,"score":0.8,"payload":{"text":"t"}}"#;
+        for whole in [
+            format!(r#"{{"result":{{"points":[{point}]}},"status":"ok"}}"#),
+            format!(r#"{{"result":[{point}]}}"#),
+            format!("[{point}]"),
+        ] {
+            assert_eq!(read(&FieldMap::qdrant(), &whole), [hit("5c56c793", 0.8, "t")]);
+            assert_eq!(read(&FieldMap::qdrant().with_distances(), &whole), [hit("5c56c793", -0.8, "t")]);
+        }
+        let rows =
+            r#"[{"id":1,"text":"near","vector":[0.1],"_distance":0.25},{"id":2,"text":"far","_distance":3}]"#;
+        assert_eq!(read(&FieldMap::lancedb(), rows), [hit("1", -0.25, "near"), hit("2", -3.0, "far")]);
+        let ranked = r#"[{"id":1,"text":"x","_distance":0.25,"_relevance_score":0.9}]"#;
+        assert_eq!(read(&FieldMap::lancedb(), ranked), [hit("1", 0.9, "x")]);
+        let served = r#"{"q":"a","num_hits":1,"hits":[{"score":7.5,"doc":{"path":["a.md"],"body":["one","two"]},"id":3}]}"#;
+        assert_eq!(read(&FieldMap::tantivy(), served), [hit("3", 7.5, "one\ntwo")]);
+        assert_eq!(read(&FieldMap::tantivy().with_id("doc.path"), served), [hit("a.md", 7.5, "one\ntwo")]);
+        let pairs = r#"[[{"id":null,"metadata":{"source":"s"},"page_content":"t","type":"Document"},0.3]]"#;
+        assert_eq!(read(&FieldMap::langchain(), pairs), [hit("hit0", 0.3, "t")]);
+        assert_eq!(read(&FieldMap::langchain().with_distances(), pairs), [hit("hit0", -0.3, "t")]);
+        let dumped = r#"[[{"lc":1,"type":"constructor","id":["langchain","Document"],"kwargs":{"id":"d","page_content":"t"}},1]]"#;
+        assert_eq!(read(&FieldMap::langchain(), dumped), [hit("d", 1.0, "t")]);
+        let javascript = r#"[{"pageContent":"t","metadata":{"score":0.5},"id":"x"}]"#;
+        assert_eq!(read(&FieldMap::langchain(), javascript), [hit("x", 0.5, "t")]);
+        for node in [r#"{"id_":"n","text":"t","metadata":{}}"#, r#"{"id_":"n","text_resource":{"text":"t"}}"#]
+        {
+            let nodes = format!(r#"[{{"node":{node},"score":0.5,"class_name":"NodeWithScore"}}]"#);
+            assert_eq!(read(&FieldMap::llamaindex(), &nodes), [hit("n", 0.5, "t")]);
+        }
+    }
+
+    #[test]
+    fn without_any_score_the_order_stands_for_it() {
+        let documents = r#"[{"page_content":"first","metadata":{}},{"page_content":"second"}]"#;
+        let read = read(&FieldMap::langchain(), documents);
+        assert_eq!(read, [hit("hit0", 0.0, "first"), hit("hit1", -1.0, "second")]);
+        let lines = "{\"id\":1,\"text\":\"a\",\"score\":2}\n{\"id\":2,\"text\":\"b\",\"score\":1}\n";
+        assert_eq!(FieldMap::new().read(lines).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_where_and_what_was_looked_for() {
+        let error = |map: FieldMap, json: &str| map.read(json).unwrap_err().to_string();
+        let shown = [
+            error(FieldMap::qdrant(), "{\"a\":\n x}"),
+            error(FieldMap::qdrant(), r#"{"hits":[]}"#),
+            error(FieldMap::qdrant(), r#"[{"id":1,"score":1,"payload":{"body":"t"}}]"#),
+            error(
+                FieldMap::llamaindex(),
+                r#"[{"node":{"id_":"n","text":"t"},"score":null},{"node":{"id_":"m","text":"t"},"score":1}]"#,
+            ),
+        ];
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        qdrant:2:2: not JSON: expected value
+        qdrant: no list of hits; looked for result.points, result, points, a list, found an object with hits
+        qdrant[0]: no text; looked for payload.text, payload.content, payload.page_content, payload.document, found an object with id, score, payload
+        llamaindex[0]: no score that is a number; looked for score, found an object with node, score
+        "#);
+    }
+}

@@ -1,0 +1,178 @@
+//! Compactions in session files: a content block of type `context_compaction` (rule C1), read and written.
+
+use super::{content::Content, timestamp::Timestamp, wire};
+use context_window::{Conversation, ItemId, WireFormat, conversation::{Compaction, CompactionKind, PROVIDER_COMPACTION, ProviderSummary}};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The block's type: it is known by that, never by its text.
+const TYPE: &str = "context_compaction";
+
+/// What other providers are told where the one that compacted shows nothing of it.
+const NOT_SHOWN: &str = "What was said before this is held by another provider.";
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Block {
+    #[serde(rename = "type", default)]
+    kind_of_part: String,
+    compaction_number: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_summary")]
+    kind: CompactionKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<ItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<ItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) first_active: Option<ItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider_summary: Option<ProviderSummary>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    state: Vec<wire::StateText>,
+    messages_archived: Option<u64>,
+    context_size_before: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context_size_after: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timestamp: Option<Timestamp>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]
+fn is_summary(kind: &CompactionKind) -> bool {
+    *kind == CompactionKind::Summary
+}
+
+/// The compactions that a message holds, taken out of it, each with what is wrong with it where it cannot be read. What
+/// else stands in the message is still there.
+pub(super) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, String>> {
+    let Content::Parts(parts) = &mut message.content else { return Vec::new() };
+    let is_one = |raw: &str| {
+        raw.contains(PROVIDER_COMPACTION)
+            && serde_json::from_str::<wire::PartType>(raw)
+                .is_ok_and(|part| part.kind.as_deref() == Some(TYPE) || by_anthropic(&part, raw).is_some())
+    };
+    let taken = parts.extract_if(.., |part| is_one(part.get()));
+    let block = |raw: Box<RawValue>| {
+        let made = serde_json::from_str(raw.get()).ok().and_then(|part| by_anthropic(&part, raw.get()));
+        match made {
+            Some(made) => Ok(Block::of_provider(made)),
+            None => {
+                serde_json::from_str(raw.get()).map_err(|error| context_window::text::plain::without_place(&error))
+            }
+        }
+    };
+    taken.map(block).collect()
+}
+
+/// What Anthropic made of the messages before it (rule C11).
+fn by_anthropic(part: &wire::PartType, raw: &str) -> Option<ProviderSummary> {
+    let is_one = part.kind.as_deref() == Some(PROVIDER_COMPACTION);
+    ProviderSummary::from_block("anthropic", WireFormat::Anthropic, raw).filter(|_| is_one)
+}
+
+/// What a transcript knows of a compaction.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Nothing takes the place of the messages where there is no summary.
+    pub(super) summary: Option<String>,
+    pub(super) first_active: Option<ItemId>,
+    pub(super) tokens_before: Option<u64>,
+    pub(super) tokens_after: Option<u64>,
+    pub(super) timestamp: Option<Timestamp>,
+}
+
+impl From<Known> for Block {
+    fn from(known: Known) -> Self {
+        let summary = known.summary.filter(|summary| !summary.trim().is_empty());
+        Self {
+            kind_of_part: TYPE.into(),
+            compaction_number: None,
+            kind: if summary.is_some() { CompactionKind::Summary } else { CompactionKind::Fresh },
+            head: None,
+            from: None,
+            first_active: known.first_active,
+            summary,
+            provider_summary: None,
+            state: Vec::new(),
+            messages_archived: None,
+            context_size_before: known.tokens_before,
+            context_size_after: known.tokens_after,
+            timestamp: known.timestamp,
+        }
+    }
+}
+
+impl Block {
+    /// A compaction that a provider made of everything before it.
+    pub(super) fn of_provider(made: ProviderSummary) -> Self {
+        let known =
+            Known { summary: Some(made.text().unwrap_or_else(|| NOT_SHOWN.into())), ..Known::default() };
+        Self { provider_summary: Some(made), ..known.into() }
+    }
+
+    /// The record, in a log that is known up to this block only; `next` is the id of the message that
+    /// follows it. None where it is incomplete, or names what is not there: then the original messages stay (rule C1).
+    pub(super) fn record(self, log: &Conversation, next: Option<&ItemId>) -> Result<Compaction, String> {
+        let makes_no_sense = || "it has no summary, and its kind says that it has one".to_owned();
+        if self.summary.is_none() && matches!(self.kind, CompactionKind::Summary | CompactionKind::Digest) {
+            return Err(makes_no_sense());
+        }
+        let position = |id: &Option<ItemId>| match id {
+            None => Ok(None),
+            Some(id) => log
+                .position_of(id)
+                .map(Some)
+                .ok_or_else(|| format!("it names `{id}`, which is not before it")),
+        };
+        let first = if self.first_active.as_ref() == next { None } else { position(&self.first_active)? };
+        let (head, from) = (position(&self.head)?, position(&self.from)?);
+        let mut record = log.record_of(self.kind, head, from, first);
+        // Numbers are never given twice, and one that leaves none after it is no number.
+        let number = self.compaction_number.filter(|number| *number < u32::MAX / 2);
+        record.number = number.unwrap_or(record.number).max(record.number);
+        record.messages_archived = self.messages_archived.unwrap_or(record.messages_archived);
+        record.tokens_before = self.context_size_before.unwrap_or_default();
+        record.tokens_after = self.context_size_after.unwrap_or_default();
+        record.summary = self.summary;
+        record.provider_summary = self.provider_summary;
+        record.state = self.state.into_iter().map(|state| (state.id, state.text)).collect();
+        record.progress = true;
+        record.timestamp = self.timestamp.map(Timestamp::into_text);
+        if !log.would_archive(&record) {
+            return Err(
+                "it archives nothing, parts a call from its result, or its head is no question".into()
+            );
+        }
+        Ok(record)
+    }
+
+    fn of(record: &Compaction) -> Self {
+        Self {
+            kind_of_part: TYPE.into(),
+            compaction_number: Some(record.number),
+            kind: record.kind,
+            head: record.head.clone(),
+            from: record.from.clone(),
+            // A question that is not among the session's messages comes after all of them.
+            first_active: record.first_active.clone().filter(|first| first.as_str() != "query"),
+            summary: record.summary.clone(),
+            provider_summary: record.provider_summary.clone(),
+            state: record
+                .state
+                .iter()
+                .map(|(id, text)| wire::StateText { id: id.clone(), text: text.clone() })
+                .collect(),
+            messages_archived: Some(record.messages_archived),
+            context_size_before: Some(record.tokens_before),
+            context_size_after: Some(record.tokens_after),
+            timestamp: record.timestamp.clone().map(Timestamp::from),
+        }
+    }
+}
+
+/// The message that represents a compaction in a session file.
+pub(super) fn message(record: &Compaction) -> String {
+    let block = serde_json::to_string(&Block::of(record)).unwrap_or_default();
+    format!("{{\"role\":\"user\",\"content\":[{block}]}}")
+}

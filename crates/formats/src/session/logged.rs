@@ -1,0 +1,61 @@
+//! What holds the messages of a session that has no `messages`: request bodies of providers, and `ShareGPT`.
+
+use super::{gemini, place::Place, responses, sharegpt, wire};
+use crate::error::Error;
+use context_window::{Message, WireFormat, text::plain};
+use serde_json::value::RawValue;
+
+/// What such a session holds.
+#[derive(Default)]
+pub(super) struct Logged {
+    pub(super) wire_format: Option<WireFormat>,
+    pub(super) instructions: Vec<String>,
+    pub(super) messages: Vec<Message>,
+    pub(super) is_sharegpt: bool,
+    /// What is not read, and why.
+    pub(super) ignored: Vec<String>,
+}
+
+impl Logged {
+    pub(super) fn read(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
+        let (key, wire_format, read) = match (&session.contents, &session.input) {
+            (Some(contents), _) => ("contents", WireFormat::Gemini, gemini::messages(contents)),
+            (None, Some(input)) => ("input", WireFormat::OpenAiResponses, responses::messages(input)),
+            (None, None) => return Self::sharegpt(place, session),
+        };
+        let messages = read.map_err(|fault| fault_at(place, key, fault))?;
+        let instruction = session.system_instruction.as_deref().map(gemini::texts);
+        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
+        let instructions = session.instructions.as_deref().and_then(text);
+        let instructions = instructions.into_iter().chain(instruction.into_iter().flatten()).collect();
+        Ok(Some(Self { wire_format: Some(wire_format), instructions, messages, ..Self::default() }))
+    }
+
+    /// The messages of an array of Gemini's `contents` or of `input` items.
+    pub(super) fn items(
+        place: Place<'_>,
+        json: &str,
+        wire_format: WireFormat,
+    ) -> Result<Vec<Message>, Error> {
+        let list: &RawValue = serde_json::from_str(json)
+            .map_err(|error| Error::input(place.name, plain::words(&error.to_string())))?;
+        let read = match wire_format {
+            WireFormat::Gemini => gemini::messages(list),
+            _ => responses::messages(list),
+        };
+        read.map_err(|fault| fault_at(place, "", fault))
+    }
+
+    /// A log may have a key `conversations` for something else.
+    fn sharegpt(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
+        let Some(turns) = session.conversations.as_deref().and_then(sharegpt::turns) else { return Ok(None) };
+        let read = sharegpt::messages(&turns).map_err(|fault| fault_at(place, "conversations", fault))?;
+        let (messages, ignored) = read;
+        Ok(Some(Self { messages, is_sharegpt: true, ignored, ..Self::default() }))
+    }
+}
+
+fn fault_at(place: Place<'_>, key: &str, (at, detail): (Option<usize>, String)) -> Error {
+    let at = at.map(|at| format!("[{at}]")).unwrap_or_default();
+    place.fault(&format!("{key}{at}"), &plain::words(&detail))
+}

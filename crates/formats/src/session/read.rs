@@ -1,0 +1,200 @@
+//! Wire shapes → a [`Session`].
+
+use super::{
+    Session, bounded, compacted, keys::Keys, logged::Logged, misspelt, place::Place, reader::Reader,
+    reader::named, tools::tools, wire,
+};
+use crate::error::Error;
+use context_window::{Conversation, ItemId, Model, RagItem, WireFormat, text::plain};
+use std::{borrow::Cow, collections::BTreeSet};
+
+/// The id of a session, when its text is an object that has one.
+pub(super) fn id(text: &str) -> Option<String> {
+    let only: wire::OnlyId = serde_json::from_str(text).ok()?;
+    only.id.map(wire::Id::into_text)
+}
+
+/// The keys of a session that are read.
+const KEYS: [&str; 22] = [
+    "id",
+    "model",
+    "limits",
+    "system",
+    "focus",
+    "tools",
+    "functions",
+    "state",
+    "pinned",
+    "messages",
+    "contents",
+    "systemInstruction",
+    "system_instruction",
+    "input",
+    "instructions",
+    "conversations",
+    "rag",
+    "passages",
+    "query",
+    "previous",
+    "context_window",
+    "role",
+];
+
+/// What others call the same.
+const OTHER_NAMES: [(&str, &str); 15] = [
+    ("documents", "rag"),
+    ("docs", "rag"),
+    ("context", "rag"),
+    ("contexts", "rag"),
+    ("chunks", "rag"),
+    ("retrieved", "rag"),
+    ("results", "rag"),
+    ("question", "query"),
+    ("system_prompt", "system"),
+    ("conversation", "messages"),
+    ("history", "messages"),
+    ("pins", "pinned"),
+    ("notes", "pinned"),
+    ("context_len", "limits"),
+    ("max_completion", "limits"),
+];
+
+/// The key that may have been meant by one that is not read.
+pub(super) fn meant(key: &str) -> Option<&'static str> {
+    let other = OTHER_NAMES.iter().find(|(name, _)| *name == key).map(|(_, meant)| *meant);
+    other.or_else(|| plain::nearest(key, KEYS)).filter(|meant| *meant != key)
+}
+
+/// Reads one session; `line` is where its text starts in the file.
+pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Error> {
+    read(text, Place { name, line }).map_err(|error| error.with_session_place(format!("{name}:{line}")))
+}
+
+fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
+    let Place { name, line } = place;
+    let session: wire::Session = match text.as_bytes().first() {
+        Some(b'{') => place.parse(text)?,
+        Some(b'[') => wire::Session { messages: Some(place.parse(text)?), ..wire::Session::default() },
+        _ => {
+            let detail = "expected a session: a JSON object, or an array of chat messages";
+            return Err(Error::input(format!("{name}:{line}"), detail));
+        }
+    };
+    let keys: Keys = serde_json::from_str(text).unwrap_or_default();
+    let mut unread: Vec<String> = keys.0.into_iter().filter(|key| !KEYS.contains(&key.as_str())).collect();
+    let mut reader = Reader::new(place);
+    let logged = match session.messages {
+        Some(_) => None,
+        None => Logged::read(place, &session)?,
+    };
+    if session.conversations.is_some() && logged.as_ref().is_none_or(|logged| !logged.is_sharegpt) {
+        unread.push("conversations".into());
+    }
+    let texts = logged.as_ref().map(|logged| logged.instructions.clone()).unwrap_or_default();
+    reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
+    messages(&mut reader, session.messages.unwrap_or_default())?;
+    let mut wire_format = logged.as_ref().and_then(|logged| logged.wire_format);
+    if let Some(logged) = logged {
+        reader.ignored.extend(logged.ignored);
+        let provider = session.model.as_deref().and_then(|name| Model::named(name).ok());
+        let provider =
+            provider.filter(|model| !model.unknown).map_or_else(|| "openai".into(), |model| model.provider);
+        for message in logged.messages {
+            reader.logged(message, &provider);
+        }
+    }
+    reader.log.check_ids(std::iter::empty())?;
+    reader.query(session.query);
+    let declared = session.tools.map(|tools| tools.0).unwrap_or_default();
+    let of_anthropic =
+        reader.of_anthropic || declared.iter().any(|tool| tool.get().contains("\"input_schema\""));
+    wire_format = wire_format.or(of_anthropic.then_some(WireFormat::Anthropic));
+    let (mut log, ignored) = (reader.log, reader.ignored);
+    let own = session.context_window.as_ref().map(|own| own.settings()).transpose();
+    let own = own.map_err(|detail| place.fault("context_window", &detail))?;
+    if let Some(own) = session.context_window.filter(|own| !own.events.is_empty()) {
+        log = Conversation::from_events(own.events)
+            .map_err(|error| place.fault("context_window.events", &error.to_string()))?;
+    }
+    let (options, tokenizer) = own.unzip();
+    let passages = session.rag.into_iter().chain(session.passages).flatten();
+    let mut rag: Vec<RagItem> = passages.map(wire::Passage::into_item).collect();
+    // A question that is not answered yet is about to be sent with its documents.
+    let known: BTreeSet<ItemId> = rag.iter().map(|item| item.id.clone()).collect();
+    rag.extend(reader.retrieved.into_iter().filter(|item| !known.contains(&item.id)));
+    if log.messages().is_empty() && log.system().is_empty() && rag.is_empty() {
+        let detail = if session.role.is_some() {
+            "looks like one message; expected a session: an object with `messages`, or an array of them"
+        } else {
+            "is an empty session; expected messages, system, rag or query (pins alone make no prompt)"
+        };
+        let near = unread.iter().find_map(|key| Some((key, meant(key)?)));
+        let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
+        return Err(Error::input(format!("{name}:{line}"), detail.to_owned() + &near.unwrap_or_default()));
+    }
+    let tools = tools(&declared, session.functions.unwrap_or_default())
+        .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;
+    bounded::check(log.messages(), &tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
+    Ok(Session {
+        id: session.id.map(wire::Id::into_text),
+        model: session.model.filter(|name| !name.is_empty()),
+        wire_format,
+        limits: session.limits.unwrap_or_default(),
+        log,
+        tools,
+        rag,
+        focus: session.focus,
+        state: named(session.state.unwrap_or_default(), "state"),
+        previous: session.previous,
+        options,
+        tokenizer,
+        unread,
+        ignored,
+    })
+}
+
+/// Messages that are appended to a conversation: the same as a session reads from its file.
+pub(super) fn pushed<'a>(
+    json: &str,
+    place: Place<'a>,
+    wire_format: WireFormat,
+    log: &Conversation,
+) -> Result<Reader<'a>, Error> {
+    let one = json.trim_start().starts_with('{');
+    let list = if one { Cow::Owned(format!("[{json}]")) } else { Cow::Borrowed(json) };
+    let mut reader = Reader::new(place);
+    reader.read = log.messages().len();
+    reader.expects(log.open_calls());
+    match wire_format {
+        WireFormat::Gemini | WireFormat::OpenAiResponses => {
+            for message in Logged::items(place, &list, wire_format)? {
+                // An assistant's message that the provider made of earlier ones is carried as it is.
+                reader.log.push(message);
+            }
+        }
+        _ => messages(&mut reader, place.parse(&list)?)?,
+    }
+    Ok(reader)
+}
+
+/// The messages of a session, and the compactions among them.
+fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(), Error> {
+    let mut misspelt = misspelt::Keys::default();
+    let mut messages = messages.into_iter().enumerate().peekable();
+    while let Some((at, mut message)) = messages.next() {
+        misspelt.look_at(at, &message);
+        let compactions = compacted::taken_from(&mut message);
+        // What stands beside a compaction is a message right after it, so that none of it is archived unsent.
+        let is_message = compactions.is_empty() || message.holds_anything();
+        let next = if is_message { Some(&message) } else { messages.peek().map(|(_, next)| next) };
+        reader.content = (format!("messages[{at}].content"), compactions.is_empty());
+        for compaction in compactions {
+            reader.compaction(compaction, next);
+        }
+        if is_message {
+            reader.message(message)?;
+        }
+    }
+    reader.ignored.extend(misspelt.notes());
+    Ok(())
+}

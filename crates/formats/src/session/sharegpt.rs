@@ -1,0 +1,121 @@
+//! The `conversations` of `ShareGPT`, as messages. Calls have no ids there: results answer them in their order.
+
+use super::{unread::Unread, wire};
+use context_window::{Message, ToolCall, text::plain};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::VecDeque;
+
+/// One turn as it came.
+#[derive(Deserialize)]
+#[serde(expecting = "expected a turn: an object with `from` and `value`")]
+struct Turn {
+    from: String,
+    value: Option<String>,
+}
+
+/// Only who speaks, to know `ShareGPT` by.
+#[derive(Deserialize)]
+struct Speaker {
+    #[serde(rename = "from")]
+    _from: String,
+}
+
+/// The turns, where a value is a list of what somebody says: no other list is read.
+pub(super) fn turns(raw: &RawValue) -> Option<Vec<Box<RawValue>>> {
+    let turns: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
+    serde_json::from_str::<Speaker>(turns.first()?.get()).ok()?;
+    Some(turns)
+}
+
+/// The messages, and what is not read.
+pub(super) type Heard = (Vec<Message>, Vec<String>);
+
+/// Reads the turns; an error names the turn and what was expected.
+pub(super) fn messages(turns: &[Box<RawValue>]) -> Result<Heard, (Option<usize>, String)> {
+    let mut read = Read::default();
+    for (at, raw) in turns.iter().enumerate() {
+        let turn: Turn =
+            serde_json::from_str(raw.get()).map_err(|error| (Some(at), plain::without_place(&error)))?;
+        let expected = || (Some(at), "has no value; expected a text".to_owned());
+        let text = turn.value.ok_or_else(expected)?;
+        read.turn(at, &turn.from, text);
+    }
+    let note = read.unread.note(
+        "turn is not read, its speaker is not known",
+        "turns are not read, their speakers are not known",
+    );
+    Ok((read.messages, note.into_iter().collect()))
+}
+
+#[derive(Default)]
+struct Read {
+    messages: Vec<Message>,
+    /// Calls that wait for a result.
+    open: VecDeque<String>,
+    unread: Unread,
+}
+
+impl Read {
+    fn turn(&mut self, at: usize, from: &str, text: String) {
+        match from {
+            "human" | "user" => self.messages.push(Message::user(text)),
+            "gpt" | "assistant" | "model" | "chatgpt" | "bing" | "bard" => self.said(at, text),
+            "system" => self.messages.push(Message::system(text)),
+            "function_call" | "tool_call" => {
+                let calls = calls(&text);
+                if calls.is_empty() {
+                    self.messages.push(Message::assistant(text));
+                } else {
+                    self.called(at, "", calls);
+                }
+            }
+            "observation" | "tool" | "tool_response" | "function" | "function_response" => {
+                let id = self.open.pop_front().unwrap_or_else(|| format!("call_of_{at}"));
+                self.messages.push(Message::tool(id, text));
+            }
+            other => self.unread.count(other),
+        }
+    }
+
+    /// What the assistant says; calls may stand in it, each in `<tool_call>`.
+    fn said(&mut self, at: usize, text: String) {
+        let (mut rest, mut beside, mut found) = (&*text, String::new(), Vec::new());
+        while let Some((before, after)) = rest.split_once("<tool_call>") {
+            let Some((inside, behind)) = after.split_once("</tool_call>") else { break };
+            let mut inside = calls(inside);
+            if inside.is_empty() {
+                break;
+            }
+            beside.push_str(before);
+            found.append(&mut inside);
+            rest = behind;
+        }
+        if found.is_empty() {
+            self.messages.push(Message::assistant(text));
+        } else {
+            beside.push_str(rest);
+            self.called(at, beside.trim(), found);
+        }
+    }
+
+    fn called(&mut self, at: usize, text: &str, calls: Vec<wire::CalledFunction>) {
+        // A call that nobody answered waits for nothing more.
+        self.open.clear();
+        let calls = calls.into_iter().enumerate().map(|(nth, call)| {
+            let id = format!("call_{at}_{nth}");
+            self.open.push_back(id.clone());
+            ToolCall::new(id, call.name, wire::arguments(call.arguments.as_deref()))
+        });
+        let message = Message::assistant(text).with_tool_calls(calls);
+        self.messages.push(message);
+    }
+}
+
+/// The calls of a text, one or a list of them; none where it is something else.
+fn calls(text: &str) -> Vec<wire::CalledFunction> {
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text).map(|call| vec![call]).unwrap_or_default();
+    }
+    serde_json::from_str(text).unwrap_or_default()
+}

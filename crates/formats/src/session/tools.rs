@@ -1,0 +1,59 @@
+//! Tool definitions of any provider, as tools.
+
+use super::{gemini, keys::Keys, wire};
+use context_window::{Tool, WireFormat, text::plain, text::plain::compact_json};
+use serde_json::value::RawValue;
+
+/// The tools, or the index of the first that is none and what is wrong with it.
+pub(super) fn tools(
+    tools: &[Box<RawValue>],
+    functions: Vec<wire::Function>,
+) -> Result<Vec<Tool>, (usize, String)> {
+    let schema = |raw: Option<Box<RawValue>>| raw.map(|raw| raw.get().to_owned()).unwrap_or_default();
+    let full = |function: wire::Function| {
+        Tool::new(function.name, function.description.unwrap_or_default(), schema(function.parameters))
+    };
+    let mut all = Vec::new();
+    for (at, raw) in tools.iter().enumerate() {
+        let mut tool: wire::Tool =
+            serde_json::from_str(raw.get()).map_err(|error| (at, plain::without_place(&error)))?;
+        if let Some(declarations) = tool.declarations.take() {
+            all.extend(declarations.into_iter().map(gemini::tool));
+        } else if let Some(function) = tool.function.take() {
+            all.push(full(function));
+        } else if let Some((name, wire_format)) = hosted(&tool, raw) {
+            all.push(Tool::hosted(name, wire_format, compact_json(raw.get())));
+        } else {
+            let expected = "expected a function with a name, or a tool with a type";
+            let name = tool.name.ok_or_else(|| (at, expected.to_owned()))?;
+            let (description, parameters) = (tool.description, tool.parameters.or(tool.input_schema));
+            all.push(full(wire::Function { name, description, parameters }));
+        }
+    }
+    all.extend(functions.into_iter().map(full));
+    Ok(all)
+}
+
+/// A name and the wire format of a tool that its provider runs itself, or takes in a form of its own.
+fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, WireFormat)> {
+    let wire_format = match tool.kind.as_deref() {
+        // Gemini names such a tool by its key.
+        None if tool.name.is_none() => {
+            let keys: Keys = serde_json::from_str(raw.get()).ok()?;
+            return Some((keys.0.into_iter().next()?, WireFormat::Gemini));
+        }
+        None | Some("function") => return None,
+        Some("custom") if tool.input_schema.is_some() => return None,
+        Some("custom") if tool.name.is_none() => WireFormat::OpenAiChat,
+        // Anthropic's own bear the date of their version.
+        Some(kind) if has_version(kind) || kind == "mcp_toolset" => WireFormat::Anthropic,
+        Some(_) => WireFormat::OpenAiResponses,
+    };
+    let name = tool.name.clone().or_else(|| tool.kind.clone());
+    Some((name.unwrap_or_default(), wire_format))
+}
+
+/// Whether a type ends with a date, as in `web_search_20250305`.
+fn has_version(kind: &str) -> bool {
+    kind.rsplit('_').next().is_some_and(|end| end.len() == 8 && end.bytes().all(|byte| byte.is_ascii_digit()))
+}

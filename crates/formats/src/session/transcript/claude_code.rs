@@ -1,0 +1,344 @@
+//! Transcripts of Claude Code → sessions. What each event becomes stands in `docs/reference/session.md`.
+
+use super::{super::Session, whole};
+use crate::error::Error;
+use context_window::{ItemId, Usage, WireFormat, text::plain};
+use crate::{session::compacted::Known, session::content::Content, session::place::Place, session::reader::Reader, session::timestamp::Timestamp, session::unread::Unread, session::wire, session::wire::{Name, Role}};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an event: an object")]
+struct Event {
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    subtype: Option<String>,
+    uuid: Option<String>,
+    parent_uuid: Option<String>,
+    #[serde(default)]
+    is_compact_summary: Option<bool>,
+    #[serde(default)]
+    is_meta: Option<bool>,
+    message: Option<Box<RawValue>>,
+    timestamp: Option<Timestamp>,
+    compact_metadata: Option<Boundary>,
+    attachment: Option<Attachment>,
+    tool_use_result: Option<IgnoredAny>,
+}
+
+/// What a boundary says of its compaction.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+struct Boundary {
+    pre_tokens: Option<u64>,
+    post_tokens: Option<u64>,
+    preserved_messages: Option<Preserved>,
+    preserved_segment: Option<Preserved>,
+}
+
+/// Messages before the boundary that are still sent after it, in one of two forms.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+struct Preserved {
+    uuids: Vec<String>,
+    head_uuid: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Attachment {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// What the user said while the agent was at work.
+    prompt: Option<Content>,
+}
+
+/// What a message says beside its content.
+#[derive(Deserialize)]
+#[serde(expecting = "a message: an object")]
+struct Said {
+    id: Option<Name>,
+    model: Option<String>,
+    usage: Option<Figures>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "an object")]
+#[expect(clippy::struct_field_names, reason = "the provider's names")]
+struct Figures {
+    input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+impl Figures {
+    /// A report of nothing is none.
+    fn usage(&self) -> Option<Usage> {
+        let [input, written, read, output] = [
+            self.input_tokens,
+            self.cache_creation_input_tokens,
+            self.cache_read_input_tokens,
+            self.output_tokens,
+        ]
+        .map(Option::unwrap_or_default);
+        let usage = Usage::anthropic(input, written, read, output);
+        (usage != Usage::default()).then_some(usage)
+    }
+}
+
+/// So many rewinds are read: each looks at the whole log.
+const REWINDS: u64 = 1_000;
+
+/// What the log gets, in order.
+enum Step<'a> {
+    Message {
+        place: Place<'a>,
+        message: Box<wire::Message>,
+        usage: Option<Usage>,
+    },
+    Compaction(Known),
+    /// The user went back to before this message.
+    Rewind {
+        to: usize,
+    },
+}
+
+/// Reads the events of one thread.
+pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
+    let place = events[0].0;
+    let mut thread = Thread::default();
+    for (place, json) in events {
+        thread.event(*place, place.parse(json)?)?;
+    }
+    thread.end_of_boundary();
+    let mut reader = Reader::new(place);
+    reader.unknown = WireFormat::Anthropic;
+    let mut rewinds = 0;
+    for step in thread.steps {
+        match step {
+            Step::Message { place, message, usage } => {
+                reader.place = place;
+                reader.content = ("message.content".into(), true);
+                if let Some(usage) = usage {
+                    reader.reported(usage);
+                }
+                reader.message(*message)?;
+            }
+            Step::Compaction(known) => reader.compaction(Ok(known.into()), None),
+            Step::Rewind { .. } if rewinds == REWINDS => {
+                reader.ignored.push(format!(
+                    "the user went back more than {} times: from then on nothing is archived for it",
+                    plain::grouped(REWINDS)
+                ));
+                rewinds += 1;
+            }
+            Step::Rewind { .. } if rewinds > REWINDS => {}
+            Step::Rewind { to } => {
+                rewinds += 1;
+                if let Err(error) = reader.log.rewind_before(format!("m{to}")) {
+                    reader.ignored.push(format!("going back to before m{to} is not read: {error}"));
+                }
+            }
+        }
+    }
+    for (count, one, many) in [
+        (
+            thread.repeated,
+            "event has a uuid that stands before: it is read once",
+            "events have uuids that stand before: they are read once",
+        ),
+        (
+            thread.results,
+            "`toolUseResult` is not read: the result beside it says what the model was given",
+            "`toolUseResult` are not read: the results beside them say what the model was given",
+        ),
+    ] {
+        if count > 0 {
+            reader.ignored.push(format!("{} {}", plain::grouped(count), if count == 1 { one } else { many }));
+        }
+    }
+    whole(reader, place, thread.model, WireFormat::Anthropic, &thread.unread)
+}
+
+#[derive(Default)]
+struct Thread<'a> {
+    steps: Vec<Step<'a>>,
+    /// Messages among the steps: the next one is called `m` and this number.
+    messages: usize,
+    /// By its uuid, how many messages there are up to an event.
+    up_to: BTreeMap<String, usize>,
+    /// The numbers of what the user said that is still part of the conversation.
+    prompts: Vec<usize>,
+    /// The assistant message that may go on, by the provider's id: its step.
+    open: Option<(String, usize)>,
+    /// A boundary whose summary has not come yet.
+    boundary: Option<Known>,
+    model: Option<String>,
+    unread: Unread,
+    repeated: u64,
+    results: u64,
+}
+
+impl<'a> Thread<'a> {
+    fn event(&mut self, place: Place<'a>, event: Event) -> Result<(), Error> {
+        if event.uuid.as_ref().is_some_and(|uuid| self.up_to.contains_key(uuid)) {
+            self.repeated += 1;
+            return Ok(());
+        }
+        self.results += u64::from(event.tool_use_result.is_some());
+        let (uuid, parent) = (event.uuid.clone(), event.parent_uuid.clone());
+        let before = parent.as_ref().and_then(|parent| self.up_to.get(parent)).copied();
+        let kind = event.kind.as_deref().unwrap_or("no type");
+        let up_to = match (kind, event.subtype.as_deref()) {
+            ("user" | "assistant", _) if event.message.is_some() => Some(self.message(place, event, before)?),
+            ("system", Some("compact_boundary")) => {
+                self.boundary(event);
+                None
+            }
+            ("attachment", _) => self.attachment(place, event.attachment),
+            (kind, subtype) => {
+                self.unread
+                    .count(&subtype.map_or_else(|| kind.to_owned(), |subtype| format!("{kind}/{subtype}")));
+                None
+            }
+        };
+        if let Some(uuid) = uuid {
+            self.up_to.insert(uuid, up_to.or(before).unwrap_or(self.messages));
+        }
+        Ok(())
+    }
+
+    /// A message, or a part of one that was begun. Returns how many messages there are up to it.
+    fn message(&mut self, place: Place<'a>, event: Event, before: Option<usize>) -> Result<usize, Error> {
+        let raw = event.message.as_deref().map_or("null", RawValue::get);
+        let said: Said = place.parse_part("message", raw)?;
+        let mut message: wire::Message = place.parse_part("message", raw)?;
+        // The provider's id is no id of the log: several events have the same.
+        message.id = None;
+        if event.is_compact_summary == Some(true) {
+            return Ok(self.summary(place, message, event.timestamp));
+        }
+        self.end_of_boundary();
+        let usage = said.usage.as_ref().and_then(Figures::usage);
+        if message.role == Role::Assistant {
+            let is_real = |model: &String| !model.is_empty() && !model.starts_with('<');
+            self.model = said.model.filter(is_real).or(self.model.take());
+            return Ok(self.assistant(place, message, said.id.map(Name::into_text), usage));
+        }
+        let is_prompt = message.role == Role::User && event.is_meta != Some(true) && !has_result(&message);
+        if is_prompt {
+            self.prompt(before);
+        }
+        Ok(self.push(place, message, usage))
+    }
+
+    fn push(&mut self, place: Place<'a>, message: wire::Message, usage: Option<Usage>) -> usize {
+        self.steps.push(Step::Message { place, message: Box::new(message), usage });
+        self.messages += 1;
+        self.messages
+    }
+
+    /// What the assistant says. One message may be several events, with results of its calls in between.
+    fn assistant(
+        &mut self,
+        place: Place<'a>,
+        message: wire::Message,
+        id: Option<String>,
+        reported: Option<Usage>,
+    ) -> usize {
+        let begun = self.open.take().filter(|(open, _)| Some(open) == id.as_ref());
+        if let Some((id, step)) = begun
+            && let Step::Message { message: begun, usage, .. } = &mut self.steps[step]
+        {
+            begun.content.extend(message.content);
+            *usage = reported.or(*usage);
+            self.open = Some((id, step));
+            return self.messages;
+        }
+        self.open = id.map(|id| (id, self.steps.len()));
+        self.push(place, message, reported)
+    }
+
+    /// The user speaks: the assistant's message is over. Where this does not follow on the end of the conversation, and
+    /// the user spoke after what it follows on, that is taken back.
+    fn prompt(&mut self, before: Option<usize>) {
+        self.open = None;
+        if let Some(before) = before
+            && self.prompts.last().is_some_and(|last| *last >= before)
+        {
+            self.prompts.truncate(self.prompts.partition_point(|prompt| *prompt < before));
+            self.steps.push(Step::Rewind { to: before });
+        }
+        self.prompts.push(self.messages);
+    }
+
+    fn boundary(&mut self, event: Event) {
+        self.end_of_boundary();
+        let about = event.compact_metadata.unwrap_or_default();
+        let kept = about.preserved_messages.into_iter().chain(about.preserved_segment);
+        let kept = kept.flat_map(|kept| kept.uuids.into_iter().chain(kept.head_uuid)).next();
+        let first = kept.and_then(|uuid| self.up_to.get(&uuid)).and_then(|up_to| up_to.checked_sub(1));
+        self.boundary = Some(Known {
+            first_active: first.map(|first| ItemId::from(format!("m{first}"))),
+            tokens_before: about.pre_tokens,
+            tokens_after: about.post_tokens,
+            timestamp: event.timestamp,
+            summary: None,
+        });
+    }
+
+    /// A summary, with its boundary or without one; what stands beside its text is a message after it.
+    fn summary(&mut self, place: Place<'a>, mut message: wire::Message, at: Option<Timestamp>) -> usize {
+        let mut known = self.boundary.take().unwrap_or_default();
+        known.timestamp = known.timestamp.or(at);
+        known.summary = Some(message.content.take_texts());
+        self.compaction(known);
+        if message.holds_anything() { self.push(place, message, None) } else { self.messages }
+    }
+
+    /// A boundary without a summary archives what stands before it all the same.
+    fn end_of_boundary(&mut self) {
+        if let Some(known) = self.boundary.take() {
+            self.compaction(known);
+        }
+    }
+
+    fn compaction(&mut self, known: Known) {
+        self.open = None;
+        // Nobody goes back to before a compaction by what follows on it.
+        self.prompts.clear();
+        self.steps.push(Step::Compaction(known));
+    }
+
+    /// What the user said while the agent was at work is a message; other attachments are noted.
+    fn attachment(&mut self, place: Place<'a>, attachment: Option<Attachment>) -> Option<usize> {
+        let (kind, prompt) =
+            attachment.map_or((None, None), |attachment| (attachment.kind, attachment.prompt));
+        match prompt {
+            Some(content) if kind.as_deref() == Some("queued_command") => {
+                self.end_of_boundary();
+                self.prompt(None);
+                Some(self.push(place, wire::Message::new(Role::User, content), None))
+            }
+            _ => {
+                self.unread.count(&format!("attachment/{}", kind.as_deref().unwrap_or("no type")));
+                None
+            }
+        }
+    }
+}
+
+/// Whether a message holds a result: then it is none of what the user said.
+fn has_result(message: &wire::Message) -> bool {
+    let Content::Parts(parts) = &message.content else { return false };
+    let is_result = |raw: &RawValue| {
+        raw.get().contains("tool_result")
+            && matches!(
+                serde_json::from_str::<wire::PartType>(raw.get()).ok().and_then(|part| part.kind).as_deref(),
+                Some("tool_result")
+            )
+    };
+    parts.iter().any(|raw| is_result(raw))
+}

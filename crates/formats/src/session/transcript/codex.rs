@@ -1,0 +1,278 @@
+//! Rollouts of the Codex CLI → sessions. What each event becomes stands in `docs/reference/session.md`.
+
+use super::{super::Session, whole};
+use crate::error::Error;
+use context_window::{Message, Part, Role, ToolCall, Usage, WireFormat, text::plain, text::plain::compact_json};
+use crate::{session::compacted::Known, session::content::Content, session::place::Place, session::reader::Reader, session::responses, session::timestamp::Timestamp, session::unread::Unread};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+#[serde(expecting = "an event: an object")]
+struct Event {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    timestamp: Option<Timestamp>,
+    payload: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Meta {
+    model: Option<String>,
+    instructions: Option<String>,
+    base_instructions: Option<Instructions>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text, or an object with a text")]
+enum Instructions {
+    Bare(String),
+    Full { text: String },
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct TurnContext {
+    model: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Compacted {
+    message: Option<String>,
+    replacement_history: Option<Vec<Box<RawValue>>>,
+}
+
+/// What tells one payload from another.
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Kind {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct TokenCount {
+    info: Option<TokenInfo>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct TokenInfo {
+    last_token_usage: Option<Figures>,
+}
+
+#[derive(Deserialize)]
+#[serde(default, expecting = "an object")]
+#[derive(Default)]
+#[expect(clippy::struct_field_names, reason = "the provider's names")]
+struct Figures {
+    input_tokens: u64,
+    cached_input_tokens: u64,
+    output_tokens: u64,
+}
+
+/// The command of a shell that the model was trained with: it has no name in the item.
+#[derive(Deserialize)]
+#[serde(expecting = "a call: an object")]
+struct ShellCall {
+    call_id: Option<String>,
+    id: Option<String>,
+    action: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a result: an object")]
+struct Output {
+    call_id: Option<String>,
+    output: Option<Box<RawValue>>,
+}
+
+/// A result in the form that older versions wrote.
+#[derive(Deserialize)]
+struct OldOutput {
+    content: String,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a thought: an object")]
+struct Thought {
+    content: Option<Content>,
+}
+
+/// Reads the events of a rollout.
+pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
+    let place = events[0].0;
+    let mut rollout = Rollout::default();
+    for (place, json) in events {
+        rollout.event(*place, place.parse(json)?)?;
+    }
+    rollout.log.end();
+    let model = rollout.model.take();
+    let mut reader = Reader::new(place);
+    // Older versions say the user's instructions here and in the first message.
+    let texts = std::mem::take(&mut rollout.instructions).into_iter();
+    let is_said = |text: &str| rollout.log.messages.iter().any(|message| says(message, text));
+    let texts: Vec<String> = texts.filter(|text| !text.trim().is_empty() && !is_said(text)).collect();
+    reader.head(None, texts, Vec::new())?;
+    let mut compactions = rollout.compactions.into_iter().peekable();
+    for (at, message) in rollout.log.messages.into_iter().enumerate() {
+        while let Some((_, known)) = compactions.next_if(|(before, _)| *before == at) {
+            reader.compaction(Ok(known.into()), None);
+        }
+        if let Some(usage) = rollout.reports.get(&at) {
+            reader.reported(*usage);
+        }
+        reader.log.push(message);
+    }
+    compactions.for_each(|(_, known)| reader.compaction(Ok(known.into()), None));
+    whole(reader, place, model, WireFormat::OpenAiResponses, &rollout.unread)
+}
+
+/// So many instructions at the beginning are looked at: no writer puts more there.
+const LEADING: usize = 32;
+
+/// The texts of a message, as one.
+fn text_of(message: &Message) -> String {
+    let parts = message.as_parts().into_iter();
+    let texts = parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None });
+    texts.collect::<Vec<String>>().join("\n\n")
+}
+
+/// Whether a text stands in a message.
+fn says(message: &Message, text: &str) -> bool {
+    message.as_parts().iter().any(|part| matches!(part, Part::Text(part) if part.contains(text.trim())))
+}
+
+#[derive(Default)]
+struct Rollout {
+    log: responses::Log,
+    instructions: Vec<String>,
+    model: Option<String>,
+    /// By the number of the reply.
+    reports: BTreeMap<usize, Usage>,
+    /// Each with the number of messages before it.
+    compactions: Vec<(usize, Known)>,
+    unread: Unread,
+    has_meta: bool,
+}
+
+impl Rollout {
+    fn event(&mut self, place: Place<'_>, event: Event) -> Result<(), Error> {
+        let payload = event.payload.as_deref().map_or("{}", RawValue::get);
+        match event.kind.as_deref() {
+            // A rollout that goes on from another one has that one's beginning in it.
+            Some("session_meta") if !self.has_meta => {
+                self.has_meta = true;
+                let meta: Meta = place.parse_part("payload", payload)?;
+                self.model = self.model.take().or(meta.model);
+                let base = meta.base_instructions.map(|base| match base {
+                    Instructions::Bare(text) | Instructions::Full { text } => text,
+                });
+                self.instructions.extend(base.into_iter().chain(meta.instructions));
+            }
+            Some("turn_context") => {
+                let context: TurnContext = place.parse_part("payload", payload)?;
+                self.model = context.model.filter(|model| !model.is_empty()).or(self.model.take());
+            }
+            Some("compacted") => {
+                self.compacted(place, place.parse_part("payload", payload)?, event.timestamp)?;
+            }
+            Some("response_item") => self.item(place, "payload", payload)?,
+            Some("event_msg") => self.message(place, payload)?,
+            kind => self.unread.count(kind.unwrap_or("no type")),
+        }
+        Ok(())
+    }
+
+    /// What the screen showed repeats what the items say; only the count of tokens is nowhere else.
+    fn message(&mut self, place: Place<'_>, payload: &str) -> Result<(), Error> {
+        let Kind { kind } = place.parse_part("payload", payload)?;
+        if kind.as_deref() == Some("token_count") {
+            let count: TokenCount = place.parse_part("payload", payload)?;
+            let figures = count.info.and_then(|info| info.last_token_usage).unwrap_or_default();
+            let Figures { input_tokens, cached_input_tokens, output_tokens } = figures;
+            let usage = Usage::openai(input_tokens, cached_input_tokens, output_tokens);
+            if let Some(reply) = self.log.reply().filter(|_| usage != Usage::default()) {
+                self.reports.insert(reply, usage);
+                return Ok(());
+            }
+        }
+        self.unread.count(&format!("event_msg/{}", kind.as_deref().unwrap_or("no type")));
+        Ok(())
+    }
+
+    fn item(&mut self, place: Place<'_>, key: &str, json: &str) -> Result<(), Error> {
+        let Kind { kind } = place.parse_part(key, json)?;
+        let fault = |detail: String| place.fault(key, &plain::words(&detail));
+        match kind.as_deref() {
+            Some("local_shell_call") => {
+                let call: ShellCall = place.parse_part(key, json)?;
+                let id = call.call_id.or(call.id).ok_or_else(|| fault("expected a call_id".into()))?;
+                let action = call.action.map_or_else(|| "{}".into(), |action| compact_json(action.get()));
+                self.log.call(ToolCall::new(id, "local_shell", action));
+                Ok(())
+            }
+            Some("function_call_output" | "custom_tool_call_output") => {
+                let result: Output = place.parse_part(key, json)?;
+                let output = result.output.as_deref().map_or("", RawValue::get);
+                if !output.starts_with('{') {
+                    return self.log.raw(json).map_err(fault);
+                }
+                let id = result.call_id.ok_or_else(|| fault("expected a call_id".into()))?;
+                let old = serde_json::from_str::<OldOutput>(output).map(|old| old.content);
+                self.log.result(id, old.unwrap_or_else(|_| compact_json(output)));
+                Ok(())
+            }
+            // A copy of the folder, for undoing what the agent did.
+            Some("ghost_snapshot") | None => {
+                let kind = kind.as_deref().unwrap_or("no type");
+                self.unread.count(&format!("response_item/{kind}"));
+                Ok(())
+            }
+            Some("reasoning") => {
+                let thought: Thought = place.parse_part(key, json)?;
+                self.log.raw(json).map_err(fault)?;
+                let text = thought.content.unwrap_or_default().take_texts();
+                self.log.think(&text);
+                Ok(())
+            }
+            _ => self.log.raw(json).map_err(fault),
+        }
+    }
+
+    /// What stands before is archived, and what takes its place is said again, as far as it does not stay anyway.
+    fn compacted(
+        &mut self,
+        place: Place<'_>,
+        compacted: Compacted,
+        timestamp: Option<Timestamp>,
+    ) -> Result<(), Error> {
+        self.log.end();
+        let summary = compacted.message.filter(|text| !text.trim().is_empty());
+        let before = self.log.messages.len();
+        for (at, raw) in compacted.replacement_history.into_iter().flatten().enumerate() {
+            self.item(place, &format!("payload.replacement_history[{at}]"), raw.get())?;
+        }
+        self.log.end();
+        let instructs = |message: &&Message| matches!(message.role(), Role::System | Role::Developer);
+        let leading = self.log.messages[..before].iter().take(LEADING).take_while(instructs);
+        let leading: Vec<Message> = leading.cloned().collect();
+        let stays = |message: &Message| {
+            leading
+                .iter()
+                .any(|leads| leads.role() == message.role() && leads.as_parts() == message.as_parts())
+        };
+        let is_summary = |message: &Message| summary.as_ref().is_some_and(|summary| says(message, summary));
+        let again = self.log.messages.split_off(before);
+        // What the model was given has words of the agent around the summary.
+        let whole = again.iter().find(|message| is_summary(message)).map(text_of);
+        self.log.messages.extend(again.into_iter().filter(|message| !stays(message) && !is_summary(message)));
+        let summary = whole.or(summary);
+        self.compactions.push((before, Known { summary, timestamp, ..Known::default() }));
+        Ok(())
+    }
+}

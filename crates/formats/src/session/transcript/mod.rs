@@ -1,0 +1,90 @@
+//! Transcripts that coding agents write: JSON lines, each an event. They are known by what they hold, never by their names.
+
+use super::{Session, bounded, document::Document, place::Place, reader::Reader, unread::Unread, wire};
+use crate::error::Error;
+use context_window::{Message, Part, WireFormat};
+
+mod event;
+mod thread;
+mod claude_code;
+mod codex;
+
+pub(super) use thread::Thread;
+
+/// Who wrote a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    ClaudeCode,
+    Codex,
+}
+
+/// The sessions of a transcript.
+#[derive(Debug)]
+pub(super) struct Transcript {
+    writer: Writer,
+    pub(super) threads: Vec<Thread>,
+    /// The line and the bytes of an end that is no whole event.
+    pub(super) unfinished: Option<(usize, usize)>,
+}
+
+impl Transcript {
+    /// The transcript that the values of a file are, if they are one: at least one event of an agent, and nothing that is read
+    /// as a session by itself.
+    pub(super) fn of(text: &str, documents: &[Document]) -> Option<Self> {
+        let mut writer = None;
+        let mut events = Vec::with_capacity(documents.len());
+        for document in documents {
+            let event = event::Envelope::read(&text[document.start..document.end])?;
+            let written_by = event.writer();
+            if written_by.is_some() && writer.is_some() && written_by != writer {
+                return None;
+            }
+            writer = writer.or(written_by);
+            events.push(event);
+        }
+        let writer = writer?;
+        let threads = match writer {
+            Writer::ClaudeCode => thread::of_claude_code(events),
+            Writer::Codex => vec![thread::of_codex(&events)],
+        };
+        Some(Self { writer, threads, unfinished: None })
+    }
+
+    /// Reads one of its sessions from its events, each with its place.
+    pub(super) fn session(&self, thread: &Thread, events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
+        let session = match self.writer {
+            Writer::ClaudeCode => claude_code::session(events)?,
+            Writer::Codex => codex::session(events)?,
+        };
+        Ok(Session { id: thread.id.clone(), ..session })
+    }
+}
+
+/// What was read, as a session; `place` is where the transcript begins.
+fn whole(
+    reader: Reader<'_>,
+    place: Place<'_>,
+    model: Option<String>,
+    wire_format: WireFormat,
+    unread: &Unread,
+) -> Result<Session, Error> {
+    reader.log.check_ids(std::iter::empty())?;
+    bounded::check(reader.log.messages(), &[]).map_err(|(key, detail)| place.fault(&key, &detail))?;
+    if reader.log.messages().is_empty() {
+        let detail = "is a transcript without a message; expected events that hold messages";
+        return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
+    }
+    let mut carried = Unread::default();
+    for part in reader.log.messages().iter().flat_map(Message::parts) {
+        if let Part::Opaque { json, .. } = part {
+            let kind = serde_json::from_str::<wire::PartType>(json).ok().and_then(|part| part.kind);
+            carried.count(kind.as_deref().unwrap_or("no type"));
+        }
+    }
+    let mut ignored = reader.ignored;
+    ignored.extend(unread.note("event is not read", "events are not read"));
+    ignored.extend(
+        carried.note("block is kept as the JSON it came as", "blocks are kept as the JSON they came as"),
+    );
+    Ok(Session { model, wire_format: Some(wire_format), ignored, ..Session::of(reader.log) })
+}

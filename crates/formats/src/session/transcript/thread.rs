@@ -1,0 +1,106 @@
+//! Which events of a transcript are one session: a main thread, and every sub-agent by itself.
+
+use super::event::Envelope;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One session of a transcript.
+#[derive(Debug)]
+pub(in crate::session) struct Thread {
+    /// Its id, where the transcript has one.
+    pub(in crate::session) id: Option<String>,
+    /// Its events, by their index in the file.
+    pub(in crate::session) events: Vec<usize>,
+}
+
+/// A rollout is one session, whatever other sessions its beginning was copied from: its own name is the first.
+pub(super) fn of_codex(events: &[Envelope]) -> Thread {
+    let id = events.iter().find(|event| event.is_session_meta()).and_then(|event| event.payload_id.clone());
+    Thread { id, events: (0..events.len()).collect() }
+}
+
+/// An event belongs to the thread of its agent; without an agent, to that of its parent. A sidechain without an agent's id
+/// begins one of its own, named after its first event. A session that is resumed goes on under another id in the same file,
+/// and its events may name parents that nobody wrote down: only a message without a parent begins another main thread.
+pub(super) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
+    let mut threads = Threads::default();
+    let mut speaks = BTreeSet::new();
+    for (at, event) in events.into_iter().enumerate() {
+        let says = event.says();
+        let parent = event.parent.as_ref().and_then(|parent| threads.of_event.get(parent)).copied();
+        let nth = match (event.is_sidechain, event.agent, event.session) {
+            (true, Some(agent), _) => threads.named(Some(agent), true),
+            (true, None, session) => match parent.filter(|nth| threads.is_sidechain[*nth]) {
+                Some(nth) => nth,
+                None => threads.named(event.uuid.clone().or(session), true),
+            },
+            (false, _, session) => match parent.filter(|nth| !threads.is_sidechain[*nth]) {
+                Some(nth) => nth,
+                None => threads.main(session, says && event.parent.is_none()),
+            },
+        };
+        if let Some(uuid) = event.uuid {
+            threads.of_event.entry(uuid).or_insert(nth);
+        }
+        threads.found[nth].events.push(at);
+        if says {
+            speaks.insert(nth);
+        }
+    }
+    threads.speaking(&speaks)
+}
+
+#[derive(Default)]
+struct Threads {
+    found: Vec<Thread>,
+    is_sidechain: Vec<bool>,
+    newest_main: Option<usize>,
+    by_name: BTreeMap<(bool, Option<String>), usize>,
+    of_event: BTreeMap<String, usize>,
+}
+
+impl Threads {
+    fn named(&mut self, id: Option<String>, is_sidechain: bool) -> usize {
+        let key = (is_sidechain, id.clone());
+        *self.by_name.entry(key).or_insert_with(|| {
+            self.found.push(Thread { id, events: Vec::new() });
+            self.is_sidechain.push(is_sidechain);
+            if !is_sidechain {
+                self.newest_main = Some(self.found.len() - 1);
+            }
+            self.found.len() - 1
+        })
+    }
+
+    /// The threads in which anybody says anything. Events of the others go with the first, which notes what is not read.
+    fn speaking(self, speaks: &BTreeSet<usize>) -> Vec<Thread> {
+        let (mut speaking, mut silent) = (Vec::new(), Vec::new());
+        for (nth, thread) in self.found.into_iter().enumerate() {
+            if speaks.contains(&nth) {
+                speaking.push(thread);
+            } else {
+                silent.extend(thread.events);
+            }
+        }
+        if let Some(first) = speaking.first_mut() {
+            first.events.extend(silent);
+            first.events.sort_unstable();
+        }
+        speaking
+    }
+
+    /// The main thread of a session. What names none stands beside the conversation (titles, snapshots of files) and goes
+    /// with the main thread that there is, or that comes.
+    fn main(&mut self, session: Option<String>, begins: bool) -> usize {
+        let key = (false, session.clone());
+        if let Some(nth) = self.by_name.get(&key) {
+            return *nth;
+        }
+        let open =
+            self.newest_main.filter(|nth| self.found[*nth].id.is_none() || !begins || session.is_none());
+        let Some(nth) = open else { return self.named(session, false) };
+        let id = &mut self.found[nth].id;
+        *id = id.take().or(session);
+        self.by_name.insert(key, nth);
+        nth
+    }
+}

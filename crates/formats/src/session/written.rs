@@ -1,0 +1,163 @@
+//! A request as a session file, which `plan-inspect` plans as the application did.
+
+use super::{redacted::Redactor, wire::Own};
+use crate::error::Error;
+use context_window::{Config, ContextWindowManager, ItemId, PlanRequest, RagItem, RequestLimits, Tool, Ttl, plan::Anchor, provider::wording};
+use serde::Serialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+/// The version of what stands under the key `context_window`.
+const VERSION: u32 = 1;
+
+/// Whether a session file holds the texts of its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SessionTexts {
+    /// As they are.
+    Kept,
+    /// Each replaced by one of the same number of tokens that says nothing; images by others of the same kind. Names, ids,
+    /// tool definitions and sealed reasoning, which its provider alone can read, stay.
+    Redacted,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    model: &'a str,
+    limits: RequestLimits,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    focus: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    state: Vec<super::wire::StateText>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rag: Vec<Document>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<&'a Anchor>,
+    context_window: Own,
+}
+
+#[derive(Serialize)]
+struct Document {
+    id: ItemId,
+    score: f64,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<Ttl>,
+}
+
+/// This request as the JSON of a session file: model, limits, options that differ from their defaults, tokenizer, the
+/// whole conversation, documents, tools, state. `plan-inspect FILE` gives the plan of the same fingerprint, for a model of
+/// the registry with a tokenizer that has a name. With [`SessionTexts::Redacted`] no text of the conversation, its
+/// documents, state or focus is in it, and the same items come in with the same tokens.
+///
+/// A token calibration of the request's own and [`PlanRequest::with_excluded_counts`] are not part of a session file.
+///
+/// # Errors
+///
+/// `ErrorKind::Count` when the counter fails; `Input` for a conversation that has no JSON.
+pub fn session_json(
+    manager: &ContextWindowManager,
+    request: &PlanRequest<'_>,
+    texts: SessionTexts,
+) -> Result<String, Error> {
+    let redactor = (texts == SessionTexts::Redacted).then(|| Redactor::new(manager));
+    let focus = |hint: &str| match &redactor {
+        Some(redactor) => redactor.text_in(hint, |hint| wording::focus(hint).text().to_owned()),
+        None => Ok(hint.to_owned()),
+    };
+    let document = |item: &RagItem| -> Result<Document, Error> {
+        Ok(Document {
+            id: item.id.clone(),
+            score: item.score,
+            text: match &redactor {
+                Some(redactor) => redactor.document(item)?,
+                None => item.text.to_string(),
+            },
+            source: item.origin.as_deref().map(str::to_owned),
+            ttl: item.ttl,
+        })
+    };
+    let events = request.log.events();
+    let events = match &redactor {
+        Some(redactor) => events.map(|event| redactor.event(event)).collect::<Result<_, _>>()?,
+        None => events.collect(),
+    };
+    let state = |(id, said): &(ItemId, String)| -> Result<_, Error> {
+        let said = match &redactor {
+            Some(redactor) => redactor.text_in(said, |text| wording::state(id.as_str(), text))?,
+            None => said.clone(),
+        };
+        Ok(super::wire::StateText { id: id.clone(), text: said })
+    };
+    let written = Written {
+        model: manager.model_name(),
+        limits: request.limits,
+        focus: request.focus.as_deref().map(focus).transpose()?,
+        tools: request.tools.iter().map(tool).collect(),
+        state: request.state.iter().map(state).collect::<Result<_, _>>()?,
+        rag: request.rag.iter().map(document).collect::<Result<_, _>>()?,
+        previous: request.previous.as_ref(),
+        context_window: Own {
+            version: VERSION,
+            options: options(manager.config()),
+            tokenizer: manager.counter().name().into(),
+            events,
+        },
+    };
+    serde_json::to_string(&written).map_err(|error| Error::input("conversation", error.to_string()))
+}
+
+impl Own {
+    /// The options as the text of a file, the tokenizer's name; what is wrong with them.
+    pub(super) fn settings(&self) -> Result<(String, String), String> {
+        if self.version != VERSION {
+            return Err(format!("is of version {}; expected version {VERSION}", self.version));
+        }
+        let options = toml::to_string(&self.options).map_err(|error| format!("options: {error}"))?;
+        Ok((options, self.tokenizer.clone()))
+    }
+}
+
+/// The options that differ from their defaults, as tables.
+fn options(config: &Config) -> Map<String, Value> {
+    let tables = |config: &Config| serde_json::to_value(config).unwrap_or_default();
+    let mut differing = match differing(&tables(config), &tables(&Config::default())) {
+        Some(Value::Object(tables)) => tables,
+        _ => Map::new(),
+    };
+    // Its values are among them.
+    differing.remove("preset");
+    differing
+}
+
+fn differing(own: &Value, default: &Value) -> Option<Value> {
+    match own {
+        Value::Object(tables) => {
+            let part = |(key, value): (&String, &Value)| {
+                Some((key.clone(), differing(value, default.get(key).unwrap_or(&Value::Null))?))
+            };
+            let parts: Map<String, Value> = tables.iter().filter_map(part).collect();
+            (!parts.is_empty()).then_some(Value::Object(parts))
+        }
+        _ if own.is_null() || own == default => None,
+        _ => Some(own.clone()),
+    }
+}
+
+/// A tool in the form of `OpenAI` Chat, or as its provider has it.
+fn tool(tool: &Tool) -> Value {
+    if let Some((_, definition)) = &tool.hosted {
+        return serde_json::from_str(definition).unwrap_or_default();
+    }
+    let mut function = json!({ "name": tool.name, "description": tool.description });
+    if !tool.schema.is_empty() {
+        let schema: Option<Box<RawValue>> = serde_json::from_str(&tool.schema).ok();
+        function["parameters"] = schema
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_else(|| Value::String(tool.schema.clone()));
+    }
+    json!({ "type": "function", "function": function })
+}

@@ -1,0 +1,17 @@
+//! Files that people bring, as an application reads them.
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests"
+)]
+
+#[allow(unused_imports, reason = "features decide which tests use it")]
+use context_window_testing as support;
+
+mod pushed;
+mod reading;
+mod transcripts;

@@ -1,0 +1,223 @@
+//! Nothing vanishes on reading: what a session file holds is in the log, or a note says that it is not.
+
+use context_window::{Message, Role, conversation::ActiveEntry};
+use context_window_formats::{Session, SessionFile};
+use std::fmt::Write as _;
+
+fn session(messages: &str) -> Session {
+    Session::from_json(&format!("{{\"messages\": [{messages}]}}")).unwrap()
+}
+
+/// A message in one line: its id, who says it, and everything that it holds.
+fn line(at: usize, message: &Message) -> String {
+    let id = message.id().map_or_else(|| format!("m{at}"), ToString::to_string);
+    let mut line = format!("{id} {}:{}", message.role().name(), message.text());
+    for part in message.parts() {
+        let _ = write!(line, " {part:?}");
+    }
+    for call in message.tool_calls() {
+        let _ = write!(line, " {}({})", call.name, call.arguments);
+    }
+    line
+}
+
+fn lines(session: &Session) -> Vec<String> {
+    session.log.messages().iter().enumerate().map(|(at, message)| line(at, message)).collect()
+}
+
+const COMPACTION: &str = r#"{"type":"context_compaction","summary":"Kettles."}"#;
+
+#[test]
+fn what_stands_beside_a_compaction_is_a_message_after_it() {
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let image = r#"{"type":"image_url","image_url":"http://x/y.png"}"#;
+    let (before, after) = (text("before"), text("after"));
+    let read = session(&format!(
+        r#"{{"role":"user","content":"old"}},
+        {{"role":"user","id":"u","content":[{before},{COMPACTION},{image},{after}]}},
+        {{"role":"user","content":"new"}}"#
+    ));
+    assert_eq!(
+        lines(&read),
+        [
+            "m0 user:old",
+            "u user: Text(\"before\") Image { url: \"http://x/y.png\", detail: None } Text(\"after\")",
+            "m2 user:new"
+        ]
+    );
+    let record = read.log.compactions().next().unwrap();
+    assert_eq!((record.messages_archived, record.first_active.as_ref()), (1, None));
+    let active = read.log.active().filter(|entry| matches!(entry, ActiveEntry::Message { .. })).count();
+    assert_eq!(active, 2);
+    assert!(read.ignored().is_empty(), "{:?}", read.ignored());
+
+    // Calls and results beside it, and a second compaction, which has nothing left to archive.
+    let read = session(&format!(
+        r#"{{"role":"user","content":"old"}},
+        {{"role":"assistant","content":[{COMPACTION},{COMPACTION},{{"type":"tool_use","id":"c","name":"f","input":{{}}}}]}},
+        {{"role":"user","content":[{COMPACTION},{{"type":"tool_result","tool_use_id":"c","content":"done"}}]}},
+        {{"role":"assistant","content":[{COMPACTION}],"reasoning_content":"hm"}}"#
+    ));
+    assert_eq!(lines(&read)[1], "m1 assistant: f({})");
+    assert_eq!(lines(&read)[2], "m2 tool:done");
+    assert_eq!(read.log.messages()[3].reasoning()[0].text, "hm");
+    let told = read.ignored().iter().filter(|note| note.contains("is not used")).count();
+    assert_eq!(told + read.log.compactions().count(), 4, "{:?}", read.ignored());
+
+    // A compaction alone is no message, as before.
+    let read =
+        session(&format!(r#"{{"role":"user","content":"old"}},{{"role":"user","content":[{COMPACTION}]}}"#));
+    assert_eq!((read.log.messages().len(), read.log.compactions().count()), (1, 1));
+    let error =
+        Session::from_json(&format!(r#"[{{"role":"user","content":[{COMPACTION},3]}}]"#)).unwrap_err();
+    assert!(error.to_string().contains("messages[0].content: expected a part"), "{error}");
+}
+
+#[test]
+fn a_time_of_serde_is_a_time() {
+    let read = |time: &str| {
+        session(&format!(
+            r#"{{"role":"user","content":"old"}},
+            {{"role":"user","content":[{{"type":"context_compaction","summary":"s","timestamp":{time}}}]}}"#
+        ))
+    };
+    let timestamp = |time: &str| read(time).log.compactions().next().unwrap().timestamp.clone();
+    for (time, expected) in [
+        (r#"{"secs_since_epoch":1795253400,"nanos_since_epoch":0}"#, Some("2026-11-21T09:30:00Z")),
+        (r#"{"nanos_since_epoch":250000000,"secs_since_epoch":1795253400}"#, Some("2026-11-21T09:30:00.25Z")),
+        (r#""yesterday""#, Some("yesterday")),
+        ("null", None),
+    ] {
+        assert_eq!(timestamp(time).as_deref(), expected, "{time}");
+    }
+    for wrong in [
+        r#"{"secs_since_epoch":1}"#,
+        r#"{"secs_since_epoch":-1,"nanos_since_epoch":0}"#,
+        r#"{"secs_since_epoch":1,"nanos_since_epoch":1000000000}"#,
+        "17",
+    ] {
+        let session = read(wrong);
+        assert_eq!(session.log.compactions().count(), 0, "{wrong}");
+        assert!(session.ignored()[0].contains("secs_since_epoch"), "{wrong}: {:?}", session.ignored());
+    }
+    let written =
+        serde_json::to_string(&timestamp("{\"secs_since_epoch\":0,\"nanos_since_epoch\":0}")).unwrap();
+    assert_eq!(written, "\"1970-01-01T00:00:00Z\"");
+}
+
+#[test]
+fn a_misspelt_key_of_a_message_is_named() {
+    let read = session(r#"{"role":"user","contnt":"hi"}"#);
+    assert_eq!(lines(&read), ["m0 user:"]);
+    assert!(read.log.messages()[0].is_empty());
+    assert_eq!(read.ignored(), ["the key `contnt` of messages[0] is not read; did you mean `content`?"]);
+    let read = session(
+        r#"{"role":"user","content":"hi"},{"role":"assistant","id":"a","text":"hello"},
+        {"role":"assistant","text":"again"},{"role":"assistant","text":"and again"},
+        {"role":"assistant","content":"c","tool_cals":[]},{"role":"assistant","content":"c","pined":true}"#,
+    );
+    assert_eq!(
+        read.ignored(),
+        [
+            "the key `text` of messages[1] (`a`), and of 2 more messages, is not read; did you mean `content`?",
+            "the key `tool_cals` of messages[4] is not read; did you mean `tool_calls`?",
+            "the key `pined` of messages[5] is not read; did you mean `pinned`?",
+        ]
+    );
+    // Keys of a log's own, and a name beside the key that is meant.
+    let read = session(
+        r#"{"role":"user","content":"hi","text":"hi","contents":3,"usage":{},"ts":1,"timestamp":"x","refusal":null,
+        "session":"s","metadata":{},"cache_control":{},"annotations":[]}"#,
+    );
+    assert!(read.ignored().is_empty(), "{:?}", read.ignored());
+    // A thousand kinds of slips are no thousand lines.
+    let slips: Vec<String> =
+        (0..1_000).map(|at| format!(r#"{{"role":"user","content{}":"x"}}"#, at % 10)).collect();
+    let read = session(&slips.join(","));
+    assert_eq!(read.ignored().len(), 9, "{:?}", read.ignored());
+    assert!(read.ignored()[8].starts_with("200 more keys"), "{:?}", read.ignored());
+}
+
+#[test]
+fn a_packed_file_says_that_it_is_packed() {
+    let error = SessionFile::new("talk.json.gz", vec![0x1f, 0x8b, 8, 0, 0]).unwrap_err().to_string();
+    assert!(error.contains("talk.json.gz") && error.contains("gzip") && error.contains("unpack"), "{error}");
+}
+
+/// No real session has a key that looks like a slip.
+#[cfg(feature = "openai")]
+#[test]
+fn real_sessions_have_no_slips() {
+    for file in crate::support::data::files(&["conv_", "long_", "rag_"]) {
+        for session in file.sessions() {
+            let session = session.unwrap();
+            let slips: Vec<&String> =
+                session.ignored().iter().filter(|note| note.contains("did you mean")).collect();
+            assert!(slips.is_empty(), "{:?}: {slips:?}", session.id);
+        }
+    }
+}
+
+#[test]
+fn the_turns_of_sharegpt_are_messages() {
+    let turns = r#"[{"from":"human","value":"Is the Wren there?"},
+        {"from":"function_call","value":"[{\"name\":\"stock\",\"arguments\":{\"item\":\"Wren\"}},{\"name\":\"price\",\"arguments\":{}}]"},
+        {"from":"observation","value":"3"},{"from":"tool","value":"29"},
+        {"from":"function_call","value":"no JSON"},{"from":"gpt","value":"<tool_call>{broken</tool_call>"},
+        {"from":"observation","value":"late"},{"from":"narrator","value":"x"},{"from":"narrator","value":"y"}]"#;
+    let read = Session::from_json(&format!(r#"{{"system":"S","conversations":{turns}}}"#)).unwrap();
+    assert_eq!(
+        lines(&read),
+        [
+            "m0 user:Is the Wren there?",
+            r#"m1 assistant: stock({"item":"Wren"}) price({})"#,
+            "m2 tool:3",
+            "m3 tool:29",
+            "m4 assistant:no JSON",
+            "m5 assistant:<tool_call>{broken</tool_call>",
+            "m6 tool:late",
+        ]
+    );
+    let answers: Vec<_> = read.log.messages().iter().filter_map(Message::answers).collect();
+    let calls: Vec<_> = read.log.messages()[1].tool_calls().iter().map(|call| &*call.id).collect();
+    assert_eq!((&answers[..2], answers[2]), (&calls[..], "call_of_6"));
+    assert_eq!(read.ignored(), ["2 turns are not read, their speakers are not known: 2 narrator"]);
+    assert_eq!(read.unread_keys(), []);
+
+    // One of several forms: a list of sessions, JSON lines, one object; and what is no ShareGPT.
+    let one = r#"{"id":"a","conversations":[{"from":"user","value":"x"}]}"#;
+    for (text, ids) in [
+        (format!("[{one},\n {}]", one.replace("\"id\":\"a\",", "")), vec!["a", "2"]),
+        (format!("{one}\n{}", one.replace("\"a\"", "\"b\"")), vec!["a", "b"]),
+        (one.to_owned(), vec!["a"]),
+    ] {
+        let file = SessionFile::new("f", text.clone().into_bytes()).unwrap();
+        assert_eq!(file.ids().collect::<Vec<_>>(), ids, "{text}");
+        for session in file.sessions() {
+            assert_eq!(session.unwrap().log.messages()[0].role(), Role::User);
+        }
+    }
+    let own = |value: &str| Session::from_json(&format!(r#"{{"query":"q","conversations":{value}}}"#));
+    for value in ["3", "[]", "[3]", r#"[{"role":"user"}]"#, r#"{"from":"human"}"#] {
+        let session = own(value).unwrap();
+        assert_eq!(session.log.messages().len(), 1, "{value}");
+    }
+    let beside =
+        r#"{"messages":[{"role":"user","content":"m"}],"conversations":[{"from":"human","value":"c"}]}"#;
+    assert_eq!(Session::from_json(beside).unwrap().log.messages()[0].text(), "m");
+    for (value, expected) in [
+        (r#"[{"from":"human","value":"a"},{"from":"gpt"}]"#, "conversations[1]: has no value"),
+        (r#"[{"from":"human","value":"a"},{"value":"b"}]"#, "conversations[1]: missing field `from`"),
+        (r#"[{"from":"human","value":3}]"#, "conversations[0]: invalid type"),
+    ] {
+        let error = own(value).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("session:1"), "{error}");
+    }
+    let tools = r#"{"query":"q","tools":"[{\"name\":\"f\"}]"}"#;
+    assert_eq!(Session::from_json(tools).unwrap().tools[0].name, "f");
+    for wrong in ["\"f\"", "\"{}\"", "3"] {
+        let error =
+            Session::from_json(&format!("{{\"query\":\"q\",\"tools\":{wrong}}}")).unwrap_err().to_string();
+        assert!(error.contains("tools: ") && error.contains("a list of tools"), "{error}");
+    }
+}

@@ -1,0 +1,84 @@
+//! The error of this crate.
+
+use std::fmt;
+
+/// An error of a compaction over a model. Nothing was archived.
+#[derive(Debug)]
+pub struct Error(Box<Repr>);
+
+/// The kind of an [`Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The caller cancelled the compaction.
+    Cancelled,
+    /// The model failed: an HTTP error, a time-out, a missing key.
+    Model,
+    /// The compaction was not made for another reason: [`Error::core`] returns it.
+    Compaction,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Repr {
+    #[error("`{model}` made no summary: {what}; nothing was archived")]
+    Summariser { model: String, what: String },
+    #[error("the compaction was cancelled; nothing was archived")]
+    Cancelled,
+    #[error(transparent)]
+    Core(context_window::Error),
+}
+
+impl Error {
+    /// Returns the kind of this error.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match &*self.0 {
+            Repr::Cancelled => ErrorKind::Cancelled,
+            Repr::Summariser { .. } => ErrorKind::Model,
+            Repr::Core(_) => ErrorKind::Compaction,
+        }
+    }
+
+    /// Returns whether nothing was archived, so that a compaction without a summary can take its place.
+    pub(crate) fn leaves_the_log(&self) -> bool {
+        match &*self.0 {
+            Repr::Cancelled | Repr::Summariser { .. } => true,
+            Repr::Core(error) => {
+                error.kind().is_of_compaction() || error.kind() == context_window::ErrorKind::Budget
+            }
+        }
+    }
+
+    /// Returns the error of `context-window` that this one passes on, if it does.
+    #[must_use]
+    pub fn core(&self) -> Option<&context_window::Error> {
+        match &*self.0 {
+            Repr::Core(error) => Some(error),
+            #[allow(unreachable_patterns, reason = "features decide which others there are")]
+            _ => None,
+        }
+    }
+
+    #[allow(dead_code, reason = "features decide who uses it")]
+    pub(crate) fn new(repr: Repr) -> Self {
+        Self(Box::new(repr))
+    }
+}
+
+impl From<context_window::Error> for Error {
+    fn from(error: context_window::Error) -> Self {
+        Self::new(Repr::Core(error))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}

@@ -1,0 +1,221 @@
+//! Why there is no answer, said without a key and without any text of the prompt.
+
+use context_window::{Message, usage::is_context_overflow};
+use genai::{resolver, webc};
+use serde_json::Value;
+use std::error::Error as _;
+
+/// The most of a provider's own words that an error repeats, in characters.
+const SAID: usize = 200;
+/// As many words in a row that stand in the prompt too are taken from it.
+const ECHO_WORDS: usize = 4;
+/// So is one word that is this long, in bytes.
+const ECHO_BYTES: usize = 20;
+/// A shorter key is none ("none", "ollama").
+const KEY: usize = 8;
+
+/// One attempt that failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// What happened, in our own words.
+    what: String,
+    /// What the provider said, as it came: it may repeat anything that was sent.
+    said: String,
+    overflow: bool,
+}
+
+impl Failure {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), said: String::new(), overflow: false }
+    }
+
+    /// The prompt is too long, in any of the providers' wordings.
+    pub(super) fn overflow(what: impl Into<String>) -> Self {
+        Self { overflow: true, ..Self::new(what) }
+    }
+
+    pub(super) fn of(error: genai::Error) -> Self {
+        match error {
+            genai::Error::WebModelCall { webc_error, .. }
+            | genai::Error::WebAdapterCall { webc_error, .. } => Self::of_call(webc_error),
+            genai::Error::HttpError { status, body, .. } => Self::of_status(status.as_u16(), &status, &body),
+            // The library's own words for it repeat the whole request.
+            genai::Error::ChatResponseGeneration { response_body, .. } => Self::of_body(&response_body)
+                .unwrap_or_else(|| Self::new("the reply is not in the wire format of this provider")),
+            genai::Error::ChatResponse { body, .. } => {
+                Self::of_body(&body).unwrap_or_else(|| Self::new("the reply holds no text"))
+            }
+            genai::Error::Resolver { resolver_error, .. } => Self::of_key(resolver_error),
+            genai::Error::Internal(_) => Self::new("the URL cannot be used"),
+            genai::Error::ClientBuildFail { cause } => {
+                Self { said: cause, ..Self::new("no HTTP client could be made") }
+            }
+            _ => Self::new("the request could not be made"),
+        }
+    }
+
+    pub(super) fn of_key(error: resolver::Error) -> Self {
+        Self::new(match error {
+            resolver::Error::ApiKeyEnvNotFound { env_name } => {
+                format!("there is no API key, neither given nor in the variable {env_name}")
+            }
+            _ => "there is no API key".to_owned(),
+        })
+    }
+
+    fn of_call(error: webc::Error) -> Self {
+        match error {
+            webc::Error::ResponseFailedStatus { status, body, .. } => {
+                Self::of_status(status.as_u16(), &status, &body)
+            }
+            webc::Error::ResponseFailedNotJson { content_type, .. } => {
+                Self { said: content_type, ..Self::new("the reply is not JSON") }
+            }
+            webc::Error::ResponseFailedInvalidJson { .. } => Self::new("the reply is not complete JSON"),
+            webc::Error::Reqwest(error) => {
+                let decoded = error.is_body() || error.is_decode();
+                let what = if decoded { "the reply was cut off" } else { "the connection failed" };
+                // A URL may bear a key.
+                let error = error.without_url();
+                let mut said = error.to_string();
+                let mut source = error.source();
+                while let Some(cause) = source {
+                    said = format!("{said}: {cause}");
+                    source = cause.source();
+                }
+                Self { said, ..Self::new(what) }
+            }
+            webc::Error::JsonValueExt(_) => Self::new("the reply is not in the wire format of this provider"),
+        }
+    }
+
+    fn of_status(code: u16, status: &impl ToString, body: &str) -> Self {
+        let json: Option<Value> = serde_json::from_str(body).ok();
+        let said = match &json {
+            Some(json) => message(json).unwrap_or_default(),
+            // A page for people.
+            None if body.trim_start().starts_with('<') => String::new(),
+            None => body.to_owned(),
+        };
+        // 413: the request is too large, for the provider or for a proxy.
+        let overflow = is_context_overflow(body) || code == 413;
+        Self { what: format!("HTTP {}", status.to_string()), said, overflow }
+    }
+
+    /// The error in the body of an answer, if there is one.
+    pub(super) fn of_body(body: &Value) -> Option<Self> {
+        let error = ["/error", "/choices/0/error"]
+            .into_iter()
+            .find_map(|at| body.pointer(at).filter(|error| is_error(error)))?;
+        let said = message(error).unwrap_or_default();
+        let overflow = is_context_overflow(&error.to_string());
+        Some(Self { what: "the reply is an error".to_owned(), said, overflow })
+    }
+
+    pub(super) fn is_overflow(&self) -> bool {
+        self.overflow
+    }
+
+    /// What happened, for people: the provider's own words only where they repeat nothing that was sent.
+    pub(super) fn detail(&self, key: &str, prompt: &[Message]) -> String {
+        let what = &self.what;
+        let said = without_keys(&self.said, key);
+        match said.as_str() {
+            "" => what.clone(),
+            said if repeats(said, prompt) => {
+                format!("{what} (its text quotes the prompt and is not shown)")
+            }
+            said => format!("{what}: {said}"),
+        }
+    }
+}
+
+/// Whether this says that there is an error.
+fn is_error(error: &Value) -> bool {
+    !matches!(error, Value::Null | Value::Bool(false)) && *error != Value::String(String::new())
+}
+
+/// The message of an error's body, at the keys that providers use.
+fn message(body: &Value) -> Option<String> {
+    let places = ["/error/message", "/error", "/message", "/detail", ""];
+    let text = places.into_iter().find_map(|at| body.pointer(at).and_then(Value::as_str));
+    text.map(str::to_owned)
+}
+
+/// A text on one line, its beginning, without anything that looks like a key.
+fn without_keys(said: &str, key: &str) -> String {
+    let said = if key.len() < KEY { said.to_owned() } else { said.replace(key, "[key]") };
+    let bare = |word: &str| {
+        let start = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+        ["sk-", "AIza"].iter().any(|prefix| start.starts_with(prefix))
+    };
+    let words = said.split_whitespace().map(|word| if bare(word) { "[key]" } else { word });
+    let line = words.collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SAID) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
+/// Whether a text repeats some of a prompt.
+fn repeats(said: &str, prompt: &[Message]) -> bool {
+    let said: Vec<&str> = said.split_whitespace().collect();
+    let mut runs: Vec<String> = said.windows(ECHO_WORDS).map(|words| words.join(" ")).collect();
+    runs.extend(said.iter().filter(|word| word.len() >= ECHO_BYTES).map(|word| (*word).to_owned()));
+    prompt.iter().flat_map(Message::texts).any(|text| {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        runs.iter().any(|run| text.contains(run.as_str()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn detail(body: &Value, key: &str, prompt: &[Message]) -> String {
+        Failure::of_status(401, &"401 Unauthorized", &body.to_string()).detail(key, prompt)
+    }
+
+    #[test]
+    fn a_key_is_never_told() {
+        let body = json!({"error": {"message": "Incorrect API key provided: sk-ab***xy. Or topsecret1, \"sk-cd\"."}});
+        let detail_of_body = detail(&body, "topsecret1", &[]);
+        assert_eq!(
+            detail_of_body,
+            "HTTP 401 Unauthorized: Incorrect API key provided: [key] Or [key], [key]"
+        );
+    }
+
+    #[test]
+    fn what_repeats_the_prompt_is_left_out() {
+        let prompt = [Message::user("My pin is\n1234, do not tell.")];
+        let body = json!({"message": "cannot read \"My pin is 1234, do not tell.\""});
+        assert!(detail(&body, "", &prompt).ends_with("is not shown)"));
+        let body = json!({"detail": "cannot read this"});
+        assert_eq!(detail(&body, "", &prompt), "HTTP 401 Unauthorized: cannot read this");
+    }
+
+    #[test]
+    fn words_are_found_and_cut() {
+        for body in [json!({"error": "no"}), json!({"error": {"message": "no"}}), json!("no")] {
+            assert_eq!(detail(&body, "", &[]), "HTTP 401 Unauthorized: no");
+        }
+        let page = Failure::of_status(502, &"502 Bad Gateway", "<html>Bad</html>");
+        assert_eq!(page.detail("", &[]), "HTTP 502 Bad Gateway");
+        let long = Failure::of_status(500, &"500", &"ü ".repeat(500)).detail("", &[]);
+        assert!(long.chars().count() < 220 && long.ends_with("..."), "{long}");
+        assert!(Failure::of_body(&json!({"error": null, "choices": []})).is_none());
+    }
+
+    #[test]
+    fn too_long_is_known_by_status_or_wording() {
+        let overflows = |code, body: &str| Failure::of_status(code, &"", body).is_overflow();
+        assert!(overflows(413, ""));
+        assert!(overflows(400, r#"{"error":{"code":"context_length_exceeded"}}"#));
+        assert!(!overflows(429, "Rate limit reached: too many tokens per minute"));
+        assert!(
+            Failure::of_body(&json!({"error": {"message": "prompt is too long"}})).unwrap().is_overflow()
+        );
+    }
+}

@@ -1,0 +1,286 @@
+//! The only module that calls a model: a job goes out, a summary comes back (rules C3, C5, C8).
+
+use crate::error::Repr;
+use context_window::{ContextWindowManager, Conversation, compaction::{CompactionRequest, summary_text}, config::CompactionStrategy, conversation::{Compaction, CompactionKind}};
+use genai::{Client, ServiceTarget};
+use provider::Provider;
+use std::{fmt, future::Future, time::Duration};
+
+mod error;
+mod failure;
+mod answer;
+mod provider;
+mod wire;
+
+pub use error::{Error, ErrorKind};
+use failure::Failure;
+
+/// The default timeout of one request.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// A model that makes summaries: takes a [`CompactionRequest`] to its provider and brings the text back.
+///
+/// ```no_run
+/// use context_window::{ContextWindowManager, Conversation, Message};
+/// use context_window_genai::Summariser;
+/// use std::time::Duration;
+///
+/// # async fn run() -> Result<(), context_window::Error> {
+/// let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// let mut log = Conversation::from([Message::user("Hello")]);
+/// let summariser = Summariser::openai("gpt-4o").with_timeout(Duration::from_secs(90));
+///
+/// if let Some(job) = manager.compactor().due(&log)? {
+///     let record = summariser.compact(&manager, &mut log, &job).await?;
+///     println!("{} messages archived", record.messages_archived);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A job is made for the model of its manager. For a summary by another one, say so first, so that it is in that
+/// model's wire format and fits its window:
+///
+/// ```no_run
+/// # use context_window::{*, compaction::CompactionRequest};
+/// # use context_window_genai::Summariser;
+/// # async fn run(log: &mut Conversation, job: CompactionRequest) -> Result<(), Error> {
+/// # let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// let small = ContextWindowManager::for_model("claude-haiku-4-5")?;
+/// let job = job.for_summariser(&small)?;
+/// Summariser::anthropic("claude-haiku-4-5").compact(&manager, log, &job).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// No redirect is followed: a key goes to the URL that is asked, and nowhere else.
+///
+/// Keys come from the environment (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`) unless
+/// [`Summariser::with_api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time enabled.
+///
+/// What is sent: system texts, messages, calls with their results, and the tools (which the model is told not to use),
+/// the instruction last, and [`CompactionRequest::max_tokens`] as the longest answer. Images and parts that are no text
+/// are replaced by a few words; reasoning and tools that a provider runs itself are left out. A model that thinks
+/// spends that length on its thoughts too: raise `compaction.summary.max_tokens` for one. An answer that was cut at
+/// that length is taken as it is.
+#[derive(Clone)]
+pub struct Summariser {
+    provider: Provider,
+    model: String,
+    url: Option<String>,
+    key: Option<String>,
+    timeout: Duration,
+}
+
+impl Summariser {
+    /// A model of `OpenAI`, by Chat Completions.
+    #[must_use]
+    pub fn openai(model: impl Into<String>) -> Self {
+        Self::of(Provider::OpenAi, model)
+    }
+
+    /// A model of Anthropic, by Messages.
+    #[must_use]
+    pub fn anthropic(model: impl Into<String>) -> Self {
+        Self::of(Provider::Anthropic, model)
+    }
+
+    /// A model of Google, by the Gemini API.
+    #[must_use]
+    pub fn gemini(model: impl Into<String>) -> Self {
+        Self::of(Provider::Gemini, model)
+    }
+
+    /// A model of an Ollama server, `http://localhost:11434` unless [`Summariser::with_url`] names another. It takes no
+    /// key. Ollama cuts a prompt that is longer than its own context length (`OLLAMA_CONTEXT_LENGTH`) and does not say
+    /// so: that length is to be no less than what the job was made for.
+    #[must_use]
+    pub fn ollama(model: impl Into<String>) -> Self {
+        Self::of(Provider::Ollama, model)
+    }
+
+    /// A model behind any URL that speaks `OpenAI`'s Chat Completions (vLLM, llama.cpp, a gateway); the URL is what stands
+    /// before `chat/completions`, such as `http://localhost:8000/v1`. No key from the environment is ever sent there.
+    #[must_use]
+    pub fn compatible(url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self::of(Provider::Compatible, model).with_url(url)
+    }
+
+    fn of(provider: Provider, model: impl Into<String>) -> Self {
+        Self { provider, model: model.into(), url: None, key: None, timeout: TIMEOUT }
+    }
+
+    /// Sets the base URL, for a proxy or a gateway: what comes before `chat/completions` (`OpenAI`), `messages`
+    /// (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The API key, also one from the environment, is sent to
+    /// this URL.
+    #[must_use]
+    pub fn with_url(mut self, url: impl Into<String>) -> Self {
+        self.url = Some(url.into());
+        self
+    }
+
+    /// Sets the API key. It is shown in no error and no debug output.
+    #[must_use]
+    pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Sets how long one request may take, from connecting to the last byte of the answer; 60 seconds otherwise. A request
+    /// that is sent again because it was too long has that time anew.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Asks the model for the summary of a job, and gives the text back without thoughts around it. Where the provider says
+    /// that the prompt is too long, [`CompactionRequest::smaller`] is sent instead, and so on until that gives none: at
+    /// most six requests. Nothing else is sent twice.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Summariser` for a time-out, an HTTP error, a connection that fails or is cut, an error inside of an
+    /// answer, an answer that was held back, is empty or is a tool call, a missing key, and outside of a Tokio runtime. The
+    /// message has the status and the first of what the provider said, never a key, and nothing of the prompt. As
+    /// [`CompactionRequest::smaller`] otherwise.
+    pub async fn summarise(&self, job: &CompactionRequest) -> Result<String, Error> {
+        let (client, target, key) =
+            self.connection().await.map_err(|failure| self.error(&failure, "", job))?;
+        let mut smaller: Option<CompactionRequest> = None;
+        loop {
+            let sent = smaller.as_ref().unwrap_or(job);
+            let failure = match self.attempt(&client, target.clone(), sent).await {
+                Ok(text) => return Ok(summary_text(&text)?.to_owned()),
+                Err(failure) => failure,
+            };
+            let next = if failure.is_overflow() { sent.smaller()? } else { None };
+            let Some(next) = next else { return Err(self.error(&failure, &key, job)) };
+            smaller = Some(next);
+        }
+    }
+
+    /// Has a job done by the strategy of its options: with `summary` it asks the model and applies its summary
+    /// ([`super::Compactor::apply`]), with any other one nothing is asked ([`super::Compactor::fall_back`]). Where the model
+    /// fails, or what it says is refused as a summary, the job is done without one
+    /// ([`super::Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
+    ///
+    /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
+    /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
+    ///
+    /// # Errors
+    ///
+    /// As [`super::Compactor::fall_back`]; a job that is stale already is not sent. Nothing changes then.
+    pub async fn compact(
+        &self,
+        manager: &ContextWindowManager,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+    ) -> Result<Compaction, Error> {
+        job.check(log)?;
+        if job.strategy() != CompactionStrategy::Summary {
+            return Ok(manager.compactor().fall_back(log, job)?);
+        }
+        let answer = self.summarise(job).await;
+        self.settle(manager, log, job, answer)
+    }
+
+    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end. The request
+    /// is dropped then, and the log holds what it held; the attempt is noted ([`Conversation::compaction_failed`]), so
+    /// that repeated failures stop further requests.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Cancelled` when it is cancelled; otherwise as [`Summariser::compact`].
+    pub async fn compact_unless(
+        &self,
+        manager: &ContextWindowManager,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<Compaction, Error> {
+        job.check(log)?;
+        if job.strategy() != CompactionStrategy::Summary {
+            return Ok(manager.compactor().fall_back(log, job)?);
+        }
+        let answer = tokio::select! {
+            biased;
+            () = cancel => None,
+            answer = self.summarise(job) => Some(answer),
+        };
+        let Some(answer) = answer else {
+            log.compaction_failed();
+            return Err(Error::new(Repr::Cancelled));
+        };
+        self.settle(manager, log, job, answer)
+    }
+
+    /// Applies an answer, or does without one. A compaction that is made in the end is no failure, so none is noted for
+    /// what came before it.
+    fn settle(
+        &self,
+        manager: &ContextWindowManager,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+        answer: Result<String, Error>,
+    ) -> Result<Compaction, Error> {
+        let applied = answer.and_then(|summary| {
+            Ok(manager.compactor().archive_by(log, job, CompactionKind::Summary, Some(summary))?)
+        });
+        match applied {
+            Err(error) if error.leaves_the_log() => {
+                tracing::warn!(target: "context_window::tokens", model = self.model, %error, "compacting without a summary");
+                Ok(manager.compactor().fall_back(log, job)?)
+            }
+            applied => applied,
+        }
+    }
+
+    /// A client, whom it is to call, and the key.
+    async fn connection(&self) -> Result<(Client, ServiceTarget, String), Failure> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(Failure::new("there is no Tokio runtime"));
+        }
+        // A redirect would take the key, in a header of the provider's own, and the prompt to another server.
+        // Without a provider of its own, `reqwest` takes the one of the process; an application's choice stays.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let http = http.map_err(|error| Failure::new(format!("no HTTP client could be made: {error}")))?;
+        let client = Client::builder().with_reqwest(http).build().map_err(Failure::of)?;
+        let target =
+            self.provider.target(&client, &self.model, self.url.as_deref(), self.key.as_deref()).await?;
+        let key = target.auth.single_key_value().map_err(Failure::of_key)?;
+        Ok((client, target, key))
+    }
+
+    /// One request and its answer.
+    async fn attempt(
+        &self,
+        client: &Client,
+        target: ServiceTarget,
+        job: &CompactionRequest,
+    ) -> Result<String, Failure> {
+        let request = wire::request(job, self.provider);
+        let options = wire::options(job, self.provider);
+        let sent = client.exec_chat(target, request, Some(&options));
+        match tokio::time::timeout(self.timeout, sent).await {
+            Ok(answer) => answer::text(&answer.map_err(Failure::of)?),
+            Err(_) => Err(Failure::new(format!("no whole answer within {:?}", self.timeout))),
+        }
+    }
+
+    fn error(&self, failure: &Failure, key: &str, job: &CompactionRequest) -> Error {
+        Error::new(Repr::Summariser { model: self.model.clone(), what: failure.detail(key, job.messages()) })
+    }
+}
+
+impl fmt::Debug for Summariser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { provider, model, timeout, .. } = self;
+        f.debug_struct("Summariser")
+            .field("provider", provider)
+            .field("model", model)
+            .field("timeout", timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,445 @@
+//! Flags that several subcommands share, and what they say.
+
+#![expect(clippy::doc_markdown, reason = "comments here are help texts")]
+
+use anyhow::Result;
+use clap::{Args, ColorChoice, ValueEnum, builder::NonEmptyStringValueParser};
+use context_window::{Config, Registry, RequestLimits, config::{ConfigLayers, LoadedConfig}, usage::{CacheLife, CostTerms}};
+use context_window_formats::FieldMap;
+use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
+
+/// A session, and what its next prompt is planned for and with.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Request {
+    /// Session file, or a logged request body of OpenAI, Anthropic or Gemini: .json, .jsonl, either of them with .gz, or -
+    /// for standard input; or a store: sqlite:FILE, postgres://...
+    pub(crate) session: PathBuf,
+    /// The session to take from a file or a store of several: its id, or its line number if it has none
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Anchor of the last prompt, in place of the session's `previous`; --save-anchor may overwrite the same file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) previous: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) documents: Documents,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+}
+
+impl Request {
+    /// The files that are read for it.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
+        let own = [&self.session].into_iter().chain(&self.previous).chain(&self.documents.rag);
+        Ok(own.cloned().chain(self.terms.files()?).collect())
+    }
+}
+
+/// What a prompt is planned for and with.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Terms {
+    #[command(flatten)]
+    pub(crate) options: Options,
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) models: Models,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+impl Terms {
+    /// The files that are read for them: options, models, and what stands beside the tokenizers that any of these name.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
+        const BESIDE: [&str; 3] = ["tokenizer.json", "chat_template.jinja", "tokenizer_config.json"];
+        let of_options = &self.options.config()?.config.model.default.tokenizer;
+        let named = self.target.tokenizer.iter().chain([of_options]).chain(self.models.tokenizers()?);
+        let tokenizers = named.flat_map(|name| {
+            let path = PathBuf::from(name);
+            let beside = BESIDE.map(|name| path.with_file_name(name));
+            // A name of a tokenizer that is built in has nothing beside it.
+            let beside = beside.into_iter().filter(|_| path.is_file()).collect::<Vec<_>>();
+            [path].into_iter().chain(beside)
+        });
+        let named = self.options.file().into_iter().chain(self.models.models.clone());
+        Ok(named.chain(tokenizers).collect())
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Documents")]
+pub(crate) struct Documents {
+    /// Retrieval results (JSON), in place of the session's documents
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rag: Option<PathBuf>,
+    /// Format of the retrieval results
+    #[arg(long, value_enum, default_value_t = Retriever::List, value_name = "WHOSE", requires = "rag")]
+    pub(crate) rag_from: Retriever,
+    /// The scores are distances: smaller is better. All of them are inverted
+    #[arg(long, requires = "rag")]
+    pub(crate) rag_distances: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Retriever {
+    /// A list of objects with id, text and score
+    List,
+    /// Qdrant's points: id, score, payload.text or payload.content
+    Qdrant,
+    /// LanceDB's rows: id, text, _relevance_score, _score or _distance
+    Lancedb,
+    /// What tantivy-cli serves: doc.text or doc.body, score
+    Tantivy,
+    /// LangChain's documents, scores in them or beside them
+    Langchain,
+    /// LlamaIndex's nodes with scores
+    Llamaindex,
+}
+
+impl Retriever {
+    pub(crate) fn fields(self) -> FieldMap {
+        match self {
+            Self::List => FieldMap::new(),
+            Self::Qdrant => FieldMap::qdrant(),
+            Self::Lancedb => FieldMap::lancedb(),
+            Self::Tantivy => FieldMap::tantivy(),
+            Self::Langchain => FieldMap::langchain(),
+            Self::Llamaindex => FieldMap::llamaindex(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Planner options")]
+pub(crate) struct Options {
+    /// Options in TOML; see config/default.toml [default: the file that CONTEXT_WINDOW_CONFIG names]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Start from a preset instead of the defaults
+    #[arg(long, value_parser = Config::presets().collect::<Vec<_>>())]
+    preset: Option<String>,
+    /// Set one option; overrides everything else: --set rag.max_items=5
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
+    settings: Vec<(String, String)>,
+    /// Read once: a pipe has its text only once.
+    #[arg(skip)]
+    loaded: OnceLock<Box<LoadedConfig>>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Models {
+    /// Models of your own, over the built-in ones; see `plan-inspect models import`
+    #[arg(long, value_name = "FILE")]
+    models: Option<PathBuf>,
+    /// Read once: the registry, and the tokenizers that models of one's own name.
+    #[arg(skip)]
+    known: OnceLock<Box<(Registry, Vec<String>)>>,
+}
+
+impl Options {
+    /// The file of options, by flag or variable.
+    fn file(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| env::var_os("CONTEXT_WINDOW_CONFIG").map(PathBuf::from))
+    }
+
+    /// Defaults ← preset ← file ← environment ← flags.
+    pub(crate) fn config(&self) -> Result<&LoadedConfig> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(loaded);
+        }
+        let loaded = self.layered(ConfigLayers::new())?;
+        Ok(self.loaded.get_or_init(|| Box::new(loaded)))
+    }
+
+    /// The same over the options that a session file brings.
+    pub(crate) fn config_over(&self, session: &str) -> Result<LoadedConfig> {
+        self.layered(ConfigLayers::new().with_text("options of the session", session))
+    }
+
+    fn layered(&self, mut layers: ConfigLayers) -> Result<LoadedConfig> {
+        if let Some(path) = self.file() {
+            layers = layers.with_file(&path)?;
+        }
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        layers = layers.with_environment(env::vars_os().filter_map(text));
+        layers = layers.with_pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
+        layers = layers.with_pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
+        Ok(layers.load()?)
+    }
+}
+
+impl Models {
+    pub(crate) fn registry(&self) -> Result<&Registry> {
+        Ok(&self.known()?.0)
+    }
+
+    /// The tokenizers that models of one's own name.
+    fn tokenizers(&self) -> Result<&[String]> {
+        Ok(&self.known()?.1)
+    }
+
+    fn known(&self) -> Result<&(Registry, Vec<String>)> {
+        if let Some(known) = self.known.get() {
+            return Ok(known);
+        }
+        let built_in = Registry::built_in()?;
+        let known = match &self.models {
+            Some(path) => {
+                let own = Registry::from_file(path)?;
+                let tokenizers = own.entries().iter().filter_map(|entry| entry.tokenizer.clone()).collect();
+                (own.over(built_in), tokenizers)
+            }
+            None => (built_in.clone(), Vec::new()),
+        };
+        Ok(self.known.get_or_init(|| Box::new(known)))
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').ok_or("expected KEY=VALUE, as in rag.max_items=5")?;
+    Ok((pair.0.trim().into(), pair.1.trim().into()))
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Target")]
+pub(crate) struct Target {
+    /// Plan for this model, whatever the session names
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) model: Option<String>,
+    /// Wire format to count and print in, in place of the model's own
+    #[arg(long, alias = "provider", value_enum)]
+    pub(crate) wire_format: Option<FormatName>,
+    /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or its folder
+    #[arg(long, value_name = "NAME|PATH", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) tokenizer: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FormatName {
+    /// OpenAI Chat Completions
+    Openai,
+    /// OpenAI Responses
+    OpenaiResponses,
+    /// Anthropic Messages
+    Anthropic,
+    /// Gemini generateContent
+    Gemini,
+    /// The model's own chat template, from the folder that --tokenizer names
+    ChatTemplate,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Limits, in tokens")]
+pub(crate) struct Limits {
+    /// Prompt budget, in place of context length - reply reserve - safety margin
+    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
+    budget: Option<u64>,
+    /// Context length: prompt and reply together
+    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
+    context_len: Option<u64>,
+    /// Reply reserve: kept free for the reply
+    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
+    max_completion: Option<u64>,
+    /// Safety margin: kept free on top of the reply reserve
+    #[arg(long, value_name = "N", value_parser = tokens, allow_hyphen_values = true)]
+    safety_buffer: Option<u64>,
+}
+
+/// A number of tokens, as people and reports write them: 128000, 128,000, 128_000 or 128k.
+pub(super) fn tokens(text: &str) -> Result<u64, String> {
+    let plain: String = text.chars().filter(|c| !matches!(c, ',' | '_')).collect();
+    let (digits, thousand) = match plain.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => (plain.as_str(), 1),
+    };
+    let number: Result<u64, _> = digits.parse();
+    let number = number.ok().and_then(|number| number.checked_mul(thousand));
+    number.ok_or_else(|| "expected a number of tokens, as in 8000, 8,000 or 8k".into())
+}
+
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    let number: Option<usize> = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected a number from 1 up".into())
+}
+
+fn columns(text: &str) -> Result<usize, String> {
+    let columns: Option<usize> = text.parse().ok().filter(|columns| *columns >= 40);
+    columns.ok_or_else(|| "expected columns from 40 up".into())
+}
+
+impl Limits {
+    /// These flags over what the session brings.
+    pub(crate) fn over(&self, mut session: RequestLimits) -> RequestLimits {
+        if self.context_len.is_some() {
+            session.max_input = None;
+        }
+        session.context_len = self.context_len.or(session.context_len);
+        session.max_completion = self.max_completion.or(session.max_completion);
+        session.safety_buffer = self.safety_buffer.or(session.safety_buffer);
+        let others = [self.context_len, self.max_completion, self.safety_buffer];
+        if others.iter().any(Option::is_some) {
+            session.prompt_budget = None;
+        }
+        session.prompt_budget = self.budget.or(session.prompt_budget);
+        session
+    }
+}
+
+/// How texts are shown. Every command takes these.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Screen {
+    /// Output width in columns, 40 or more (a plan's report takes 60) [default: the terminal's, or 80]
+    #[arg(long, value_name = "COLUMNS", value_parser = columns, global = true, display_order = 900)]
+    width: Option<usize>,
+    /// Colours; `auto` asks the terminal, NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, default_value = "auto", value_name = "WHEN", global = true, display_order = 901)]
+    color: ColorChoice,
+}
+
+impl Screen {
+    /// The columns of a page.
+    pub(crate) fn width(&self) -> usize {
+        self.limit().unwrap_or(80)
+    }
+
+    /// The columns that no line may exceed: none where nobody asks for any and no terminal has them.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        let terminal =
+            || terminal_size::terminal_size_of(io::stdout()).map(|(columns, _)| usize::from(columns.0));
+        self.width.or_else(terminal)
+    }
+
+    /// Colours in a file: only where they are asked for, whatever the terminal can do.
+    pub(crate) fn colour_in_file(&self) -> bool {
+        self.color == ColorChoice::Always
+    }
+
+    pub(crate) fn colour(&self) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
+        }
+    }
+}
+
+/// On which terms prompts are paid.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Costs")]
+pub(crate) struct Costs {
+    /// The day whose prices hold, as 2026-12-01 [default: prices without a date]
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    day: Option<String>,
+    /// How long the cache is kept, for Anthropic: writing for an hour costs more
+    #[arg(long, value_enum, default_value_t = Life::FiveMinutes, value_name = "TIME")]
+    cache_life: Life,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Life {
+    /// Five minutes
+    #[value(name = "5m")]
+    FiveMinutes,
+    /// An hour
+    #[value(name = "1h")]
+    Hour,
+}
+
+impl Costs {
+    pub(crate) fn terms(&self) -> CostTerms<'_> {
+        let life = if self.cache_life == Life::Hour { CacheLife::Hour } else { CacheLife::Default };
+        CostTerms::default().with_day(self.day.as_deref()).with_life(life)
+    }
+}
+
+/// Year, month and day.
+fn day(text: &str) -> Result<String, String> {
+    let is_day = text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if is_day { Ok(text.into()) } else { Err("expected year, month and day, as 2026-12-01".into()) }
+}
+
+/// How items that are not in the prompt are counted.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Counts {
+    /// Precision of the token counts of items that are not in the prompt
+    #[arg(long, value_enum, default_value_t = CertaintyAsked::Auto, value_name = "HOW", help_heading = "Output")]
+    certainty: CertaintyAsked,
+}
+
+impl Counts {
+    /// Whether texts of so many bytes are counted in full, for people to read.
+    pub(crate) fn in_full(&self, bytes: usize) -> bool {
+        /// At 20 million bytes a second, the slowest tokenizer of the benches, that is a tenth of a second.
+        const UNNOTICED: usize = 2_000_000;
+        match self.certainty {
+            CertaintyAsked::Auto => bytes <= UNNOTICED,
+            CertaintyAsked::Bounds => false,
+            CertaintyAsked::Exact => true,
+        }
+    }
+
+    /// Whether they are counted in full because that was asked for.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.certainty == CertaintyAsked::Exact
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CertaintyAsked {
+    /// Counted in full where that takes no time to notice: up to 2,000,000 bytes of texts, and not in JSON; else bounds
+    Auto,
+    /// Bounds that need no counting
+    Bounds,
+    /// Counted in full
+    Exact,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A report for people
+    Text,
+    /// The plan as one JSON object
+    Json,
+    /// What is sent: the provider's request body (messages and tools), or the text of the chat template
+    Messages,
+    /// The report as Markdown, for a comment on a pull request
+    Markdown,
+    /// One self-contained web page: the plan, its items with their texts, and at which budgets each is in
+    Html,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// For people
+    Text,
+    /// One JSON object
+    Json,
+    /// A table as Markdown, for a comment on a pull request
+    Markdown,
+    /// One self-contained web page
+    Html,
+}
+
+/// What makes a diff fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// An item that was in is dropped for its size
+    Dropped,
+    /// The second plan is over its budget
+    Overflow,
+    /// The second prompt does not begin with the whole first one: the cache breaks
+    Cache,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DataFormat {
+    /// For people
+    Text,
+    /// One JSON object
+    Json,
+}

@@ -1,0 +1,213 @@
+//! A compaction of a session, made in a copy of its conversation: as text, as JSON, and as a new file.
+
+use crate::{args, input, json, output, prepared::Prepared};
+use anyhow::{Result, bail};
+use context_window::{Conversation, ItemId, WireFormat, render, compaction::{CompactionRequest, CompactionState}, config::{CompactionStrategy, RequestForm}, conversation::{ActiveEntry, Compaction, HistoryRow}};
+use context_window_formats::SessionFile;
+use context_window_report as report;
+use flate2::{Compression, write::GzEncoder};
+use serde_json::Value;
+use serde_json::json;
+use std::{collections::BTreeSet, fmt::Write as _, io::Write as _, path::Path};
+
+/// What would happen, or has.
+#[derive(Debug)]
+pub(crate) struct Compacted {
+    /// None for a fresh start.
+    job: Option<CompactionRequest>,
+    /// The conversation after it.
+    pub(crate) log: Conversation,
+    record: Compaction,
+    /// The tokens of the full conversation before it, and after it.
+    tokens: (u64, u64),
+}
+
+impl Compacted {
+    /// Does a job with this summary, or else without a model.
+    pub(crate) fn by(prepared: &Prepared, job: CompactionRequest, summary: Option<&str>) -> Result<Self> {
+        let (mut log, compactor) = (prepared.session.log.clone(), prepared.manager.compactor());
+        let record = match summary {
+            Some(summary) => compactor.apply(&mut log, &job, summary)?,
+            None => compactor.fall_back(&mut log, &job)?,
+        };
+        let tokens = (record.tokens_before, record.tokens_after);
+        Ok(Self { job: Some(job), log, record, tokens })
+    }
+
+    /// Starts fresh; none where nothing is active.
+    pub(crate) fn fresh(prepared: &Prepared) -> Result<Option<Self>> {
+        let full = |prepared: &Prepared| -> Result<u64> {
+            Ok(prepared.manager.usage(prepared.request())?.conversation_tokens.n)
+        };
+        let mut log = prepared.session.log.clone();
+        log.start_fresh();
+        let Some(record) = log.compactions().last().filter(|record| record.messages_archived > 0).cloned()
+        else {
+            return Ok(None);
+        };
+        let tokens = (full(prepared)?, full(&prepared.with_log(log.clone()))?);
+        Ok(Some(Self { job: None, log, record, tokens }))
+    }
+
+    /// What it is due to, what it archives, keeps and frees, the request for a summary, and the summary.
+    pub(crate) fn text(&self, state: CompactionState) -> Result<String> {
+        let Self { record, tokens: (before, after), .. } = self;
+        let tokens = report::grouped;
+        let due = match state {
+            CompactionState::Due(trigger) => format!("due ({})", trigger.text()),
+            CompactionState::Waiting(blocked_by) => format!("not now: {}", blocked_by.text()),
+            CompactionState::Stopped { attempts } => {
+                format!("stopped after {attempts} attempts without progress")
+            }
+            _ => "not needed: below all thresholds".into(),
+        };
+        let archived =
+            runs(record.archived.iter().map(|run| (run.id.as_str(), run.last_id.as_str(), run.count)));
+        let kept = kept(&self.log);
+        let request = self.job.as_ref().map_or_else(|| "none: a fresh start asks no model".into(), asked);
+        let mut text = format!(
+            "compaction  {due}\narchived    {}: {archived}\nkept        {}\ntokens      {} before, {} after, {} freed\nrequest     {request}\n\n",
+            plural(record.messages_archived, "message"),
+            if kept.is_empty() { "nothing" } else { &kept },
+            tokens(*before),
+            tokens(*after),
+            tokens(before.saturating_sub(*after)),
+        );
+        match &record.summary {
+            Some(summary) => {
+                writeln!(text, "{}:", record.kind.name())?;
+                for line in summary.lines() {
+                    writeln!(text, "  {line}")?;
+                }
+            }
+            None => writeln!(text, "{}: no summary", record.kind.name())?,
+        }
+        Ok(text.lines().map(|line| report::printable(line.trim_end()) + "\n").collect())
+    }
+
+    /// The same as data, with the request as messages of a wire format.
+    pub(crate) fn json(&self, state: CompactionState, form: WireFormat) -> Result<String> {
+        let job = self.job.as_ref();
+        let asks = job.filter(|job| job.strategy() == CompactionStrategy::Summary);
+        let body = asks.map(|job| render::body(job, form, false));
+        let all = json!({
+            "state": state,
+            "strategy": job.map(CompactionRequest::strategy),
+            "archived": self.record.archived,
+            "kept": self.log.active().filter_map(id).collect::<Vec<_>>(),
+            "head": self.record.head,
+            "first_active": self.record.first_active,
+            "tokens_before": self.tokens.0,
+            "tokens_after": self.tokens.1,
+            "request": body.as_ref().map(messages),
+            "request_tokens": asks.map(|job| job.tokens().n),
+            "digest": job.map(CompactionRequest::digest).transpose()?,
+            "kind": self.record.kind,
+            "summary": self.record.summary,
+        });
+        json::indented(&all)
+    }
+}
+
+/// Writes the session with these compactions in it, one after another, to a new file: its own text where that is a list of
+/// messages, a log otherwise.
+pub(crate) fn write(path: &Path, source: &args::Request, compactions: &[&Compacted]) -> Result<()> {
+    // Looked at again when it is written: another process may be faster.
+    if path.exists() {
+        return Err(output::exists(path));
+    }
+    let [.., last] = compactions else { bail!("no compaction to write") };
+    // Standard input and other pipes are read once.
+    let is_pipe = !source.session.is_file();
+    let text = if is_pipe { None } else { text_with(source, compactions)? };
+    match text {
+        Some(text) if input::is_packed(&source.session)? => output::create(path, &packed(&text)?),
+        Some(text) => output::create(path, text.as_bytes()),
+        None => output::create_log(path, &last.log),
+    }
+}
+
+/// The session's own text with the compactions in it; none where it is no list of messages.
+fn text_with(source: &args::Request, compactions: &[&Compacted]) -> Result<Option<String>> {
+    let mut sessions = input::file(&source.session)?;
+    let mut text = None;
+    for one in compactions {
+        text = sessions.with_compaction(source.id.as_deref(), &one.record)?;
+        let Some(text) = &text else { return Ok(None) };
+        sessions = SessionFile::from_reader(&source.session.display().to_string(), text.as_bytes())?;
+    }
+    Ok(text)
+}
+
+/// What is asked for a summary: nothing where the strategy does without a model.
+fn asked(job: &CompactionRequest) -> String {
+    if job.strategy() != CompactionStrategy::Summary {
+        return format!("none: the strategy {} asks no model", job.strategy().name());
+    }
+    let form = match job.form() {
+        RequestForm::Transcript => "a transcript",
+        _ => "the conversation",
+    };
+    match job.messages().len() as u64 {
+        0 => format!("none: it does not fit the context window of {}", job.model()),
+        count => format!(
+            "{form}: {}, {} tokens for {}, reply reserve {}",
+            plural(count, "message"),
+            report::grouped(job.tokens().n),
+            job.model(),
+            report::grouped(job.max_tokens())
+        ),
+    }
+}
+
+/// What was packed stays so; the same text gives the same bytes.
+fn packed(text: &str) -> Result<Vec<u8>> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(text.as_bytes())?;
+    Ok(packer.finish()?)
+}
+
+/// The id of an active message.
+fn id(part: ActiveEntry<'_>) -> Option<ItemId> {
+    match part {
+        ActiveEntry::Message { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+/// The messages that are still sent, in runs; those that only a pin keeps last.
+fn kept(log: &Conversation) -> String {
+    let mut found: Vec<(ItemId, ItemId, u64)> = Vec::new();
+    let mut archived_ids = BTreeSet::new();
+    let mut open = false;
+    for row in log.display() {
+        let HistoryRow::Message { id, archived, .. } = row else { continue };
+        match found.last_mut().filter(|_| open && archived.is_none()) {
+            Some((_, last, count)) => (*last, *count) = (id, *count + 1),
+            None if archived.is_none() => found.push((id.clone(), id, 1)),
+            None => drop(archived_ids.insert(id)),
+        }
+        open = archived.is_none();
+    }
+    let found = found.iter().map(|(first, last, count)| (first.as_str(), last.as_str(), *count));
+    let pinned = log.active().filter_map(id).filter(|id| archived_ids.contains(id));
+    let pinned = pinned.map(|id| format!("{id} (pinned)"));
+    [runs(found)].into_iter().filter(|runs| !runs.is_empty()).chain(pinned).collect::<Vec<_>>().join(", ")
+}
+
+/// `m3..m9 (7), m12`.
+fn runs<'a>(runs: impl Iterator<Item = (&'a str, &'a str, u64)>) -> String {
+    let run = |(first, last, count): (&str, &str, u64)| {
+        if count == 1 { first.to_owned() } else { format!("{first}..{last} ({count})") }
+    };
+    runs.map(run).collect::<Vec<_>>().join(", ")
+}
+
+fn plural(count: u64, what: &str) -> String {
+    format!("{} {what}{}", report::grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// The messages of a body, whatever its form calls them.
+fn messages(body: &Value) -> &Value {
+    ["messages", "input", "contents"].iter().find_map(|key| body.get(key)).unwrap_or(&Value::Null)
+}

@@ -1,0 +1,135 @@
+//! Files, standard input and stores → text and sessions. Gzip is recognised by its first bytes, whatever the file is called.
+
+use crate::{
+    progress::Progress,
+    stored::{self, Stored},
+};
+use anyhow::{Context, Result, bail};
+use context_window_formats::{Session, SessionFile};
+use context_window_report as report;
+use flate2::bufread::MultiGzDecoder;
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Cursor, Read},
+    path::Path,
+};
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The most that is read of a text that is no session, in bytes, unpacked.
+const MOST: u64 = 256 << 20;
+
+/// The sessions of a file or a store.
+#[derive(Debug)]
+pub(crate) enum Sessions {
+    File(Box<SessionFile>),
+    Store(Stored),
+}
+
+impl Sessions {
+    /// The session of this id, or the only one.
+    pub(crate) fn session(&mut self, id: Option<&str>) -> Result<Session> {
+        match self {
+            Self::File(file) => Ok(file.session(id)?),
+            Self::Store(store) => store.session(id),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&mut self) -> Result<usize> {
+        match self {
+            Self::File(file) => Ok(file.len()),
+            Self::Store(store) => Ok(store.summaries()?.len()),
+        }
+    }
+}
+
+/// The sessions of a file or a store.
+pub(crate) fn sessions(path: &Path) -> Result<Sessions> {
+    let _shown = Progress::spinner(&format!("reading {}", name(path)));
+    match stored::address(path) {
+        Some(address) => Stored::open(address).map(Sessions::Store),
+        None => Ok(Sessions::File(Box::new(file(path)?))),
+    }
+}
+
+/// Whether a path is that of an SQLite file.
+pub(crate) fn is_sqlite(path: &Path) -> bool {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut head = Vec::new();
+    let file = if path.is_file() { File::open(path).ok() } else { None };
+    file.is_some_and(|file| file.take(MAGIC.len() as u64).read_to_end(&mut head).is_ok()) && head == MAGIC
+}
+
+/// The sessions of a file.
+pub(crate) fn file(path: &Path) -> Result<SessionFile> {
+    if is_sqlite(path) {
+        bail!("{0} is an SQLite file; a store is named by its address: sqlite:{0}", path.display());
+    }
+    let (name, from, _) = open(path)?;
+    Ok(SessionFile::from_reader(&name, from)?)
+}
+
+/// The name of a file, and its text.
+pub(crate) fn text(path: &Path) -> Result<(String, String)> {
+    let _shown = Progress::spinner(&format!("reading {}", name(path)));
+    let (name, from, _) = open(path)?;
+    let mut bytes = Vec::new();
+    from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("{name} cannot be read"))?;
+    if bytes.len() as u64 > MOST {
+        bail!("{name} is larger than {} bytes, unpacked; expected less", report::grouped(MOST));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| anyhow::anyhow!("{name}: byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
+    Ok((name, text))
+}
+
+/// Whether a file is packed with gzip.
+pub(crate) fn is_packed(path: &Path) -> Result<bool> {
+    Ok(open(path)?.2)
+}
+
+/// What names a file or a store to a person.
+pub(crate) fn name(path: &Path) -> String {
+    match stored::address(path) {
+        Some(address) => stored::name(address),
+        None if path.as_os_str() == "-" => "standard input".into(),
+        // An address of something else, with a password perhaps.
+        None if ["://", "password="].iter().any(|part| path.to_string_lossy().contains(part)) => {
+            "an address that is not understood".into()
+        }
+        None => path.display().to_string(),
+    }
+}
+
+/// The name of a file, its bytes, unpacked, and whether they were packed.
+fn open(path: &Path) -> Result<(String, Box<dyn Read>, bool)> {
+    let name = name(path);
+    let mut file: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        if path.is_dir() {
+            bail!("{name} is a folder; expected a file");
+        }
+        Box::new(File::open(path).with_context(|| format!("{name} cannot be read"))?)
+    };
+    let mut head = Vec::new();
+    let begun = file.by_ref().take(GZIP.len() as u64).read_to_end(&mut head);
+    begun.with_context(|| format!("{name} cannot be read"))?;
+    let packed = head == GZIP;
+    let whole = Cursor::new(head).chain(BufReader::new(file));
+    let bytes: Box<dyn Read> =
+        if packed { Box::new(Unpacked(MultiGzDecoder::new(whole))) } else { Box::new(whole) };
+    Ok((name, bytes, packed))
+}
+
+/// What a packed file holds.
+struct Unpacked<R>(MultiGzDecoder<R>);
+
+impl<R: BufRead> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0
+            .read(buffer)
+            .map_err(|error| io::Error::new(error.kind(), format!("no whole gzip file, {error}")))
+    }
+}

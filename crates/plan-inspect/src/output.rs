@@ -1,0 +1,177 @@
+//! Files that are written: none that is read, and none for two results. Whatever is to be written is claimed before
+//! anything is.
+
+use crate::{input, interrupt::Writing, stored};
+use anyhow::{Context, Result, bail, ensure};
+use context_window::Conversation;
+use context_window_store::{Journal, save_whole};
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+};
+use tempfile::TempPath;
+
+/// What a run reads, and what it is going to write.
+#[derive(Debug)]
+pub(crate) struct Outputs {
+    /// Files and folders: of a folder, every file in it.
+    read: Vec<PathBuf>,
+    claimed: Vec<(&'static str, PathBuf)>,
+}
+
+/// A file that may be written.
+#[derive(Debug)]
+pub(crate) struct Output(PathBuf);
+
+impl Outputs {
+    /// Of a run that reads these.
+    pub(crate) fn beside(read: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
+        let mut files = Vec::new();
+        for path in read {
+            match stored::address(path.as_ref()) {
+                // What stands beside a store's file is part of it: confirmed sessions may be there alone.
+                Some(address) => {
+                    let file = stored::file(address).into_iter();
+                    let all =
+                        file.flat_map(|file| ["", "-wal", "-shm", "-journal"].map(|end| with_end(file, end)));
+                    files.extend(all.map(|file| whole(&file)));
+                }
+                None => files.extend(path.as_ref().canonicalize()),
+            }
+        }
+        Self { read: files, claimed: Vec::new() }
+    }
+
+    /// The file that a flag names for its result, where it names one.
+    ///
+    /// # Errors
+    ///
+    /// Where that file is read, or is another flag's, or is standard output.
+    pub(crate) fn claim(&mut self, flag: &'static str, path: Option<&Path>) -> Result<Option<Output>> {
+        self.claim_over(flag, path, None)
+    }
+
+    /// Like [`Outputs::claim`], but the result may replace a file that is read, such as the anchor.
+    pub(crate) fn claim_over(
+        &mut self,
+        flag: &'static str,
+        path: Option<&Path>,
+        old: Option<&Path>,
+    ) -> Result<Option<Output>> {
+        let Some(path) = path else { return Ok(None) };
+        ensure!(
+            path.as_os_str() != "-",
+            "{flag} -: `-` is standard output, which holds the result; expected a file"
+        );
+        ensure_no_store(path)?;
+        // What is no file (a pipe, a device) is nobody's, and is written to as often as anybody likes.
+        if path.exists() && !path.is_file() {
+            return Ok(Some(Output(path.into())));
+        }
+        let (whole, name) = (whole(path), path.display());
+        let may_go = old.and_then(|old| old.canonicalize().ok());
+        let is_read = |read: &PathBuf| *read == whole || whole.exists() && whole.parent() == Some(read);
+        if self.read.iter().any(is_read) && may_go.as_ref() != Some(&whole) {
+            bail!("{flag}: {name} is read, and what is read is never changed; expected another file");
+        }
+        if let Some((other, _)) = self.claimed.iter().find(|(_, claimed)| *claimed == whole) {
+            bail!("{other} and {flag} both name {name}; expected a file for each");
+        }
+        self.claimed.push((flag, whole));
+        Ok(Some(Output(path.into())))
+    }
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// A store is written by `store import` alone, and by no result.
+fn ensure_no_store(path: &Path) -> Result<()> {
+    ensure!(
+        stored::address(path).is_none(),
+        "{} is a store, which only `plan-inspect store import` writes to; expected a file",
+        input::name(path)
+    );
+    ensure!(
+        !input::is_sqlite(path),
+        "{} is an SQLite file, and may hold a store; expected another file",
+        path.display()
+    );
+    Ok(())
+}
+
+/// A file by a name that no other file has, whether it is there or not.
+fn whole(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(beside).unwrap_or_else(|| path.into())
+}
+
+impl Output {
+    /// Writes the file so that it is either the old one or the new one, never half of it.
+    pub(crate) fn save(&self, text: &str) -> Result<()> {
+        save(&self.0, text)
+    }
+}
+
+/// Writes a file so that it is either the old one or the new one, never half of it.
+pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
+    ensure_no_store(path)?;
+    // A pipe or a device takes its time, and cannot be left half-written.
+    let _whole = (!path.exists() || path.is_file()).then(Writing::begin);
+    save_whole(path, text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Writes a file that is not there yet, whole or not at all. Of several processes that write it at once, one does.
+pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<()> {
+    create_by(path, |beside| {
+        let mut file = File::create_new(beside)?;
+        file.write_all(contents)?;
+        Ok(file.sync_all()?)
+    })
+}
+
+/// Writes a new log, atomically. Fails where the file exists.
+pub(crate) fn create_log(path: &Path, log: &Conversation) -> Result<()> {
+    create_by(path, |beside| Ok(Journal::create(beside, log).map(drop)?))
+}
+
+fn create_by(path: &Path, write: impl Fn(&Path) -> Result<()>) -> Result<()> {
+    ensure!(path.as_os_str() != "-", "`-` is standard output, which holds the result; expected a new file");
+    ensure_no_store(path)?;
+    let _whole = Writing::begin();
+    let mut name: OsString =
+        path.file_name().with_context(|| format!("{} is no file", path.display()))?.into();
+    name.push(format!(".{}.part", std::process::id()));
+    let beside = path.with_file_name(name);
+    // Another machine that shares the folder may have given its process this number: its part is not ours to remove.
+    ensure!(!beside.exists(), "{} exists: another process is writing it", beside.display());
+    let cannot = || format!("{} cannot be written", path.display());
+    if let Err(error) = write(&beside) {
+        // It holds nothing that was confirmed; where it cannot even be removed, the error says enough.
+        drop(fs::remove_file(&beside));
+        return Err(error).with_context(cannot);
+    }
+    let beside = TempPath::try_from_path(&beside).with_context(cannot)?;
+    match beside.persist_noclobber(path) {
+        Ok(()) => sync_folder_of(path).with_context(cannot),
+        Err(refused) if refused.error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
+        Err(refused) => Err(refused.error).with_context(cannot),
+    }
+}
+
+/// A new name in a folder is on disk only when the folder is.
+fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+/// A file that should be new is there.
+pub(crate) fn exists(path: &Path) -> anyhow::Error {
+    anyhow::anyhow!("{} exists; expected a new file", path.display())
+}

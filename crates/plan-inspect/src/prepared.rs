@@ -1,0 +1,178 @@
+//! A session file and flags → a manager and a request.
+
+use crate::{
+    args::{self, Documents, FormatName, Terms},
+    input, stderr,
+};
+use anyhow::{Context, Result, anyhow, bail};
+use context_window::{ContextWindowManager, Conversation, ErrorKind, Model, Part, PlanRequest, RagItem, RequestLimits, WireFormat, plan::Anchor, provider::ChatTemplate};
+use context_window_formats::Session;
+use context_window_report as report;
+use std::path::Path;
+
+/// What every subcommand that plans begins with.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    pub(crate) model: Model,
+    pub(crate) manager: ContextWindowManager,
+    pub(crate) session: Session,
+    limits: RequestLimits,
+}
+
+impl Prepared {
+    pub(crate) fn read(args: &args::Request) -> Result<Self> {
+        let mut session = input::sessions(&args.session)?.session(args.id.as_deref())?;
+        if let Some(path) = &args.previous {
+            session.previous = Some(previous(path)?);
+        }
+        if let Some(path) = &args.documents.rag {
+            session.rag = documents(path, &args.documents)?;
+        }
+        Self::new(session, &args.terms, args.terms.target.model.as_deref())
+    }
+
+    /// A session as it is, for a model where one is named.
+    pub(crate) fn new(session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
+        let loaded = match &session.options {
+            Some(options) => &terms.options.config_over(options)?,
+            None => terms.options.config()?,
+        };
+        let model = target(terms, model, &session)?;
+        // Only here it is known whether the options' tokenizer is asked for at all.
+        let manager = ContextWindowManager::configured(model.clone(), loaded.config.clone());
+        let manager = manager.map_err(|error| match error.kind() {
+            ErrorKind::Config => anyhow!("{}: {error}", loaded.origin("model.default.tokenizer")),
+            _ => error.into(),
+        })?;
+        let limits = terms.limits.over(session.limits);
+        Ok(Self { model, manager, session, limits })
+    }
+
+    /// The same with another conversation.
+    pub(crate) fn with_log(&self, log: Conversation) -> Self {
+        let mut changed = self.clone();
+        changed.session.log = log;
+        changed
+    }
+
+    /// Sets the prompt budget, if one is given.
+    pub(crate) fn budget(mut self, budget: Option<u64>) -> Self {
+        self.limits.prompt_budget = budget.or(self.limits.prompt_budget);
+        self
+    }
+
+    pub(crate) fn request(&self) -> PlanRequest<'_> {
+        self.session.request().with_limits(self.limits)
+    }
+
+    /// Bytes of the texts that can be left out: messages and documents.
+    pub(crate) fn bytes(&self) -> usize {
+        let messages = self.session.log.messages().iter();
+        let messages = messages.map(|message| {
+            let calls = message.tool_calls().iter().map(|call| call.arguments.len());
+            let parts = message.parts().iter().map(|part| match part {
+                Part::Text(text) => text.len(),
+                _ => 0,
+            });
+            message.text().len() + calls.sum::<usize>() + parts.sum::<usize>()
+        });
+        messages.sum::<usize>() + self.session.rag.iter().map(|document| document.text().len()).sum::<usize>()
+    }
+
+    /// The limits of the session, and of the flags over them.
+    pub(crate) fn limits(&self) -> RequestLimits {
+        self.limits
+    }
+
+    /// A model that is not known, where no report says so.
+    pub(crate) fn say_of_the_model(&self) {
+        if self.model.unknown {
+            let name = report::brief(&self.model.name);
+            let near = self.model.near.as_ref().map(|near| format!("; did you mean `{near}`?"));
+            let near = near.unwrap_or_default();
+            stderr::note(&format!("model `{name}` is not in the registry: default limits apply{near}"));
+        }
+    }
+
+    /// Keys of the session that are not read, where one that is may have been meant.
+    pub(crate) fn hint(&self) {
+        for (key, meant) in self.session.unread_keys() {
+            stderr::note(&format!("the session's key `{key}` is not read; did you mean `{meant}`?"));
+        }
+        say_ignored(&self.session);
+    }
+}
+
+/// What of a session is not used.
+pub(crate) fn say_ignored(session: &Session) {
+    session.ignored().iter().for_each(|what| stderr::note(what));
+}
+
+/// What a retriever answered.
+fn documents(path: &Path, how: &Documents) -> Result<Vec<RagItem>> {
+    let (name, text) = input::text(path)?;
+    let fields = how.rag_from.fields();
+    let fields = if how.rag_distances { fields.with_distances() } else { fields };
+    Ok(fields.with_name(&name).read(&text)?)
+}
+
+/// What an earlier run saved with `--save-anchor`.
+fn previous(path: &Path) -> Result<Anchor> {
+    let (name, text) = input::text(path)?;
+    let known: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&text);
+    if !known.is_ok_and(|object| object.contains_key("window_start")) {
+        bail!("{name}: not an anchor; expected an object with `window_start`, as --save-anchor writes it");
+    }
+    let read: Result<Anchor, _> = serde_json::from_str(&text);
+    read.map_err(|error| {
+        anyhow::anyhow!("{name}: not an anchor ({error}); expected what --save-anchor writes")
+    })
+}
+
+/// The model that is named, or else the session's; without either, the defaults.
+fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model> {
+    let target = &terms.target;
+    let name = named.or(session.model.as_deref());
+    let mut model = match name {
+        Some(name) => terms.models.registry()?.model(name),
+        None => Model::custom("default"),
+    };
+    if let Some(tokenizer) = target.tokenizer.as_ref().or(session.tokenizer.as_ref()) {
+        model.tokenizer = Some(tokenizer.clone());
+    }
+    let model = match target.wire_format {
+        Some(FormatName::Openai) => model.with_wire_format(WireFormat::OpenAiChat),
+        Some(FormatName::OpenaiResponses) => model.with_wire_format(WireFormat::OpenAiResponses),
+        Some(FormatName::Anthropic) => model.with_wire_format(WireFormat::Anthropic),
+        Some(FormatName::Gemini) => model.with_wire_format(WireFormat::Gemini),
+        Some(FormatName::ChatTemplate) => return with_its_template(model),
+        None => as_logged(model, name.is_some(), session),
+    };
+    Ok(model)
+}
+
+/// A logged request body is planned in its own wire format where the model's is not known, or where the model has two.
+fn as_logged(model: Model, named: bool, session: &Session) -> Model {
+    let known = named && !model.unknown;
+    match session.wire_format {
+        Some(form)
+            if !known
+                || form == WireFormat::OpenAiResponses && model.wire_format == WireFormat::OpenAiChat =>
+        {
+            model.with_wire_format(form)
+        }
+        _ => model,
+    }
+}
+
+/// The model with the template in its tokenizer's folder: what is counted then is what is sent.
+fn with_its_template(model: Model) -> Result<Model> {
+    let folder = model.tokenizer.as_deref().map(Path::new).filter(|path| path.exists());
+    let folder = folder.map(|path| if path.is_dir() { path } else { path.parent().unwrap_or(path) });
+    let folder = folder.context(
+        "--wire-format chat-template: no template is known; expected --tokenizer with the model's folder, which holds \
+         tokenizer.json and chat_template.jinja or tokenizer_config.json",
+    )?;
+    let template = ChatTemplate::from_folder(folder)?;
+    Ok(model.with_template(template))
+}

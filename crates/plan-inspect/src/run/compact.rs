@@ -1,0 +1,105 @@
+//! `plan-inspect compact`: what a compaction would archive, keep and ask for, and the same done in a new file.
+
+use crate::stdout::print;
+use crate::{
+    args::{Compact, CompactFormat, Screen},
+    compaction::{self, Compacted},
+    input, json,
+    prepared::Prepared,
+    stderr,
+    table::Tone,
+    wrap::folded,
+};
+use anyhow::{Result, bail};
+use context_window::{ItemId, compaction::{BlockedBy, CompactionState}};
+use context_window_report as report;
+use serde_json::json;
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
+    let prepared = Prepared::read(&args.request)?;
+    let (request, manager) = (prepared.request(), &prepared.manager);
+    let state = manager.compactor().state(request.clone())?;
+    let by_hand = args.from.is_some() || args.to.is_some();
+    let job = if by_hand {
+        let [from, to] = [&args.from, &args.to].map(|id| id.as_deref().map(ItemId::from));
+        manager.compactor().range(request, from.as_ref(), to.as_ref())?
+    } else {
+        manager.compactor().now(request)?
+    };
+    let Some(job) = job else {
+        let why = waiting(state).unwrap_or("nothing is older than the messages to keep");
+        if args.apply.is_some() {
+            bail!("nothing to compact: {why}; nothing was written");
+        }
+        print(&nothing(args.format, why)?)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let summary = args.summary.as_deref().map(input::text).transpose()?;
+    let summary = summary.as_ref().map(|(_, text)| &**text);
+    let compacted = Compacted::by(&prepared, job, summary)?;
+    let text = match args.format {
+        CompactFormat::Text => labelled(&folded(&compacted.text(state)?, screen.limit()), screen.colour()),
+        CompactFormat::Markdown => markdown(&compacted.text(state)?),
+        CompactFormat::Json => compacted.json(state, prepared.model.wire_format)?,
+    };
+    if let Some(path) = &args.apply {
+        compaction::write(path, &args.request, &[&compacted])?;
+        stderr::note(&format!("written to {}", path.display()));
+    }
+    print(&text)?;
+    prepared.hint();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The labels of the figures stand out, and what is due.
+fn labelled(text: &str, colour: bool) -> String {
+    let line = |line: &str| match line.split_once("  ").filter(|(label, _)| !label.is_empty()) {
+        Some((label, rest)) => {
+            let due = label == "compaction" && rest.trim_start().starts_with("due");
+            let rest = if due { Tone::Warning.paint(rest, colour) } else { rest.to_owned() };
+            format!("{}  {rest}\n", Tone::Heading.paint(label, colour))
+        }
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// The figures as a table, and the summary as a quotation.
+fn markdown(text: &str) -> String {
+    let (figures, summary) = text.split_once("\n\n").unwrap_or((text, ""));
+    let cell = |text: &str| report::markdown_cell(text.trim());
+    let mut lines = vec!["| compaction | |".to_owned(), "| --- | --- |".to_owned()];
+    for line in figures.lines() {
+        let (label, rest) = line.split_once("  ").unwrap_or((line, ""));
+        lines.push(format!("| {} | {} |", cell(label), cell(rest)));
+    }
+    let mut texts = summary.lines();
+    if let Some(kind) = texts.next() {
+        lines.extend([String::new(), cell(kind), String::new()]);
+    }
+    lines.extend(texts.map(|line| format!("> {}", cell(line))));
+    lines.join("\n") + "\n"
+}
+
+/// What blocks the compaction, in words.
+fn waiting(state: CompactionState) -> Option<&'static str> {
+    match state {
+        // Who asks for it is not kept waiting by that.
+        CompactionState::Waiting(BlockedBy::TooShort | BlockedBy::Disabled) => None,
+        CompactionState::Waiting(blocked_by) => Some(blocked_by.text()),
+        _ => None,
+    }
+}
+
+fn nothing(format: CompactFormat, why: &str) -> Result<String> {
+    Ok(match format {
+        CompactFormat::Text | CompactFormat::Markdown => format!("nothing to compact: {why}\n"),
+        CompactFormat::Json => {
+            let none: [&str; 0] = [];
+            let all = json!({"archived": none, "kept": null, "tokens_before": null, "tokens_after": null,
+                "request": null, "digest": null, "why": why});
+            json::indented(&all)?
+        }
+    })
+}

@@ -1,0 +1,203 @@
+//! `plan-inspect diff`: two plans, and why they differ.
+
+use crate::stdout::print;
+use crate::{
+    args::{Diff, DiffFormat, FailOn, Screen},
+    input, json,
+    prepared::Prepared,
+    stderr,
+    table::{Align, Table, Tone},
+};
+use anyhow::Result;
+use context_window::{ContextPlan, analysis, analysis::ItemState, plan::ExcludedCode};
+use context_window_report as report;
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
+    let model = args.terms.target.model.as_deref();
+    let session = input::sessions(&args.before)?.session(args.id.as_deref())?;
+    let before = Prepared::new(session, &args.terms, model)?;
+    let id = args.then_id.as_ref().or(args.id.as_ref());
+    let session = input::sessions(&args.after)?.session(id.map(String::as_str))?;
+    let after =
+        Prepared::new(session, &args.terms, args.then_model.as_deref().or(model))?.budget(args.then_budget);
+    let diff = analysis::Diff::between(
+        &before.manager.explainer(&before.request()),
+        &after.manager.explainer(&after.request()),
+    )?;
+    let plans = [before.manager.build_plan(&before.request())?, after.manager.build_plan(&after.request())?];
+    print(&match args.format {
+        DiffFormat::Json => json::indented(&diff)?,
+        DiffFormat::Text => headed(&within(&head(&plans), screen), screen) + "\n" + &text(&diff, screen),
+        DiffFormat::Html => page(args, &diff, &plans)?,
+        DiffFormat::Markdown => markdown(&diff, &plans),
+    })?;
+    before.hint();
+    before.say_of_the_model();
+    after.hint();
+    after.say_of_the_model();
+    let failures: Vec<String> = args.fail_on.iter().filter_map(|on| failure(*on, &diff, &plans)).collect();
+    for failure in &failures {
+        stderr::note(&format!("failed: {failure}"));
+    }
+    Ok(ExitCode::from(u8::from(!failures.is_empty())))
+}
+
+/// What happened of what a diff is to fail on.
+fn failure(on: FailOn, diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> Option<String> {
+    match on {
+        FailOn::Dropped => {
+            let dropped = diff.changes.iter().filter(|change| {
+                matches!(change.from, ItemState::Included(_))
+                    && change.to == ItemState::Excluded(ExcludedCode::Budget)
+            });
+            let ids: Vec<String> = dropped.map(|change| report::brief(change.id.as_str())).collect();
+            (!ids.is_empty()).then(|| format!("dropped: {}", ids.join(", ")))
+        }
+        FailOn::Overflow => {
+            after.overflow.as_ref().map(|over| format!("over budget by {}", report::grouped(over.tokens)))
+        }
+        FailOn::Cache => {
+            let prefix = after.prefix(&before.anchor())?;
+            let cause = prefix.cause?;
+            let at = prefix.instead_of.as_ref().map(|id| report::brief(id.as_str())).unwrap_or_default();
+            Some(format!("cache break at {at}: {}", cause.text()))
+        }
+    }
+}
+
+/// Lines as wide as the page allows; what goes on in a further line stands under its text.
+fn within(text: &str, screen: &Screen) -> String {
+    let Some(limit) = screen.limit() else { return text.into() };
+    let lines = text.lines().flat_map(|line| {
+        let (name, said) = line.split_at_checked(8).unwrap_or((line, ""));
+        let said = report::wrapped(said, limit.saturating_sub(8).max(1)).into_iter().enumerate();
+        said.map(move |(number, said)| format!("{}{said}\n", if number == 0 { name } else { "        " }))
+    });
+    lines.collect()
+}
+
+/// What a change is: something that came in, or something that is not there any more.
+fn tone(change: &analysis::Change) -> Tone {
+    match (change.from, change.to) {
+        (_, ItemState::Included(_)) if matches!(change.from, ItemState::Included(_)) => Tone::Plain,
+        (_, ItemState::Included(_)) => Tone::Good,
+        (ItemState::Included(_), _) => Tone::Warning,
+        _ => Tone::Faint,
+    }
+}
+
+/// The head, in red where the second plan is over its budget, and where the cache breaks in amber.
+fn headed(head: &str, screen: &Screen) -> String {
+    let line = |line: &str| {
+        let tone = match () {
+            () if line.contains(", over budget by ") => Tone::Alarm,
+            () if line.contains(", cache break at ") => Tone::Warning,
+            () => Tone::Plain,
+        };
+        tone.paint(line, screen.colour()) + "\n"
+    };
+    head.lines().map(line).collect()
+}
+
+/// The differences as a web page.
+fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<String> {
+    let name = |path: &std::path::Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let names = [&args.before, &args.after].map(|path| name(path).unwrap_or_else(|| "standard input".into()));
+    let rows = diff.changes.iter().map(|change| {
+        let class = match tone(change) {
+            Tone::Good => "came",
+            Tone::Warning => "left",
+            _ => "",
+        };
+        (class, report::change(change).to_vec())
+    });
+    let head = head(plans);
+    let mut page = report::TablePage::new(format!("{} → {}", names[0], names[1]))
+        .with_lines(head.lines().map(str::to_owned));
+    if !diff.changes.is_empty() {
+        page = page.with_table(report::CHANGE_HEADINGS.map(str::to_owned).to_vec(), rows.collect());
+    }
+    if !diff.thoughts.is_empty() {
+        let row = |one: &analysis::ThoughtChange| {
+            ("", vec![one.id.to_string(), one.from.to_string(), one.to.to_string()])
+        };
+        let headings = ["thought of", "from", "to"].map(str::to_owned).to_vec();
+        page = page.with_table(headings, diff.thoughts.iter().map(row).collect());
+    }
+    Ok(page.render()?)
+}
+
+/// Totals of both plans, and what the second repeats of the first.
+fn head([before, after]: &[ContextPlan; 2]) -> String {
+    let line = |name: &str, plan: &ContextPlan| {
+        let (total, budget) = (report::tokens(plan.total), report::grouped(plan.prompt_budget));
+        let over = match plan.overflow_tokens() {
+            0 => String::new(),
+            over => format!(", over budget by {}", report::grouped(over)),
+        };
+        let count = |rows: u64| report::grouped(rows);
+        let out: u64 = plan.excluded.iter().map(|row| row.count).sum();
+        let included = count(plan.included.len() as u64);
+        format!("{name:<7} {total} / {budget} tokens, {included} in, {} out{over}\n", count(out))
+    };
+    let prefix = after.prefix(&before.anchor()).map(|prefix| {
+        let (tokens, of) = (report::grouped(prefix.tokens), report::grouped(prefix.of));
+        let at = prefix.instead_of.as_ref().map(|id| report::brief(id.as_str()));
+        let cause =
+            at.zip(prefix.cause).map(|(at, cause)| format!(", cache break at {at}: {}", cause.text()));
+        format!("cached  {tokens} of {of} tokens are the same{}\n", cause.unwrap_or_default())
+    });
+    line("before", before) + &line("after", after) + &prefix.unwrap_or_default()
+}
+
+/// The changes as Markdown.
+fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
+    let mut text = String::new();
+    for line in head(plans).lines() {
+        text = text + "- " + &report::markdown_cell(line) + "\n";
+    }
+    let changes = diff.changes.iter().map(|change| report::change(change).to_vec());
+    let thoughts = diff.thoughts.iter();
+    let thoughts = thoughts.map(|one| vec![one.id.to_string(), one.from.to_string(), one.to.to_string()]);
+    for (headings, rows) in [
+        (report::CHANGE_HEADINGS.to_vec(), changes.collect::<Vec<_>>()),
+        (vec!["thought of", "from", "to"], thoughts.collect()),
+    ] {
+        if rows.is_empty() {
+            continue;
+        }
+        let line = " --- |".repeat(headings.len());
+        text = text + "\n| " + &headings.join(" | ") + " |\n|" + &line + "\n";
+        for row in rows {
+            let cells: Vec<String> = row.iter().map(|text| report::markdown_cell(text)).collect();
+            text = text + "| " + &cells.join(" | ") + " |\n";
+        }
+    }
+    text
+}
+
+fn text(diff: &analysis::Diff, screen: &Screen) -> String {
+    if diff.changes.is_empty() && diff.thoughts.is_empty() {
+        return "no differences\n".into();
+    }
+    let columns = report::CHANGE_HEADINGS.map(|heading| (heading, Align::Left));
+    let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
+    diff.changes.iter().for_each(|change| table.row_in(tone(change), report::change(change)));
+    let changes = if diff.changes.len() == 1 { "change" } else { "changes" };
+    let mut text = String::new();
+    if !diff.changes.is_empty() {
+        text = format!("{table}\n{} {changes}\n", diff.changes.len());
+    }
+    if !diff.thoughts.is_empty() {
+        let columns = ["thought of", "from", "to"].map(|heading| (heading, Align::Left));
+        let mut table = Table::new(&columns).within(screen.limit());
+        for change in &diff.thoughts {
+            table.row([change.id.to_string(), change.from.to_string(), change.to.to_string()]);
+        }
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text += gap;
+        text += &table.to_string();
+    }
+    text
+}

@@ -1,0 +1,109 @@
+//! `plan-inspect explain`: why an item is in or out, and which budgets would change that.
+
+use crate::stdout::print;
+use crate::{
+    args::{DataFormat, Explain, Screen},
+    json,
+    prepared::Prepared,
+    progress::Progress,
+    table::{Align, Table, Tone},
+    wrap::folded,
+};
+use anyhow::Result;
+use context_window::{ContextPlan, analysis::Explanation, plan::Remedy};
+use context_window_report as report;
+use std::{collections::BTreeMap, process::ExitCode};
+
+pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
+    let prepared = Prepared::read(&args.request)?;
+    let request = prepared.request();
+    let shown = Progress::spinner(if args.item.is_some() { "explaining" } else { "explaining every item" });
+    let text = match (&args.item, args.format) {
+        (Some(id), DataFormat::Text) => {
+            let text = report::explanation(&prepared.manager.explainer(&request).explain(id)?).to_string();
+            first_line_in_colour(&folded(&text, screen.limit()), screen)
+        }
+        (Some(id), DataFormat::Json) => json::indented(&prepared.manager.explainer(&request).explain(id)?)?,
+        (None, DataFormat::Text) => {
+            let remedies = prepared.manager.explainer(&request).remedies()?;
+            table(&prepared.manager.explainer(&request).explain_all()?, screen)
+                + &Tone::Alarm.paint(&folded(&confirmed(&remedies), screen.limit()), screen.colour())
+        }
+        (None, DataFormat::Json) => {
+            let all = BTreeMap::from([("explanations", prepared.manager.explainer(&request).explain_all()?)]);
+            json::indented(&all)?
+        }
+    };
+    drop(shown);
+    print(&text)?;
+    prepared.hint();
+    prepared.say_of_the_model();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The answer itself stands out: green where the item is in, amber where it is out.
+fn first_line_in_colour(text: &str, screen: &Screen) -> String {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let tone = if first.contains("  in: ") { Tone::Good } else { Tone::Warning };
+    format!("{}\n{rest}", tone.paint(first, screen.colour()))
+}
+
+/// What would make an overflowing plan fit, and what that plan comes to.
+fn confirmed(remedies: &[(Remedy, ContextPlan)]) -> String {
+    let line = |(remedy, plan): &(Remedy, ContextPlan)| {
+        let (total, budget) = (report::grouped(plan.total.n), report::grouped(plan.prompt_budget));
+        format!("  {}: {total} of {budget}\n", report::remedy(remedy, &plan.limits))
+    };
+    let lines: String = remedies.iter().map(line).collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("\nover budget; any one of these makes it fit (planned again to verify):\n{lines}")
+    }
+}
+
+/// One line an item.
+fn table(all: &[Explanation], screen: &Screen) -> String {
+    let mut table = Table::new(&[
+        ("item", Align::Left),
+        ("now", Align::Left),
+        ("tokens", Align::Right),
+        ("enters at", Align::Right),
+        ("always from", Align::Right),
+        ("drops at", Align::Right),
+        ("why", Align::Left),
+    ])
+    .within(screen.limit())
+    .in_colour(screen.colour());
+    let number = |n: Option<u64>| n.map(report::grouped).unwrap_or_default();
+    for one in all {
+        let enters = one.enters_at.filter(|_| !one.included);
+        let never = if one.never.is_some() { "never" } else { "" };
+        let tone = match one.included {
+            true => Tone::Plain,
+            false if one.never.is_some() => Tone::Faint,
+            false => Tone::Warning,
+        };
+        table.row_in(
+            tone,
+            [
+                report::explanation(one).name(),
+                if one.included { "in" } else { "out" }.into(),
+                report::explanation(one).cost().unwrap_or_default(),
+                if one.included { String::new() } else { enters.map_or(never.into(), report::grouped) },
+                number(one.stays_from.filter(|from| *from != one.prompt_budget)),
+                if one.included {
+                    one.leaves_at.map_or(never.into(), report::grouped)
+                } else {
+                    String::new()
+                },
+                report::printable(&one.reason.to_string()),
+            ],
+        );
+    }
+    let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));
+    let runs = all.iter().any(|one| one.first_id.is_some());
+    let said = "\nA run of messages (a..b) is answered for its newest message and its exchange.\n";
+    let runs = if runs { folded(said, screen.limit()) } else { String::new() };
+    format!("{}{table}{runs}", budget.unwrap_or_default())
+}

@@ -1,0 +1,111 @@
+//! `plan-inspect history`: everything that was said, with a marker wherever messages were archived.
+
+use crate::stdout::print;
+use crate::{
+    args::{History, HistoryFormat, Screen},
+    input, json,
+    message_text::{lines, shown},
+    prepared::say_ignored,
+};
+use anyhow::Result;
+use context_window::{Conversation, conversation::{ArchivedBy, HistoryRow}};
+use context_window_report as report;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use unicode_width::UnicodeWidthStr;
+
+pub(crate) fn run(args: &History, screen: &Screen) -> Result<ExitCode> {
+    let session = input::sessions(&args.session)?.session(args.id.as_deref())?;
+    print(&match args.format {
+        HistoryFormat::Text => text(&session.log, args.expand, screen),
+        HistoryFormat::Markdown => report::history(&session.log),
+        HistoryFormat::Json => json(&session.log)?,
+    })?;
+    say_ignored(&session);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
+    let (width, colour) = (screen.width().max(40), screen.colour());
+    let paint = |code: &str, line: &str| {
+        if colour { format!("\u{1b}[{code}m{line}\u{1b}[0m\n") } else { format!("{line}\n") }
+    };
+    let longest = log.display().filter_map(|row| match row {
+        HistoryRow::Message { id, .. } => Some(report::brief(id.as_str()).width()),
+        _ => None,
+    });
+    let column = longest.max().unwrap_or(2);
+    let column = if whole { column } else { column.min((width / 4).max(16)) };
+    let mut text = String::new();
+    for row in log.display() {
+        match row {
+            HistoryRow::Message { id, message, archived } => {
+                let sign = if archived.is_some() && !colour { "-" } else { " " };
+                let id = report::cut(&report::brief(id.as_str()), column);
+                let fill = " ".repeat(column - id.width());
+                let head = format!("{sign} {id}{fill}  {:9}  ", message.role().name());
+                for (at, line) in lines(message, whole).into_iter().enumerate() {
+                    let head = if at == 0 { head.clone() } else { " ".repeat(head.width()) };
+                    let line = head + &shown(&line);
+                    let line = if whole { line } else { report::cut(&line, width) };
+                    let line = line.trim_end().to_owned();
+                    text.push_str(&if archived.is_some() { paint("2", &line) } else { line + "\n" });
+                }
+            }
+            HistoryRow::Compaction(record) => {
+                text.push_str(&paint("1;33", &rule(&report::compaction(record), width)));
+                if whole {
+                    for line in record.summary.iter().flat_map(|summary| summary.lines()) {
+                        text.push_str(&paint("33", &format!("    {}", shown(line))));
+                    }
+                }
+            }
+            HistoryRow::Rewound(id) => {
+                let said = format!("Rewound to before {}", report::brief(id.as_str()));
+                text.push_str(&paint("1;36", &rule(&said, width)));
+            }
+            HistoryRow::CompactionUndone(number) => {
+                text.push_str(&paint("1;36", &rule(&format!("Compaction #{number} undone"), width)));
+            }
+        }
+    }
+    text
+}
+
+/// A marker as a line across the page.
+fn rule(said: &str, width: usize) -> String {
+    let rest = width.saturating_sub(said.width() + 5);
+    report::cut(&format!("── {said} {}", "─".repeat(rest)), width)
+}
+
+fn json(log: &Conversation) -> Result<String> {
+    let rows: Vec<Value> = log
+        .display()
+        .filter_map(|row| match row {
+            HistoryRow::Message { id, message, archived } => Some(json!({
+                "kind": "message",
+                "id": id,
+                "archived": archived.is_some(),
+                "archived_by": match archived {
+                    Some(ArchivedBy::Compaction(number)) => json!(number),
+                    Some(ArchivedBy::Rewind) => json!("rewind"),
+                    _ => Value::Null,
+                },
+                "role": message.role(),
+                "text": lines(message, true).join("\n"),
+            })),
+            HistoryRow::Compaction(record) => Some(json!({
+                "kind": "compaction",
+                "id": format!("summary:{}", record.number),
+                "archived": false,
+                "text": report::compaction(record),
+                "compaction": record,
+            })),
+            HistoryRow::Rewound(id) => Some(json!({"kind": "rewind", "id": id, "archived": false})),
+            HistoryRow::CompactionUndone(number) => {
+                Some(json!({"kind": "undo", "id": format!("summary:{number}"), "archived": false}))
+            }
+        })
+        .collect();
+    json::indented(&json!({ "rows": rows }))
+}

@@ -1,0 +1,184 @@
+//! `plan-inspect [plan]`: read, plan, print.
+
+use crate::stdout::print;
+use crate::{
+    args::{Format, Plan, Screen},
+    json,
+    listed::Listed,
+    message_text,
+    output::Outputs,
+    prepared::Prepared,
+    stderr, stored,
+    table::{Align, Table},
+    web_page::{self, Beside},
+};
+use anyhow::{Result, bail};
+use context_window::{ContextPlan, Model, PlanRequest, render, usage::CostTerms};
+use context_window_report as report;
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+};
+
+pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
+    if args.list {
+        return list(args, screen);
+    }
+    if args.redact && args.format != Format::Html {
+        bail!("--redact needs --format html");
+    }
+    let mut outputs = Outputs::beside(args.request.files()?);
+    let output = outputs.claim("--output", args.output.as_deref())?;
+    // An anchor may take the place of the one before it.
+    let previous = args.request.previous.as_deref();
+    let anchor = outputs.claim_over("--save-anchor", args.save_anchor.as_deref(), previous)?;
+    let prepared = Prepared::read(&args.request)?;
+    let request = prepared.request();
+    let for_people = !matches!(args.format, Format::Json | Format::Messages);
+    let exact = args.certainty.is_exact() || for_people && args.certainty.in_full(prepared.bytes());
+    let request = if exact { request.with_excluded_counts() } else { request };
+    let (plan, model) = (prepared.manager.build_plan(&request)?, &prepared.model);
+    let text = match args.format {
+        Format::Text => {
+            let colour = if args.output.is_some() { screen.colour_in_file() } else { screen.colour() };
+            let rows = if args.all { usize::MAX } else { FOLDED_FROM };
+            let text = report::text(&plan).with_width(screen.width()).with_colour(colour);
+            text.with_top(args.top).with_rows(rows).with_grid(args.grid).to_string()
+        }
+        Format::Markdown => report::markdown(&plan).to_string(),
+        Format::Json => json::inert(&report::json(&plan)) + "\n",
+        Format::Messages => messages(&plan, model, args.breakpoints)?,
+        Format::Html => page(args, &prepared, &request, &plan)?,
+    };
+    if let Some(anchor) = anchor {
+        anchor.save(&(serde_json::to_string_pretty(&plan.anchor())? + "\n"))?;
+    }
+    match output {
+        Some(output) => output.save(&text)?,
+        None if is_text_for_a_model(args, model) && io::stdout().is_terminal() => print(&shown(&text))?,
+        None => print(&text)?,
+    }
+    if args.breakpoints {
+        let unmarked = messages(&plan, model, false)?;
+        say_breakpoints(args.format, marks(&text).saturating_sub(marks(&unmarked)));
+    }
+    prepared.hint();
+    if args.format == Format::Messages {
+        say_beside(&plan);
+    }
+    Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
+}
+
+/// The sessions of a file: id, model, messages, tokens of all of them together. Of a store: tokens of the newest prompt, and
+/// when it was last written.
+fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
+    let sessions = Listed::of(&args.request)?;
+    let text = if args.format == Format::Json {
+        json::indented(&sessions)?
+    } else if stored::address(&args.request.session).is_some() {
+        let columns = [
+            ("id", Align::Left),
+            ("model", Align::Left),
+            ("messages", Align::Right),
+            ("last prompt", Align::Right),
+            ("updated (UTC)", Align::Left),
+        ];
+        let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
+        for session in &sessions {
+            let [id, model, messages, tokens] = session.cells();
+            let updated = session.updated.as_deref().map(seconds).unwrap_or_default();
+            let archived = if session.archived { ", archived" } else { "" };
+            table.row([id, model, messages, tokens, format!("{updated}{archived}")]);
+        }
+        table.to_string()
+    } else {
+        let columns = [
+            ("id", Align::Left),
+            ("model", Align::Left),
+            ("messages", Align::Right),
+            ("tokens", Align::Right),
+        ];
+        let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
+        for session in &sessions {
+            table.row(session.cells());
+        }
+        table.to_string()
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `2026-11-25T13:00:00.123Z` as people read it, to the second.
+fn seconds(updated: &str) -> String {
+    let (date, time) = updated.split_once('T').unwrap_or((updated, ""));
+    format!("{date} {}", time.split(['.', 'Z']).next().unwrap_or_default()).trim_end().to_owned()
+}
+
+/// Rows of a list that are shown without --all.
+const FOLDED_FROM: usize = 60;
+
+/// The plan as a web page.
+fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &ContextPlan) -> Result<String> {
+    let file = args.request.session.file_name().map(|name| name.to_string_lossy().into_owned());
+    let file = file.filter(|name| name != "-").unwrap_or_else(|| "standard input".into());
+    let title = args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"));
+    web_page::of(
+        prepared,
+        request,
+        plan,
+        Beside { title, redact: args.redact, earlier: &[], first: 1, terms: CostTerms::default() },
+    )
+}
+
+/// Whether what is printed is a prompt as its model reads it, marks and all: JSON escapes them, a template does not.
+fn is_text_for_a_model(args: &Plan, model: &Model) -> bool {
+    args.format == Format::Messages && model.template.is_some()
+}
+
+/// A text as a terminal may have it, line by line (rule V3).
+fn shown(text: &str) -> String {
+    text.split_inclusive('\n')
+        .map(|line| match line.strip_suffix('\n') {
+            Some(line) => message_text::shown(line) + "\n",
+            None => message_text::shown(line),
+        })
+        .collect()
+}
+
+/// What is sent: the body of the model's wire format, or the text of its own chat template.
+fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
+    if let Some(template) = &model.template {
+        return Ok(render::chat_template(plan, template)?);
+    }
+    json::indented(&render::body(plan, model.wire_format, marked))
+}
+
+/// Keys of a body that may be breakpoints: arguments of a call may hold such keys too.
+fn marks(body: &str) -> usize {
+    ["\"cache_control\"", "\"prompt_cache_breakpoint\""].map(|mark| body.matches(mark).count()).iter().sum()
+}
+
+/// How many breakpoints were marked, on standard error: none is an answer too.
+fn say_breakpoints(format: Format, marks: usize) {
+    let said = match (format, marks) {
+        (Format::Messages, 0) => {
+            "none: the provider takes none, or the prompt is below the minimum of its cache".into()
+        }
+        (Format::Messages, marks) => format!("{marks} marked"),
+        _ => "they are in the messages; expected --format messages".into(),
+    };
+    stderr::note(&format!("breakpoints: {said}"));
+}
+
+/// What a request body cannot say, on standard error.
+fn say_beside(plan: &ContextPlan) {
+    if let Some(overflow) = &plan.overflow {
+        let over = report::grouped(overflow.tokens);
+        stderr::note(&format!("over budget by {over} tokens; the text report lists fixes"));
+    }
+    for notice in &plan.notices {
+        let ids: Vec<String> = notice.ids.iter().map(|id| report::brief(id.as_str())).collect();
+        let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
+        stderr::note(&format!("{} {at}{}", notice.rule(), notice.text));
+    }
+}

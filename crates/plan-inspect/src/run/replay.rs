@@ -1,0 +1,440 @@
+//! `plan-inspect replay`: every prompt of a session, one after another, and what they come to.
+
+use crate::stdout::print;
+use crate::{
+    args::{Replay, ReplayFormat, Screen},
+    input, json,
+    output::Outputs,
+    prepared::Prepared,
+    progress::Progress,
+    prompt::Figures,
+    stored::{self, Stored},
+    table::{Align, Table, Tone},
+    web_page::{self, Beside},
+};
+use anyhow::{Context, Result, bail};
+use context_window::analysis::Step;
+use context_window_formats::Session;
+use context_window_report as report;
+use serde::Serialize;
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    num::NonZeroUsize,
+    process::ExitCode,
+    sync::{Mutex, PoisonError},
+    thread,
+};
+
+/// The most earlier prompts that a page shows.
+const ON_A_PAGE: usize = 1_000;
+
+/// A line of the JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    session: &'a str,
+    #[serde(flatten)]
+    figures: &'a Figures,
+}
+
+/// Sums over prompts.
+#[derive(Default)]
+struct Sums {
+    plans: u64,
+    overflows: u64,
+    reused: u128,
+    /// Tokens of the prompts before, of which some are reused, and of the prompts that reuse them.
+    before: u128,
+    after: u128,
+    tokens: u128,
+    budgets: u128,
+    largest: u64,
+    compactions: u64,
+    /// Messages that were sent with their reasoning, prompt by prompt, and those that lost it.
+    thoughts_sent: u64,
+    thoughts_lost: u64,
+    /// Prompts that part from the one before, and the tokens of that one that are not repeated.
+    breaks: u64,
+    sent_again: u64,
+    /// How many of them for each cause, and what they cost.
+    causes: BTreeMap<&'static str, u64>,
+    break_cost: u64,
+    /// What the input costs, and would cost without a cache, in billionths of a US dollar; none without a price.
+    cost: Option<(u64, u64)>,
+}
+
+impl Sums {
+    fn of<'a>(prompts: impl Iterator<Item = &'a Figures>) -> Self {
+        let mut sums = Self::default();
+        for prompt in prompts {
+            sums.plans += 1;
+            sums.overflows += u64::from(prompt.over > 0);
+            sums.tokens += u128::from(prompt.tokens);
+            sums.budgets += u128::from(prompt.budget);
+            sums.largest = sums.largest.max(prompt.tokens);
+            sums.thoughts_sent += prompt.thoughts_sent;
+            sums.thoughts_lost += prompt.thoughts_lost;
+            sums.breaks += u64::from(prompt.cause.is_some());
+            if let Some(cause) = prompt.cause {
+                *sums.causes.entry(cause).or_default() += 1;
+            }
+            sums.break_cost = sums.break_cost.saturating_add(prompt.break_cost.unwrap_or_default());
+            sums.pay(prompt.cost.map(|cost| (cost.billionths, cost.uncached)));
+            if let (Some(_), Some((reused, before))) = (prompt.cause, prompt.repeats()) {
+                sums.sent_again += before - reused;
+            }
+            if let (Some(reused), Some(before)) = (prompt.reused, prompt.before) {
+                sums.reused += u128::from(reused);
+                sums.before += u128::from(before);
+                sums.after += u128::from(prompt.tokens);
+            }
+        }
+        sums
+    }
+
+    fn pay(&mut self, cost: Option<(u64, u64)>) {
+        if let Some((cost, uncached)) = cost {
+            let (sum, sum_uncached) = self.cost.unwrap_or_default();
+            self.cost = Some((sum.saturating_add(cost), sum_uncached.saturating_add(uncached)));
+        }
+    }
+
+    fn add(mut self, other: &Self) -> Self {
+        self.plans += other.plans;
+        self.overflows += other.overflows;
+        self.reused += other.reused;
+        self.before += other.before;
+        self.after += other.after;
+        self.tokens += other.tokens;
+        self.budgets += other.budgets;
+        self.largest = self.largest.max(other.largest);
+        self.compactions += other.compactions;
+        self.thoughts_sent += other.thoughts_sent;
+        self.thoughts_lost += other.thoughts_lost;
+        self.breaks += other.breaks;
+        self.sent_again += other.sent_again;
+        for (cause, count) in &other.causes {
+            *self.causes.entry(cause).or_default() += count;
+        }
+        self.break_cost = self.break_cost.saturating_add(other.break_cost);
+        self.pay(other.cost);
+        self
+    }
+}
+
+/// One session's prompts.
+struct Played {
+    session: String,
+    prompts: Vec<Figures>,
+    sums: Sums,
+}
+
+pub(crate) fn run(args: &Replay, screen: &Screen) -> Result<ExitCode> {
+    let read = args.files.iter().cloned().chain(args.terms.files()?);
+    let output = Outputs::beside(read).claim("--output", args.output.as_deref())?;
+    let text = match args.format {
+        ReplayFormat::Html => page(args)?,
+        _ => figures(args, screen)?,
+    };
+    match output {
+        Some(output) => output.save(&text)?,
+        None => print(&text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The figures of every prompt of every session.
+fn figures(args: &Replay, screen: &Screen) -> Result<String> {
+    let played = play_all(args, sessions(args)?)?;
+    let whole = played.iter().fold(Sums::default(), |sums, one| sums.add(&one.sums));
+    match args.format {
+        ReplayFormat::Json => json(&played, &whole),
+        _ => text(&played, &whole, screen),
+    }
+}
+
+/// A session that is asked for.
+enum Asked<'a> {
+    Read(Box<Session>),
+    /// By its id in a store: it is read when its turn comes, since a store may hold more than fits into memory.
+    Stored {
+        address: &'a str,
+        id: String,
+    },
+}
+
+impl Asked<'_> {
+    /// The session; `open` is the store that was asked last.
+    fn session(self, open: &mut Option<(String, Stored)>) -> Result<Session> {
+        let (address, id) = match self {
+            Self::Read(session) => return Ok(*session),
+            Self::Stored { address, id } => (address, id),
+        };
+        let store = match open {
+            Some((of, store)) if of == address => store,
+            _ => &mut open.insert((address.to_owned(), Stored::open(address)?)).1,
+        };
+        store.session(Some(&id))
+    }
+}
+
+/// The sessions that are asked for, each with a name.
+fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
+    let mut all = Vec::new();
+    for path in &args.files {
+        if let Some(address) = stored::address(path) {
+            let ids = match &args.id {
+                Some(id) => vec![id.clone()],
+                None => Stored::open(address)?.summaries()?.into_iter().map(|one| one.id).collect(),
+            };
+            all.extend(ids.into_iter().map(|id| (id.clone(), Asked::Stored { address, id })));
+            continue;
+        }
+        let file = input::file(path)?;
+        let short = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy().into_owned());
+        if let Some(id) = &args.id {
+            all.push((id.clone(), Asked::Read(Box::new(file.session(Some(id))?))));
+            continue;
+        }
+        let ids: Vec<String> = file.ids().collect();
+        for (at, session) in file.sessions().enumerate() {
+            let name = match ids.get(at) {
+                Some(id) if ids.len() > 1 && args.files.len() > 1 => format!("{short} {id}"),
+                Some(id) if ids.len() > 1 => id.clone(),
+                _ => short.clone(),
+            };
+            all.push((name.clone(), Asked::Read(Box::new(session?))));
+        }
+    }
+    Ok(all)
+}
+
+/// Several sessions side by side, as many as there are cores. What comes out has the order of the sessions, and where several
+/// fail, the first of them says so.
+fn play_all(args: &Replay, sessions: Vec<(String, Asked<'_>)>) -> Result<Vec<Played>> {
+    let shown = Progress::bar("replaying sessions", sessions.len());
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let workers = cores.min(sessions.len());
+    let waiting = Mutex::new(sessions.into_iter().enumerate());
+    let work = || {
+        let (mut played, mut open) = (Vec::new(), None);
+        loop {
+            let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((at, (name, asked))) = next else { return played };
+            let one = asked.session(&mut open).and_then(|session| play(args, &name, session));
+            played.push((at, one.with_context(|| name.clone())));
+            shown.step();
+        }
+    };
+    let mut played: Vec<(usize, Result<Played>)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let played = workers.into_iter().flat_map(|worker| match worker.join() {
+            Ok(played) => played,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        played.collect()
+    });
+    drop(shown);
+    played.sort_by_key(|(at, _)| *at);
+    played.into_iter().map(|(_, played)| played).collect()
+}
+
+fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
+    let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
+    let request = prepared.request();
+    let mut prompts = Vec::new();
+    for step in prepared.manager.explainer(&request).replay().with_newest(args.newest.unwrap_or(usize::MAX)) {
+        prompts.push(Figures::of(&step?, &prepared.model, args.costs.terms()));
+    }
+    let compactions = prepared.session.log.compactions().count() as u64;
+    let sums = Sums { compactions, ..Sums::of(prompts.iter()) };
+    Ok(Played { session: name.into(), prompts, sums })
+}
+
+/// One line a prompt, then the totals.
+fn json(played: &[Played], whole: &Sums) -> Result<String> {
+    let mut text = String::new();
+    for one in played {
+        for figures in &one.prompts {
+            let line = Line { session: &one.session, figures };
+            text.push_str(&json::on_a_line(&line)?);
+        }
+    }
+    let totals = serde_json::json!({
+        "totals": {
+            "sessions": played.len(),
+            "plans": whole.plans,
+            "overflows": whole.overflows,
+            "compactions": whole.compactions,
+            "estimated_tokens": u64::try_from(whole.tokens).unwrap_or(u64::MAX),
+            "reused_prefix_tokens": u64::try_from(whole.reused).unwrap_or(u64::MAX),
+            "prefix_reuse": ratio(whole.reused, whole.before),
+            "prompt_reuse": ratio(whole.reused, whole.after),
+            "budget_use": ratio(whole.tokens, whole.budgets),
+            "thoughts_sent": whole.thoughts_sent,
+            "thoughts_lost": whole.thoughts_lost,
+            "cache_breaks": whole.breaks,
+            "sent_again_tokens": whole.sent_again,
+            "cache_breaks_by_cause": whole.causes,
+            "cache_breaks_cost_billionths": whole.cost.map(|_| whole.break_cost),
+            "input_cost_billionths": whole.cost.map(|(cost, _)| cost),
+            "uncached_cost_billionths": whole.cost.map(|(_, uncached)| uncached),
+        },
+    });
+    text.push_str(&json::on_a_line(&totals)?);
+    Ok(text)
+}
+
+/// Four digits of a ratio of sums; null of nothing.
+fn ratio(part: u128, whole: u128) -> Option<f64> {
+    let parts = u32::try_from((part * 10_000).checked_div(whole)?).ok()?;
+    Some(f64::from(parts) / 10_000.0)
+}
+
+fn percent(part: u128, whole: u128) -> String {
+    (part * 100).checked_div(whole).map_or_else(|| "-".into(), |percent| format!("{percent} %"))
+}
+
+fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
+    let mut text = match played {
+        [only] => prompts(only, screen),
+        several => one_line_each(several, screen),
+    };
+    let counted = |count: u64, one: &str, more: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{} {more}", report::grouped(count)),
+    };
+    writeln!(
+        text,
+        "\n{} of {}: {} over budget, {}, largest prompt {} tokens, {} of the budget used",
+        counted(whole.plans, "prompt", "prompts"),
+        counted(played.len() as u64, "session", "sessions"),
+        report::grouped(whole.overflows),
+        counted(whole.compactions, "compaction", "compactions"),
+        report::grouped(whole.largest),
+        percent(whole.tokens, whole.budgets),
+    )?;
+    writeln!(
+        text,
+        "prefix kept {}; cache hit rate {}",
+        percent(whole.reused, whole.before),
+        percent(whole.reused, whole.after),
+    )?;
+    let colour = screen.colour();
+    if whole.breaks == 0 {
+        writeln!(text, "no cache breaks")?;
+    } else {
+        let causes = whole.causes.iter().map(|(cause, count)| format!("{} {cause}", report::grouped(*count)));
+        let causes = causes.collect::<Vec<_>>().join("; ");
+        let cost = match whole.break_cost {
+            0 => String::new(),
+            cost => format!(" = {}", report::dollars(cost)),
+        };
+        let breaks = counted(whole.breaks, "cache break", "cache breaks");
+        let again = report::grouped(whole.sent_again);
+        let said = format!("{breaks} sent {again} tokens again{cost}: {causes}");
+        writeln!(text, "{}", Tone::Warning.paint(&said, colour))?;
+    }
+    let sent = report::grouped(u64::try_from(whole.tokens).unwrap_or(u64::MAX));
+    writeln!(text, "sent {sent} tokens{}", money(whole))?;
+    let thoughts = whole.thoughts_sent + whole.thoughts_lost;
+    if thoughts > 0 {
+        writeln!(
+            text,
+            "thoughts kept {} of {} ({})",
+            report::grouped(whole.thoughts_sent),
+            report::grouped(thoughts),
+            percent(whole.thoughts_sent.into(), thoughts.into()),
+        )?;
+    }
+    Ok(text)
+}
+
+/// What the input of all prompts costs, in words; nothing without a price.
+fn money(sums: &Sums) -> String {
+    let said = |(cost, uncached): (u64, u64)| {
+        format!(": {} for input, {} without a cache", report::dollars(cost), report::dollars(uncached))
+    };
+    sums.cost.map(said).unwrap_or_default()
+}
+
+fn prompts(played: &Played, screen: &Screen) -> String {
+    let mut table = Table::new(&[
+        ("prompt", Align::Right),
+        ("turn", Align::Right),
+        ("messages", Align::Right),
+        ("tokens", Align::Right),
+        ("cached", Align::Right),
+        ("new", Align::Right),
+        ("cost", Align::Right),
+        ("events", Align::Left),
+    ]);
+    let mut before = None;
+    for prompt in &played.prompts {
+        let (said, earlier) = (prompt.said(before), before);
+        before = Some(prompt);
+        let tone = match () {
+            () if prompt.over > 0 => Tone::Alarm,
+            () if prompt.cause.is_some() || prompt.is_compacted_since(earlier) => Tone::Warning,
+            () => Tone::Plain,
+        };
+        table.row_in(
+            tone,
+            [
+                report::grouped(prompt.number as u64),
+                report::grouped(prompt.turn as u64),
+                report::grouped(prompt.messages as u64),
+                report::grouped(prompt.tokens),
+                prompt.reused.map_or_else(|| "-".into(), report::grouped),
+                report::grouped(prompt.new_tokens()),
+                prompt.cost.map_or_else(|| "-".into(), |cost| report::dollars(cost.billionths)),
+                said,
+            ],
+        );
+    }
+    table.within(screen.limit()).in_colour(screen.colour()).to_string()
+}
+
+fn one_line_each(played: &[Played], screen: &Screen) -> String {
+    let mut table = Table::new(&[
+        ("session", Align::Left),
+        ("prompts", Align::Right),
+        ("over budget", Align::Right),
+        ("compactions", Align::Right),
+        ("largest", Align::Right),
+        ("prefix kept", Align::Right),
+    ]);
+    for Played { session, sums, .. } in played {
+        table.row([
+            report::brief(session),
+            report::grouped(sums.plans),
+            report::grouped(sums.overflows),
+            report::grouped(sums.compactions),
+            report::grouped(sums.largest),
+            percent(sums.reused, sums.before),
+        ]);
+    }
+    table.within(screen.limit()).in_colour(screen.colour()).to_string()
+}
+
+/// The last prompt as a web page, with the prompts before it as its timeline.
+fn page(args: &Replay) -> Result<String> {
+    let mut sessions = sessions(args)?;
+    let (Some((name, asked)), true) = (sessions.pop(), sessions.is_empty()) else {
+        bail!("replay: a page shows one session; expected one file of one session, or --id");
+    };
+    let prepared = Prepared::new(asked.session(&mut None)?, &args.terms, args.terms.target.model.as_deref())?;
+    let request = prepared.request();
+    let newest = args.newest.unwrap_or(ON_A_PAGE).min(ON_A_PAGE);
+    let shown = Progress::spinner("replaying");
+    let steps: Result<Vec<Step>, _> =
+        prepared.manager.explainer(&request).replay().with_newest(newest).collect();
+    let steps = steps?;
+    drop(shown);
+    let first = steps.first().map_or(1, |step| step.prompt);
+    let mut plans: Vec<_> = steps.into_iter().map(|step| step.plan).collect();
+    let last = plans.pop().context("replay: a session has at least one prompt")?;
+    let beside =
+        Beside { title: name, redact: args.redact, earlier: &plans, first, terms: args.costs.terms() };
+    web_page::of(&prepared, &request, &last, beside)
+}

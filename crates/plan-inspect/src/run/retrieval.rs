@@ -1,0 +1,55 @@
+//! `plan-inspect retrieval`: how many tokens documents could take, before they are retrieved.
+
+use crate::stdout::print;
+use crate::{
+    args::{DataFormat, Retrieval, Screen},
+    json,
+    prepared::Prepared,
+    table::{Align, Table},
+};
+use anyhow::Result;
+use context_window::plan::RetrievalBudget;
+use context_window_report::grouped;
+use serde_json::json;
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &Retrieval, screen: &Screen) -> Result<ExitCode> {
+    let prepared = Prepared::read(&args.request)?;
+    let budget = prepared.manager.retrieval_budget(&prepared.request())?;
+    let top_k = args.tokens_each.map(|each| (each, budget.top_k(each)));
+    print(&match args.format {
+        DataFormat::Text => text(budget, top_k, screen),
+        DataFormat::Json => {
+            let mut object = json!(budget);
+            if let Some((each, top_k)) = top_k {
+                object["tokens_each"] = json!(each);
+                object["top_k"] = json!(top_k);
+            }
+            json::indented(&object)?
+        }
+    })?;
+    prepared.hint();
+    prepared.say_of_the_model();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(budget: RetrievalBudget, top_k: Option<(u64, u64)>, screen: &Screen) -> String {
+    let mut table = Table::new(&[("documents", Align::Left), ("tokens", Align::Right), ("", Align::Left)])
+        .within(screen.limit());
+    let rows = [
+        ("free", budget.free, "left beside everything else as it is"),
+        ("share", budget.share, "theirs even where the conversation could use all of it"),
+        ("most", budget.most, "the most they can get"),
+    ];
+    for (name, tokens, meaning) in rows {
+        table.row([name.to_owned(), grouped(tokens), meaning.to_owned()]);
+    }
+    if let Some((each, top_k)) = top_k {
+        table.row([
+            "top_k".to_owned(),
+            grouped(top_k),
+            format!("documents of {} tokens each", grouped(each)),
+        ]);
+    }
+    table.to_string()
+}

@@ -1,0 +1,156 @@
+//! A table of texts in columns.
+
+use context_window_report as report;
+use std::fmt;
+use unicode_width::UnicodeWidthStr;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// How a row is coloured, where there are colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Heading,
+    Good,
+    Warning,
+    Alarm,
+    Faint,
+}
+
+impl Tone {
+    /// A text in it.
+    pub(crate) fn paint(self, text: &str, colour: bool) -> String {
+        let code = match self {
+            Self::Plain => return text.into(),
+            Self::Heading => "1",
+            Self::Good => "32",
+            Self::Warning => "33",
+            Self::Alarm => "1;31",
+            Self::Faint => "2",
+        };
+        if colour && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.into() }
+    }
+}
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// The fewest columns of a name, and of a text beside others.
+const LEAST: usize = 12;
+
+/// How far a text is indented that has no room beside the others.
+const INDENT: usize = 4;
+
+/// Rows under a heading; every column is as wide as its widest text, as far as the page allows it.
+pub(crate) struct Table<const N: usize> {
+    align: [Align; N],
+    rows: Vec<(Tone, [String; N])>,
+    limit: Option<usize>,
+    colour: bool,
+}
+
+/// What a table's columns come to on its page.
+struct Layout<const N: usize> {
+    widths: [usize; N],
+    /// The columns of the last text in lines of its own, where it has no room beside the others.
+    below: Option<usize>,
+}
+
+impl<const N: usize> Table<N> {
+    pub(crate) fn new(columns: &[(&str, Align); N]) -> Self {
+        let heading = columns.map(|(name, _)| name.to_owned());
+        let rows = vec![(Tone::Heading, heading)];
+        Self { align: columns.map(|(_, align)| align), rows, limit: None, colour: false }
+    }
+
+    /// No line is longer than this many columns: names in the first column are cut, and texts in the last one go on in the
+    /// next line, or stand below. Numbers stay whole, also where that takes more columns than there are.
+    pub(crate) fn within(mut self, columns: Option<usize>) -> Self {
+        self.limit = columns;
+        self
+    }
+
+    /// Whether its rows have their colours.
+    pub(crate) fn in_colour(mut self, colour: bool) -> Self {
+        self.colour = colour;
+        self
+    }
+
+    pub(crate) fn row(&mut self, cells: [String; N]) {
+        self.row_in(Tone::Plain, cells);
+    }
+
+    pub(crate) fn row_in(&mut self, tone: Tone, cells: [String; N]) {
+        self.rows.push((tone, cells.map(|cell| report::printable(&cell))));
+    }
+
+    fn layout(&self) -> Layout<N> {
+        let mut widths = [0; N];
+        for (_, row) in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.width());
+            }
+        }
+        let all = widths.iter().sum::<usize>() + GAP * N.saturating_sub(1);
+        let (Some(limit), [first, .., last]) = (self.limit.filter(|limit| *limit < all), &mut widths[..])
+        else {
+            return Layout { widths, below: None };
+        };
+        let between = all - *first - *last;
+        let name = *first;
+        *first = name.min((limit / 3).max(LEAST));
+        let room = limit.saturating_sub(between + *first);
+        let is_text = self.align.last() == Some(&Align::Left);
+        if is_text && room >= LEAST {
+            *last = room;
+            return Layout { widths, below: None };
+        }
+        let beside = if is_text { between - GAP } else { between + *last };
+        *first = name.min(limit.saturating_sub(beside).max(LEAST));
+        Layout { widths, below: is_text.then(|| limit.saturating_sub(INDENT)) }
+    }
+
+    /// A row, and in further lines what of its last text has no room in the first.
+    fn lines(&self, row: &[String; N], Layout { widths, below }: &Layout<N>) -> Vec<String> {
+        let mut line = String::new();
+        for ((cell, width), align) in row.iter().zip(widths).zip(self.align).take(N.saturating_sub(1)) {
+            let cell = report::cut(cell, *width);
+            let fill = " ".repeat(width - cell.width());
+            line += &if align == Align::Left { cell + &fill } else { fill + &cell };
+            line += &" ".repeat(GAP);
+        }
+        let (Some(last), Some(width)) = (row.last(), widths.last()) else { return vec![line] };
+        if self.align.last() == Some(&Align::Right) {
+            return vec![format!("{line}{}{last}", " ".repeat(width - last.width()))];
+        }
+        if let Some(columns) = below {
+            let texts = report::wrapped(last, *columns);
+            let texts = texts.iter().filter(|text| !text.is_empty());
+            return std::iter::once(line)
+                .chain(texts.map(|text| format!("{}{text}", " ".repeat(INDENT))))
+                .collect();
+        }
+        let indent = " ".repeat(line.width());
+        let texts = report::wrapped(last, *width);
+        let beside = |(number, text): (usize, &String)| {
+            if number == 0 { format!("{line}{text}") } else { format!("{indent}{text}") }
+        };
+        texts.iter().enumerate().map(beside).collect()
+    }
+}
+
+impl<const N: usize> fmt::Display for Table<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layout = self.layout();
+        for (tone, row) in &self.rows {
+            for line in self.lines(row, &layout) {
+                writeln!(f, "{}", tone.paint(line.trim_end(), self.colour))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! Which of the sessions of a file or a store is shown, where it holds several and none is named.
+
+use super::{Event, state::Cursor, terminal::Screen};
+use crate::{args::Tui, input, listed::Listed};
+use anyhow::Result;
+use context_window_ratatui::Theme;
+use context_window_report as report;
+use ratatui::{
+    Frame,
+    crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind},
+    layout::Rect,
+    text::Line,
+    widgets::Block,
+};
+use std::sync::mpsc;
+
+/// The sessions, and the one that is selected.
+pub(crate) struct Picker {
+    sessions: Vec<Listed>,
+    cursor: Cursor,
+    size: Rect,
+    theme: Theme,
+}
+
+/// What became of a key.
+pub(crate) enum Picked {
+    /// Nothing yet.
+    Nothing,
+    /// This session, by its id.
+    Session(String),
+    Quit,
+}
+
+/// How the choice ended.
+pub(crate) enum Ended {
+    /// With this session, by its id.
+    Session(String),
+    Quit,
+    /// By a signal, by its number.
+    Signal(i32),
+}
+
+impl Picker {
+    /// The sessions of the file, where there are several and none is named.
+    pub(crate) fn of(args: &Tui, theme: Theme, size: Rect) -> Result<Option<Self>> {
+        let is_pipe = args.request.session.as_os_str() == "-";
+        if args.request.id.is_some() || is_pipe || input::sessions(&args.request.session)?.len()? < 2 {
+            return Ok(None);
+        }
+        let sessions = Listed::of(&args.request)?;
+        Ok(Some(Self { sessions, cursor: Cursor::default(), size, theme }))
+    }
+
+    /// Draws and waits until a session is chosen, the user quits or a signal comes.
+    pub(crate) fn ask(mut self, screen: &mut Screen, queue: &mpsc::Receiver<Event>) -> Result<Ended> {
+        loop {
+            screen.draw_with(|frame| self.draw(frame))?;
+            match queue.recv()? {
+                Event::Signal(signal) => return Ok(Ended::Signal(signal)),
+                Event::Broken => anyhow::bail!("an internal thread failed; see above"),
+                Event::Input(event) => match self.happens(&event) {
+                    Picked::Nothing => {}
+                    Picked::Session(id) => return Ok(Ended::Session(id)),
+                    Picked::Quit => return Ok(Ended::Quit),
+                },
+                Event::Answer(_) => {}
+            }
+        }
+    }
+
+    pub(crate) fn happens(&mut self, event: &Input) -> Picked {
+        let page = isize::try_from(self.lines()).unwrap_or(1);
+        match event {
+            Input::Key(key) if key.kind != KeyEventKind::Release => return self.pressed(*key, page),
+            Input::Resize(width, height) => {
+                self.size = Rect::new(0, 0, *width, *height);
+                self.step(0);
+            }
+            Input::Mouse(mouse) => match mouse.kind {
+                MouseEventKind::ScrollDown => self.step(3),
+                MouseEventKind::ScrollUp => self.step(-3),
+                _ => {}
+            },
+            _ => {}
+        }
+        Picked::Nothing
+    }
+
+    fn pressed(&mut self, key: KeyEvent, page: isize) -> Picked {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if control => return Picked::Quit,
+            KeyCode::Char('q') | KeyCode::Esc => return Picked::Quit,
+            KeyCode::Enter => {
+                let chosen = self.sessions.get(self.cursor.selected);
+                return chosen.map_or(Picked::Nothing, |session| Picked::Session(session.id.clone()));
+            }
+            KeyCode::Char('j') | KeyCode::Down => self.step(1),
+            KeyCode::Char('k') | KeyCode::Up => self.step(-1),
+            KeyCode::Char('g') | KeyCode::Home => self.step(isize::MIN / 2),
+            KeyCode::Char('G') | KeyCode::End => self.step(isize::MAX / 2),
+            KeyCode::PageDown => self.step(page),
+            KeyCode::PageUp => self.step(-page),
+            _ => {}
+        }
+        Picked::Nothing
+    }
+
+    fn step(&mut self, by: isize) {
+        self.cursor.selected = self.cursor.selected.saturating_add_signed(by);
+        self.cursor.settle(self.sessions.len(), self.lines());
+    }
+
+    /// Lines of sessions: without the frame, the heading and the keys.
+    fn lines(&self) -> usize {
+        usize::from(self.size.height.saturating_sub(4)).max(1)
+    }
+
+    pub(crate) fn draw(&self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let title = format!("[Sessions · {} of {}]", self.cursor.selected + 1, self.sessions.len());
+        let list = Rect { height: area.height.saturating_sub(1), ..area };
+        frame.render_widget(Block::bordered().title(title).title_style(self.theme.heading), list);
+        let inner = super::layout::inside(list);
+        let models = self.sessions.iter().filter_map(|session| session.model.as_ref());
+        let models = models.map(|model| model.chars().count()).max().unwrap_or_default().clamp(5, 24);
+        let ids = usize::from(inner.width).saturating_sub(models + 10 + 12 + 6);
+        let row = |[id, model, messages, tokens]: [String; 4]| {
+            let (id, model) = (report::fitted_id(&id, ids), report::fitted(&model, models));
+            format!("{id}  {model}  {messages:>10}  {tokens:>12}")
+        };
+        let heading = row(["session", "model", "messages", "tokens"].map(str::to_owned));
+        frame.render_widget(
+            Line::styled(heading, self.theme.heading),
+            Rect { height: inner.height.min(1), ..inner },
+        );
+        let rows =
+            self.sessions.iter().enumerate().skip(self.cursor.offset).zip(inner.top() + 1..inner.bottom());
+        for ((at, session), y) in rows {
+            let line = Rect { y, height: 1, ..inner };
+            frame.render_widget(Line::raw(row(session.cells())), line);
+            if at == self.cursor.selected {
+                frame.buffer_mut().set_style(line, self.theme.selected);
+            }
+        }
+        let foot = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
+        frame.render_widget(Line::styled("j k select  Enter open  q quit", self.theme.faint), foot);
+    }
+}

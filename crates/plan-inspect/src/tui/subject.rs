@@ -1,0 +1,91 @@
+//! What the screen is about: a session, what it is planned with, and what it is compared with.
+
+use crate::{
+    args::{self, Tui},
+    input,
+    prepared::Prepared,
+};
+use anyhow::{Result, bail};
+use context_window::{Conversation, Message, config::LoadedConfig};
+use context_window_formats::Session;
+use context_window_ratatui::ItemTexts;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    /// The session's id, or its file.
+    pub(crate) name: String,
+    /// Where it was read from.
+    pub(crate) source: args::Request,
+    pub(crate) prepared: Prepared,
+    pub(crate) config: LoadedConfig,
+    pub(crate) against: Option<Prepared>,
+    /// Whether what is out is counted in full.
+    pub(crate) exact: bool,
+    /// How many prompts there were, the next one among them.
+    pub(crate) prompts: usize,
+}
+
+impl Subject {
+    pub(crate) fn read(args: &Tui) -> Result<Self> {
+        let path = &args.request.session;
+        if args.follow && path.as_os_str() == "-" {
+            bail!("--follow: standard input is read once; expected a file that grows");
+        }
+        let prepared = Prepared::read(&args.request)?;
+        let config = args.request.terms.options.config()?.clone();
+        let against = match &args.against {
+            Some(path) => {
+                let session = input::sessions(path)?.session(
+                    args.against_id.as_deref().or(args.request.id.as_deref().filter(|_| !args.picked)),
+                )?;
+                let model = args.request.terms.target.model.as_deref();
+                Some(Prepared::new(session, &args.request.terms, model)?)
+            }
+            None => None,
+        };
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = prepared.session.id.clone().or(file).unwrap_or_else(|| "session".into());
+        let source = args.request.clone();
+        let subject = Self {
+            name,
+            source,
+            exact: args.certainty.in_full(prepared.bytes()),
+            prepared,
+            config,
+            against,
+            prompts: 0,
+        };
+        Ok(subject.indexed())
+    }
+
+    /// This one with another conversation.
+    pub(crate) fn with_log(&self, log: Conversation) -> Self {
+        let prepared = self.prepared.with_log(log);
+        Self { prepared, ..self.clone() }.indexed()
+    }
+
+    /// With what is known of its conversation.
+    fn indexed(mut self) -> Self {
+        self.prompts = self.prepared.manager.explainer(&self.prepared.request()).replay().prompts();
+        self
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.prepared.session
+    }
+
+    /// What items say, as far as the session knows it.
+    pub(crate) fn item_texts(&self) -> ItemTexts<'_> {
+        let session = self.session();
+        let texts =
+            ItemTexts::new().with_log(&session.log).with_documents(&session.rag).with_state(&session.state);
+        match &session.focus {
+            Some(focus) => texts.with_focus(focus),
+            None => texts,
+        }
+    }
+
+    pub(crate) fn message(&self, id: &str) -> Option<&Message> {
+        self.item_texts().message(id)
+    }
+}

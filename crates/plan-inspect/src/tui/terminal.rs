@@ -1,0 +1,185 @@
+//! The terminal: taken over, drawn on, and given back whatever happens.
+
+use super::{
+    Event,
+    state::{App, Effect, NewSession},
+    view,
+};
+use crate::{
+    compaction::{self, Compacted},
+    output,
+};
+use anyhow::{Context, Result, bail};
+use context_window_report as report;
+use ratatui::{
+    DefaultTerminal, Terminal,
+    backend::CrosstermBackend,
+    crossterm::{
+        clipboard::CopyToClipboard,
+        event::{self, DisableMouseCapture, EnableMouseCapture},
+        execute,
+    },
+    layout::Rect,
+};
+use std::{
+    io::{self, IsTerminal},
+    panic,
+    path::Path,
+    sync::mpsc::Sender,
+    thread,
+    time::Duration,
+};
+
+/// There has to be a terminal to draw on.
+pub(crate) fn expect_one() -> Result<()> {
+    anyhow::ensure!(
+        io::stdout().is_terminal(),
+        "tui: standard output is no terminal; expected one to draw on, or `plan-inspect SESSION` for a report"
+    );
+    Ok(())
+}
+
+pub(crate) struct Screen {
+    terminal: DefaultTerminal,
+}
+
+impl Screen {
+    /// Takes the terminal over. A panic gives it back before it says anything.
+    pub(crate) fn open() -> Result<Self> {
+        let terminal = ratatui::try_init().context("the terminal cannot be taken over")?;
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            let _ = execute!(io::stdout(), DisableMouseCapture);
+            hook(panic);
+        }));
+        execute!(io::stdout(), EnableMouseCapture)?;
+        Ok(Self { terminal })
+    }
+
+    pub(crate) fn size(&self) -> Result<Rect> {
+        let size = self.terminal.size()?;
+        Ok(Rect::new(0, 0, size.width, size.height))
+    }
+
+    /// Draws something else than a plan.
+    pub(crate) fn draw_with(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> Result<()> {
+        self.terminal.draw(draw)?;
+        Ok(())
+    }
+
+    pub(crate) fn draw(&mut self, app: &App) -> Result<()> {
+        self.terminal.draw(|frame| view::draw(frame, app))?;
+        // How a test sees what a panic leaves behind.
+        #[cfg(debug_assertions)]
+        assert!(std::env::var_os("PLAN_INSPECT_PANIC").is_none(), "as PLAN_INSPECT_PANIC asks");
+        Ok(())
+    }
+
+    /// Carries out an order, and says what came of it; nothing where it is to quit.
+    pub(crate) fn carry_out(&mut self, order: &Effect) -> Result<Option<String>> {
+        Ok(Some(match order {
+            Effect::Quit => return Ok(None),
+            Effect::Suspend => {
+                self.suspend()?;
+                String::new()
+            }
+            Effect::Copy(text) => {
+                execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
+                format!("copied {}", report::brief(text))
+            }
+            // What cannot be written is no reason to lose the screen.
+            Effect::Write(text) => saved(write_new(Path::new(""), "what-if", ".json", |path| {
+                output::create(path, text.as_bytes())
+            })),
+            Effect::WriteSession(new) => saved(write_session(Path::new(""), new)),
+        }))
+    }
+
+    fn suspend(&mut self) -> Result<()> {
+        self.give_back()?;
+        signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
+        ratatui::crossterm::terminal::enable_raw_mode()?;
+        execute!(io::stdout(), ratatui::crossterm::terminal::EnterAlternateScreen, EnableMouseCapture)?;
+        // A new one draws everything; the old one would ask where the cursor is, and the answer goes to who reads the keys.
+        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        execute!(io::stdout(), DisableMouseCapture)?;
+        ratatui::try_restore()?;
+        self.terminal.show_cursor()?;
+        Ok(())
+    }
+
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.give_back()
+    }
+}
+
+fn saved(name: Result<String>) -> String {
+    match name {
+        Ok(name) => format!("saved to {name}"),
+        Err(error) => format!("not saved: {error:#}"),
+    }
+}
+
+/// Writes a compacted session as a new file of a folder; the session itself is not changed.
+pub(super) fn write_session(folder: &Path, new: &NewSession) -> Result<String> {
+    let source = &new.source;
+    let compactions: Vec<&Compacted> = new.compactions.iter().map(|one| &**one).collect();
+    let name = source.session.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.filter(|name| name != "-").unwrap_or_else(|| "session.jsonl".into());
+    let (stem, extension) = name.split_at(name.find('.').filter(|at| *at > 0).unwrap_or(name.len()));
+    write_new(folder, &format!("{stem}-compacted"), extension, |path| {
+        compaction::write(path, source, &compactions)
+    })
+}
+
+/// Writes a new file and says what it is called; one that is there is never overwritten.
+fn write_new(
+    folder: &Path,
+    stem: &str,
+    extension: &str,
+    write: impl Fn(&Path) -> Result<()>,
+) -> Result<String> {
+    for number in 1..1000 {
+        let number = if number == 1 { String::new() } else { format!("-{number}") };
+        let path = folder.join(format!("{stem}{number}{extension}"));
+        if !path.exists() {
+            return write(&path).map(|()| path.display().to_string());
+        }
+    }
+    bail!("too many files called {stem}")
+}
+
+/// Listens to keys, mouse and signals on threads of their own.
+pub(crate) fn listen(happenings: &Sender<Event>) -> Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let to = happenings.clone();
+    thread::spawn(move || {
+        for signal in &mut signals {
+            if to.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    let to = happenings.clone();
+    thread::spawn(move || {
+        // Asked again and again, not waited for: after a resize the drawing reads the cursor's place, and keys that come
+        // meanwhile wait in a queue which `read` alone does not look at before the next key.
+        while let Ok(is_there) = event::poll(Duration::from_millis(50)) {
+            if !is_there {
+                continue;
+            }
+            let Ok(event) = event::read() else { break };
+            if to.send(Event::Input(event)).is_err() {
+                return;
+            }
+        }
+        // The terminal is gone.
+        let _ = to.send(Event::Signal(SIGHUP));
+    });
+    Ok(())
+}

@@ -1,0 +1,538 @@
+//! Every key, and what is found and opened by keys.
+
+use super::{
+    super::{
+        keys::BINDINGS,
+        script::Script,
+        state::{Effect, Loadable, Pane, Popup, View},
+    },
+    CHAT, TALK, TALK_SMALL, screen, selected,
+};
+use context_window::conversation::HistoryRow;
+use context_window_ratatui::ListRow;
+
+/// A walk through every view and every key, with what each of them has to do.
+#[test]
+fn every_key_does_what_the_help_says() {
+    let mut it = screen(CHAT, (120, 40), "");
+    let press = |it: &mut Script, keys: &str| it.press(keys).unwrap();
+    let total = it.app.list.rows().len();
+    assert_eq!(total, 15);
+
+    press(&mut it, "G");
+    assert_eq!(it.app.list.selected(), total - 1);
+    press(&mut it, "gj<Down><Up>kl");
+    assert_eq!((it.app.list.selected(), it.app.pane), (0, Pane::Detail));
+    press(&mut it, "h<Tab><Tab>");
+    assert_eq!(it.app.pane, Pane::Sections);
+    press(&mut it, "jj<Enter>");
+    assert_eq!((it.app.pane, it.app.list.rows().len()), (Pane::Items, 5));
+    press(&mut it, "<Esc>");
+    assert_eq!(it.app.list.rows().len(), total);
+
+    press(&mut it, "i");
+    assert_eq!(it.app.list.rows().len(), 13);
+    press(&mut it, "o");
+    assert_eq!(it.app.list.rows().len(), 2);
+    press(&mut it, "a/care<Enter>");
+    assert_eq!((it.app.list.rows().len(), it.app.row_id()), (1, Some(("care", true))));
+    assert!(matches!(&it.app.explained.1, Loadable::Answered(said) if said.contains("enters at")));
+    press(&mut it, "/<C-u>wrong:x tokens:5<Enter>");
+    assert!(it.app.note.contains("is not a filter key"), "{}", it.app.note);
+    press(&mut it, "<Esc><Esc>");
+    assert_eq!(it.app.list.rows().len(), total);
+
+    press(&mut it, "sg");
+    assert_eq!(it.app.row_id().map(|row| row.0), Some("care"), "the largest first");
+    press(&mut it, "Sssss");
+    press(&mut it, "Sg");
+    assert_eq!(it.app.row_id().map(|row| row.0), Some("s0"));
+
+    press(&mut it, "+>");
+    assert_eq!(it.app.what_if.changes().budget(), Some(440));
+    press(&mut it, ">>-.");
+    assert_eq!(it.app.what_if.changes().budget(), Some(524));
+    assert!(
+        it.app.known().unwrap().effect.came.iter().any(|id| id.as_str() == "care"),
+        "57 more bring it in"
+    );
+    press(&mut it, "u");
+    assert_eq!(it.app.what_if.changes().budget(), None, "sliding is undone in one");
+    press(&mut it, "<lt>,=");
+    assert_eq!(it.app.what_if.changes().budget(), None);
+
+    press(&mut it, "g/id:m0<Enter>p");
+    assert_eq!(it.app.what_if.changes().pins().get("m0"), Some(&true));
+    assert_eq!(
+        context_window_report::row(it.app.plan().unwrap(), it.app.row().unwrap()).why,
+        "pinned: user message, priority high"
+    );
+    press(&mut it, "p");
+    assert!(it.app.what_if.changes().is_empty());
+    press(&mut it, "t");
+    assert!(it.app.known().unwrap().effect.went.iter().any(|id| id.as_str() == "m0"), "it has expired");
+    press(&mut it, "wu<Esc>");
+    assert!(
+        matches!(&it.effects[0], Effect::Write(json) if json.contains("\"m0\": true") && json.contains("support-chat.json")),
+        "{:?}",
+        it.effects
+    );
+    press(&mut it, "/id:care<Enter>p");
+    assert!(it.app.note.contains("documents cannot be pinned"));
+    press(&mut it, "y");
+    assert_eq!(it.effects[1], Effect::Copy("care".into()));
+    press(&mut it, "<Esc>");
+
+    press(&mut it, "[");
+    assert_eq!(it.app.place_of_prompt(), Some(2));
+    assert_eq!(it.app.plan().unwrap().messages().len(), it.app.marks[2].figures.messages + 3);
+    press(&mut it, "]]");
+    assert_eq!(it.app.place_of_prompt(), Some(3));
+    assert!(it.app.note.contains("last prompt"));
+    press(&mut it, "2gl");
+    assert_eq!((it.app.view, it.app.prompt.selected), (View::Timeline, 1));
+    press(&mut it, "<Enter>");
+    assert_eq!((it.app.view, it.app.place_of_prompt()), (View::Plan, Some(1)));
+    press(&mut it, "d");
+    assert_eq!(it.app.view, View::Diff);
+    press(&mut it, "<Enter>");
+    assert_eq!(it.app.view, View::Plan);
+
+    press(&mut it, "4<PgDn><C-d><C-u><PgUp>5");
+    assert_eq!((it.app.view, it.app.config.selected), (View::Items, 0));
+    press(&mut it, "g<Enter>");
+    assert_eq!(it.app.popup, Some(Popup::Detail));
+    press(&mut it, "<Esc>1?");
+    assert_eq!(it.app.popup, Some(Popup::Help));
+    press(&mut it, "jq<F1><Esc><Esc><Esc>");
+    assert_eq!((it.app.popup, it.app.view), (None, View::Plan));
+    press(&mut it, "!");
+    assert_eq!(it.app.popup, Some(Popup::Notices));
+    press(&mut it, "<Esc>");
+    press(&mut it, "<Space>");
+    assert!(it.app.note.contains("--follow"));
+    assert!(!it.effects.contains(&Effect::Quit), "Esc never quits");
+    press(&mut it, "q<C-z>");
+    assert_eq!(it.effects[2..], [Effect::Quit, Effect::Suspend]);
+    press(&mut it, "/abc<C-c>");
+    assert_eq!(it.effects.last(), Some(&Effect::Quit), "Ctrl-C quits from anywhere");
+}
+
+#[test]
+fn compactions_are_found_and_open() {
+    let mut it = screen(TALK, (80, 24), "{");
+    let place = it.app.place_of_prompt().unwrap();
+    assert!(it.app.marks[place].figures.compactions > it.app.marks[place - 1].figures.compactions);
+    it.press("{").unwrap();
+    assert!(it.app.note.contains("no earlier compaction"));
+    it.press("5g}").unwrap();
+    assert_eq!(it.app.list.selected_row(), Some(ListRow::Compaction(1)));
+    it.press("e").unwrap();
+    let text = it.text().unwrap();
+    assert!(
+        text.contains("Compaction #1 · Esc closes") && text.contains("archived m1 to m12 (12)"),
+        "{text}"
+    );
+    it.press("<Esc>}").unwrap();
+    assert!(it.app.note.contains("no later compaction"));
+    // Nothing can be tried with a compaction.
+    it.press("ptxy").unwrap();
+    assert!(it.app.what_if.changes().is_empty() && it.effects.is_empty());
+}
+
+/// The ids in the order of the list, with what it says of each.
+fn listed(it: &Script) -> Vec<(String, String)> {
+    let plan = it.app.listed().unwrap();
+    let row = |row: &ListRow| match row {
+        ListRow::Item(at) => {
+            let words = context_window_report::row(plan, plan.row_at(*at as usize).unwrap());
+            (words.id, words.why)
+        }
+        other => (format!("{other:?}"), String::new()),
+    };
+    it.app.list.rows().iter().map(row).collect()
+}
+
+/// Every message is there once, in the order of the session, between them where it was compacted; and what is selected in
+/// one list is in the other.
+#[test]
+fn the_items_are_the_session() {
+    for arguments in [CHAT, TALK, TALK_SMALL, super::OVER, "examples/agent-parallel-tools.json --budget 200"]
+    {
+        let mut it = screen(arguments, (100, 30), "5");
+        let ids: Vec<String> = listed(&it).into_iter().map(|(id, _)| id).collect();
+        let log = it.app.subject.session().log.clone();
+        let markers = log.display().filter(|row| !matches!(row, HistoryRow::Message { .. }));
+        assert_eq!(ids.iter().filter(|id| id.contains('(')).count(), markers.count(), "{ids:?}");
+        let messages = log.display().filter_map(|row| match row {
+            HistoryRow::Message { id, .. } => Some(id.to_string()),
+            _ => None,
+        });
+        let places: Vec<usize> = messages
+            .map(|id| ids.iter().position(|one| *one == id).unwrap_or_else(|| panic!("{id}: {ids:?}")))
+            .collect();
+        assert!(places.is_sorted(), "{arguments}: {ids:?}");
+        let plan = it.app.listed().unwrap();
+        assert!(plan.excluded.iter().all(|row| row.count == 1));
+        // The rows of both lists say the same of everything.
+        let of_plan = it.app.plan().unwrap();
+        assert_eq!((&plan.included, plan.total), (&of_plan.included, of_plan.total));
+        let out = |plan: &context_window::ContextPlan| plan.excluded.iter().map(|row| row.count).sum::<u64>();
+        assert_eq!(out(plan), out(of_plan));
+        let sum =
+            |plan: &context_window::ContextPlan| plan.excluded.iter().map(|row| row.tokens.n).sum::<u64>();
+        assert_eq!(sum(plan), sum(of_plan), "exact counts add up");
+        for place in 0..ids.len() {
+            it.app.list.select(place);
+            let Some((id, document)) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)) else {
+                continue;
+            };
+            it.press("1").unwrap();
+            let row = it.app.row().unwrap();
+            assert!(
+                row.id().as_str() == id && row.is_document() == document
+                    || it.app.texts().represents(row, &id),
+                "{id}"
+            );
+            it.press("5").unwrap();
+        }
+    }
+}
+
+/// Keys that try something with an item mean the message, not the run that it is in.
+#[test]
+fn a_message_of_a_run_is_tried_by_itself() {
+    let mut it = screen("examples/long-talk.json --budget 130", (120, 40), "5/id:m15<Enter>");
+    assert_eq!(it.app.row_id(), Some(("m15", false)));
+    let text = it.text().unwrap();
+    assert!(text.contains("dropped: older"), "{text}");
+    it.press("y<Enter>").unwrap();
+    assert_eq!(it.effects, [Effect::Copy("m15".into())]);
+    let text = it.text().unwrap();
+    assert!(text.contains("Detail m15 · Esc closes") && text.contains("0.6 kg rye flour"), "{text}");
+    assert!(text.contains("prompt budget"), "what would bring it in\n{text}");
+    it.press("<Esc>p").unwrap();
+    assert_eq!(
+        it.app.what_if.changes().pins().keys().map(context_window::ItemId::as_str).collect::<Vec<_>>(),
+        ["m15"]
+    );
+    assert!(it.app.row().is_some_and(|row| row.id().as_str() == "m15"), "it stays selected");
+    it.press("u").unwrap();
+    assert!(it.app.what_if.changes().is_empty());
+}
+
+/// An earlier prompt lists what there was by then.
+#[test]
+fn an_earlier_prompt_lists_its_messages() {
+    let mut it = screen(TALK, (100, 30), "5");
+    let all = listed(&it).len();
+    assert!(listed(&it).iter().any(|(id, _)| id == "Compaction(1)"));
+    it.press("[[[[[[[[").unwrap();
+    let before = listed(&it);
+    assert!(before.len() < all && !before.iter().any(|(id, _)| id.contains("Compaction")), "{before:?}");
+}
+
+/// What is looked for is seen, wherever in a message it stands.
+#[test]
+fn what_is_found_is_in_sight() {
+    let (mut found, mut further_on) = (0, 0);
+    for word in ["wheat", "rolls", "friday", "shelf", "grams", "salt", "60", "RYE"] {
+        let mut it = screen(TALK, (80, 24), "5g");
+        it.press(&format!("/{word}<Enter>")).unwrap();
+        for place in 0..it.app.list.rows().len() {
+            let line = selected(&it);
+            assert!(line.to_lowercase().contains(&word.to_lowercase()), "{place}, {word}: {line}");
+            found += 1;
+            further_on += usize::from(line.contains("  … "));
+            it.press("n").unwrap();
+        }
+    }
+    assert!(found >= 20 && further_on > 0, "{found} {further_on}");
+}
+
+/// Capitals or not, letter by letter; and when the filter is gone the same row is selected, among all the others.
+#[test]
+fn looking_for_something_keeps_the_row() {
+    let mut it = screen(TALK, (80, 24), "5g");
+    let all = it.app.list.rows().len();
+    let mut rows_of = |text: &str| {
+        it.press(&format!("/<C-u>{text}<Enter>")).unwrap();
+        it.app.list.rows().to_vec()
+    };
+    let wheat = rows_of("wheat");
+    assert!(wheat.len() > 3 && wheat.len() < all);
+    for same in ["Wheat", "WHEAT", "wHEAt"] {
+        assert_eq!(rows_of(same), wheat);
+    }
+    // No letter is a sign of a pattern.
+    assert!(rows_of("(.*").is_empty() && rows_of("wheatx").is_empty());
+    rows_of("wheat");
+    it.press("n").unwrap();
+    let id = it.app.row_id().map(|(id, _)| id.to_owned()).unwrap();
+    it.press("<Esc>").unwrap();
+    assert_eq!((it.app.row_id(), it.app.list.rows().len()), (Some((&*id, false)), all));
+}
+
+/// What is tried with an item is taken back with the same key, also where it is one of several then.
+#[test]
+fn the_same_key_takes_it_back() {
+    let mut tried = 0;
+    for (arguments, keys) in [(CHAT, "jjj"), (CHAT, "jjjj"), (CHAT, "j"), (TALK_SMALL, "jj")] {
+        for key in ["t", "p"] {
+            let mut it = screen(arguments, (120, 40), keys);
+            let (id, document) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)).unwrap();
+            it.press(key).unwrap();
+            if it.app.what_if.changes().is_empty() || it.app.subject.message(&id).is_none() {
+                continue;
+            }
+            assert!(
+                !document && it.app.subject.item_texts().represents(it.app.row().unwrap(), &id),
+                "{arguments} {keys}{key}"
+            );
+            it.press(key).unwrap();
+            assert!(it.app.what_if.changes().is_empty(), "{arguments} {keys}{key}: {:?}", it.app.what_if);
+            tried += 1;
+        }
+    }
+    assert!(tried >= 4, "{tried}");
+}
+
+/// Messages that are out for one reason are one row: each of them finds it by its id, and others do not.
+#[test]
+fn a_message_inside_of_a_row_is_found() {
+    let mut it = screen("examples/long-talk.json --budget 120", (120, 40), "o");
+    let runs = |it: &Script| -> Vec<String> {
+        let plan = it.app.plan().unwrap();
+        let rows = it.app.list.rows().iter().filter_map(|row| match row {
+            ListRow::Item(at) => plan.row_at(*at as usize),
+            _ => None,
+        });
+        rows.map(|row| context_window_report::row(plan, row).id).collect()
+    };
+    let run = runs(&it).into_iter().find(|id| id.contains("..")).unwrap();
+    let ends: Vec<usize> = run
+        .split_once(" (")
+        .unwrap()
+        .0
+        .split("..")
+        .map(|id| id.strip_prefix('m').unwrap().parse().unwrap())
+        .collect();
+    assert!(ends[0] + 1 < ends[1], "{run}");
+    for (at, found) in [(ends[0] + 1, true), (ends[1], true), (ends[1] + 1, false)] {
+        it.press(&format!("/<C-u>id:m{at}<Enter>")).unwrap();
+        assert_eq!(runs(&it).contains(&run), found, "m{at} in {run}");
+    }
+}
+
+/// A filter by id finds a message inside of a row by its given id too, but only by the whole id.
+#[test]
+fn a_named_message_inside_of_a_row_is_found() {
+    let messages: Vec<_> = (0..9)
+        .map(|at| {
+            serde_json::json!({
+                "role": (["user", "assistant"][at % 2]),
+                "id": format!("Turn-{}", char::from(b"abcdefghi"[at])),
+                "content": "so many words that few of these have room ".repeat(5),
+            })
+        })
+        .collect();
+    let path = std::env::temp_dir().join(format!("context-window-{}-named.json", std::process::id()));
+    std::fs::write(&path, serde_json::json!({"model": "gpt-4o", "messages": messages}).to_string()).unwrap();
+    let mut it = screen(&format!("{} --budget 150", path.display()), (120, 40), "o");
+    assert_eq!(it.app.list.rows().len(), 1, "{}", it.text().unwrap());
+    for (name, found) in
+        [("Turn-c", 1), ("Turn-d", 1), ("Turn-i", 0), ("Turn", 1), ("turn-c", 0), ("Turn-x", 0)]
+    {
+        for key in ["id:", ""] {
+            it.press(&format!("/<C-u>{key}{name}<Enter>")).unwrap();
+            assert_eq!(it.app.list.rows().len(), found, "{key}{name}");
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn every_binding_is_in_the_help() {
+    for size in [(120, 40), (60, 40)] {
+        let text = screen(CHAT, size, "?").text().unwrap();
+        for binding in BINDINGS {
+            // Long ones are cut on narrow screens.
+            let does: String = binding.does.chars().take(usize::from(size.0) - 18).collect();
+            assert!(text.contains(&does), "{} at {size:?}", binding.shown);
+        }
+    }
+}
+
+#[test]
+fn every_key_is_on_the_page() {
+    let page = std::fs::read_to_string("docs/reference/screen.md").unwrap();
+    for binding in BINDINGS {
+        assert!(page.contains(&format!("| `{}` | {} |", binding.shown, binding.does)), "{}", binding.shown);
+    }
+}
+
+#[test]
+fn names_of_keys_that_are_none_are_refused() {
+    let mut it = screen(CHAT, (80, 24), "");
+    assert!(it.press("<Entre>").unwrap_err().to_string().contains("<Entre> is not a key"));
+    assert_eq!(crate::args::picture_size("120x40"), Ok((120, 40)));
+    for wrong in ["120", "0x5", "x", "-1x3", "120x40x2", "99999x9"] {
+        assert!(crate::args::picture_size(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// `x` leaves an item out as a what-if, whatever it is; the rows say what that changes, and it can be saved and taken back.
+#[test]
+fn an_item_is_excluded_as_a_what_if() {
+    let mut it = screen(CHAT, (120, 40), "/id:postage<Enter>x<Esc>");
+    assert!(it.app.what_if.changes().excluded().iter().any(|id| id.as_str() == "postage"));
+    let text = it.text().unwrap();
+    assert!(text.contains("-0") || text.contains("-1"), "{text}");
+    assert!(it.app.known().unwrap().effect.went.iter().any(|id| id.as_str() == "postage"), "{text}");
+    assert!(text.contains("dropped postage"), "the what-if line names it\n{text}");
+    it.press("w").unwrap();
+    assert!(
+        matches!(&it.effects[..], [super::super::state::Effect::Write(json)] if json.contains("\"postage\""))
+    );
+    it.press("u").unwrap();
+    assert!(it.app.what_if.changes().is_empty());
+    // What another budget brings in has a mark, and so has what drops out.
+    it.press("+>>>>").unwrap();
+    assert!(it.text().unwrap().contains("+*care"), "{}", it.text().unwrap());
+    it.press("=<lt><lt>").unwrap();
+    assert!(it.text().unwrap().contains("-*"), "{}", it.text().unwrap());
+}
+
+/// A prompt over its budget says what would help on the first view, and `f` tries it.
+#[test]
+fn a_fix_is_tried_by_a_key() {
+    for size in [(120, 40), (100, 24), (80, 24)] {
+        let mut it = screen(super::OVER, size, "");
+        let text = it.text().unwrap();
+        assert!(text.contains("Over budget by 66: f tries a fix"), "{size:?}\n{text}");
+        assert!(text.contains("raise the prompt budget to 246"), "{size:?}\n{text}");
+        it.press("f").unwrap();
+        assert!(it.app.plan().unwrap().overflow.is_none(), "{size:?}: {}", it.app.note);
+        assert!(it.text().unwrap().contains("u undoes it"));
+        it.press("u").unwrap();
+        assert!(it.app.plan().unwrap().overflow.is_some());
+    }
+    let mut it = screen(CHAT, (120, 40), "f");
+    assert_eq!(it.app.note, "the prompt fits: nothing to fix");
+    it.press("f").unwrap();
+}
+
+/// Popups are as large as what they show.
+#[test]
+fn a_popup_is_as_large_as_its_content() {
+    let it = screen(CHAT, (120, 40), "!");
+    let text = it.text().unwrap();
+    let frame: Vec<&str> =
+        text.lines().filter(|line| line.contains("Notices · ") || line.contains("no notices")).collect();
+    assert!(frame.len() <= 2, "{text}");
+    let lines = text.lines().position(|line| line.contains("[Notices")).unwrap();
+    assert!(lines > 10, "in the middle\n{text}");
+    // Below it the view goes on.
+    assert!(text.lines().nth(lines + 6).unwrap().contains('│'), "{text}");
+}
+
+/// Where there is little room, `v` shows the sections in place of the grid.
+#[test]
+fn the_overview_gives_way_to_the_sections() {
+    let mut it = screen(CHAT, (80, 24), "");
+    assert!(it.text().unwrap().contains("What fills the prompt"));
+    it.press("v").unwrap();
+    let text = it.text().unwrap();
+    assert!(text.contains("Sections") && !text.contains("What fills the prompt"), "{text}");
+}
+
+/// A fix is tried beside what is tried already, also where only that is over the budget; again, the next one in its place.
+#[test]
+fn fixes_go_beside_other_changes() {
+    let mut it = screen(CHAT, (120, 40), "++<lt><lt><lt><lt><lt><lt><lt><lt><lt>");
+    assert!(it.app.plan().unwrap().overflow.is_some(), "{}", it.app.what_if.budget());
+    assert!(it.text().unwrap().contains(": f tries a fix"));
+    it.press("f").unwrap();
+    assert!(it.app.plan().unwrap().overflow.is_none(), "{}", it.app.note);
+    // What was excluded stays so; the second fix takes the place of the first, and undoing begins anew.
+    let mut it = screen("examples/overflow.json --budget 210", (120, 40), "/id:fire<Enter>x<Esc>");
+    let excluded = it.app.what_if.changes().clone();
+    it.press("f").unwrap();
+    assert!(
+        it.app.what_if.changes().budget().is_some() && it.app.note.contains("f tries the next"),
+        "{}",
+        it.app.note
+    );
+    let first = it.app.note.clone();
+    it.press("f").unwrap();
+    assert_eq!(it.app.what_if.changes().budget(), None, "{}", it.app.note);
+    assert_ne!(it.app.note, first);
+    assert_eq!(it.app.what_if.changes().excluded(), excluded.excluded());
+    it.press("uuf").unwrap();
+    assert_eq!(it.app.note, first, "from the beginning");
+}
+
+#[test]
+fn what_is_required_cannot_be_excluded() {
+    let mut it = screen(CHAT, (120, 40), "gx");
+    assert_eq!(it.app.note, "s0 is required: it cannot be excluded");
+    it.press("ax").unwrap();
+    assert!(it.app.what_if.changes().is_empty());
+}
+
+/// A pin that has no room is said at once, with what it needs and what there is.
+#[test]
+fn a_pin_that_does_not_fit_is_said() {
+    let session = serde_json::json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "Is it late?"}],
+        "pinned": [{"id": "long", "text": "word ".repeat(400), "priority": "high"}]});
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pin.json");
+    std::fs::write(&path, session.to_string()).unwrap();
+    for size in [(120, 40), (80, 24)] {
+        let text = screen(&format!("{} --budget 300", path.display()), size, "").text().unwrap();
+        assert!(text.contains("! long does not fit: 405 > "), "{text}");
+    }
+}
+
+/// What fills the prompt names each tool below the results of all, as far as there is room.
+#[test]
+fn tool_results_are_named() {
+    for size in [(80, 24), (200, 50)] {
+        let it = screen(TALK, size, "");
+        let text = it.text().unwrap();
+        let kinds = it.app.plan().unwrap().composition(0).kinds;
+        let name = kinds.iter().find_map(|(kind, tokens)| match kind {
+            context_window::plan::Kind::ToolResults(name) if !name.is_empty() => Some((name, *tokens)),
+            _ => None,
+        });
+        let (name, tokens) = name.unwrap();
+        let below =
+            |line: &str| line.contains(&format!("  {name} ")) && line.contains(&format!(" {tokens} "));
+        assert!(text.lines().any(below), "{name} {tokens} at {size:?}\n{text}");
+    }
+}
+
+/// A rewind has a line of its own, which says what it means.
+#[test]
+fn a_rewind_is_a_line_among_the_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rewound.jsonl");
+    let said = |role: &str, id: &str, before: serde_json::Value, text: &str| {
+        serde_json::json!({"type": role, "uuid": id, "parentUuid": before, "message": {"role": role, "content": text}})
+            .to_string()
+    };
+    let lines = [
+        said("user", "a", serde_json::Value::Null, "One?"),
+        said("assistant", "b", "a".into(), "1."),
+        said("user", "c", "b".into(), "Two?"),
+        said("user", "d", "b".into(), "Three?"),
+    ];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let it = screen(&path.display().to_string(), (80, 24), "5gjjj<Enter>");
+    assert!(matches!(it.app.list.selected_row(), Some(ListRow::Rewound(2))), "{:?}", it.app.list.rows());
+    let text = it.text().unwrap();
+    assert!(
+        text.contains("Rewound · Esc closes") && text.contains("up to here are no longer sent."),
+        "{text}"
+    );
+}

@@ -1,0 +1,80 @@
+//! Up and down, from pane to pane.
+
+use super::super::{
+    ask::Question,
+    keys::Action,
+    layout::inside,
+    state::{App, Pane, Popup, View},
+    view,
+};
+use super::compaction;
+use context_window_ratatui::Move;
+use std::mem;
+
+pub(super) fn turn_pane(app: &mut App, forward: bool) {
+    let panes = [Pane::Sections, Pane::Items, Pane::Detail];
+    let panes = if app.places().is_wide() { &panes[..] } else { &panes[..2] };
+    let at = panes.iter().position(|pane| *pane == app.pane).unwrap_or_default();
+    let next = if forward { at + 1 } else { at + panes.len() - 1 };
+    app.pane = panes[next % panes.len()];
+}
+
+/// Lines of the list in use.
+pub(super) fn page(app: &App) -> isize {
+    let places = app.places();
+    let area = if app.view == View::Plan { places.items } else { places.body };
+    isize::try_from(inside(area).height.saturating_sub(1)).unwrap_or(1).max(1)
+}
+
+/// Moves the selection of the focused pane by a number of rows.
+pub(super) fn step(app: &mut App, by: isize) {
+    let moved = |at: usize| if by == isize::MIN { 0 } else { at.saturating_add_signed(by) };
+    let in_list = if by == isize::MIN { Move::First } else { Move::By(by) };
+    if app.popup == Some(Popup::Notices) {
+        app.notices.go(in_list);
+        let mut state = mem::take(&mut app.notices);
+        view::scroll_notices(app, &mut state);
+        app.notices = state;
+        return;
+    }
+    let in_pane = app.popup.is_none() && app.pane == Pane::Detail && app.view == View::Plan;
+    let is_item = app.row().is_some();
+    if is_item && (in_pane || app.popup == Some(Popup::Detail)) {
+        let mut state = mem::take(&mut app.detail);
+        view::scroll_detail(app, &mut state);
+        state.go(in_list);
+        app.detail = state;
+        return;
+    }
+    if app.popup.is_some() {
+        let by = i16::try_from(by).unwrap_or(if by < 0 { i16::MIN } else { i16::MAX });
+        app.scrolled = app.scrolled.saturating_add_signed(by).min(view::last_line(app));
+        return;
+    }
+    match app.view {
+        View::Plan if app.pane == Pane::Sections => app.section = moved(app.section),
+        View::Plan | View::Items => app.list.go(in_list),
+        View::Timeline => app.prompt.selected = moved(app.prompt.selected),
+        View::Diff => app.differences.selected = moved(app.differences.selected),
+        View::Config => app.config.selected = moved(app.config.selected),
+    }
+}
+
+pub(super) fn sideways(app: &mut App, right: bool) -> Vec<Question> {
+    match (app.popup, app.view) {
+        (Some(Popup::Notices), _) if right => app.notices.next_action(),
+        (Some(Popup::Notices), _) => app.notices.previous_action(),
+        // There are two to choose from: either way leads to the other.
+        (Some(Popup::Compaction), _) => return compaction::other(app),
+        (_, View::Plan) => turn_pane(app, right),
+        (_, View::Timeline) => step(app, if right { 1 } else { -1 }),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Whether an action moves up or down.
+pub(super) fn scrolls(action: Action) -> bool {
+    use Action::{Bottom, Down, HalfDown, HalfUp, PageDown, PageUp, Top, Up};
+    matches!(action, Down | Up | PageDown | PageUp | HalfDown | HalfUp | Top | Bottom)
+}

@@ -1,0 +1,97 @@
+//! What differs, and the one cause of each difference.
+
+use super::{
+    super::{
+        layout::inside,
+        state::{App, Comparison, Loadable},
+    },
+    pane, show_text,
+};
+use context_window::analysis::Diff;
+use context_window_report as report;
+use ratatui::{Frame, layout::Rect, text::Line};
+use unicode_width::UnicodeWidthStr;
+
+/// Between two columns.
+const GAP: &str = "  ";
+
+/// The fewest columns of an item.
+const LEAST: usize = 12;
+
+pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let title = report::cut(&title(app), usize::from(area.width).saturating_sub(4));
+    frame.render_widget(pane(app, &title, true), area);
+    let inner = inside(area);
+    let diff = match &app.diff {
+        Loadable::Answered(diff) => diff,
+        Loadable::Asked => return show_text(frame, inner, "comparing ...", app.theme.faint),
+        Loadable::Failed(error) => return show_text(frame, inner, error.clone(), app.theme.alarm),
+        Loadable::Nothing => {
+            let nothing = "No previous prompt. Try a change (< > p t), or start with --against FILE.";
+            return show_text(frame, inner, nothing, app.theme.faint);
+        }
+    };
+    if diff.changes.is_empty() {
+        return show_text(frame, inner, "no differences", app.theme.good);
+    }
+    let columns = columns(diff, inner.width.into());
+    let row = |cells: [String; 5]| -> String {
+        let cells = cells.iter().zip(columns).filter(|(_, width)| *width > 0);
+        cells.map(|(cell, width)| report::fitted(cell, width) + GAP).collect()
+    };
+    frame.render_widget(
+        Line::styled(row(report::CHANGE_HEADINGS.map(str::to_owned)), app.theme.heading),
+        inner,
+    );
+    let last = inner.bottom().saturating_sub(1);
+    let rows = (app.differences.offset..diff.changes.len()).zip(inner.top() + 1..last);
+    for (place, y) in rows {
+        let line = Rect { y, height: 1, ..inner };
+        frame.render_widget(Line::raw(row(report::change(&diff.changes[place]))), line);
+        if place == app.differences.selected {
+            frame.buffer_mut().set_style(line, app.theme.selected);
+        }
+    }
+    let changes = if diff.changes.len() == 1 { "change" } else { "changes" };
+    let foot = Rect { y: last, height: 1, ..inner };
+    frame.render_widget(Line::styled(format!("{} {changes}", diff.changes.len()), app.theme.faint), foot);
+}
+
+/// How wide each column is: as its widest text, and the item with what the others leave; the last one is cut where there is
+/// no room.
+fn columns(diff: &Diff, room: usize) -> [usize; 5] {
+    let mut columns = report::CHANGE_HEADINGS.map(UnicodeWidthStr::width);
+    for change in &diff.changes {
+        for (column, cell) in columns.iter_mut().zip(report::change(change)) {
+            *column = cell.width().max(*column);
+        }
+    }
+    let beside =
+        |columns: [usize; 5], to: usize| columns[1..to].iter().map(|column| column + GAP.len()).sum();
+    // The cause is more than all of what it was before and is now.
+    if room < LEAST.saturating_add(beside(columns, 4)) {
+        (columns[1], columns[2]) = (columns[1].min(LEAST), columns[2].min(LEAST));
+    }
+    columns[0] = columns[0].min(room.saturating_sub(beside(columns, 5)).max(LEAST).min(room));
+    let mut used = 0;
+    for column in &mut columns {
+        let left = room.saturating_sub(used);
+        // A column too narrow to be read is left out.
+        if *column > left {
+            *column = if left < LEAST { 0 } else { left };
+        }
+        used += *column + GAP.len();
+    }
+    columns
+}
+
+fn title(app: &App) -> String {
+    let this = if app.what_if.changes().is_empty() { "" } else { " with what-if changes" };
+    let what = match app.comparison() {
+        Some(Comparison::Untried) => "what-if vs. current".to_owned(),
+        Some(Comparison::Other) => format!("this session{this} vs. --against"),
+        Some(Comparison::Before) | None => format!("this prompt{this} vs. the previous one"),
+    };
+    let others = if app.comparisons().len() > 1 { " · d next comparison" } else { "" };
+    format!("Diff · {what}{others}")
+}

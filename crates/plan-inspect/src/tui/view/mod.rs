@@ -1,0 +1,101 @@
+//! A state → a picture. Nothing here changes anything.
+
+mod compaction;
+mod config;
+mod diff;
+mod head;
+mod help;
+mod notices;
+mod overview;
+mod detail;
+mod timeline;
+mod plan;
+
+use super::{
+    layout::{Places, SMALLEST},
+    state::{App, Popup, View},
+};
+use context_window_ratatui::BudgetSlider;
+pub(super) use detail::{last_line, scroll_detail};
+pub(super) use head::tab_at;
+pub(super) use notices::scroll_notices;
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::{Block, Paragraph},
+};
+pub(super) use timeline::{prompt_at, prompts_area};
+
+pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
+    let area = frame.area();
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let said = format!(
+            "terminal too small: {}x{}, expected {}x{}",
+            area.width, area.height, SMALLEST.0, SMALLEST.1
+        );
+        frame.render_widget(Line::raw(said), Rect { height: area.height.min(1), ..area });
+        return;
+    }
+    let places = app.places();
+    head::draw(frame, app, &places);
+    if let Some((banner, _)) = app.banner() {
+        frame.render_stateful_widget(banner, places.banner, &mut app.banner.clone());
+    }
+    match app.view {
+        View::Plan => plan::draw(frame, app, &places),
+        View::Timeline => timeline::draw(frame, app, places.body),
+        View::Diff => diff::draw(frame, app, places.body),
+        View::Config => config::draw(frame, app, places.body),
+        View::Items => plan::items(frame, app, places.body),
+    }
+    what_if(frame, app, places.what_if);
+    head::foot(frame, app, places.keys);
+    match app.popup {
+        Some(Popup::Help) => help::draw(frame, app, help::area(area)),
+        Some(Popup::Notices) => notices::draw(frame, app, notices::area(app)),
+        Some(Popup::Compaction) => compaction::draw(frame, app, Places::popup(area)),
+        Some(Popup::Detail) => detail::popup(frame, app, detail::popup_area(app)),
+        None => {}
+    }
+}
+
+/// The budget to try, and what the changes bring.
+fn what_if(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    if let Some(planned) = app.known() {
+        let slider = BudgetSlider::new(&app.what_if).with_effect(&planned.effect);
+        frame.render_widget(slider.with_theme(app.theme), area);
+    }
+}
+
+/// The budget that a column of the slider stands for.
+pub(super) fn budget_at(app: &App, area: Rect, x: u16) -> Option<u64> {
+    app.known().and_then(|_| BudgetSlider::new(&app.what_if).budget_at(area, x))
+}
+
+/// A frame round a pane; the one with the focus says so in its title, not by colour alone.
+fn pane(app: &App, title: &str, focused: bool) -> Block<'static> {
+    let title = if focused { format!("[{title}]") } else { format!(" {title} ") };
+    let style = if focused { app.theme.heading } else { app.theme.faint };
+    Block::bordered().title(title).border_style(style).title_style(app.theme.heading)
+}
+
+/// Draws as many of these, from the first on, as have room in a line as a whole.
+fn render_whole(frame: &mut Frame<'_>, spans: Vec<Span<'_>>, area: Rect) {
+    let mut room = usize::from(area.width);
+    let whole = spans.into_iter().enumerate().take_while(|(at, span)| {
+        let fits = span.width() <= room || *at == 0;
+        room = room.saturating_sub(span.width());
+        fits
+    });
+    frame.render_widget(whole.map(|(_, span)| span).collect::<Line<'_>>(), area);
+}
+
+/// A message in the middle of nothing.
+fn show_text(frame: &mut Frame<'_>, area: Rect, text: impl Into<String>, style: Style) {
+    frame.render_widget(
+        Paragraph::new(text.into()).style(style).wrap(ratatui::widgets::Wrap { trim: true }),
+        area,
+    );
+}

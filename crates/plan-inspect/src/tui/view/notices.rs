@@ -1,0 +1,41 @@
+//! What the reader of a plan should know, and what would make an overflowing one fit.
+
+use super::{
+    super::{
+        layout::{Places, inside},
+        state::App,
+    },
+    pane,
+};
+use context_window_ratatui::{NoticeList, NoticeListState};
+use ratatui::{Frame, layout::Rect, widgets::Clear};
+
+pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    frame.render_widget(Clear, area);
+    let Some(plan) = app.plan() else {
+        frame.render_widget(pane(app, "Notices · Esc closes", true), area);
+        return;
+    };
+    let title = match app.notices.action(plan) {
+        Some(_) => "Notices · h l choose, Enter tries, Esc closes",
+        None => "Notices · Esc closes",
+    };
+    frame.render_widget(pane(app, title, true), area);
+    let list = NoticeList::new(plan).with_theme(app.theme);
+    frame.render_stateful_widget(list, inside(area), &mut app.notices.clone());
+}
+
+/// As large as the notices, as far as there is room.
+pub(crate) fn area(app: &App) -> Rect {
+    let most = Places::popup(app.size);
+    let columns = inside(most).width;
+    let lines = app.plan().map_or(1, |plan| NoticeList::new(plan).height(columns, &app.notices));
+    Places::popup_for(app.size, columns, lines.max(1))
+}
+
+/// Brings the selected notice into sight.
+pub(crate) fn scroll_notices(app: &App, state: &mut NoticeListState) {
+    if let Some(plan) = app.plan() {
+        NoticeList::new(plan).scroll_into(inside(area(app)), state);
+    }
+}

@@ -1,0 +1,81 @@
+//! What-ifs as a file: another budget, pins, lifetimes.
+
+use super::subject::Subject;
+use crate::input;
+use anyhow::{Result, anyhow, ensure};
+use context_window::ItemId;
+use context_window_ratatui::WhatIf;
+use context_window_report as report;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+/// A what-if as it is written to a file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Saved {
+    /// The file of the session, and what it is called: for who reads this.
+    pub(crate) file: String,
+    pub(crate) session: String,
+    /// The number of the prompt it was tried at, the first being 1.
+    pub(crate) prompt: usize,
+    /// Null where it is the session's own.
+    pub(crate) prompt_budget: Option<u64>,
+    pub(crate) pinned: BTreeMap<ItemId, bool>,
+    pub(crate) expired: BTreeMap<ItemId, bool>,
+    /// Documents that are left out.
+    #[serde(default)]
+    pub(crate) excluded: BTreeSet<ItemId>,
+}
+
+impl Saved {
+    /// Reads such a file, and looks whether this session has what it is about.
+    pub(crate) fn read(path: &Path, subject: &Subject) -> Result<Self> {
+        let (at, text) = input::text(path)?;
+        let saved: Self = serde_json::from_str(&text).map_err(|error| {
+            let (line, column, said) = (error.line(), error.column(), error.to_string());
+            let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
+            anyhow!("{at}:{line}:{column}: {said}; expected a file saved by the key `w`")
+        })?;
+        let is_message = |id: &str| subject.message(id).is_some();
+        let is_pinned = |id: &str| subject.session().log.is_pinned(id);
+        let name = &subject.name;
+        for (id, pinned) in &saved.pinned {
+            let (is_there, id) = (
+                is_message(id.as_str()) || !pinned && is_pinned(id.as_str()),
+                report::printable(id.as_str()),
+            );
+            let what = if *pinned { "message" } else { "message or note" };
+            ensure!(is_there, "{at}: pinned.{id}: {name} has no {what} with that id");
+        }
+        for id in saved.expired.keys() {
+            let (is_there, id) =
+                (is_message(id.as_str()) || is_pinned(id.as_str()), report::printable(id.as_str()));
+            ensure!(is_there, "{at}: expired.{id}: {name} has no message or note with that id");
+        }
+        for id in &saved.excluded {
+            let is_there = subject.session().rag.iter().any(|document| document.id() == id);
+            let id = report::printable(id.as_str());
+            ensure!(is_there, "{at}: excluded: {name} has no document `{id}`");
+        }
+        ensure!(saved.prompt_budget != Some(0), "{at}: prompt_budget: expected tokens from 1 up, or null");
+        let prompts = subject.prompts;
+        ensure!(
+            (1..=prompts).contains(&saved.prompt),
+            "{at}: prompt: {} has prompts 1 to {prompts}, not {}",
+            subject.name,
+            saved.prompt
+        );
+        Ok(saved)
+    }
+
+    pub(crate) fn what_if(self) -> WhatIf {
+        let what_if = WhatIf::new().with_budget(self.prompt_budget);
+        let what_if = self.pinned.into_iter().fold(what_if, |tried, (id, pinned)| tried.with_pin(id, pinned));
+        let what_if =
+            self.expired.into_iter().fold(what_if, |tried, (id, expired)| tried.with_expired(id, expired));
+        self.excluded.into_iter().fold(what_if, |tried, id| tried.with_excluded(id, true))
+    }
+}

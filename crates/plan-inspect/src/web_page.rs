@@ -1,0 +1,55 @@
+//! A plan as a web page with everything that can be said of it: explanations, other budgets, costs.
+
+use crate::{prepared::Prepared, stderr};
+use anyhow::Result;
+use context_window::{ContextPlan, PlanRequest, usage::CostTerms};
+use context_window_report as report;
+
+/// The largest session whose rows a page explains, in messages and documents: other budgets look at all of them.
+const EXPLAINED: usize = 3_000;
+
+/// Rows of all plans of a page's slider together, and the fewest and most changes on either side of the present budget: each
+/// change is a plan.
+const ROWS_PLANNED: usize = 300_000;
+const CHANGES: [usize; 2] = [20, 1_500];
+
+/// What a page says beside its plan.
+pub(crate) struct Beside<'a> {
+    pub(crate) title: String,
+    pub(crate) redact: bool,
+    /// The prompts before, oldest first, and the number of the first of them.
+    pub(crate) earlier: &'a [ContextPlan],
+    pub(crate) first: usize,
+    pub(crate) terms: CostTerms<'a>,
+}
+
+pub(crate) fn of(
+    prepared: &Prepared,
+    request: &PlanRequest<'_>,
+    plan: &ContextPlan,
+    beside: Beside<'_>,
+) -> Result<String> {
+    let session = &prepared.session;
+    let explainer = prepared.manager.explainer(request);
+    let small = session.log.messages().len() + session.rag.len() <= EXPLAINED;
+    let explanations = if small { explainer.explain_all()? } else { Vec::new() };
+    if !small {
+        stderr::note(&format!(
+            "more than {} messages and documents: the page has no explanations, `plan-inspect explain` has",
+            report::grouped(EXPLAINED as u64)
+        ));
+    }
+    let rows = plan.included.len() + plan.excluded.len();
+    let map = explainer.budget_map((ROWS_PLANNED / rows.max(1)).clamp(CHANGES[0], CHANGES[1]))?;
+    let page = report::html(plan)
+        .with_request(request)
+        .with_explanations(&explanations)
+        .with_budget_map(&map)
+        .with_model(&prepared.model)
+        .with_terms(beside.terms)
+        .with_title(beside.title)
+        .with_earlier(beside.earlier)
+        .with_first_number(beside.first)
+        .with_redaction(beside.redact);
+    Ok(page.render()?)
+}

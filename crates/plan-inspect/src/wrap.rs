@@ -1,0 +1,45 @@
+//! Lines that are longer than the page, folded.
+
+use context_window_report as report;
+use unicode_width::UnicodeWidthStr;
+
+/// The farthest that a line goes on to the right of the page's edge.
+const FARTHEST: usize = 20;
+
+/// The text with each line that is too long going on under its own words: behind the label, where it has one.
+pub(crate) fn folded(text: &str, limit: Option<usize>) -> String {
+    let Some(limit) = limit else { return text.into() };
+    let mut page = String::new();
+    for line in text.lines() {
+        let (label, words) = line.split_at(if line.width() > limit { words(line) } else { 0 });
+        let room = limit.saturating_sub(label.width()).max(1);
+        let lines = if line.width() > limit { report::wrapped(words, room) } else { vec![line.to_owned()] };
+        for (number, part) in lines.iter().enumerate() {
+            page += &if number == 0 { label.to_owned() } else { " ".repeat(label.width()) };
+            page += part;
+            page.push('\n');
+        }
+    }
+    page
+}
+
+/// Where the words of a line start, in bytes: behind a label and two spaces or more, else where it stops being blank.
+fn words(line: &str) -> usize {
+    let start = line.len() - line.trim_start().len();
+    let label = line[start..].find("  ").map(|at| start + at);
+    let behind = label.map(|at| line.len() - line[at..].trim_start().len());
+    behind.filter(|at| line[..*at].width() <= FARTHEST).unwrap_or(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_go_on_under_their_own_words() {
+        let text = "label   one two three\n  a b c d e f g h i j\nshort\n\n";
+        let folded_text = "label   one two\n        three\n  a b c d e f g\n  h i j\nshort\n\n";
+        assert_eq!(folded(text, Some(15)), folded_text);
+        assert_eq!(folded(text, None), text);
+    }
+}

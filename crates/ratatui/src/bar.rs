@@ -1,0 +1,88 @@
+//! A bar of how full the window is.
+
+use super::{Theme, draw_bar};
+use context_window::{text::plain::{grouped, per_cent}, usage::{ContextUsage, Level}};
+use context_window_report as report;
+use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
+
+/// What the conversation would take if all of it were sent, of its limit, in the style of its level; and in a second row,
+/// where there is one, what the last plan sends, of its budget. Two figures, never one (rule U2).
+///
+/// ```
+/// # use context_window::*;
+/// # use context_window_ratatui::UsageBar;
+/// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// # let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(40)))?;
+/// # let area = Rect::new(0, 0, 60, 2);
+/// # let mut buffer = Buffer::empty(area);
+/// UsageBar::new(&plan.usage).render(area, &mut buffer); // two rows: all of the conversation, and what is sent
+/// # let line: String = (0..60).map(|x| buffer[(x, 1)].symbol()).collect();
+/// assert!(line.starts_with("sent "));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct UsageBar<'a> {
+    usage: &'a ContextUsage,
+    theme: Theme,
+}
+
+impl<'a> UsageBar<'a> {
+    /// The bar of these figures.
+    #[must_use]
+    pub fn new(usage: &'a ContextUsage) -> Self {
+        Self { usage, theme: Theme::default() }
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn with_theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+}
+
+impl Widget for UsageBar<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        const LONG_LABELS: u16 = 60;
+        let usage = *self.usage;
+        let ContextUsage { prompt_tokens, budget, conversation_tokens, limit, percent, level, .. } = usage;
+        if area.is_empty() {
+            return;
+        }
+        // Without colour the level still shows.
+        let sign = match level {
+            Level::Normal => "",
+            Level::Approaching => " !",
+            Level::AtLimit => " !!",
+        };
+        let all = match limit {
+            0 => report::tokens(conversation_tokens),
+            _ => format!("{} / {} {percent} %{sign}", report::tokens(conversation_tokens), grouped(limit)),
+        };
+        // Where there is little room the bar is worth more than the context length.
+        let sent = if area.width < LONG_LABELS {
+            format!("{} / {}", grouped(prompt_tokens), grouped(budget))
+        } else {
+            usage.to_string()
+        };
+        let sent = format!("{sent} {} %", per_cent(prompt_tokens, budget));
+        // Both bars are drawn to one scale.
+        let width = all.len().max(sent.len());
+        let style = self.theme.level(level);
+        let [full, of_plan] = if area.width < LONG_LABELS {
+            ["full ", "sent "]
+        } else {
+            ["full conversation ", "sent              "]
+        };
+        draw_bar(area, buffer, (conversation_tokens.n, limit), style, full, &format!("{all:<width$}"));
+        if area.height > 1 {
+            let below = Rect { y: area.y + 1, height: 1, ..area };
+            let style = self.theme.fill(prompt_tokens, budget);
+            draw_bar(below, buffer, (prompt_tokens, budget), style, of_plan, &format!("{sent:<width$}"));
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! One item: what it is, why it is in or out, what would change that, and what it says.
+
+use super::{ItemTexts, Move, Theme, cursor::in_sight};
+use context_window::{ContextPlan, ItemId, Section, Source, Ttl, plan::Decision};
+use context_window_report as report;
+use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
+use unicode_width::UnicodeWidthStr;
+
+/// The most of a text that is shown, in characters.
+const SHOWN: usize = 20_000;
+
+/// What an [`ItemDetail`] says of the budgets that would change an item's place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ItemExplanation<'a> {
+    /// Nothing.
+    #[default]
+    None,
+    /// That it is being worked out: an explanation plans several times.
+    Pending,
+    /// This one: [`RowExplanation`]. Nothing is said of any other row.
+    Text {
+        /// The row that it is about: [`Decision::qualified_id`].
+        of: &'a str,
+        /// `report::explanation(&manager.explainer(&request).explain(of)?).to_string()`. Its first line, which repeats the row, is
+        /// left out.
+        text: &'a str,
+    },
+    /// That there is none, and why.
+    Failed(&'a str),
+}
+
+/// Why a row is in or out, as text, and which row that is ([`WhatIf::explain`](super::WhatIf::explain)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowExplanation {
+    pub(super) of: String,
+    pub(super) text: String,
+}
+
+impl RowExplanation {
+    /// The row: [`Decision::qualified_id`].
+    #[must_use]
+    pub fn of(&self) -> &str {
+        &self.of
+    }
+
+    /// The explanation, its first line naming the row. Printable.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<'a> From<&'a RowExplanation> for ItemExplanation<'a> {
+    fn from(explanation: &'a RowExplanation) -> Self {
+        Self::Text { of: &explanation.of, text: &explanation.text }
+    }
+}
+
+/// How far an [`ItemDetail`] is scrolled. Another item starts at the top.
+#[derive(Debug, Clone, Default)]
+pub struct DetailState {
+    offset: usize,
+    of: Option<(ItemId, bool)>,
+    /// Rows of the last picture, and lines that there were.
+    height: usize,
+    lines: usize,
+}
+
+impl DetailState {
+    /// Scrolls.
+    pub fn go(&mut self, step: Move) {
+        let most = self.lines.saturating_sub(self.height);
+        self.offset = step.from(self.offset, self.height).min(most);
+    }
+
+    /// The first line in sight.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+/// One row of a plan in full: `out: dropped: too large; 30 tokens left, >=31 tokens`, its section and source, an explanation
+/// where the application has one, and the whole text where it is known.
+///
+/// ```
+/// use context_window::*;
+/// use context_window_ratatui::{DetailState, ItemDetail, ItemTexts, WhatIf};
+/// use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
+///
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let request = PlanRequest::new(&log);
+/// let plan = manager.build_plan(&request)?;
+/// let row = plan.find("m0").expect("it is in");
+/// let why = WhatIf::new().explain(&manager, &request, row)?;
+///
+/// let (area, mut state) = (Rect::new(0, 0, 60, 8), DetailState::default());
+/// let mut screen = Buffer::empty(area);
+/// let texts = ItemTexts::of(&request);
+/// let detail = ItemDetail::new(&plan, row).with_texts(&texts).with_explanation(&why);
+/// detail.render(area, &mut screen, &mut state);
+/// # let line: String = (0..60).map(|x| screen[(x, 0)].symbol()).collect();
+/// assert!(line.starts_with("in: required: live question, "));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ItemDetail<'a> {
+    plan: &'a ContextPlan,
+    row: Decision<'a>,
+    texts: Option<&'a ItemTexts<'a>>,
+    explanation: ItemExplanation<'a>,
+    theme: Theme,
+}
+
+impl<'a> ItemDetail<'a> {
+    /// This row of this plan.
+    #[must_use]
+    pub fn new(plan: &'a ContextPlan, row: Decision<'a>) -> Self {
+        Self { plan, row, texts: None, explanation: ItemExplanation::None, theme: Theme::default() }
+    }
+
+    /// Where the text of what is out comes from. What is in has its text in the plan.
+    #[must_use]
+    pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
+        self.texts = Some(texts);
+        self
+    }
+
+    /// What would change its place.
+    #[must_use]
+    pub fn with_explanation(mut self, explanation: impl Into<ItemExplanation<'a>>) -> Self {
+        self.explanation = explanation.into();
+        self
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn with_theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// A title for the frame around it: `Detail` and the id. Printable.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("Detail {}", report::brief(self.row.id().as_str()))
+    }
+
+    /// Its lines at a width in columns, all of them. Printable.
+    #[must_use]
+    pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
+        let mut lines = Vec::new();
+        let mut say = |text: &str, style: Style| {
+            lines.extend(folded(text, columns.into()).into_iter().map(|line| Line::styled(line, style)));
+        };
+        let words = report::row(self.plan, self.row);
+        let (place, style) = match self.row {
+            Decision::Included(_) => ("in", self.theme.good),
+            Decision::Excluded(_) => ("out", self.theme.warning),
+        };
+        say(&format!("{place}: {}, {} tokens", words.why, words.tokens), style);
+        say(&what_it_is(self.row), self.theme.faint);
+        match self.explanation {
+            ItemExplanation::Text { of, text } if of == self.row.qualified_id() => {
+                text.lines().skip(1).for_each(|line| say(&report::shown(line), Style::new()));
+            }
+            ItemExplanation::Failed(error) => say(&report::printable(error), self.theme.alarm),
+            ItemExplanation::Pending => say("  explaining ...", self.theme.faint),
+            ItemExplanation::Text { .. } | ItemExplanation::None => {}
+        }
+        let none = ItemTexts::new();
+        let texts = self.texts.unwrap_or(&none);
+        if let Some(item) = texts.document(self.row.id().as_str()).filter(|_| self.row.is_document()) {
+            say(&format!("  score {}", item.score()), self.theme.faint);
+        }
+        say("", Style::new());
+        let Some(text) = texts.text(self.row) else {
+            say("no text in the session", self.theme.faint);
+            return lines;
+        };
+        let shown = text.char_indices().nth(SHOWN).map_or(&*text, |(at, _)| &text[..at]);
+        shown.lines().for_each(|line| say(&report::shown(line), Style::new()));
+        if shown.len() < text.len() {
+            let rest = report::grouped((text.len() - shown.len()) as u64);
+            say(&format!("... {rest} more bytes"), self.theme.faint);
+        }
+        lines
+    }
+
+    /// Scrolls as drawing in this area would: so that there is no blank after the last line, and from the top where the item
+    /// is another one.
+    pub fn scroll_into(&self, area: Rect, state: &mut DetailState) {
+        self.scroll(self.lines(area.width).len(), area, state);
+    }
+
+    fn scroll(&self, lines: usize, area: Rect, state: &mut DetailState) {
+        let shown = Some((self.row.id().clone(), self.row.is_document()));
+        if state.of != shown {
+            (state.of, state.offset) = (shown, 0);
+        }
+        (state.height, state.lines) = (area.height.into(), lines);
+        state.offset = in_sight(state.offset, state.offset, state.offset, state.height, lines);
+    }
+}
+
+impl StatefulWidget for ItemDetail<'_> {
+    type State = DetailState;
+
+    fn render(self, area: Rect, buffer: &mut Buffer, state: &mut DetailState) {
+        let lines = self.lines(area.width);
+        self.scroll(lines.len(), area, state);
+        super::draw_lines(area, buffer, lines.get(state.offset..).unwrap_or_default());
+    }
+}
+
+/// A line in lines of so many columns; further ones are indented as the first one is.
+pub(super) fn folded(line: &str, columns: usize) -> Vec<String> {
+    if line.width() <= columns {
+        return vec![line.to_owned()];
+    }
+    let words = line.trim_start_matches(' ');
+    let indent = (line.len() - words.len()).min(columns / 2);
+    let lines = report::wrapped(words, columns.saturating_sub(indent).max(1));
+    lines.into_iter().map(|line| " ".repeat(indent) + &line).collect()
+}
+
+/// Section, source, role, priority and what is left of its life.
+fn what_it_is(row: Decision<'_>) -> String {
+    let ttl = |ttl: Option<Ttl>| ttl.map(|ttl| format!(" · {}", report::ttl(ttl))).unwrap_or_default();
+    match row {
+        Decision::Included(item) => {
+            let role = item.role.map(|role| format!(" · role {}", role.name())).unwrap_or_default();
+            let (section, priority) = (report::section(item.section), item.priority.name());
+            let source = if same(item.section, item.source) {
+                String::new()
+            } else {
+                format!(" · {}", report::source(item.source))
+            };
+            format!("{section}{source}{role} · priority {priority}{}", ttl(item.ttl))
+        }
+        Decision::Excluded(item) => {
+            let section = report::section(item.section);
+            let source = item.source.filter(|source| !same(item.section, *source));
+            let source = source.map(|source| format!(" · {}", report::source(source))).unwrap_or_default();
+            format!("{section}{source}{}", ttl(item.ttl))
+        }
+    }
+}
+
+/// Whether the source says no more than the section does.
+fn same(section: Section, source: Source) -> bool {
+    section.name() == source.name()
+}

@@ -1,0 +1,70 @@
+//! A bar of one section of the budget.
+
+use super::{Theme, draw_bar};
+use context_window::{plan::SectionUse, text::plain::{grouped, per_cent}};
+use context_window_report as report;
+use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
+
+/// What a section uses of its budget: `Conversation   ████░░  31,004 / 60,000  52 %   61 in    153 out`.
+///
+/// More than 100 % is correct, and has a `^`: a section may use what another one leaves (rule B6).
+///
+/// ```
+/// # use context_window::*;
+/// # use context_window_ratatui::SectionGauge;
+/// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// # let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(40)))?;
+/// # let area = Rect::new(0, 0, 60, 2);
+/// # let mut buffer = Buffer::empty(area);
+/// for (section, row) in plan.sections.iter().zip(area.rows()) {
+///     SectionGauge::new(section).render(row, &mut buffer);
+/// }
+/// # let line: String = (0..60).map(|x| buffer[(x, 1)].symbol()).collect();
+/// assert!(line.starts_with("Conversation "));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct SectionGauge<'a> {
+    section: &'a SectionUse,
+    theme: Theme,
+}
+
+impl<'a> SectionGauge<'a> {
+    /// The gauge of this section: one of [`context_window::ContextPlan::sections`].
+    #[must_use]
+    pub fn new(section: &'a SectionUse) -> Self {
+        Self { section, theme: Theme::default() }
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn with_theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+}
+
+impl Widget for SectionGauge<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        const COUNTS_FROM: u16 = 60;
+        let SectionUse { section, budget, used, included, excluded, .. } = *self.section;
+        if area.is_empty() {
+            return;
+        }
+        let counts = match area.width {
+            COUNTS_FROM.. => format!(" {:>5} in {:>6} out", grouped(included), grouped(excluded)),
+            _ => String::new(),
+        };
+        let text =
+            format!("{:>7} / {:<7} {:>4} %{counts}", grouped(used), grouped(budget), per_cent(used, budget));
+        // One that takes what others leave says so without colour too (rule B6).
+        let borrowed = if used > budget { "^" } else { " " };
+        let text = text + borrowed;
+        let style = if used > budget { self.theme.warning } else { self.theme.section(section) };
+        draw_bar(area, buffer, (used, budget), style, &format!("{:<14}", report::section(section)), &text);
+    }
+}

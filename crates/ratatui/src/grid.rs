@@ -1,0 +1,164 @@
+//! What fills the prompt, as a grid of cells beside what each sign stands for, and the largest items.
+
+use super::Theme;
+use context_window::{ContextPlan, plan::Kind, text::plain::per_cent};
+use context_window_report as report;
+use context_window_report::{cut, fitted, grouped, palette};
+use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::Widget};
+
+/// The prompt budget and the reply reserve as cells, each with the sign and the colour of what fills it; beside them the tokens
+/// by kind; and where there is room the largest items, below or at the right.
+///
+/// 10 rows of 10 cells; 20 where the model's context length is 1,000,000 tokens or more and there is room, 5 where there is
+/// little.
+///
+/// ```
+/// # use context_window::*;
+/// # use context_window_ratatui::PromptGrid;
+/// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// # let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(20)))?;
+/// # let area = Rect::new(0, 0, 60, 10);
+/// # let mut buffer = Buffer::empty(area);
+/// PromptGrid::new(&plan).render(area, &mut buffer);
+/// # let line: String = (0..60).map(|x| buffer[(x, 0)].symbol()).collect();
+/// assert!(line.starts_with(" U U U "));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct PromptGrid<'a> {
+    plan: &'a ContextPlan,
+    theme: Theme,
+}
+
+const ROWS: u16 = PromptGrid::ROWS;
+
+/// Columns of what is said of a kind, and of the largest items at the right of it.
+const LEGEND: u16 = 30;
+const LARGEST: u16 = 24;
+
+impl PromptGrid<'_> {
+    /// Rows of cells: in an area of fewer lines the last of them are cut off.
+    pub const ROWS: u16 = 10;
+}
+
+impl<'a> PromptGrid<'a> {
+    /// The grid of this plan.
+    #[must_use]
+    pub fn new(plan: &'a ContextPlan) -> Self {
+        Self { plan, theme: Theme::default() }
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn with_theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// The columns of cells in so many columns of the screen.
+    fn columns(&self, width: u16) -> u16 {
+        match (width, report::grid_columns(self.plan.limits.context_len)) {
+            (..51, _) => 5,
+            (71.., 20) => 20,
+            _ => 10,
+        }
+    }
+}
+
+impl Widget for PromptGrid<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        let composition = self.plan.composition(12);
+        let groups = composition.by_group();
+        let columns = self.columns(area.width);
+        let divided = groups.cells(usize::from(columns * ROWS));
+        let kinds = groups.kinds.iter().zip(&divided.kinds);
+        let kinds = kinds.flat_map(|((kind, _), count)| {
+            std::iter::repeat_n((palette::sign(kind), self.theme.kind(kind)), *count)
+        });
+        let rest = [(palette::FREE, divided.free), (palette::REPLY, divided.reply)];
+        let rest =
+            rest.into_iter().flat_map(|(sign, count)| std::iter::repeat_n((sign, self.theme.faint), count));
+        for (at, (sign, style)) in (0..).zip(kinds.chain(rest)) {
+            let (x, y): (u16, u16) = (at % columns, at / columns);
+            if y < area.height && 2 * x + 1 < area.width {
+                buffer.set_stringn(area.x + 2 * x + 1, area.y + y, sign.to_string(), 1, style);
+            }
+        }
+        let beside = area.x + 2 * columns + 2;
+        let kinds = groups
+            .kinds
+            .iter()
+            .map(|(kind, tokens)| (Some(palette::sign(kind)), kind.text(), *tokens, self.theme.kind(kind)));
+        let rest = [
+            (Some(palette::FREE), "free".to_owned(), groups.free, self.theme.faint),
+            (Some(palette::REPLY), "reply reserve".to_owned(), groups.reply, self.theme.faint),
+        ];
+        let right = beside + LEGEND + 2;
+        let has_right = area.right() >= right + LARGEST;
+        let mut legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
+        // Tools and sources by name, in what is left beside the largest items.
+        let mut spare = usize::from(ROWS).saturating_sub(legend.len());
+        if !has_right && area.height <= ROWS + 1 {
+            spare = spare.saturating_sub(3).min(2);
+        }
+        for (group, _) in &groups.kinds {
+            let by_name = |(kind, tokens): &(Kind, u64)| {
+                let name =
+                    kind.text().split_once(": ").map(|(_, name)| format!("  {}", report::brief(name)))?;
+                Some((None, name, *tokens, self.theme.kind(kind)))
+            };
+            let of_group = composition.kinds.iter().filter(|(kind, _)| kind.group() == *group);
+            let names: Vec<_> = of_group.filter_map(by_name).take(spare).collect();
+            let place = legend.iter().position(|(_, name, ..)| *name == group.text());
+            if let Some(place) = place {
+                spare -= names.len();
+                let rest = legend.split_off(place + 1);
+                legend.extend(names.into_iter().chain(rest));
+            }
+        }
+        let listed = u16::try_from(legend.len()).unwrap_or(u16::MAX).min(ROWS);
+        for ((sign, name, tokens, style), y) in
+            legend.into_iter().zip(area.top()..area.bottom().min(area.top() + ROWS))
+        {
+            let left = usize::from(area.right().saturating_sub(beside));
+            let mark = sign.unwrap_or(' ');
+            let x = buffer.set_stringn(beside, y, format!("{mark} "), left, style).0;
+            // Of the prompt; what is free or kept for the reply is no part of it.
+            let percent = match per_cent(tokens, groups.total) {
+                _ if sign == Some(palette::FREE) || sign == Some(palette::REPLY) => String::new(),
+                0 => " <1 %".to_owned(),
+                percent => format!("{percent:>3} %"),
+            };
+            let names = if has_right { LEGEND.into() } else { left }.saturating_sub(16).clamp(10, 16);
+            let said = format!("{} {:>7} {percent}", fitted(&name, names), grouped(tokens));
+            buffer.set_stringn(x, y, said, left.saturating_sub(2), Style::new());
+        }
+        let largest = if has_right {
+            Rect { x: right, width: area.right() - right, ..area }
+        } else if area.height > ROWS + 1 {
+            Rect { y: area.y + ROWS + 1, height: area.height - ROWS - 1, ..area }
+        } else {
+            // In what the legend leaves.
+            let below = listed + 1;
+            let height = area.height.min(ROWS).saturating_sub(below);
+            Rect { x: beside, y: area.y + below, width: area.right().saturating_sub(beside), height }
+        };
+        for (item, y) in composition.largest.iter().zip(largest.top()..largest.bottom()) {
+            let style = self.theme.kind(&item.kind);
+            let id = fitted(&report::brief(item.id.as_str()), 7) + " ";
+            let x = buffer.set_stringn(largest.x, y, id, largest.width.into(), style).0;
+            // What it is says more than another number.
+            let tokens = match largest.width {
+                ..45 => String::new(),
+                _ => format!("{:>8} ", report::tokens(item.tokens)),
+            };
+            let said = format!("{tokens}{:>2} % {}", item.share / 10, report::large_item(item));
+            let room = usize::from(largest.right().saturating_sub(x));
+            buffer.set_stringn(x, y, cut(&said, room), room, Style::new());
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! A plan's rows as a list that a user filters, sorts and moves in.
+
+use super::{
+    ContextPreview, Filter, FilterError, ItemTexts, ListRow, Move, PreviewState, Theme, WhatIfEffect, filter,
+    order, texts::TextIndex,
+};
+use context_window::{ContextPlan, ItemId, plan::Decision};
+use context_window_report as report;
+use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
+use std::{fmt::Write as _, sync::Arc};
+
+/// Which rows are shown, beside what a filter says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shown {
+    /// All of them.
+    #[default]
+    All,
+    /// What is in.
+    In,
+    /// What is out.
+    Out,
+}
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SortBy {
+    /// The prompt's order, and the order in which things were left out.
+    #[default]
+    Order,
+    /// The session's order: what is out where it would be, and a line wherever messages were archived or taken back, as
+    /// long as no filter is set. Without a conversation ([`ItemTexts::with_log`]) the same as [`SortBy::Order`].
+    Session,
+    /// The most tokens first.
+    Tokens,
+    /// By id, in the order of its bytes.
+    Id,
+    /// By section.
+    Section,
+    /// By the reason's name.
+    Reason,
+}
+
+impl SortBy {
+    /// Every order, as [`ItemListState::sort_next`] goes through them.
+    pub const ALL: [Self; 6] =
+        [Self::Order, Self::Tokens, Self::Id, Self::Section, Self::Reason, Self::Session];
+
+    /// Its name for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Order => "order",
+            Self::Session => "session",
+            Self::Tokens => "tokens",
+            Self::Id => "id",
+            Self::Section => "section",
+            Self::Reason => "reason",
+        }
+    }
+}
+
+/// What a user chose in an [`ItemList`]: filter, order, selected row. It outlives plans: a row that is in the next plan too
+/// stays selected.
+///
+/// The rows are found once, not for every picture. Setters say by themselves that they have to be found again; of another
+/// plan or another conversation the application says so with [`ItemListState::refresh`].
+#[derive(Debug, Clone, Default)]
+pub struct ItemListState {
+    place: PreviewState,
+    rows: Arc<[ListRow]>,
+    filter: Filter,
+    typed: String,
+    shown: Shown,
+    sort: SortBy,
+    reversed: bool,
+    /// The numbers of rows in and out of the plan that `rows` is of; none where they have to be found.
+    of: Option<(usize, usize)>,
+    /// The selected row's id, and whether it is a document.
+    selected: Option<(ItemId, bool)>,
+    /// Rows of the last picture.
+    height: usize,
+}
+
+impl ItemListState {
+    /// Every row in the plan's order, the first one selected.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Finds the rows of this plan; to be called when the plan is another one. The selected row stays selected where it is
+    /// still there, alone or in a run.
+    pub fn refresh(&mut self, plan: &ContextPlan, texts: &ItemTexts<'_>) {
+        let included = plan.included.len();
+        let index = if self.filter.is_empty() { TextIndex::default() } else { texts.index() };
+        let indexed = texts.with_index(&index);
+        let texts = if self.filter.is_empty() { texts } else { &indexed };
+        let shown = |at: usize| match self.shown {
+            Shown::All => true,
+            Shown::In => at < included,
+            Shown::Out => at >= included,
+        };
+        let mut why = filter::LastWhy::default();
+        let mut matches = |at: usize| {
+            plan.row_at(at).is_some_and(|row| self.filter.matches_after(plan, row, texts, &mut why))
+        };
+        // A part of the rows says nothing of what happened between them.
+        let markers = self.shown == Shown::All && self.filter.is_empty();
+        let all = match self.sort {
+            SortBy::Session => order::of_session(plan, texts, markers),
+            _ => (0..u32::try_from(plan.row_count()).unwrap_or(u32::MAX)).map(ListRow::Item).collect(),
+        };
+        let mut is_listed = |row: &ListRow| match row {
+            ListRow::Item(at) => shown(*at as usize) && matches(*at as usize),
+            _ => true,
+        };
+        let mut rows: Vec<ListRow> = all.into_iter().filter(|row| is_listed(row)).collect();
+        self.sort_rows(plan, &mut rows);
+        if let Some((id, document)) = &self.selected {
+            let row = |row: &ListRow| row.of(plan);
+            let is_it =
+                |at: &ListRow| row(at).is_some_and(|row| row.id() == id && row.is_document() == *document);
+            // What is one of several now is in the row of them.
+            let holds =
+                |at: &ListRow| !document && row(at).is_some_and(|row| texts.represents(row, id.as_str()));
+            let place = rows.iter().position(is_it).or_else(|| rows.iter().position(holds));
+            self.place.selected = place.unwrap_or(self.place.selected);
+        }
+        self.rows = rows.into();
+        self.of = Some((included, plan.excluded.len()));
+        self.place.selected = self.place.selected.min(self.rows.len().saturating_sub(1));
+        self.remember(plan);
+    }
+
+    fn sort_rows(&self, plan: &ContextPlan, rows: &mut [ListRow]) {
+        let row = |row: &ListRow| row.of(plan);
+        match self.sort {
+            SortBy::Order | SortBy::Session => {}
+            SortBy::Tokens => {
+                rows.sort_by_cached_key(|at| std::cmp::Reverse(row(at).map(|row| row.tokens().n)));
+            }
+            SortBy::Id => rows.sort_by_cached_key(|at| row(at).map(|row| row.id().clone())),
+            SortBy::Section => rows.sort_by_cached_key(|at| row(at).map(|row| row.section().name())),
+            SortBy::Reason => rows.sort_by_cached_key(|at| row(at).map(filter::reason)),
+        }
+        if self.reversed {
+            rows.reverse();
+        }
+    }
+
+    /// Notes which item of this plan is selected, so that it is found in the next one. Drawing does it too: only who moves
+    /// and refreshes without a picture between has to call it.
+    pub fn remember(&mut self, plan: &ContextPlan) {
+        match self.selected_row() {
+            Some(ListRow::Item(_)) => {
+                let row = self.row(plan);
+                self.selected = row.map(|row| (row.id().clone(), row.is_document())).or(self.selected.take());
+            }
+            Some(_) => self.selected = None,
+            None => {}
+        }
+    }
+
+    /// Shows only rows that a filter holds for; all of them for an empty text.
+    ///
+    /// # Errors
+    ///
+    /// A term that cannot be read; the last filter stays.
+    pub fn set_filter(&mut self, text: &str) -> Result<(), FilterError> {
+        self.filter = text.parse()?;
+        text.clone_into(&mut self.typed);
+        self.of = None;
+        Ok(())
+    }
+
+    /// The filter as it was typed; it may hold anything.
+    #[must_use]
+    pub fn filter(&self) -> &str {
+        &self.typed
+    }
+
+    /// Shows what is in, what is out, or both.
+    pub fn show(&mut self, shown: Shown) {
+        self.shown = shown;
+        self.of = None;
+    }
+
+    /// Whether what is in is shown, what is out, or both.
+    #[must_use]
+    pub fn shown(&self) -> Shown {
+        self.shown
+    }
+
+    /// Sorts by something.
+    pub fn sort_by(&mut self, sort: SortBy) {
+        self.sort = sort;
+        self.of = None;
+    }
+
+    /// Sorts by the next of [`SortBy::ALL`].
+    pub fn sort_next(&mut self) {
+        let at = SortBy::ALL.iter().position(|sort| *sort == self.sort).unwrap_or_default();
+        self.sort_by(SortBy::ALL[(at + 1) % SortBy::ALL.len()]);
+    }
+
+    /// What it is sorted by.
+    #[must_use]
+    pub fn sorted_by(&self) -> SortBy {
+        self.sort
+    }
+
+    /// Turns the order round.
+    pub fn reverse(&mut self) {
+        self.reversed = !self.reversed;
+        self.of = None;
+    }
+
+    /// Whether the order is turned round.
+    #[must_use]
+    pub fn is_reversed(&self) -> bool {
+        self.reversed
+    }
+
+    /// Moves the selection.
+    pub fn go(&mut self, step: Move) {
+        self.select(step.from(self.place.selected, self.height));
+    }
+
+    /// Selects a row of the list by its index from 0; past the last one it means the last.
+    pub fn select(&mut self, place: usize) {
+        self.place.selected = place.min(self.rows.len().saturating_sub(1));
+        self.selected = None;
+    }
+
+    /// Selects an item by its id at the next [`ItemListState::refresh`] or picture; a document where `document` is true.
+    pub fn select_id(&mut self, id: impl Into<ItemId>, document: bool) {
+        self.selected = Some((id.into(), document));
+        self.of = None;
+    }
+
+    /// Selects the row that the last picture showed in this line, counted from the top of the area; the heading is line 0.
+    /// Returns whether there is one.
+    pub fn select_line(&mut self, line: u16) -> bool {
+        let Some(below) = usize::from(line).checked_sub(1) else { return false };
+        let place = self.place.offset + below;
+        let is_there = place < self.rows.len();
+        if is_there {
+            self.select(place);
+        }
+        is_there
+    }
+
+    /// Scrolls so that the selected row is in sight in an area of this many lines, the heading's among them. Drawing does it
+    /// too.
+    pub fn scroll_into(&mut self, lines: u16) {
+        self.height = usize::from(lines.saturating_sub(1));
+        let (len, height) = (self.rows.len(), self.height);
+        self.place.selected = self.place.selected.min(len.saturating_sub(1));
+        let at = self.place.selected;
+        self.place.offset = super::cursor::in_sight(self.place.offset, at, at + 1, height.max(1), len);
+    }
+
+    /// The selected row of this plan; none where a marker is selected.
+    #[must_use]
+    pub fn row<'p>(&self, plan: &'p ContextPlan) -> Option<Decision<'p>> {
+        self.selected_row()?.of(plan)
+    }
+
+    /// The selected row, a marker among them.
+    #[must_use]
+    pub fn selected_row(&self) -> Option<ListRow> {
+        self.rows.get(self.place.selected).copied()
+    }
+
+    /// The rows of the list in order.
+    #[must_use]
+    pub fn rows(&self) -> &[ListRow] {
+        &self.rows
+    }
+
+    /// The index of the selected row in the list.
+    #[must_use]
+    pub fn selected(&self) -> usize {
+        self.place.selected
+    }
+
+    /// The index of the first row in sight.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.place.offset
+    }
+}
+
+/// The rows of a plan, as [`ItemListState`] chooses them: a heading and a row for each item, with its sign, tokens, reason,
+/// and where [`ItemList::with_texts`] is given and there is room, the beginning of its text.
+///
+/// ```
+/// use context_window::*;
+/// use context_window_ratatui::{ItemList, ItemListState, ItemTexts, Move, Shown};
+/// use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
+///
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let request = PlanRequest::new(&log).with_rag([(0.1, "hours", "Open from 9 to 18.")]);
+/// let plan = manager.build_plan(&request)?;
+///
+/// let mut state = ItemListState::new(); // outlives the picture
+/// state.set_filter("section:documents").expect("a filter");
+/// let area = Rect::new(0, 0, 80, 4);
+/// let mut screen = Buffer::empty(area);
+/// let texts = ItemTexts::of(&request);
+/// ItemList::new(&plan).with_texts(&texts).render(area, &mut screen, &mut state);
+/// # let line: String = (0..80).map(|x| screen[(x, 1)].symbol()).collect();
+/// assert!(line.starts_with("+ hours ") && line.contains("Open from"));
+/// assert_eq!(state.row(&plan).unwrap().id(), "hours");
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ItemList<'a> {
+    plan: &'a ContextPlan,
+    texts: Option<&'a ItemTexts<'a>>,
+    effect: Option<&'a WhatIfEffect>,
+    empty: &'a str,
+    theme: Theme,
+}
+
+impl<'a> ItemList<'a> {
+    /// The list of this plan.
+    #[must_use]
+    pub fn new(plan: &'a ContextPlan) -> Self {
+        Self { plan, texts: None, effect: None, empty: "no matches", theme: Theme::default() }
+    }
+
+    /// Shows texts beside the rows, and finds messages inside of runs by their ids.
+    #[must_use]
+    pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
+        self.texts = Some(texts);
+        self
+    }
+
+    /// Marks what came in and what dropped out with what is tried.
+    #[must_use]
+    pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
+        self.effect = Some(effect);
+        self
+    }
+
+    /// What is said where no row is shown (default: `no matches`).
+    #[must_use]
+    pub fn with_empty(mut self, text: &'a str) -> Self {
+        self.empty = text;
+        self
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn with_theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// A title for the frame around it: `Items · in 13 · out 2 · filter section:documents`. Printable.
+    #[must_use]
+    pub fn title(&self, state: &ItemListState) -> String {
+        let out: u64 = self.plan.excluded.iter().map(|row| row.count).sum();
+        let held = report::grouped(self.plan.included.len() as u64);
+        let mut title = format!("Items · in {held} · out {}", report::grouped(out));
+        match state.shown {
+            Shown::All => {}
+            Shown::In => title += " · only in",
+            Shown::Out => title += " · only out",
+        }
+        if !state.typed.is_empty() {
+            let _ = write!(title, " · filter {}", report::brief(&state.typed));
+        }
+        if state.sort != SortBy::Order || state.reversed {
+            let turned = if state.reversed { ", reversed" } else { "" };
+            let _ = write!(title, " · sorted by {}{turned}", state.sort.name());
+        }
+        title
+    }
+}
+
+impl StatefulWidget for ItemList<'_> {
+    type State = ItemListState;
+
+    fn render(self, area: Rect, buffer: &mut Buffer, state: &mut ItemListState) {
+        let (plan, none) = (self.plan, ItemTexts::new());
+        if state.of != Some((plan.included.len(), plan.excluded.len())) {
+            state.refresh(plan, self.texts.unwrap_or(&none));
+        }
+        state.scroll_into(area.height);
+        state.remember(plan);
+        let list = ContextPreview::new(plan).with_rows(&state.rows).with_theme(self.theme);
+        let list = list.with_sought(&state.filter);
+        let list = match self.texts {
+            Some(texts) => list.with_texts(texts),
+            None => list,
+        };
+        let list = match self.effect {
+            Some(effect) => list.with_effect(effect),
+            None => list,
+        };
+        let nothing = list.is_empty();
+        list.render(area, buffer, &mut state.place);
+        if nothing && area.height > 1 {
+            let said = report::wrapped(&report::printable(self.empty), area.width.max(1).into());
+            for (line, y) in said.iter().zip(area.top() + 1..area.bottom()) {
+                buffer.set_stringn(area.x, y, line, area.width.into(), self.theme.faint);
+            }
+        }
+    }
+}

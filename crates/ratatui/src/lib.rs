@@ -1,0 +1,128 @@
+//! Widgets for applications on ratatui: what fills the window, what a plan holds and why, other budgets and pins to try,
+//! questions to the user, what was said and where it was compacted.
+//!
+//! Each needs a [`context_window::ContextPlan`], a [`context_window::usage::ContextUsage`] or a record of the log; [`ItemTexts`] adds texts of what is
+//! out. They draw in 16 colours, or in none ([`Theme::plain`]); no colour says what signs and words do not say too.
+//!
+//! What a user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`], [`WhatIfState`],
+//! [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget knows a key, and none changes a conversation: the application calls the
+//! state when a key is pressed, and does what the state names ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
+//!
+//! ```
+//! use context_window::*;
+//! use context_window_ratatui::{ContextPreview, PreviewState, StatusLine};
+//! use ratatui_core::{buffer::Buffer, layout::Rect, widgets::{StatefulWidget, Widget}};
+//!
+//! # fn main() -> Result<(), Error> {
+//! let mut model = Model::custom("small");
+//! model.tokenizer = Some("chars/4".into());
+//! let manager = ContextWindowManager::configured(model, Config::default())?;
+//! let log = Conversation::from([Message::user("How long do refunds take?")]);
+//! let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(1_000)))?;
+//!
+//! let mut screen = Buffer::empty(Rect::new(0, 0, 60, 4));
+//! StatusLine::new(&plan.usage).render(Rect::new(0, 0, 60, 1), &mut screen);
+//! let mut state = PreviewState::default();
+//! ContextPreview::new(&plan).render(Rect::new(0, 1, 60, 3), &mut screen, &mut state);
+//! # let line = |y| (0..60).map(|x| screen[(x, y)].symbol().to_owned()).collect::<String>();
+//! assert!(line(0).starts_with("ctx tokens: "));
+//! assert!(line(2).starts_with("+ "));
+//! # Ok(())
+//! # }
+//! ```
+
+use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line};
+
+mod theme;
+mod cursor;
+mod texts;
+mod filter;
+mod bar;
+mod gauge;
+mod grid;
+mod marker;
+mod status;
+mod order;
+mod effect;
+mod preview;
+mod items;
+mod filter_line;
+mod detail;
+mod transcript;
+mod answer;
+mod notices;
+mod what_if;
+mod tries;
+mod slider;
+mod banner;
+
+pub use answer::NoticeAction;
+pub use banner::{Banner, BannerAction, BannerState};
+pub use bar::UsageBar;
+pub use cursor::Move;
+pub use detail::{DetailState, ItemDetail, ItemExplanation, RowExplanation};
+pub use effect::WhatIfEffect;
+pub use filter::{Filter, FilterError};
+pub use filter_line::{FilterLine, FilterLineState};
+pub use gauge::SectionGauge;
+pub use grid::PromptGrid;
+pub use items::{ItemList, ItemListState, Shown, SortBy};
+pub use marker::CompactionMarker;
+pub use notices::{NoticeList, NoticeListState};
+pub use order::ListRow;
+pub use preview::{ContextPreview, PreviewState, Sign};
+pub use slider::BudgetSlider;
+pub use status::StatusLine;
+pub use texts::ItemTexts;
+pub use theme::Theme;
+pub use transcript::{Transcript, TranscriptRemark, TranscriptState};
+pub use tries::{Attempt, WhatIfState};
+pub use what_if::WhatIf;
+
+/// So many of `columns` as `part` is of `whole`; some where there is anything, and never more than all.
+fn columns_of(part: u64, whole: u64, columns: u16) -> u16 {
+    let some = u16::from(part > 0 && columns > 0);
+    let share = u128::from(part) * u128::from(columns) / u128::from(whole.max(1));
+    u16::try_from(share).unwrap_or(columns).clamp(some, columns)
+}
+
+/// A full part in its style, an empty part, and a text: `████░░░░  61 of 100`. The bar gives way where there is no room.
+fn draw_bar(
+    area: Rect,
+    buffer: &mut Buffer,
+    (part, whole): (u64, u64),
+    style: Style,
+    label: &str,
+    text: &str,
+) {
+    const SHORTEST: u16 = 4;
+    let width = |text: &str| u16::try_from(unicode_width::UnicodeWidthStr::width(text)).unwrap_or(u16::MAX);
+    let room = area.width.saturating_sub(width(label) + width(text) + 2);
+    let mut x = buffer.set_stringn(area.x, area.y, label, area.width.into(), Style::new()).0;
+    if room >= SHORTEST {
+        let full = columns_of(part, whole, room);
+        x = buffer.set_string_at(x, area.y, &"█".repeat(full.into()), style);
+        x = buffer.set_string_at(x, area.y, &"░".repeat((room - full).into()), Style::new());
+        x += 2;
+    }
+    let left = area.right().saturating_sub(x);
+    buffer.set_stringn(x, area.y, text, left.into(), style);
+}
+
+/// Drawing that says where it ended.
+trait Draw {
+    fn set_string_at(&mut self, x: u16, y: u16, text: &str, style: Style) -> u16;
+}
+
+impl Draw for Buffer {
+    fn set_string_at(&mut self, x: u16, y: u16, text: &str, style: Style) -> u16 {
+        self.set_stringn(x, y, text, usize::MAX, style).0
+    }
+}
+
+/// Lines from the top of an area, as many as it holds.
+fn draw_lines(area: Rect, buffer: &mut Buffer, lines: &[Line<'_>]) {
+    for (line, y) in lines.iter().zip(area.top()..area.bottom()) {
+        buffer.set_line(area.x, y, line, area.width);
+    }
+}

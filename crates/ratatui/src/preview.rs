@@ -1,0 +1,320 @@
+//! What a plan holds and what it leaves out, as a list to move in.
+
+use super::{Filter, ItemTexts, ListRow, Theme, WhatIfEffect};
+use context_window::{ContextPlan, IncludedReason, ItemId, Source, plan::{Decision, kind_of}, text::plain::grouped};
+use context_window_report as report;
+use context_window_report::{RowText, fitted, fitted_id};
+use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
+use unicode_width::UnicodeWidthStr;
+
+/// Every row of a plan with its sign, its tokens and its reason: what is in, in prompt order, and after it what is out.
+///
+/// A heading of one row, then the rows; only what is in sight is drawn, so a plan of any size costs the same.
+///
+/// ```
+/// # use context_window::*;
+/// # use context_window_ratatui::{ContextPreview, PreviewState};
+/// # use ratatui_core::{buffer::Buffer, layout::Rect};
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// # let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(40)))?;
+/// # let area = Rect::new(0, 0, 60, 2);
+/// # let mut buffer = Buffer::empty(area);
+/// # use ratatui_core::widgets::StatefulWidget;
+/// let mut state = PreviewState::default(); // outlives the picture
+/// ContextPreview::new(&plan).render(area, &mut buffer, &mut state);
+/// # let line: String = (0..60).map(|x| buffer[(x, 1)].symbol()).collect();
+/// assert!(line.starts_with("+ m0 "));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ContextPreview<'a> {
+    plan: &'a ContextPlan,
+    rows: Option<&'a [ListRow]>,
+    texts: Option<&'a ItemTexts<'a>>,
+    sought: Option<&'a Filter>,
+    effect: Option<&'a WhatIfEffect>,
+    theme: Theme,
+}
+
+/// Which row is selected, and which is the first in sight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PreviewState {
+    /// The selected row, from 0; past the last one it means the last.
+    pub selected: usize,
+    /// The first row in sight; drawing moves it so that the selected one is.
+    pub offset: usize,
+}
+
+/// What became of a row, in a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Sign {
+    /// `+`: in.
+    In,
+    /// `^`: in because it is pinned.
+    Pinned,
+    /// `~`: in, in place of something longer (a summary), or a placeholder.
+    Instead,
+    /// `-`: out.
+    Out,
+}
+
+impl Sign {
+    /// The sign of a row.
+    #[must_use]
+    pub fn of(row: Decision<'_>) -> Self {
+        match row {
+            Decision::Excluded(_) => Self::Out,
+            Decision::Included(item) if item.reason == IncludedReason::Pinned => Self::Pinned,
+            Decision::Included(item) if matches!(item.source, Source::Summary | Source::Synthetic) => {
+                Self::Instead
+            }
+            Decision::Included(_) => Self::In,
+        }
+    }
+
+    /// The character.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::In => "+",
+            Self::Pinned => "^",
+            Self::Instead => "~",
+            Self::Out => "-",
+        }
+    }
+}
+
+impl<'a> ContextPreview<'a> {
+    /// The rows of this plan.
+    #[must_use]
+    pub fn new(plan: &'a ContextPlan) -> Self {
+        Self { plan, rows: None, texts: None, sought: None, effect: None, theme: Theme::default() }
+    }
+
+    /// Only these rows, in this order: what a filter left, or another order. Markers are drawn where
+    /// [`ContextPreview::with_texts`] knows the conversation.
+    #[must_use]
+    pub fn with_rows(mut self, rows: &'a [ListRow]) -> Self {
+        self.rows = Some(rows);
+        self
+    }
+
+    /// Shows texts from shortly before what this filter looks for.
+    pub(super) fn with_sought(mut self, sought: &'a Filter) -> Self {
+        self.sought = Some(sought);
+        self
+    }
+
+    /// Shows the beginning of what each row says, where there is room for it. Texts of what is in are in the plan.
+    #[must_use]
+    pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
+        self.texts = Some(texts);
+        self
+    }
+
+    /// Marks what came in (`+*`) and what dropped out (`-*`) with what is tried; a run where any of its messages did.
+    #[must_use]
+    pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
+        self.effect = Some(effect);
+        self
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn with_theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// How many rows can be selected.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.map_or_else(|| self.plan.row_count(), <[ListRow]>::len)
+    }
+
+    /// Whether there is nothing to show.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row at this index of the list; none of a marker.
+    #[must_use]
+    pub fn row(&self, place: usize) -> Option<Decision<'a>> {
+        match self.rows {
+            Some(rows) => rows.get(place)?.of(self.plan),
+            None => self.plan.row_at(place),
+        }
+    }
+
+    /// The line of a marker at this index of the list.
+    fn marker(&self, place: usize, columns: u16) -> Option<Line<'static>> {
+        let row = self.rows?.get(place).filter(|row| !matches!(row, ListRow::Item(_)))?;
+        Some(row.marker(self.texts?.log()?, self.theme, columns))
+    }
+}
+
+/// Columns that are given to what is said of a row before anything else is left out, and those that long ids leave it.
+const WHY: usize = 34;
+const LEAST_WHY: usize = 22;
+const TOKENS: usize = 11;
+const SECTION: usize = 15;
+
+/// The columns of what is said of a row beside its text, and the fewest of a text.
+const WHY_BESIDE: usize = 24;
+const LEAST_TEXT: usize = 12;
+
+/// The columns of ids and of sections; and where texts are shown too, those of what is said of a row.
+#[derive(Clone, Copy)]
+struct Widths {
+    ids: usize,
+    section: usize,
+    why: Option<usize>,
+}
+
+impl Widths {
+    /// In so many columns, where the longest id in sight takes so many.
+    fn of(columns: usize, longest: usize) -> Self {
+        let rest = columns.saturating_sub(2 + TOKENS + 2);
+        let section = if rest >= WHY + 12 + SECTION { SECTION } else { 0 };
+        let usual = rest.saturating_sub(section + WHY).clamp(8.min(rest), 24);
+        let most = rest.saturating_sub(section + LEAST_WHY).min(40);
+        Self { ids: usual.max(longest.min(most)), section, why: None }
+    }
+
+    /// With a column for texts: a text says more of a row than its section does.
+    fn with_texts(columns: usize, longest: usize, longest_why: usize) -> Self {
+        const FULL: usize = 120;
+        const WIDE: usize = 100;
+        let rest = columns.saturating_sub(2 + TOKENS + 2);
+        let section = if columns >= FULL { SECTION } else { 0 };
+        let ids = longest.clamp(8, 24).min((rest / 4).max(8));
+        let most = match columns {
+            FULL.. => WHY + 6,
+            WIDE.. => WHY,
+            _ => WHY_BESIDE,
+        };
+        let why = longest_why.clamp(12, most);
+        match rest.checked_sub(ids + section + why + 2) {
+            Some(text) if text >= LEAST_TEXT => Self { ids, section, why: Some(why) },
+            _ => Self::of(columns, longest),
+        }
+    }
+}
+
+impl ContextPreview<'_> {
+    fn heading(&self, columns: usize, widths: Widths, state: PreviewState) -> String {
+        let mut text = format!("  {}{:>TOKENS$}  ", fitted("item", widths.ids), "tokens");
+        if widths.section > 0 {
+            text += &fitted("section", widths.section);
+        }
+        let place = match self.len() {
+            0 => String::new(),
+            len => format!(" {}/{}", grouped(state.selected.min(len - 1) as u64 + 1), grouped(len as u64)),
+        };
+        let room = columns.saturating_sub(place.len());
+        text += &widths.why.map_or_else(|| "why".to_owned(), |why| fitted("why", why) + "  text");
+        fitted(&text, room) + &place
+    }
+
+    fn line(&self, row: Decision<'_>, words: &RowText, columns: usize, widths: Widths) -> String {
+        let (sign, id) = (Sign::of(row).symbol(), fitted_id(&words.id, widths.ids));
+        let mark = if self.is_changed(row) { "*" } else { " " };
+        let mut text = format!("{sign}{mark}{id}{:>TOKENS$}  ", words.tokens);
+        if widths.section > 0 {
+            text += &fitted(report::section(row.section()), widths.section);
+        }
+        match (widths.why, self.texts) {
+            (Some(why), Some(texts)) => {
+                text += &fitted(&words.why, why);
+                text += "  ";
+                let room = columns.saturating_sub(text.width());
+                text += &self.said(row, texts, room).unwrap_or_default();
+            }
+            _ => text += &words.why,
+        }
+        fitted(&text, columns)
+    }
+
+    /// What a row says, in a line: from its beginning, or from what is looked for where that is further on.
+    fn said(&self, row: Decision<'_>, texts: &ItemTexts<'_>, columns: usize) -> Option<String> {
+        let start = texts.first_line(row)?;
+        let Some(sought) = self.sought.filter(|filter| !filter.is_empty()) else { return Some(start) };
+        let further = || sought.excerpt(&report::cut(&start, columns), &texts.text(row)?, columns);
+        further().or(Some(start))
+    }
+
+    /// Whether what is tried brought it in or dropped it.
+    fn is_changed(&self, row: Decision<'_>) -> bool {
+        let Some(effect) = self.effect else { return false };
+        let none = ItemTexts::new();
+        let texts = self.texts.unwrap_or(&none);
+        match row {
+            Decision::Included(item) => effect.came.contains(&item.id),
+            Decision::Excluded(_) => {
+                let is_it = |id: &ItemId| row.id() == id || texts.represents(row, id.as_str());
+                effect.went.iter().any(is_it)
+            }
+        }
+    }
+
+    /// The style of a row, and that of its sign and id.
+    fn styles(&self, row: Decision<'_>) -> [Style; 2] {
+        match (row, self.is_changed(row)) {
+            (Decision::Included(_), true) => [self.theme.good; 2],
+            (Decision::Excluded(_), true) => [self.theme.warning; 2],
+            (Decision::Excluded(_), false) => [self.theme.faint; 2],
+            (Decision::Included(item), false) => [Style::new(), self.theme.kind(&kind_of(item))],
+        }
+    }
+}
+
+impl StatefulWidget for ContextPreview<'_> {
+    type State = PreviewState;
+
+    fn render(self, area: Rect, buffer: &mut Buffer, state: &mut PreviewState) {
+        if area.is_empty() {
+            return;
+        }
+        let (columns, height) = (usize::from(area.width), usize::from(area.height - 1));
+        state.selected = state.selected.min(self.len().saturating_sub(1));
+        let earliest = (state.selected + 1).saturating_sub(height.max(1));
+        state.offset = state.offset.clamp(earliest, state.selected).min(self.len().saturating_sub(height));
+        let places = (state.offset..self.len()).take(height);
+        let top = area.top() + 1;
+        for (place, y) in places.clone().zip(top..area.bottom()) {
+            if let Some(line) = self.marker(place, area.width) {
+                buffer.set_line(area.x, y, &line, area.width);
+                if place == state.selected {
+                    buffer.set_style(Rect { y, height: 1, ..area }, self.theme.selected);
+                }
+            }
+        }
+        let rows = places.filter_map(|place| Some((place, self.row(place)?)));
+        let rows: Vec<_> = rows.map(|(place, row)| (place, row, report::row(self.plan, row))).collect();
+        let longest = rows.iter().map(|(.., words)| words.id.width()).max();
+        let longest = longest.unwrap_or_default();
+        let why = rows.iter().map(|(.., words)| words.why.width()).max().unwrap_or_default();
+        let widths = match self.texts {
+            Some(_) => Widths::with_texts(columns, longest, why),
+            None => Widths::of(columns, longest),
+        };
+        let heading = self.heading(columns, widths, *state);
+        buffer.set_stringn(area.x, area.y, heading, columns, self.theme.heading);
+        for (place, row, words) in rows {
+            let y = top + u16::try_from(place - state.offset).unwrap_or(u16::MAX);
+            let [style, head] = self.styles(row);
+            buffer.set_stringn(area.x, y, self.line(row, &words, columns, widths), columns, style);
+            let line = Rect { y, height: 1, ..area };
+            let head_columns = u16::try_from(widths.ids + 2).unwrap_or(u16::MAX).min(area.width);
+            buffer.set_style(Rect { width: head_columns, ..line }, head);
+            if place == state.selected {
+                buffer.set_style(line, self.theme.selected);
+            }
+        }
+    }
+}

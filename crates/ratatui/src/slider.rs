@@ -1,0 +1,154 @@
+//! The budget to try: a slider, and what the changes bring.
+
+use super::{Theme, WhatIfEffect, WhatIfState};
+use context_window::ItemId;
+use context_window_report as report;
+use ratatui_core::{
+    buffer::Buffer,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::Widget,
+};
+use std::fmt::Write as _;
+
+const LABEL: &str = "what-if ";
+
+/// `what-if ├──────●─│─────────┤ 320 (session 400)  +1 -2, cached prefix 68 %`: the budget that is tried (`●`), the session's
+/// own (`│`), up to twice that as far as the model goes; and what came in and dropped out.
+///
+/// One row; what has no room is left out.
+///
+/// ```
+/// use context_window::*;
+/// use context_window_ratatui::{BudgetSlider, WhatIfState};
+/// use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
+///
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(400));
+/// let mut state = WhatIfState::of(&manager.build_plan(&request)?);
+/// state.smaller();
+/// let (_plan, effect) = state.plan(&manager, &request)?;
+///
+/// let area = Rect::new(0, 0, 80, 1);
+/// let mut screen = Buffer::empty(area);
+/// BudgetSlider::new(&state).with_effect(&effect).render(area, &mut screen);
+/// # let line: String = (0..80).map(|x| screen[(x, 0)].symbol()).collect();
+/// assert!(line.contains(" 396 (session 400)  +0 -0"));
+/// assert_eq!(BudgetSlider::new(&state).budget_at(area, 8), Some(1)); // where the left end is clicked
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct BudgetSlider<'a> {
+    state: &'a WhatIfState,
+    effect: Option<&'a WhatIfEffect>,
+    theme: Theme,
+}
+
+impl<'a> BudgetSlider<'a> {
+    /// The slider of this what-if.
+    #[must_use]
+    pub fn new(state: &'a WhatIfState) -> Self {
+        Self { state, effect: None, theme: Theme::default() }
+    }
+
+    /// Says what the changes bring, where there are changes.
+    #[must_use]
+    pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
+        self.effect = Some(effect);
+        self
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn with_theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// The budget in tokens that this column of the screen stands for, where the slider is drawn in this area; none beside
+    /// the slider.
+    #[must_use]
+    pub fn budget_at(&self, area: Rect, x: u16) -> Option<u64> {
+        let (from, width) = track(area);
+        let at = u128::from(x.checked_sub(from).filter(|at| *at < width)?);
+        let budget = u128::from(self.end()) * at / u128::from(width - 1);
+        Some(u64::try_from(budget).unwrap_or(self.end()).max(1))
+    }
+
+    /// The budget at the right end.
+    fn end(&self) -> u64 {
+        let (own, budget) = (self.state.own_budget(), self.state.budget());
+        self.state.largest_budget().min(own.saturating_mul(2)).max(own).max(budget)
+    }
+
+    fn track(&self, width: u16) -> String {
+        let (most, width) = (self.end(), usize::from(width));
+        let at = |tokens: u64| {
+            let column = u128::from(tokens) * (width as u128 - 1) / u128::from(most.max(1));
+            usize::try_from(column).unwrap_or_default().min(width - 1)
+        };
+        let mut line: Vec<char> = vec!['─'; width];
+        line[0] = '├';
+        line[width - 1] = '┤';
+        line[at(self.state.own_budget())] = '│';
+        line[at(self.state.budget())] = '●';
+        line.into_iter().collect()
+    }
+}
+
+/// The slider's first column and its columns, ends included.
+fn track(area: Rect) -> (u16, u16) {
+    let from = area.x.saturating_add(u16::try_from(LABEL.len()).unwrap_or_default());
+    (from, (area.width / 4).clamp(10, 40))
+}
+
+impl Widget for BudgetSlider<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        let (state, changes) = (self.state, self.state.changes());
+        if area.is_empty() || state.own_budget() == 0 {
+            return;
+        }
+        let (budget, own) = (state.budget(), state.own_budget());
+        let style = if changes.is_empty() { self.theme.faint } else { self.theme.heading };
+        let mut text = format!(" {}", report::grouped(budget));
+        if budget != own {
+            let _ = write!(text, " (session {})", report::grouped(own));
+        }
+        let track = self.track(track(area).1);
+        let mut spans = vec![Span::styled(LABEL, style), Span::raw(track), Span::styled(text, style)];
+        if let Some(effect) = self.effect.filter(|_| !changes.is_empty()) {
+            let mut said = vec![format!("  +{} -{}", effect.came.len(), effect.went.len())];
+            let items = changes.items();
+            if items > 0 {
+                said.push(format!(", {items} {}", if items == 1 { "change" } else { "changes" }));
+            }
+            let named = |word: &str, ids: &[ItemId]| {
+                let few: Vec<String> = ids.iter().take(4).map(|id| report::brief(id.as_str())).collect();
+                let more = if ids.len() > few.len() { " …" } else { "" };
+                format!(", {word} {}{more}", few.join(" "))
+            };
+            if let Some((kept, of)) = effect.kept {
+                let percent = u128::from(kept) * 100 / u128::from(of.max(1));
+                said.push(format!(", cached prefix {percent} %"));
+            }
+            for (word, ids) in [("added", &effect.came), ("dropped", &effect.went)] {
+                if !ids.is_empty() {
+                    said.push(named(word, ids));
+                }
+            }
+            spans.extend(said.into_iter().map(|said| Span::styled(said, self.theme.warning)));
+        } else {
+            let step = format!("  < > by {}.{} %", state.step() / 10, state.step() % 10);
+            spans.push(Span::styled(step, self.theme.faint));
+        }
+        let mut line = Line::from(spans);
+        // What is whole is worth more than what is cut.
+        while line.spans.len() > 1 && line.width() > usize::from(area.width) {
+            line.spans.pop();
+        }
+        super::draw_lines(area, buffer, &[line]);
+    }
+}

@@ -1,0 +1,227 @@
+//! What the items of a plan say, for the widgets that show texts.
+
+use context_window::{Conversation, ItemId, ItemKind, Message, PinnedItem, PlanRequest, RagItem, plan::Decision};
+use context_window_report as report;
+use indexmap::IndexMap;
+use std::borrow::Cow;
+
+/// A lookup of texts. A plan holds the texts of what is in; for what is out the conversation and the documents of the
+/// request are needed. Without them a widget shows what it has, and a filter knows a run by its two ends only.
+///
+/// ```
+/// use context_window::*;
+/// use context_window_ratatui::ItemTexts;
+///
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let documents = [RagItem::new("hours", 0.1, "We are open from 9 to 18, and on Saturdays from 9 to 13.")];
+/// let request = PlanRequest::new(&log).with_rag(documents.clone()).with_limits(RequestLimits::budget(20));
+/// let plan = manager.build_plan(&request)?;
+/// let hours = plan.find("hours").unwrap();
+/// assert_eq!(ItemTexts::new().text(hours), None); // it is out
+/// let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
+/// assert!(texts.text(hours).unwrap().starts_with("We are open"));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ItemTexts<'a> {
+    log: Option<&'a Conversation>,
+    documents: &'a [RagItem],
+    state: &'a [(ItemId, String)],
+    focus: Option<&'a str>,
+    index: Option<&'a TextIndex<'a>>,
+}
+
+/// Documents and notes by their ids, for who asks about all of them.
+#[derive(Debug, Default)]
+pub(super) struct TextIndex<'a> {
+    documents: IndexMap<&'a str, &'a RagItem>,
+    notes: IndexMap<&'a str, &'a PinnedItem>,
+}
+
+impl<'a> ItemTexts<'a> {
+    /// Nothing but what a plan holds itself.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Everything that this request holds.
+    #[must_use]
+    pub fn of(request: &'a PlanRequest<'_>) -> Self {
+        Self {
+            log: Some(request.log),
+            documents: &request.rag,
+            state: &request.state,
+            focus: request.focus.as_deref(),
+            index: None,
+        }
+    }
+
+    /// Messages, notes, system texts and summaries of this conversation.
+    #[must_use]
+    pub fn with_log(mut self, log: &'a Conversation) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Retrieved documents, in any order; of several with one id the first.
+    #[must_use]
+    pub fn with_documents(mut self, documents: &'a [RagItem]) -> Self {
+        self.documents = documents;
+        self
+    }
+
+    /// Pieces of state by their ids.
+    #[must_use]
+    pub fn with_state(mut self, state: &'a [(ItemId, String)]) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// The focus hint.
+    #[must_use]
+    pub fn with_focus(mut self, focus: &'a str) -> Self {
+        self.focus = Some(focus);
+        self
+    }
+
+    /// The conversation, where there is one.
+    #[must_use]
+    pub fn log(&self) -> Option<&'a Conversation> {
+        self.log
+    }
+
+    /// The document of this id.
+    #[must_use]
+    pub fn document(&self, id: &str) -> Option<&'a RagItem> {
+        match self.index {
+            Some(index) => index.documents.get(id).copied(),
+            None => self.documents.iter().find(|item| item.id().as_str() == id),
+        }
+    }
+
+    /// What [`ItemTexts::with_index`] takes. Of several with one id the first counts.
+    pub(super) fn index(&self) -> TextIndex<'a> {
+        let documents = self.documents.iter().rev().map(|item| (item.id().as_str(), item));
+        let notes = self.log.into_iter().flat_map(Conversation::notes).map(|note| (note.id().as_str(), note));
+        let mut notes: Vec<_> = notes.collect();
+        notes.reverse();
+        TextIndex { documents: documents.collect(), notes: notes.into_iter().collect() }
+    }
+
+    /// Finds documents and notes in an index of these texts.
+    pub(super) fn with_index<'i>(self, index: &'i TextIndex<'i>) -> ItemTexts<'i>
+    where
+        'a: 'i,
+    {
+        ItemTexts { index: Some(index), ..self }
+    }
+
+    /// The message of this id.
+    #[must_use]
+    pub fn message(&self, id: &str) -> Option<&'a Message> {
+        let log = self.log?;
+        log.position_of(&id.into()).map(|at| log.message(at))
+    }
+
+    /// The whole text of a row, as it was said; of a run that of its last message. Not made printable: a widget does that.
+    /// None where the text is not known.
+    #[must_use]
+    pub fn text<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
+    where
+        'a: 't,
+    {
+        let body = match row {
+            Decision::Included(item) => Some(&item.body),
+            Decision::Excluded(_) => None,
+        };
+        // What was said, rather than what is sent for it: a tool result may be sent without its middle.
+        self.given(row).or_else(|| body.map(|body| Cow::Owned(report::message_lines(body).join("\n"))))
+    }
+
+    /// The first line with anything in it, in one line without anything that a terminal would act on.
+    #[must_use]
+    pub fn first_line(&self, row: Decision<'_>) -> Option<String> {
+        /// A line on a screen is no longer.
+        const READ: usize = 400;
+        let text = self.text(row)?;
+        let line = text.lines().find(|line| !line.trim().is_empty())?;
+        let start: String = line.trim_start().chars().take(READ).collect();
+        Some(report::printable(&start.split_whitespace().collect::<Vec<_>>().join(" ")))
+    }
+
+    /// Whether a row is the message with this id, or a run of messages with it inside.
+    #[must_use]
+    pub fn represents(&self, row: Decision<'_>, id: &str) -> bool {
+        if row.is_document() || row.id().as_str() == id {
+            return !row.is_document();
+        }
+        let (Decision::Excluded(run), Some(log)) = (row, self.log) else { return false };
+        let position = |id: &ItemId| log.position_of(id);
+        let ends = (position(&run.id), position(row.id()), position(&id.into()));
+        let (Some(first), Some(last), Some(at)) = ends else { return false };
+        (first..=last).contains(&at)
+    }
+
+    /// Whether anything that a row says is like that, of a run what any of its messages says.
+    pub(super) fn any_text(&self, row: Decision<'_>, is_like_that: impl Fn(&str) -> bool) -> bool {
+        let said = |message: &Message| {
+            // Most messages are one text: a search through all of them makes no list of each.
+            if message.parts().is_empty() && message.tool_calls().is_empty() {
+                return is_like_that(message.text());
+            }
+            report::message_lines(message).iter().any(|line| is_like_that(line))
+        };
+        if let (Decision::Excluded(run), Some(log)) = (row, self.log)
+            && matches!(run.kind, ItemKind::Message)
+        {
+            let last = run.last_id.as_ref().unwrap_or(&run.id);
+            if let (Some(first), Some(last)) = (log.position_of(&run.id), log.position_of(last)) {
+                return (first..=last).any(|at| said(log.message(at)));
+            }
+        }
+        match (row.kind(), self.message(row.id().as_str())) {
+            (ItemKind::Message, Some(message)) => said(message),
+            _ => self.text(row).is_some_and(|text| is_like_that(&text)),
+        }
+    }
+
+    /// The text that the application gave for a row.
+    fn given<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
+    where
+        'a: 't,
+    {
+        let id = row.id();
+        match row.kind() {
+            ItemKind::Document => self.document(id.as_str()).map(|item| item.text().into()),
+            ItemKind::Summary { compaction } => {
+                self.log?.compaction(*compaction)?.summary.as_deref().map(Cow::Borrowed)
+            }
+            ItemKind::State => {
+                self.state.iter().find(|(name, _)| name == id).map(|(_, text)| text.as_str().into())
+            }
+            ItemKind::FocusHint => self.focus.map(Cow::Borrowed),
+            ItemKind::Note => self.note(id),
+            _ => {
+                let message =
+                    self.message(id.as_str()).map(|message| report::message_lines(message).join("\n").into());
+                message.or_else(|| self.system_text(id)).or_else(|| self.note(id))
+            }
+        }
+    }
+
+    fn note(&self, id: &ItemId) -> Option<Cow<'a, str>> {
+        let note = match self.index {
+            Some(index) => index.notes.get(id.as_str()).copied(),
+            None => self.log?.notes().find(|note| note.id() == id),
+        };
+        note.map(|note| note.text().into())
+    }
+
+    fn system_text(&self, id: &ItemId) -> Option<Cow<'a, str>> {
+        self.log?.system().iter().find(|text| text.id() == Some(id)).map(|text| text.text().into())
+    }
+}

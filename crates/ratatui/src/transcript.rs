@@ -1,0 +1,225 @@
+//! A conversation as a person reads it, from its end.
+
+use super::{CompactionMarker, Move, Theme, detail::folded, draw_lines};
+use context_window::{Conversation, ItemId, Message, Role, conversation::HistoryRow};
+use context_window_report as report;
+use ratatui_core::{
+    buffer::Buffer,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::StatefulWidget,
+};
+
+/// Something that an application says beside the conversation: an error, what a command did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptRemark {
+    /// How many rows [`Conversation::display`] had then: it stands after so many.
+    pub after: usize,
+    /// Its text; lines of it are lines of the transcript.
+    pub text: String,
+    /// Whether something went wrong.
+    pub is_error: bool,
+}
+
+/// A conversation as a person reads it: what the user and the model said, with its ids, archived messages in a fainter style, a line
+/// where messages were archived ([`CompactionMarker`]), remarks of the application, and a reply that is on its way. System texts and
+/// tool calls are left out.
+///
+/// It shows the end; [`TranscriptState::go`] moves back. What is drawn costs what is in sight and below it, however long the
+/// conversation is. Nothing that a terminal would act on is drawn.
+///
+/// ```
+/// # use context_window::*;
+/// # use context_window_ratatui::{Move, Transcript, TranscriptRemark, TranscriptState};
+/// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
+/// # let log = Conversation::from([Message::user("How long do refunds take?"), Message::assistant("5 days.")]);
+/// # let area = Rect::new(0, 0, 40, 8);
+/// # let mut buffer = Buffer::empty(area);
+/// let remarks = [TranscriptRemark { after: 2, text: "saved".into(), is_error: false }];
+/// let mut state = TranscriptState::default();
+/// Transcript::new(&log).with_remarks(&remarks).with_reply("", "And").render(area, &mut buffer, &mut state);
+/// state.go(Move::PageUp); // when PgUp is pressed
+/// # let line = |y| (0..40).map(|x| buffer[(x, y)].symbol().to_owned()).collect::<String>();
+/// assert_eq!((line(5).trim_end(), line(7).trim_end()), ("· saved", "  And"));
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Transcript<'a> {
+    log: &'a Conversation,
+    remarks: &'a [TranscriptRemark],
+    thought: &'a str,
+    reply: &'a str,
+    theme: Theme,
+}
+
+/// Where a user is in a [`Transcript`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TranscriptState {
+    below: usize,
+    page: usize,
+}
+
+impl TranscriptState {
+    /// Moves in it; [`Move::Last`] goes to the end, where it stays when something new comes.
+    pub fn go(&mut self, step: Move) {
+        // It is counted from the end, so steps lead the other way.
+        self.below = match step {
+            Move::Up => self.below.saturating_add(1),
+            Move::Down => self.below.saturating_sub(1),
+            Move::PageUp => self.below.saturating_add(self.page.max(1)),
+            Move::PageDown => self.below.saturating_sub(self.page.max(1)),
+            Move::First => usize::MAX,
+            Move::Last => 0,
+            Move::By(lines) => self.below.saturating_add_signed(lines.saturating_neg()),
+        };
+    }
+
+    /// Lines below the last picture; 0 where it shows the end.
+    #[must_use]
+    pub fn below(&self) -> usize {
+        self.below
+    }
+}
+
+impl<'a> Transcript<'a> {
+    /// The transcript of a conversation.
+    #[must_use]
+    pub fn new(log: &'a Conversation) -> Self {
+        Self { log, remarks: &[], thought: "", reply: "", theme: Theme::default() }
+    }
+
+    /// With remarks of the application, those after fewer rows first.
+    #[must_use]
+    pub fn with_remarks(mut self, remarks: &'a [TranscriptRemark]) -> Self {
+        self.remarks = remarks;
+        self
+    }
+
+    /// With what came of a reply that is on its way: what the model thinks, shown until it begins to answer, and the answer.
+    #[must_use]
+    pub fn with_reply(mut self, thought: &'a str, text: &'a str) -> Self {
+        (self.thought, self.reply) = (thought, text);
+        self
+    }
+
+    /// Draws in these styles.
+    #[must_use]
+    pub fn with_theme(mut self, theme: Theme) -> Self {
+        self.theme = theme;
+        self
+    }
+
+    /// The lines in sight in an area of so many columns and rows; the state does not lead beyond the beginning afterwards.
+    fn in_sight(&self, area: Rect, state: &mut TranscriptState) -> Vec<Line<'static>> {
+        let rows = usize::from(area.height);
+        // From the end: the blocks that are far above are never wrapped.
+        let mut lines: Vec<Line<'static>> = Vec::new();
+        for block in self.blocks().into_iter().rev() {
+            lines.extend(self.lines(&block, area.width).into_iter().rev());
+            if lines.len() >= state.below.saturating_add(rows) {
+                break;
+            }
+        }
+        state.page = rows;
+        state.below = state.below.min(lines.len().saturating_sub(rows));
+        let mut lines: Vec<_> = lines.into_iter().skip(state.below).take(rows).collect();
+        lines.reverse();
+        lines
+    }
+
+    fn blocks(&self) -> Vec<Block<'a>> {
+        let (mut blocks, mut remarks) = (Vec::new(), self.remarks.iter().peekable());
+        for (place, row) in self.log.display().enumerate() {
+            while let Some(remark) = remarks.next_if(|remark| remark.after <= place) {
+                blocks.push(Block::Remark(remark));
+            }
+            blocks.push(Block::Row(row));
+        }
+        blocks.extend(remarks.map(Block::Remark));
+        blocks.push(Block::Reply);
+        blocks
+    }
+
+    fn lines(&self, block: &Block<'_>, columns: u16) -> Vec<Line<'static>> {
+        let mut page = Page { theme: self.theme, columns: usize::from(columns).max(8), lines: Vec::new() };
+        match block {
+            Block::Row(HistoryRow::Message { id, message, archived }) => {
+                page.message(id, message, archived.is_some());
+            }
+            Block::Row(HistoryRow::Compaction(record)) => {
+                let marker = CompactionMarker::new(record).with_theme(self.theme);
+                page.lines = [Line::default()].into_iter().chain(marker.lines(columns)).collect();
+            }
+            Block::Row(HistoryRow::Rewound(id)) => page.remark(&format!("went back to before {id}"), false),
+            Block::Row(HistoryRow::CompactionUndone(number)) => {
+                page.remark(&format!("compaction {number} taken back"), false);
+            }
+            Block::Remark(remark) => page.remark(&remark.text, remark.is_error),
+            Block::Reply if self.reply.is_empty() && self.thought.is_empty() => {}
+            Block::Reply => {
+                page.lines.push(Line::default());
+                if self.reply.is_empty() {
+                    page.text(self.thought, self.theme.faint, "  ");
+                }
+                page.text(self.reply, Style::new(), "  ");
+            }
+        }
+        page.lines
+    }
+}
+
+impl StatefulWidget for Transcript<'_> {
+    type State = TranscriptState;
+
+    fn render(self, area: Rect, buffer: &mut Buffer, state: &mut TranscriptState) {
+        draw_lines(area, buffer, &self.in_sight(area, state));
+    }
+}
+
+enum Block<'a> {
+    Row(HistoryRow<'a>),
+    Remark(&'a TranscriptRemark),
+    Reply,
+}
+
+/// Lines of one block; an empty one stands before each.
+struct Page {
+    theme: Theme,
+    columns: usize,
+    lines: Vec<Line<'static>>,
+}
+
+impl Page {
+    fn message(&mut self, id: &ItemId, message: &Message, is_archived: bool) {
+        let (who, style) = match message.role() {
+            Role::User => ("you", self.theme.heading),
+            Role::Assistant if !message.text().is_empty() || !message.is_loaded() => {
+                ("answer", self.theme.good)
+            }
+            _ => return,
+        };
+        let archived = if is_archived { ", archived" } else { "" };
+        let id = Span::styled(format!("  {}{archived}", report::brief(id.as_str())), self.theme.faint);
+        self.lines.extend([Line::default(), Line::from(vec![Span::styled(who, style), id])]);
+        let text = if message.is_loaded() { message.text() } else { "[text left in the store]" };
+        let is_faint = is_archived || !message.is_loaded();
+        self.text(text, if is_faint { self.theme.faint } else { Style::new() }, "  ");
+    }
+
+    fn remark(&mut self, text: &str, is_error: bool) {
+        self.lines.push(Line::default());
+        let (style, mark) = if is_error { (self.theme.alarm, "! ") } else { (self.theme.faint, "· ") };
+        self.text(text, style, mark);
+    }
+
+    /// A text in lines that fit, with a mark before the first.
+    fn text(&mut self, text: &str, style: Style, mark: &str) {
+        let mut mark = mark;
+        for line in text.lines() {
+            for line in folded(&report::shown(line), self.columns - 2) {
+                self.lines.push(Line::styled(format!("{mark}{line}"), style));
+                mark = "  ";
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! A what-if while a user builds it: steps of the budget, changes of items, undo.
+
+use super::{ItemTexts, NoticeAction, WhatIf, WhatIfEffect};
+use context_window::{ContextPlan, ContextWindowManager, Conversation, Error, ExcludedReason, IncludedReason, PlanRequest, Source, plan::Decision};
+use context_window_report as report;
+use std::fmt;
+
+/// What became of a change that a user asked for: whether there is something new to plan, and a sentence about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    changed: bool,
+    said: String,
+}
+
+impl Attempt {
+    /// Whether something else is tried now: plan again.
+    #[must_use]
+    pub fn changed(&self) -> bool {
+        self.changed
+    }
+}
+
+/// What was changed, or why that cannot be, in a printable line.
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&report::printable(&self.said))
+    }
+}
+
+/// A what-if as a user builds it: the changes, what can be undone, the budget of the session, and the size of a step.
+///
+/// ```
+/// use context_window::*;
+/// use context_window_ratatui::{ItemTexts, WhatIfState};
+///
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// let log = Conversation::from([Message::user("Hi!"), Message::assistant("Hello."), Message::user("Refunds?")]);
+/// let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(400));
+/// let plan = manager.build_plan(&request)?;
+///
+/// let mut state = WhatIfState::of(&plan);
+/// assert!(state.smaller()); // when `<` is pressed: 1 % of 400 less
+/// assert_eq!(state.changes().budget(), Some(396));
+/// let texts = ItemTexts::of(&request);
+/// let attempt = state.toggle_pin(plan.find("m0").unwrap(), &texts);
+/// assert_eq!(attempt.to_string(), "pinned m0 and its exchange");
+/// let tried = state.changes().plan(&manager, &request)?; // the same request under these changes
+/// assert_eq!(tried.reason("m0").unwrap().to_string(), "pinned");
+/// assert!(state.undo() && state.undo() && state.changes().is_empty());
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhatIfState {
+    changes: WhatIf,
+    undo: Vec<WhatIf>,
+    own: u64,
+    largest: u64,
+    /// One budget step, in per mille of the session's own.
+    step: u64,
+}
+
+/// Nothing is known of the session's budget yet: [`WhatIfState::set_base`] says it.
+impl Default for WhatIfState {
+    fn default() -> Self {
+        Self { changes: WhatIf::default(), undo: Vec::new(), own: 0, largest: 0, step: 10 }
+    }
+}
+
+impl WhatIfState {
+    /// Nothing is tried with this plan, which was made without changes.
+    #[must_use]
+    pub fn of(base: &ContextPlan) -> Self {
+        let mut state = Self::default();
+        state.set_base(base);
+        state
+    }
+
+    /// Takes the session's own budget from a plan that was made without changes. To be called whenever that is another one.
+    pub fn set_base(&mut self, base: &ContextPlan) {
+        self.own = base.prompt_budget;
+        self.largest = base.limits.largest_budget().max(self.own);
+    }
+
+    /// Plans a request without the changes and with them: the latter plan, and what the changes bring. To be called when the
+    /// changes are others, and when the conversation is.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn plan(
+        &mut self,
+        manager: &ContextWindowManager,
+        request: &PlanRequest<'_>,
+    ) -> Result<(ContextPlan, WhatIfEffect), Error> {
+        let base = manager.build_plan(request)?;
+        self.set_base(&base);
+        if self.changes.is_empty() {
+            return Ok((base, WhatIfEffect::default()));
+        }
+        let plan = self.changes.plan(manager, request)?;
+        let effect = WhatIfEffect::between(&base, &plan);
+        Ok((plan, effect))
+    }
+
+    /// What is tried.
+    #[must_use]
+    pub fn changes(&self) -> &WhatIf {
+        &self.changes
+    }
+
+    /// The prompt budget in tokens: the one that is tried, or else the session's own.
+    #[must_use]
+    pub fn budget(&self) -> u64 {
+        self.changes.budget().unwrap_or(self.own)
+    }
+
+    /// The session's own prompt budget in tokens.
+    #[must_use]
+    pub fn own_budget(&self) -> u64 {
+        self.own
+    }
+
+    /// The largest prompt budget that the model takes, in tokens.
+    #[must_use]
+    pub fn largest_budget(&self) -> u64 {
+        self.largest
+    }
+
+    /// One budget step, in per mille of the session's own budget: 1, 10 or 100.
+    #[must_use]
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Ten times the step, up to 100 per mille.
+    pub fn larger_steps(&mut self) {
+        self.step = (self.step * 10).min(100);
+    }
+
+    /// A tenth of the step, down to 1 per mille.
+    pub fn smaller_steps(&mut self) {
+        self.step = (self.step / 10).max(1);
+    }
+
+    /// A step up, no further than the model takes. Returns whether something changed, as all of these do.
+    pub fn larger(&mut self) -> bool {
+        let most = self.largest.max(self.own);
+        self.set_budget(self.budget().saturating_add(self.tokens_of_a_step()).min(most))
+    }
+
+    /// A step down, no further than to one token.
+    pub fn smaller(&mut self) -> bool {
+        self.set_budget(self.budget().saturating_sub(self.tokens_of_a_step()))
+    }
+
+    fn tokens_of_a_step(&self) -> u64 {
+        (self.own.saturating_mul(self.step) / 1_000).max(1)
+    }
+
+    /// This prompt budget in tokens, at least 1.
+    pub fn set_budget(&mut self, budget: u64) -> bool {
+        let budget = Some(budget.max(1)).filter(|budget| *budget != self.own);
+        self.set(self.changes.clone().with_budget(budget))
+    }
+
+    /// The session's own prompt budget.
+    pub fn reset_budget(&mut self) -> bool {
+        self.set(self.changes.clone().with_budget(None))
+    }
+
+    /// Tries these changes instead; [`WhatIfState::undo`] takes that back.
+    pub fn set(&mut self, changes: WhatIf) -> bool {
+        if changes == self.changes {
+            return false;
+        }
+        // A row of budget steps is undone in one.
+        let sliding = self.undo.last().is_some_and(|last| last.same_items(&changes))
+            && self.changes.same_items(&changes);
+        let before = std::mem::replace(&mut self.changes, changes);
+        if !sliding {
+            self.undo.push(before);
+        }
+        true
+    }
+
+    /// Takes the last change back.
+    pub fn undo(&mut self) -> bool {
+        let last = self.undo.pop();
+        let is_there = last.is_some();
+        self.changes = last.unwrap_or_else(|| std::mem::take(&mut self.changes));
+        is_there
+    }
+
+    /// How many changes can be taken back.
+    #[must_use]
+    pub fn undos(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Pins or unpins an item; of a run its newest message. The same again takes it back.
+    pub fn toggle_pin(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
+        let id = row.id().clone();
+        if row.is_document() {
+            return refused(format!("{id} is a document: documents cannot be pinned"));
+        }
+        let is_pin = texts.log().is_some_and(|log| log.is_pinned(id.as_str()));
+        let pinned = match row {
+            Decision::Included(item) => item.source == Source::Pinned || is_pin,
+            Decision::Excluded(_) => is_pin,
+        };
+        let is_message = texts.message(id.as_str()).is_some();
+        if !is_message && !pinned {
+            return refused(format!("{id} is not a message or note: it cannot be pinned"));
+        }
+        let said = match (pinned, row) {
+            (true, _) if !is_message => {
+                format!("unpinned {id}: an unpinned note is removed until that is undone")
+            }
+            (false, Decision::Excluded(row)) if row.count > 1 => {
+                format!("pinned {id} (newest of {}-{id})", report::brief(row.id.as_str()))
+            }
+            (true, _) => format!("unpinned {id}"),
+            (false, _) => format!("pinned {id} and its exchange"),
+        };
+        let mut changes = self.changes.clone();
+        if changes.pins.remove(&id).is_none() {
+            changes.pins.insert(id, !pinned);
+        }
+        Attempt { changed: self.set(changes), said }
+    }
+
+    /// Lets an item expire, or gives an expired one a turn. The same again takes it back, also where the item is inside of a
+    /// run since.
+    pub fn toggle_expired(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
+        let turned = self.changes.expired.keys().find(|id| texts.represents(row, id.as_str()));
+        let id = turned.unwrap_or(row.id()).clone();
+        let is_pin = texts.log().is_some_and(|log| log.is_pinned(id.as_str()));
+        if row.is_document() || texts.message(id.as_str()).is_none() && !is_pin {
+            return refused(format!("{id} is not a message or note: it has no TTL"));
+        }
+        let expired = match row {
+            Decision::Included(_) => false,
+            Decision::Excluded(item) => matches!(item.reason, ExcludedReason::TtlExpired { .. }),
+        };
+        let said = match (self.changes.expired.contains_key(&id), expired) {
+            (true, _) => format!("TTL of {id} restored"),
+            (false, true) => {
+                format!("{id} set to 1 turn left; the rest of its exchange may still be expired")
+            }
+            (false, false) => format!("{id} set to expired"),
+        };
+        let mut changes = self.changes.clone();
+        if changes.expired.remove(&id).is_none() {
+            changes.expired.insert(id, !expired);
+        }
+        Attempt { changed: self.set(changes), said }
+    }
+
+    /// Leaves an item out: a document is not in the request, a message or note expires. What is left out already comes back
+    /// with [`WhatIfState::undo`], a message also with [`WhatIfState::toggle_expired`].
+    pub fn exclude(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
+        let id = row.id().clone();
+        if row.is_document() {
+            let said = format!("{id} left out");
+            return Attempt { changed: self.set(self.changes.clone().with_excluded(id, true)), said };
+        }
+        match row {
+            Decision::Included(item) if item.reason == IncludedReason::Required => {
+                refused(format!("{id} is required: it cannot be excluded"))
+            }
+            Decision::Included(_) => self.toggle_expired(row, texts),
+            Decision::Excluded(_) => refused(format!("{id} is out already")),
+        }
+    }
+
+    /// Tries what a notice offers.
+    pub fn try_action(&mut self, action: &NoticeAction, log: &Conversation) -> bool {
+        let (changes, id) = (self.changes.clone(), action.id().clone());
+        let is_note = log.has_note(&id);
+        self.set(match action {
+            NoticeAction::Drop { .. } if is_note => changes.with_pin(id, false),
+            NoticeAction::Drop { .. } => changes.with_expired(id, true),
+            NoticeAction::RePin { .. } if !is_note => changes.with_pin(id, true),
+            NoticeAction::RePin { .. } | NoticeAction::Keep { .. } => changes.with_expired(id, false),
+        })
+    }
+}
+
+fn refused(said: String) -> Attempt {
+    Attempt { changed: false, said }
+}

@@ -1,0 +1,200 @@
+//! What-ifs: another budget, pins, expired items, documents left out. The conversation itself does not change.
+
+use super::RowExplanation;
+use context_window::{ContextPlan, ContextWindowManager, Conversation, Error, ItemId, PlanRequest, Priority, RagItem, RequestLimits, Ttl, plan::Decision};
+use context_window_report as report;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Changes that are tried. Plain data: the application plans with it, and shows or drops what comes of it.
+///
+/// ```
+/// use context_window::*;
+/// use context_window_ratatui::WhatIf;
+///
+/// # let mut model = Model::custom("small");
+/// # model.tokenizer = Some("chars/4".into());
+/// # let manager = ContextWindowManager::configured(model, Config::default())?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let request = PlanRequest::new(&log).with_rag([(0.1, "hours", "Open from 9 to 18.")]);
+/// let what_if = WhatIf::new().with_budget(Some(30)).with_excluded("hours", true);
+/// let plan = what_if.plan(&manager, &request)?;
+/// assert_eq!(plan.prompt_budget, 30);
+/// assert!(plan.find("hours").is_none());
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WhatIf {
+    budget: Option<u64>,
+    pub(super) pins: BTreeMap<ItemId, bool>,
+    pub(super) expired: BTreeMap<ItemId, bool>,
+    excluded: BTreeSet<ItemId>,
+}
+
+impl WhatIf {
+    /// Nothing is tried.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another prompt budget in tokens; none for the request's own.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Option<u64>) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// A message that is pinned (priority high) or unpinned, or a note that is removed.
+    #[must_use]
+    pub fn with_pin(mut self, id: impl Into<ItemId>, pinned: bool) -> Self {
+        self.pins.insert(id.into(), pinned);
+        self
+    }
+
+    /// A message or note whose TTL ran out, or that has one turn left.
+    #[must_use]
+    pub fn with_expired(mut self, id: impl Into<ItemId>, expired: bool) -> Self {
+        self.expired.insert(id.into(), expired);
+        self
+    }
+
+    /// A document that the request does not have, or has again.
+    #[must_use]
+    pub fn with_excluded(mut self, id: impl Into<ItemId>, excluded: bool) -> Self {
+        let id = id.into();
+        if excluded {
+            self.excluded.insert(id);
+        } else {
+            self.excluded.remove(&id);
+        }
+        self
+    }
+
+    /// The prompt budget that is tried, in tokens.
+    #[must_use]
+    pub fn budget(&self) -> Option<u64> {
+        self.budget
+    }
+
+    /// Items whose pin is changed: whether each is pinned.
+    #[must_use]
+    pub fn pins(&self) -> &BTreeMap<ItemId, bool> {
+        &self.pins
+    }
+
+    /// Items whose TTL is changed: whether each has expired.
+    #[must_use]
+    pub fn expired(&self) -> &BTreeMap<ItemId, bool> {
+        &self.expired
+    }
+
+    /// Documents that are left out.
+    #[must_use]
+    pub fn excluded(&self) -> &BTreeSet<ItemId> {
+        &self.excluded
+    }
+
+    /// How many changes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        usize::from(self.budget.is_some()) + self.items()
+    }
+
+    /// Whether nothing is tried.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Changes of items.
+    pub(super) fn items(&self) -> usize {
+        self.pins.len() + self.expired.len() + self.excluded.len()
+    }
+
+    /// Whether another one differs in its budget only.
+    pub(super) fn same_items(&self, other: &Self) -> bool {
+        (&self.pins, &self.expired, &self.excluded) == (&other.pins, &other.expired, &other.excluded)
+    }
+
+    /// The limits of a request under these changes.
+    #[must_use]
+    pub fn limits(&self, mut limits: RequestLimits) -> RequestLimits {
+        limits.prompt_budget = self.budget.or(limits.prompt_budget);
+        limits
+    }
+
+    /// Makes the changes of items in a conversation: a copy to try them, or the conversation itself to keep them. Ids that it
+    /// does not have are passed over.
+    pub fn apply(&self, log: &mut Conversation) {
+        for (id, pinned) in &self.pins {
+            if *pinned {
+                let _ = log.pin_message(id, Priority::High);
+            } else {
+                log.unpin(id);
+            }
+        }
+        for (id, expired) in &self.expired {
+            // What is tried as expired is out under the policy `ask` too: its question counts as asked.
+            let ttl = if *expired { Ttl::NoneRemaining } else { Ttl::turns(1) };
+            let _ = log.restore_ttl(id.clone(), ttl, *expired);
+        }
+    }
+
+    /// Whether a document stays in the request.
+    #[must_use]
+    pub fn keeps(&self, document: &RagItem) -> bool {
+        !self.excluded.contains(document.id())
+    }
+
+    /// Asks something about a request under these changes. Another budget is tried as if the last prompt had been made under it
+    /// too, as explanations do (rule S5).
+    pub fn ask<T>(&self, request: &PlanRequest<'_>, ask: impl FnOnce(&PlanRequest<'_>) -> T) -> T {
+        if self.is_empty() {
+            return ask(request);
+        }
+        let mut log = request.log.clone();
+        let previous = request.previous.as_ref().or(log.anchor()).cloned();
+        self.apply(&mut log);
+        let mut tried = PlanRequest { log: &log, limits: self.limits(request.limits), ..request.clone() };
+        tried.rag.retain(|document| self.keeps(document));
+        if let (Some(budget), Some(mut anchor)) = (self.budget, previous) {
+            if let Some(limits) = &mut anchor.limits {
+                limits.prompt_budget = Some(budget);
+            }
+            tried.previous = Some(anchor);
+        }
+        ask(&tried)
+    }
+
+    /// The plan of a request under these changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    pub fn plan(
+        &self,
+        manager: &ContextWindowManager,
+        request: &PlanRequest<'_>,
+    ) -> Result<ContextPlan, Error> {
+        self.ask(request, |request| manager.build_plan(request))
+    }
+
+    /// Why a row of that plan is in or out, and which budgets would change that, as text for an
+    /// [`ItemDetail`](super::ItemDetail). It plans several times: a screen of a long session asks on another thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`Explainer::explain`](context_window::analysis::Explainer::explain).
+    pub fn explain(
+        &self,
+        manager: &ContextWindowManager,
+        request: &PlanRequest<'_>,
+        row: Decision<'_>,
+    ) -> Result<RowExplanation, Error> {
+        self.ask(request, |request| {
+            let of = row.qualified_id();
+            let text = report::explanation(&manager.explainer(request).explain(&of)?).to_string();
+            Ok(RowExplanation { of, text })
+        })
+    }
+}

@@ -1,0 +1,644 @@
+//! Widgets that a user moves in: their pictures, and what holds of every plan and every key.
+
+use super::{drawn, levels, plan, session, text};
+use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem, RequestLimits, Ttl, config::TtlPolicy, plan::{Decision, NoticeCode}, usage::Level};
+use context_window_ratatui::{Banner, BannerAction, BannerState, BudgetSlider, DetailState, Filter, FilterLine, FilterLineState, ItemDetail, ItemExplanation, ItemList, ItemListState, ItemTexts, ListRow, Move, NoticeAction, NoticeList, NoticeListState, Shown, SortBy, Theme, WhatIf, WhatIfEffect, WhatIfState};
+use context_window_report as report;
+use ratatui_core::{
+    buffer::Buffer,
+    layout::Rect,
+    style::{Color, Modifier},
+    widgets::{StatefulWidget, Widget},
+};
+
+fn asking(model: &str) -> ContextWindowManager {
+    let mut config = Config::default();
+    config.ttl.policy = TtlPolicy::Ask;
+    ContextWindowManager::configured(Model::named(model).unwrap(), config).unwrap()
+}
+
+/// An expired note, an expired message, a pin that does not fit, and documents of which one is out.
+fn desk() -> (Conversation, Vec<RagItem>) {
+    let mut log = Conversation::new();
+    log.push_system("s0", "Answer from the documents.");
+    log.pin(PinnedItem::new("voucher", "Ida has a voucher.").with_ttl(Ttl::turns(0)));
+    log.pin(PinnedItem::new("manual", "The whole manual of the kettle. ".repeat(60)));
+    for n in 0..6 {
+        log.push(Message::user(format!("Question {n}: does kettle {n} whistle?")));
+        log.push(Message::assistant(format!("Answer {n}: it does, quietly.")));
+    }
+    log.push(Message::user("How long do refunds take?"));
+    log.set_ttl("m0", Ttl::NoneRemaining).unwrap();
+    let documents = vec![
+        RagItem::new("refunds", 0.92, "\n  Refunds take 5 days.\nThey go to the card."),
+        RagItem::new("hours", 0.1, "We are open from 9 to 18. ".repeat(40)),
+    ];
+    (log, documents)
+}
+
+fn request<'a>(log: &'a Conversation, documents: &[RagItem]) -> PlanRequest<'a> {
+    PlanRequest::new(log).with_rag(documents.to_vec()).with_limits(RequestLimits::budget(260))
+}
+
+fn page(width: u16, theme: Theme) -> Buffer {
+    let (log, documents) = desk();
+    let manager = asking("gpt-4o");
+    let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+    let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
+    let row = plan.find("hours").unwrap();
+    let why = WhatIf::new().explain(&manager, &request(&log, &documents), row).unwrap();
+    let mut what_if = WhatIfState::of(&plan);
+    what_if.larger_steps();
+    what_if.smaller();
+    what_if.toggle_pin(plan.find("m3").unwrap(), &texts);
+    let (_, effect) = what_if.plan(&manager, &request(&log, &documents)).unwrap();
+    drawn(width, 45, |area, buffer| {
+        let row_at = |y, height| Rect { y, height, ..area };
+        let mut list = ItemListState::new();
+        let mut line = FilterLineState::default();
+        ItemList::new(&plan).with_texts(&texts).with_theme(theme).render(row_at(0, 6), buffer, &mut list);
+        "section:documents >x".chars().for_each(|c| line.insert(c, &mut list));
+        list.show(Shown::Out);
+        ItemList::new(&plan).with_theme(theme).render(row_at(6, 4), buffer, &mut list);
+        FilterLine::new().with_theme(theme).render(row_at(10, 1), buffer, &mut line);
+        ItemDetail::new(&plan, row).with_texts(&texts).with_explanation(&why).with_theme(theme).render(
+            row_at(12, 12),
+            buffer,
+            &mut DetailState::default(),
+        );
+        BudgetSlider::new(&what_if).with_effect(&effect).with_theme(theme).render(row_at(25, 1), buffer);
+        let mut notices = NoticeListState::with_turns(3);
+        NoticeList::new(&plan).with_theme(theme).render(row_at(27, 7), buffer, &mut notices);
+        notices.go(Move::Last);
+        notices.next_action();
+        NoticeList::new(&plan).with_theme(theme).render(row_at(34, 5), buffer, &mut notices);
+        for (usage, y) in levels().iter().zip([39, 39, 42]) {
+            let mut state = BannerState::default();
+            Banner::new(usage).with_theme(theme).render(row_at(y, 3), buffer, &mut state);
+        }
+    })
+}
+
+#[test]
+fn they_look_as_they_did() {
+    for width in [40, 80, 120] {
+        insta::assert_snapshot!(format!("interactive_{width}"), text(&page(width, Theme::plain())));
+    }
+}
+
+#[test]
+fn without_colour_there_is_none_and_the_text_is_the_same() {
+    let (coloured, plain) = (page(100, Theme::colours()), page(100, Theme::plain()));
+    assert_eq!(text(&coloured), text(&plain));
+    assert!(plain.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
+}
+
+/// Any area, also none, also one that is not at the corner: no panic, and what is drawn stays inside.
+#[test]
+fn any_size_will_do() {
+    let (log, documents) = desk();
+    let manager = asking("gpt-4o");
+    let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+    let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
+    let (usage, what_if) = (levels()[2], WhatIfState::of(&plan));
+    let whole = Rect::new(0, 0, 150, 14);
+    let widths = (0..40).chain([79, 80, 100, 119, 120, 140]);
+    for area in widths.flat_map(|width| (0..9).map(move |height| Rect::new(3, 2, width, height))) {
+        let mut list = ItemListState::new();
+        let mut notices = NoticeListState::default();
+        let mut detail = DetailState::default();
+        for which in 0..7 {
+            let mut buffer = Buffer::empty(whole);
+            let mut line = FilterLineState::default();
+            list.go(Move::Last);
+            notices.go(Move::Down);
+            detail.go(Move::PageDown);
+            match which {
+                0 => ItemList::new(&plan).with_texts(&texts).render(area, &mut buffer, &mut list),
+                1 => ItemList::new(&plan).render(area, &mut buffer, &mut list),
+                2 => ItemDetail::new(&plan, plan.find("hours").unwrap()).with_texts(&texts).render(
+                    area,
+                    &mut buffer,
+                    &mut detail,
+                ),
+                3 => NoticeList::new(&plan).render(area, &mut buffer, &mut notices),
+                4 => Banner::new(&usage).render(area, &mut buffer, &mut BannerState::default()),
+                5 => BudgetSlider::new(&what_if).render(area, &mut buffer),
+                _ => FilterLine::new().render(area, &mut buffer, &mut line),
+            }
+            for (x, y) in (0..14).flat_map(|y| (0..150).map(move |x| (x, y))) {
+                let blank = buffer[(x, y)].symbol() == " ";
+                assert!(
+                    area.contains((x, y).into()) || blank,
+                    "{which} in {area}: {x},{y}\n{}",
+                    text(&buffer)
+                );
+            }
+        }
+    }
+    // None at all, and the smallest.
+    for size in [0, 1] {
+        drawn(size, size, |area, buffer| {
+            ItemList::new(&plan).render(area, buffer, &mut ItemListState::new());
+            BudgetSlider::new(&what_if).render(area, buffer);
+        });
+    }
+}
+
+/// Whatever is pressed: the selected row is there, and is the one in sight that is marked.
+#[test]
+fn the_selected_row_is_in_sight() {
+    let plans =
+        [("support-chat", Some(RequestLimits::budget(400))), ("long-talk", Some(RequestLimits::budget(200)))]
+            .map(|(name, limits)| (session(name), plan(name, limits)));
+    let mut state = ItemListState::new();
+    let mut seed = 7_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below
+    };
+    let (mut at, mut checked) = (0, 0);
+    for round in 0..2_000 {
+        match random(14) {
+            0 => state.go(Move::First),
+            1 => state.go(Move::Last),
+            2 => state.go(Move::PageDown),
+            3 => state.go(Move::PageUp),
+            4 => state.go(Move::By(isize::try_from(random(9)).unwrap() - 4)),
+            5 => state.sort_next(),
+            6 => state.reverse(),
+            7 => state.show([Shown::All, Shown::In, Shown::Out][random(3)]),
+            8 => state
+                .set_filter(["", "m", ">20", "section:doc", "nothing-is-called-this"][random(5)])
+                .unwrap(),
+            9 => {
+                state.select_line(u16::try_from(random(12)).unwrap());
+            }
+            10 => {
+                at = random(2);
+                state.refresh(&plans[at].1, &ItemTexts::new().with_log(&plans[at].0.log));
+            }
+            _ => state.go(Move::Down),
+        }
+        let (session, plan) = &plans[at];
+        let texts = ItemTexts::new().with_log(&session.log);
+        let (width, height) =
+            (u16::try_from(40 + random(90)).unwrap(), u16::try_from(2 + random(9)).unwrap());
+        let view = drawn(width, height, |area, buffer| {
+            ItemList::new(plan).with_texts(&texts).render(area, buffer, &mut state);
+        });
+        let marked: Vec<u16> =
+            (1..height).filter(|y| view[(0, *y)].modifier.contains(Modifier::REVERSED)).collect();
+        let Some(row) = state.row(plan) else {
+            assert!(state.rows().is_empty() && marked.is_empty(), "round {round}\n{}", text(&view));
+            continue;
+        };
+        assert_eq!(marked.len(), 1, "round {round}\n{}", text(&view));
+        assert_eq!(usize::from(marked[0]) - 1 + state.offset(), state.selected(), "round {round}");
+        let line = text(&view).lines().nth(usize::from(marked[0])).unwrap().to_owned();
+        let start: String = report::row(plan, row).id.chars().take(4).collect();
+        assert!(line[2..].starts_with(&start), "round {round}: {line} is not {start}");
+        checked += 1;
+    }
+    assert!(checked > 1_000, "{checked}");
+}
+
+#[test]
+fn a_filter_of_everything_shows_everything() {
+    for (name, budget) in [("support-chat", 400), ("long-talk", 200), ("overflow", 180), ("pins-ttl", 150)] {
+        let plan = plan(name, Some(RequestLimits::budget(budget)));
+        let (all, texts) = (u32::try_from(plan.row_count()).unwrap(), ItemTexts::new());
+        let rows = |choose: &dyn Fn(&mut ItemListState)| {
+            let mut state = ItemListState::new();
+            choose(&mut state);
+            state.refresh(&plan, &texts);
+            state.rows().to_vec()
+        };
+        let everything: Vec<ListRow> = (0..all).map(ListRow::Item).collect();
+        for filter in ["", "  ", ">=0", "<=18446744073709551614", "section:"] {
+            assert_eq!(rows(&|state| state.set_filter(filter).unwrap()), everything, "{name}: {filter}");
+        }
+        let mut both = rows(&|state| state.show(Shown::In));
+        both.extend(rows(&|state| state.show(Shown::Out)));
+        assert_eq!(both, everything, "{name}");
+        for sort in SortBy::ALL {
+            let mut sorted = rows(&|state| state.sort_by(sort));
+            sorted.sort_unstable();
+            assert_eq!(sorted, everything, "{name} by {sort:?}");
+        }
+        for at in everything {
+            let ListRow::Item(number) = at else { panic!("no item") };
+            let row = plan.row_at(number as usize).unwrap();
+            let id = row.id().as_str();
+            assert!(
+                rows(&|state| state.set_filter(&format!("id:{id}")).unwrap()).contains(&at),
+                "{name}: {id}"
+            );
+            let more: Filter = format!(">={} <={}", row.tokens().n, row.tokens().n).parse().unwrap();
+            assert!(more.matches(&plan, row, &texts), "{name}: {id}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_says_what_it_expects() {
+    for (filter, term, expected) in [
+        (">x", ">x", "expected a number of tokens"),
+        ("a <=", "<=", "expected a number of tokens"),
+        ("m1 ttl:3", "ttl:3", "expected reason, section, source or id"),
+        (">\u{1b}[31m", ">\u{1b}[31m", "`>?[31m`: expected"),
+    ] {
+        let error = filter.parse::<Filter>().unwrap_err();
+        assert_eq!(error.term(), term);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    let mut state = ItemListState::new();
+    state.set_filter("section:documents").unwrap();
+    assert!(state.set_filter(">x").is_err());
+    assert_eq!(state.filter(), "section:documents", "the last one stays");
+}
+
+/// An item that is selected in one plan is selected in the next one, also where it is one of several then.
+#[test]
+fn the_selected_item_stays_selected() {
+    let session = session("long-talk");
+    let texts = ItemTexts::new().with_log(&session.log);
+    let (large, small) = (plan("long-talk", None), plan("long-talk", Some(RequestLimits::budget(120))));
+    for at in 0..large.included.len() {
+        let (row, mut state) = (large.row_at(at).unwrap(), ItemListState::new());
+        state.refresh(&large, &texts);
+        state.select(at);
+        state.remember(&large);
+        state.refresh(&small, &texts);
+        let now = state.row(&small).unwrap();
+        let gone = small.find(&row.qualified_id()).is_none() && !texts.represents(now, row.id().as_str());
+        assert!(texts.represents(now, row.id().as_str()) || now.id() == row.id() || gone, "{}", row.id());
+        assert!(!gone || row.kind().name() == "summary", "{}", row.id());
+    }
+}
+
+const HOSTILE: [&str; 4] =
+    ["\u{1b}[31mred", "a\u{202e}b\u{2066}c", "bell\u{7}\r\n\u{9b}2J", "日本👩‍👩‍👧e\u{301}\u{200f}"];
+
+fn detail_lines(plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>, error: &str) -> String {
+    let detail =
+        ItemDetail::new(plan, row).with_texts(texts).with_explanation(ItemExplanation::Failed(error));
+    detail.lines(80).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
+    for (at, hostile) in HOSTILE.iter().enumerate() {
+        let mut log = Conversation::new();
+        log.pin(
+            PinnedItem::new(format!("note {hostile}"), format!("{hostile}\n\t{hostile}"))
+                .with_ttl(Ttl::turns(0)),
+        );
+        log.pin(PinnedItem::new(format!("pin {hostile}"), "so many words ".repeat(900)));
+        for n in 0..9 {
+            log.push(
+                Message::user(format!("{hostile} {}", "words ".repeat(40)))
+                    .with_id(format!("m {n}{hostile}")),
+            );
+        }
+        let documents = [
+            RagItem::new(format!("doc {hostile}"), 0.5, *hostile),
+            RagItem::new("b", 0.1, hostile.repeat(300)),
+        ];
+        let manager = asking("gpt-4o");
+        let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+        assert!(plan.notices.len() >= 2 && plan.excluded.len() >= 2, "{at}");
+        let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
+        let mut what_if = WhatIfState::of(&plan);
+        for (width, number) in
+            [30, 80, 130].iter().flat_map(|width| (0..plan.row_count()).map(move |n| (*width, n)))
+        {
+            let row = plan.row_at(number).unwrap();
+            let said = what_if.toggle_pin(row, &texts).to_string()
+                + &what_if.toggle_expired(row, &texts).to_string();
+            let (mut list, mut notices) = (ItemListState::new(), NoticeListState::default());
+            list.set_filter(hostile.split_whitespace().next().unwrap()).unwrap();
+            let mut line = FilterLineState::of(&list);
+            line.insert('\u{1b}', &mut list);
+            notices.go(Move::By(isize::try_from(number).unwrap()));
+            let title = ItemList::new(&plan).title(&list) + &ItemDetail::new(&plan, row).title();
+            let view = drawn(width, 40, |area, buffer| {
+                let rows = |y, height| Rect { y, height, ..area };
+                ItemList::new(&plan).with_texts(&texts).render(rows(0, 9), buffer, &mut list);
+                let error = ItemExplanation::Failed(hostile);
+                let detail = ItemDetail::new(&plan, row).with_texts(&texts).with_explanation(error);
+                detail.render(rows(9, 20), buffer, &mut DetailState::default());
+                NoticeList::new(&plan).render(rows(29, 10), buffer, &mut notices);
+                FilterLine::new().render(rows(39, 1), buffer, &mut line);
+            });
+            // A buffer drops most of it by itself: what an application draws elsewhere is clean too.
+            let lines = detail_lines(&plan, row, &texts, hostile);
+            let first = texts.first_line(row).unwrap_or_default();
+            let acts = |c: char| {
+                c.is_control()
+                    || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+            };
+            for symbol in view
+                .content()
+                .iter()
+                .map(ratatui_core::buffer::Cell::symbol)
+                .chain([&*said, &*title, &*lines, &*first])
+            {
+                assert!(!symbol.contains(acts), "{at}: {symbol:?}");
+            }
+        }
+    }
+}
+
+/// Every action names an item of the plan, and does what it says.
+#[test]
+fn actions_do_what_they_say() {
+    let (log, documents) = desk();
+    let manager = asking("gpt-4o");
+    let plan_of = |log: &Conversation| manager.build_plan(&request(log, &documents)).unwrap();
+    let plan = plan_of(&log);
+    let is_in = |plan: &ContextPlan, id: &str| plan.included.iter().any(|item| item.id == id);
+    let asked = |plan: &ContextPlan, id: &str| {
+        plan.notices
+            .iter()
+            .any(|notice| notice.code == NoticeCode::TtlQuestion && notice.ids.iter().any(|one| one == id))
+    };
+    let mut labels = Vec::new();
+    for (at, notice) in plan.notices.iter().enumerate() {
+        let actions = NoticeAction::of(&plan, notice, 3);
+        let offers = matches!(notice.code, NoticeCode::TtlQuestion | NoticeCode::PinDropped);
+        assert_eq!(actions.is_empty(), !offers, "{notice:?}");
+        // The state names the same ones, one after another.
+        let mut state = NoticeListState::with_turns(3);
+        state.go(Move::By(isize::try_from(at).unwrap()));
+        for action in &actions {
+            assert_eq!(state.action(&plan).as_ref(), Some(action));
+            state.next_action();
+        }
+        for action in actions {
+            let (mut changed, id) = (log.clone(), action.id().as_str());
+            assert!(plan.find(id).is_some(), "{id}");
+            action.apply(&mut changed).unwrap();
+            let after = plan_of(&changed);
+            match &action {
+                NoticeAction::RePin { ttl: Some(Ttl::Unlimited), .. } => assert!(is_in(&after, id)),
+                NoticeAction::RePin { .. } if notice.code == NoticeCode::TtlQuestion => {
+                    assert!(is_in(&after, id) && !asked(&after, id) && changed.is_pinned(id), "{id}");
+                }
+                NoticeAction::Keep { .. } => assert!(is_in(&after, id) && !asked(&after, id), "{id}"),
+                NoticeAction::Drop { .. } => assert!(!is_in(&after, id) && !asked(&after, id), "{id}"),
+                _ => {}
+            }
+            // Tried, and not done: the conversation is as it was.
+            let mut what_if = WhatIfState::of(&plan);
+            assert!(what_if.try_action(&action, &log), "{action:?}");
+            let (tried, _) = what_if.plan(&manager, &request(&log, &documents)).unwrap();
+            if matches!(action, NoticeAction::Drop { .. }) {
+                assert!(!is_in(&tried, id) && !asked(&tried, id), "{id}");
+            }
+            assert_eq!(plan_of(&log), plan);
+            labels.push(format!("{id}: {}", action.label()));
+        }
+    }
+    assert_eq!(
+        labels,
+        [
+            "manual: re-pin, priority high",
+            "manual: re-pin as required",
+            "manual: drop",
+            "voucher: re-pin",
+            "voucher: keep 3 turns",
+            "voucher: drop",
+            "m0: re-pin",
+            "m0: keep 3 turns",
+            "m0: drop",
+        ]
+    );
+}
+
+/// What is chosen for one notice is not chosen for the one that takes its place.
+#[test]
+fn an_action_is_chosen_for_its_own_notice() {
+    let (mut log, documents) = desk();
+    let manager = asking("gpt-4o");
+    let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+    let mut state = NoticeListState::default();
+    let draw = |plan: &ContextPlan, state: &mut NoticeListState| {
+        drawn(80, 20, |area, buffer| NoticeList::new(plan).render(area, buffer, state));
+    };
+    state.go(Move::By(1));
+    draw(&plan, &mut state);
+    state.next_action();
+    state.next_action();
+    let action = state.action(&plan).unwrap();
+    assert_eq!(action, NoticeAction::Drop { id: "voucher".into() });
+    action.apply(&mut log).unwrap();
+    let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+    for _ in 0..2 {
+        let next = state.action(&plan).unwrap();
+        assert_eq!((next.id().as_str(), next.label().as_str()), ("m0", "re-pin"));
+        draw(&plan, &mut state);
+    }
+}
+
+/// An explanation of one row is not shown beside another one.
+#[test]
+fn an_explanation_is_of_its_own_row() {
+    let (log, documents) = desk();
+    let (manager, request) = (asking("gpt-4o"), request(&log, &documents));
+    let plan = manager.build_plan(&request).unwrap();
+    let [hours, refunds] = ["hours", "refunds"].map(|id| plan.find(id).unwrap());
+    let why = WhatIf::new().explain(&manager, &request, hours).unwrap();
+    let said = |row| {
+        let lines = ItemDetail::new(&plan, row).with_explanation(&why).lines(80);
+        lines.iter().any(|line| line.to_string().contains("prompt budget"))
+    };
+    assert_eq!((said(hours), said(refunds), why.of()), (true, false, "rag:hours"));
+}
+
+#[test]
+fn an_action_for_what_is_gone_is_an_error() {
+    let (mut log, documents) = desk();
+    let plan = asking("gpt-4o").build_plan(&request(&log, &documents)).unwrap();
+    let voucher = plan.notices.iter().find(|notice| notice.ids[0] == "voucher").unwrap();
+    log.unpin("voucher");
+    for action in NoticeAction::of(&plan, voucher, 1) {
+        let done = action.apply(&mut log);
+        assert_eq!(done.is_err(), !matches!(action, NoticeAction::Drop { .. }), "{action:?}");
+    }
+}
+
+#[test]
+fn what_is_tried_is_what_is_planned() {
+    let (log, documents) = desk();
+    let manager = asking("gpt-4o");
+    let request = request(&log, &documents);
+    let base = manager.build_plan(&request).unwrap();
+    let texts = ItemTexts::of(&request);
+    let mut state = WhatIfState::of(&base);
+    assert_eq!(state.plan(&manager, &request).unwrap(), (base.clone(), WhatIfEffect::default()));
+
+    // The budget: never below 1, never above what the model takes, its own again is no change.
+    for _ in 0..3 {
+        state.larger_steps();
+    }
+    for _ in 0..2_000 {
+        assert!(!state.smaller() || state.budget() >= 1);
+    }
+    assert_eq!(state.budget(), 1);
+    while state.larger() {}
+    assert_eq!(state.budget(), base.limits.largest_budget());
+    assert_eq!(state.undos(), 1, "a row of steps is undone in one");
+    assert!(state.set_budget(260) && state.changes().is_empty());
+    assert!(state.undo() && !state.undo());
+
+    // Items: the same again takes it back.
+    for at in 0..base.row_count() {
+        let row = base.row_at(at).unwrap();
+        for toggle in [WhatIfState::toggle_pin, WhatIfState::toggle_expired] {
+            let attempt = toggle(&mut state, row, &texts);
+            assert_eq!(attempt.changed(), !state.changes().is_empty(), "{attempt}");
+            if attempt.changed() {
+                assert!(toggle(&mut state, row, &texts).changed() && state.changes().is_empty(), "{attempt}");
+            }
+        }
+    }
+    while state.undo() {}
+    let refunds = base.find("refunds").unwrap();
+    assert!(state.exclude(refunds, &texts).changed());
+    let (plan, effect) = state.plan(&manager, &request).unwrap();
+    assert!(plan.find("refunds").is_none() && effect.went.iter().any(|id| id == "refunds"));
+    assert_eq!(manager.build_plan(&request).unwrap(), base, "the request is as it was");
+    assert!(state.undo());
+
+    // What is applied is what was tried.
+    state.toggle_pin(base.find("m3").unwrap(), &texts);
+    state.toggle_expired(base.find("m7").unwrap(), &texts);
+    let (tried, _) = state.plan(&manager, &request).unwrap();
+    let mut changed = log.clone();
+    state.changes().apply(&mut changed);
+    let limits = state.changes().limits(RequestLimits::budget(260));
+    let done =
+        manager.build_plan(&PlanRequest::new(&changed).with_rag(documents.clone()).with_limits(limits));
+    assert_eq!(tried, done.unwrap());
+}
+
+#[test]
+fn the_slider_is_true() {
+    let (log, documents) = desk();
+    let base = asking("gpt-4o").build_plan(&request(&log, &documents)).unwrap();
+    let mut state = WhatIfState::of(&base);
+    for width in [20, 40, 80, 160] {
+        let mut last = 0;
+        for budget in (1..=520).step_by(13) {
+            state.set_budget(budget);
+            let area = Rect::new(2, 0, width, 1);
+            let view = drawn(width + 2, 1, |_, buffer| BudgetSlider::new(&state).render(area, buffer));
+            let line = text(&view);
+            if !line.contains('●') {
+                continue; // no room
+            }
+            let at = line.chars().position(|c| c == '●').unwrap();
+            assert!(at >= last, "{width}: {budget}\n{line}");
+            last = at;
+            // A click on the mark is about that budget.
+            let clicked = BudgetSlider::new(&state).budget_at(area, u16::try_from(at).unwrap()).unwrap();
+            let column = 520 / (u64::from(width / 4).clamp(10, 40) - 1) + 1;
+            assert!(clicked.abs_diff(budget) <= column, "{width}: {clicked} is not {budget}");
+        }
+        assert_eq!(BudgetSlider::new(&state).budget_at(Rect::new(2, 0, width, 1), 3), None);
+    }
+}
+
+#[test]
+fn a_banner_is_there_when_it_has_something_to_say() {
+    for (usage, level) in levels().iter().zip([Level::Normal, Level::Approaching, Level::AtLimit]) {
+        assert_eq!(usage.level, level);
+        for width in [0, 1, 30, 60, 100, 200] {
+            let (banner, mut state) = (Banner::new(usage), BannerState::default());
+            let height = banner.height(width, &state);
+            assert_eq!(height > 0, level > Level::Normal);
+            let view = drawn(width, 60, |area, buffer| banner.render(area, buffer, &mut state));
+            assert!(text(&view).lines().skip(height.into()).all(str::is_empty));
+            assert_eq!(state.action(usage), (level > Level::Normal).then_some(BannerAction::CompactNow));
+            state.next_action();
+            assert_eq!(state.action(usage), (level > Level::Normal).then_some(BannerAction::StartFresh));
+            state.close(usage);
+            assert_eq!((banner.height(width, &state), state.action(usage)), (0, None));
+        }
+    }
+    // What was closed comes back at the next level, and after the level was left.
+    let [normal, approaching, full] = levels();
+    let mut state = BannerState::default();
+    state.close(&approaching);
+    assert!(state.is_shown(&full));
+    drawn(9, 1, |area, buffer| Banner::new(&normal).render(area, buffer, &mut state));
+    assert!(state.is_shown(&approaching));
+}
+
+/// The window that a model has is beside the budget, as far as it is known.
+#[test]
+fn the_context_length_is_beside_the_budget() {
+    let usage = plan("support-chat", Some(RequestLimits::budget(400))).usage;
+    assert_eq!((usage.context_len, usage.to_string().as_str()), (128_000, "370 / 400 of 128,000"));
+    assert_eq!(serde_json::to_value(usage).unwrap()["context_len"], 128_000);
+}
+
+#[test]
+fn a_preview_is_the_first_line_of_the_text() {
+    let (log, documents) = desk();
+    let plan = asking("gpt-4o").build_plan(&request(&log, &documents)).unwrap();
+    let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
+    let first = |texts: &ItemTexts<'_>, id: &str| texts.first_line(plan.find(id).unwrap());
+    assert_eq!(first(&texts, "refunds").as_deref(), Some("Refunds take 5 days."));
+    assert_eq!(first(&texts, "hours").unwrap()[..24], *"We are open from 9 to 18");
+    assert_eq!(first(&texts, "s0").as_deref(), Some("Answer from the documents."));
+    assert_eq!(first(&texts, "voucher").as_deref(), Some("Ida has a voucher."));
+    assert_eq!(first(&texts, "m3").as_deref(), Some("Answer 1: it does, quietly."));
+    // A plan alone knows what is in.
+    assert!(first(&ItemTexts::new(), "m3").is_some() && first(&ItemTexts::new(), "hours").is_none());
+}
+
+/// A text is looked for in every message of a run, in documents that are out, and in why each row is out: of neighbours too that are
+/// out for different reasons.
+#[test]
+fn a_filter_finds_texts_and_reasons_of_what_is_out() {
+    let mut log = Conversation::new();
+    for n in 0..40 {
+        let word = if n == 7 { "Nightingale" } else { "sparrow" };
+        log.push(Message::user(format!("Question {n} about a {word}, with some words more.")));
+        log.push(Message::assistant(format!("Answer {n}.")));
+    }
+    log.push(Message::user("Which birds were those?"));
+    let mut config = Config::default();
+    config.rag.min_score = Some(0.3);
+    let manager = ContextWindowManager::configured(Model::named("gpt-4o").unwrap(), config).unwrap();
+    let documents = [
+        RagItem::new("a", 0.9, "A starling. ".repeat(60)),
+        RagItem::new("b", 0.2, "A nightingale of low score."),
+        RagItem::new("c", 0.8, "A wren. ".repeat(60)),
+    ];
+    let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(120));
+    let plan = manager.build_plan(&request).unwrap();
+    let texts = ItemTexts::of(&request);
+    let rows = |filter: &str| -> Vec<String> {
+        let mut state = ItemListState::new();
+        state.set_filter(filter).unwrap();
+        state.refresh(&plan, &texts);
+        let row = |row: &ListRow| match row {
+            ListRow::Item(at) => report::row(&plan, plan.row_at(*at as usize).unwrap()).id,
+            _ => String::new(),
+        };
+        state.rows().iter().map(row).collect()
+    };
+    let run = plan.excluded.iter().find(|row| row.count > 1).expect("most messages are out");
+    let inside = log.messages().iter().position(|message| message.text().contains("Nightingale")).unwrap();
+    assert_ne!(run.last_id.as_ref().map(|id| id.as_str()), Some(&*format!("m{inside}")), "inside of the run");
+    let found = rows("nightingale");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with(run.id.as_str()) && found[1] == "b", "{found:?}");
+    assert_eq!(rows("minimum"), ["b"], "the reason of one among neighbours with another");
+    let large = rows("large");
+    assert!(large.contains(&"a".to_owned()) && large.contains(&"c".to_owned()), "{large:?}");
+    assert!(!large.contains(&"b".to_owned()), "{large:?}");
+}

@@ -1,0 +1,105 @@
+//! An explanation as a few lines for people.
+
+use super::{brief, printable, row};
+use context_window::{ItemId, TokenCount, analysis::{Explanation, Interval}, text::plain::grouped};
+use std::fmt::{self, Write};
+
+/// How many ids or intervals a line names.
+const NAMED: usize = 8;
+
+/// An explanation as text; ends with a line break. It ignores width and colour settings.
+#[derive(Debug)]
+pub struct Explained<'a>(pub(super) &'a Explanation);
+
+impl Explained<'_> {
+    /// The item, or the run of messages that it represents.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let id = brief(self.0.id.as_str());
+        match &self.0.first_id {
+            Some(first) => format!("{}..{id} ({})", brief(first.as_str()), grouped(self.0.count)),
+            None => id,
+        }
+    }
+
+    /// What it costs, as reports write numbers.
+    #[must_use]
+    pub fn cost(&self) -> Option<String> {
+        let tokens = self.0.tokens?;
+        Some(row::number(TokenCount { n: tokens, certainty: self.0.certainty }))
+    }
+}
+
+impl Explained<'_> {
+    /// What there is to say beside the reason, each under its name.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let it = self.0;
+        let costs = self.cost().map(|cost| format!(", this item needs {cost}")).unwrap_or_default();
+        let newest = format!("the newest message ({}) and its exchange", brief(it.id.as_str()));
+        let mut lines = vec![
+            ("answered for", if it.first_id.is_some() { newest } else { String::new() }),
+            ("prompt budget", format!("{}{costs}", grouped(it.prompt_budget))),
+            ("blocked by", names(&it.displaced_by)),
+        ];
+        if let (false, Some(at)) = (it.included, it.enters_at) {
+            let more = grouped(at.saturating_sub(it.prompt_budget));
+            lines.push(("enters at", format!("{}, {more} more", grouped(at))));
+            lines.push(("would push out", names(&it.leaves_then)));
+        }
+        if it.intervals.len() > 1 || it.intervals.first().is_some_and(|only| only.to.is_some()) {
+            lines.push(("in at", intervals(&it.intervals, it.more)));
+        }
+        match it.stays_from {
+            Some(from) if from != it.prompt_budget => {
+                lines.push(("always from", grouped(from)));
+            }
+            None if it.enters_at.is_some() => {
+                lines.push(("always from", "never: the largest budget drops it".into()));
+            }
+            _ => {}
+        }
+        if let Some(at) = it.leaves_at {
+            let less = grouped(it.prompt_budget.saturating_sub(at));
+            lines.push(("drops at", format!("{}, {less} less", grouped(at))));
+        }
+        match &it.never {
+            Some(why) if it.included => lines.push(("drops at", format!("never: {why}"))),
+            Some(why) => lines.push(("enters at", format!("never: {}", printable(&why.to_string())))),
+            None => {}
+        }
+        lines.retain(|(_, text)| !text.is_empty());
+        lines
+    }
+}
+
+impl fmt::Display for Explained<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.0.included { "in" } else { "out" };
+        writeln!(f, "{}  {place}: {}", self.name(), printable(&self.0.reason.to_string()))?;
+        self.lines().iter().try_for_each(|(what, text)| writeln!(f, "  {what:<14} {text}"))
+    }
+}
+
+fn names(ids: &[ItemId]) -> String {
+    let mut text: Vec<String> = ids.iter().take(NAMED).map(|id| brief(id.as_str())).collect();
+    if ids.len() > NAMED {
+        text.push(format!("and {} more", ids.len() - NAMED));
+    }
+    text.join(", ")
+}
+
+fn intervals(all: &[Interval], more: u64) -> String {
+    let mut text = String::new();
+    for (at, Interval { from, to }) in all.iter().take(NAMED).enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        let _ = match to {
+            Some(to) if to == from => write!(text, "{comma}{}", grouped(*from)),
+            Some(to) => write!(text, "{comma}{} to {}", grouped(*from), grouped(*to)),
+            None => write!(text, "{comma}{} and more", grouped(*from)),
+        };
+    }
+    match all.len().saturating_sub(NAMED) as u64 + more {
+        0 => text,
+        more => format!("{text}, and {} more intervals", grouped(more)),
+    }
+}

@@ -1,0 +1,97 @@
+//! A prompt as a grid of cells, beside what each sign stands for.
+
+use super::{columns::fitted, grouped, page::Page, palette, words};
+use context_window::ContextPlan;
+use std::fmt;
+use unicode_width::UnicodeWidthStr;
+
+/// A plan as a grid; print it with `{}`. The whole grid is the prompt budget and, where the budget follows from it, the reply reserve: 10 by 10 cells, 20 by 10 for models
+/// with a context window of 1,000,000 tokens or more, 5 by 10 below 80 columns.
+#[derive(Debug, Clone, Copy)]
+pub struct Grid<'a> {
+    plan: &'a ContextPlan,
+    page: Page,
+}
+
+/// Columns of cells where there is room: twice as many for large windows.
+pub fn columns(context_len: u64) -> usize {
+    if context_len >= 1_000_000 { 20 } else { 10 }
+}
+
+/// Rows of the grid.
+const ROWS: usize = 10;
+
+impl<'a> Grid<'a> {
+    pub(super) fn new(plan: &'a ContextPlan) -> Self {
+        Self { plan, page: Page::default() }
+    }
+
+    pub(super) fn on(self, page: Page) -> Self {
+        Self { page, ..self }
+    }
+
+    /// Sets the width in columns (default: 80); less than 60 reads as 60.
+    #[must_use]
+    pub fn with_width(mut self, columns: usize) -> Self {
+        self.page = self.page.width(columns);
+        self
+    }
+
+    /// Whether ANSI colours are used (default: no).
+    #[must_use]
+    pub fn with_colour(mut self, colour: bool) -> Self {
+        self.page = self.page.colour(colour);
+        self
+    }
+
+    /// The columns of cells.
+    fn columns(&self) -> usize {
+        match self.page.columns() {
+            0..80 => 5,
+            _ => columns(self.plan.limits.context_len),
+        }
+    }
+}
+
+impl fmt::Display for Grid<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let composition = self.plan.composition(0).by_group();
+        let columns = self.columns();
+        let divided = composition.cells(columns * ROWS);
+        let mut cells: Vec<(char, Option<u8>)> = Vec::with_capacity(columns * ROWS);
+        for ((kind, _), count) in composition.kinds.iter().zip(&divided.kinds) {
+            cells.extend(std::iter::repeat_n((palette::sign(kind), Some(palette::colour(kind))), *count));
+        }
+        cells.extend(std::iter::repeat_n((palette::FREE, None), divided.free));
+        cells.extend(std::iter::repeat_n((palette::REPLY, None), divided.reply));
+        let kinds = composition.kinds.iter();
+        let kinds = kinds.map(|(kind, tokens)| {
+            (palette::sign(kind), words::capital(&kind.text()), *tokens, Some(palette::colour(kind)))
+        });
+        let rest = [
+            (palette::FREE, "Free".to_owned(), composition.free, None),
+            (palette::REPLY, "Reply reserve".to_owned(), composition.reply, None),
+        ];
+        let legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
+        let names = legend.iter().map(|(_, name, ..)| name.width()).max().unwrap_or_default();
+        let names = names.min(self.page.columns() / 3);
+        let numbers = legend.iter().map(|(_, _, tokens, _)| grouped(*tokens).len()).max().unwrap_or_default();
+        let blank = " ".repeat(2 * columns);
+        for row in 0..ROWS.max(legend.len()) {
+            let line = cells.chunks(columns).nth(row).map(|row| {
+                row.iter()
+                    .map(|(sign, colour)| format!(" {}", self.page.coloured(*colour, &sign.to_string())))
+            });
+            let line = line.map_or_else(|| blank.clone(), Iterator::collect);
+            let said = legend.get(row).map(|(sign, name, tokens, colour)| {
+                let (sign, name) = (self.page.coloured(*colour, &sign.to_string()), fitted(name, names));
+                // Of the prompt, as everywhere; what is free or kept for the reply is no part of it.
+                let percent =
+                    if colour.is_some() { words::percent(*tokens, composition.total) } else { String::new() };
+                format!("   {sign} {name}  {:>numbers$}  {percent:>5}", grouped(*tokens))
+            });
+            writeln!(f, "{}", format!("{line}{}", said.unwrap_or_default()).trim_end())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! A conversation as Markdown: everything that was said, with a marker wherever messages were archived.
+
+use super::{compaction, message_lines, printable, shown};
+use context_window::{Conversation, conversation::HistoryRow};
+
+/// See [`super::history`].
+pub(super) fn markdown(log: &Conversation) -> String {
+    let mut text = String::new();
+    for row in log.display() {
+        match row {
+            HistoryRow::Message { id, message, archived } => {
+                let away = if archived.is_some() { ", archived" } else { "" };
+                text +=
+                    &["### ", message.role().name(), " (", &printable(id.as_str()), away, ")\n\n"].concat();
+                // A message's text must not look like a heading or a marker of this page.
+                text.extend(message_lines(message).iter().map(|line| quoted(line)));
+                text.push('\n');
+            }
+            HistoryRow::Compaction(record) => {
+                text += &["---\n\n**", &compaction(record), "**\n\n"].concat();
+                text.extend(record.summary.iter().flat_map(|summary| summary.lines()).map(quoted));
+                text.push_str("\n---\n\n");
+            }
+            HistoryRow::Rewound(id) => {
+                text += &marker(&format!("Rewound to before {}", printable(id.as_str())));
+            }
+            HistoryRow::CompactionUndone(number) => text += &marker(&format!("Compaction #{number} undone")),
+        }
+    }
+    text
+}
+
+fn quoted(line: &str) -> String {
+    format!("> {}\n", shown(line))
+}
+
+fn marker(said: &str) -> String {
+    format!("---\n\n**{said}**\n\n---\n\n")
+}

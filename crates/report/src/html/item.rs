@@ -1,0 +1,360 @@
+//! The rows of a plan with everything that is known of each.
+
+use super::{
+    Html,
+    catalog::{Catalog, Place},
+    shown::{Piece, Texts, visible},
+    states::Inside,
+};
+use context_window::{Conversation, ExcludedItem, ExcludedReason, ItemId, PlanRequest, PlannedItem, Priority, Section, Source, ToolCall, Ttl, analysis::Explanation, plan::{Decision, Kind, RowKind, about, kind_of_message}, text::plain::grouped};
+use crate::{cut, palette, row};
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Rows of what is out that a page lists; more are counted in one.
+const MOST_OUT: usize = 600;
+
+/// Messages inside of runs that a page lists, the newest of each run.
+const MOST_INSIDE: usize = 1_500;
+
+/// A row of the plan as the page shows it.
+#[derive(Debug, Serialize)]
+pub(super) struct Item {
+    /// Its number for the script; none of a run.
+    number: Option<usize>,
+    state: &'static str,
+    section: &'static str,
+    id: String,
+    tokens: String,
+    /// The same as a number, to sort by.
+    count: u64,
+    /// The name of its kind's colour.
+    class: &'static str,
+    /// What it is.
+    kind: String,
+    why: String,
+    preview: String,
+    facts: Vec<(&'static str, String)>,
+    pieces: Vec<Piece>,
+    /// Why there is no text, where there is none.
+    absent: &'static str,
+    explained: Vec<(&'static str, String)>,
+}
+
+/// Explanations by the row they belong to: a document or not, in or out, the id.
+type Explained<'a> = BTreeMap<(bool, bool, &'a str), VecDeque<&'a Explanation>>;
+
+/// What the items of a page are made from.
+pub(super) struct Items<'a> {
+    html: &'a Html<'a>,
+    texts: Texts,
+    explained: Explained<'a>,
+    sources: Option<Sources<'a>>,
+    pub(super) catalog: Catalog,
+    pub(super) inside: Vec<Inside>,
+    /// How many rows of what is out are not listed.
+    pub(super) not_listed: usize,
+    left_inside: usize,
+    /// The position in the log of each message of the prompt, ascending, and its row.
+    positions: Vec<(u32, usize)>,
+    /// The last row of each section.
+    last_rows: BTreeMap<Section, usize>,
+}
+
+impl<'a> Items<'a> {
+    pub(super) fn new(html: &'a Html<'a>) -> Self {
+        let mut explained = Explained::new();
+        for one in html.explanations {
+            explained.entry((one.document, one.included, one.id.as_str())).or_default().push_back(one);
+        }
+        let sources = html.request.map(Sources::new);
+        let rows = html.plan.included.iter().enumerate();
+        let log = html.request.map(|request| request.log);
+        let position = |row: &PlannedItem| log.and_then(|log| log.position_of(&row.id));
+        let own = rows.clone().filter(|(_, row)| row.section == Section::Conversation);
+        let mut positions: Vec<_> = own.filter_map(|(at, row)| Some((position(row)?, at))).collect();
+        positions.sort_unstable();
+        Self {
+            positions,
+            last_rows: rows.map(|(at, row)| (row.section, at)).collect(),
+            html,
+            texts: Texts::new(html.redact),
+            explained,
+            sources,
+            catalog: Catalog::new(html.redact),
+            inside: Vec::new(),
+            not_listed: 0,
+            left_inside: MOST_INSIDE,
+        }
+    }
+
+    /// What is in, in prompt order.
+    pub(super) fn included(&mut self) -> Vec<Item> {
+        let rows = self.html.plan.rows_by_kind();
+        let count = rows.len();
+        let mut items = Vec::new();
+        for (at, one) in rows.iter().enumerate() {
+            let document = one.row.kind.is_document();
+            let score = self.sources.as_ref().filter(|_| document && one.row.section == Section::Rag);
+            let score = score.and_then(|sources| sources.scores.get(&one.row.id).copied());
+            let number = self.catalog.number(one.key(), &one.kind, score, Some((at, 0)));
+            items.push(self.planned((at, count), number, one, score));
+        }
+        items
+    }
+
+    /// What is out.
+    pub(super) fn excluded(&mut self) -> Vec<Item> {
+        let rows = &self.html.plan.excluded;
+        self.not_listed = rows.len().saturating_sub(MOST_OUT);
+        rows.iter().take(MOST_OUT).enumerate().map(|(at, row)| self.left_out(at, row)).collect()
+    }
+
+    fn planned(
+        &mut self,
+        (at, of): (usize, usize),
+        number: usize,
+        one: &RowKind<'a>,
+        score: Option<f64>,
+    ) -> Item {
+        let item = one.row;
+        let words = row(self.html.plan, Decision::Included(item));
+        let pieces = self.texts.of(&item.body);
+        // What is sent for a document begins with its header; its own text says more.
+        let own = self.sources.as_ref().filter(|_| item.source == Source::Rag);
+        let preview = match own.and_then(|sources| sources.documents.get(&item.id).copied().flatten()) {
+            Some(text) => self.texts.line(text),
+            None => self.texts.preview(&pieces),
+        };
+        let place = format!("{} of {}", grouped(at as u64 + 1), grouped(of as u64));
+        let mut facts = vec![("position", place), ("certainty", item.tokens.certainty.name().to_owned())];
+        facts.extend(lasting(Some(item.priority), item.ttl));
+        facts.extend(score.map(|score| ("score", format!("{score}"))));
+        facts.extend(item.body.answers().map(|call| ("answers", visible(call))));
+        facts.push(("hash", item.hash()));
+        let about = if self.html.redact { String::new() } else { one.about() };
+        Item {
+            number: Some(number),
+            state: "in",
+            section: item.section.name(),
+            id: visible(&words.id),
+            tokens: words.tokens,
+            count: item.tokens.n,
+            class: palette::name(&one.kind),
+            kind: scored(&self.kind(&one.kind, &about), score),
+            why: visible(&words.why),
+            preview,
+            facts,
+            pieces,
+            absent: "",
+            explained: self.explanation(item.kind.is_document(), true, &item.id),
+        }
+    }
+
+    fn left_out(&mut self, at: usize, item: &'a ExcludedItem) -> Item {
+        let words = row(self.html.plan, Decision::Excluded(item));
+        let last = item.last_id.as_ref();
+        let found = match &self.sources {
+            Some(sources) => sources.texts(item, &mut self.texts),
+            None => Err("No text: this page was made without the request."),
+        };
+        let (pieces, absent) = match found {
+            Ok(pieces) => (pieces, ""),
+            Err(why) => (Vec::new(), why),
+        };
+        let mut facts = vec![("certainty", item.tokens.certainty.name().to_owned())];
+        let is_run = item.count > 1;
+        if is_run {
+            facts.insert(0, ("messages", grouped(item.count)));
+        }
+        facts.extend(lasting(item.priority, item.ttl));
+        let (kind, about) = self.kind_of(item);
+        let (mut number, mut score) = (None, None);
+        if is_run {
+            self.look_inside(at, item);
+        } else {
+            let document = item.kind.is_document();
+            let sources = self.sources.as_ref();
+            score = sources.filter(|_| document).and_then(|sources| sources.scores.get(&item.id).copied());
+            facts.extend(score.map(|score| ("score", format!("{score}"))));
+            let position = sources.and_then(|sources| sources.request.log.position_of(&item.id));
+            let place = self.place(item.section, position, at);
+            // A document that repeats another's id is not what goes by that id.
+            let repeats = matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id);
+            let key = (item.section, document, item.id.clone(), usize::from(repeats) * (at + 1));
+            number = Some(self.catalog.number(key, &kind, score, Some(place)));
+        }
+        let named = if is_run { "messages".into() } else { scored(&self.kind(&kind, &about), score) };
+        Item {
+            number,
+            state: "out",
+            section: item.section.name(),
+            id: visible(&words.id),
+            tokens: words.tokens,
+            count: item.tokens.n,
+            class: if is_run { "run" } else { palette::name(&kind) },
+            kind: named,
+            why: visible(&words.why),
+            preview: self.texts.preview(&pieces),
+            facts,
+            pieces,
+            absent,
+            explained: self.explanation(item.kind.is_document(), false, last.unwrap_or(&item.id)),
+        }
+    }
+
+    /// What an item is, in words: of a result the tool and what it was called about.
+    fn kind(&self, kind: &Kind, about: &str) -> String {
+        let text = match kind {
+            Kind::ToolResults(name) if !name.is_empty() && !self.html.redact => {
+                format!("{name} {about}").trim_end().to_owned()
+            }
+            Kind::ToolResults(_) => "tool result".into(),
+            Kind::Documents(_) => "document".into(),
+            Kind::Pins => "pinned note".into(),
+            Kind::Summary => "summary".into(),
+            kind => kind.text(),
+        };
+        visible(&cut(&text, 40))
+    }
+
+    /// What is known of an item that is out: its kind, and of a result what its tool was called about.
+    fn kind_of(&self, item: &ExcludedItem) -> (Kind, String) {
+        match (item.section, item.source) {
+            (Section::Rag, _) => (Kind::Documents(String::new()), String::new()),
+            (Section::SystemPinned, Some(Source::System)) => (Kind::System, String::new()),
+            (Section::SystemPinned, _) => (Kind::Pins, String::new()),
+            (Section::Conversation, _) => {
+                let log = self.sources.as_ref().map(|sources| sources.request.log);
+                let found = log.and_then(|log| log.position_of(&item.id).map(|at| (log, at)));
+                match found {
+                    Some((log, at)) => self.kind_at(log, at),
+                    None => (Kind::User, String::new()),
+                }
+            }
+        }
+    }
+
+    fn kind_at(&self, log: &Conversation, at: u32) -> (Kind, String) {
+        let message = log.message(at);
+        let call = message.answers().and_then(|call| call_before(log, at, call));
+        let about =
+            call.filter(|_| !self.html.redact).map_or_else(String::new, |call| about(&call.arguments));
+        (kind_of_message(message, call.map(|call| call.name.as_str())), about)
+    }
+
+    /// The messages of a run, the newest ones.
+    fn look_inside(&mut self, run: usize, item: &ExcludedItem) {
+        let Some(sources) = &self.sources else { return };
+        let log = sources.request.log;
+        let ends = [Some(&item.id), item.last_id.as_ref()];
+        let [Some(first), Some(last)] = ends.map(|id| id.and_then(|id| log.position_of(id))) else { return };
+        if last < first || u64::from(last - first) + 1 != item.count {
+            return;
+        }
+        let listed = u32::try_from(self.left_inside).unwrap_or(u32::MAX).min(last - first + 1);
+        self.left_inside -= listed as usize;
+        for at in last + 1 - listed..=last {
+            let (kind, about) = self.kind_at(log, at);
+            let key = (item.section, false, log.message_id(at), 0);
+            let place = self.place(item.section, Some(at), run);
+            let number = self.catalog.number(key, &kind, None, Some(place));
+            let pieces = self.texts.of(log.message(at));
+            let (kind, preview) = (self.kind(&kind, &about), self.texts.preview(&pieces));
+            self.inside.push(Inside { item: number, run, kind, preview, pieces });
+        }
+    }
+
+    /// Where something that is out stands in the session: behind the last row of its section that is before it.
+    fn place(&self, section: Section, position: Option<u32>, nth: usize) -> Place {
+        let last = |section| self.last_rows.get(&section).copied();
+        let behind = match (section, position) {
+            (Section::Conversation, Some(position)) => {
+                let before = self.positions.partition_point(|(at, _)| *at < position);
+                let row = before.checked_sub(1).map(|before| self.positions[before].1);
+                row.or_else(|| last(Section::SystemPinned))
+            }
+            _ => last(section),
+        };
+        let behind =
+            behind.unwrap_or(if section == Section::Rag { self.html.plan.included.len() } else { 0 });
+        (behind, position.map_or(nth as u64, u64::from) + 1)
+    }
+
+    fn explanation(&mut self, document: bool, included: bool, id: &'a ItemId) -> Vec<(&'static str, String)> {
+        let of_this = self.explained.get_mut(&(document, included, id.as_str()));
+        let Some(one) = of_this.and_then(VecDeque::pop_front) else { return Vec::new() };
+        let lines = crate::explanation(one).lines();
+        lines.into_iter().map(|(what, text)| (what, visible(&text))).collect()
+    }
+}
+
+/// What a document is, with its score.
+fn scored(kind: &str, score: Option<f64>) -> String {
+    score.map_or_else(|| kind.to_owned(), |score| format!("{kind}, score {score}"))
+}
+
+/// The call that a result answers, among the messages before it.
+fn call_before<'l>(log: &'l Conversation, at: u32, call: &str) -> Option<&'l ToolCall> {
+    const LOOKED_AT: u32 = 64;
+    let before = (at.saturating_sub(LOOKED_AT)..at).rev();
+    before
+        .map(|at| log.message(at))
+        .find_map(|message| message.tool_calls().iter().find(|one| one.id == call))
+}
+
+fn lasting(priority: Option<Priority>, ttl: Option<Ttl>) -> Vec<(&'static str, String)> {
+    let priority = priority.filter(|priority| *priority != Priority::Normal);
+    let ttl = ttl.map(crate::ttl);
+    let priority = priority.map(|priority| ("priority", priority.name().to_owned()));
+    priority.into_iter().chain(ttl.map(|ttl| ("TTL", ttl))).collect()
+}
+
+/// Where texts of what is left out are found.
+struct Sources<'a> {
+    request: &'a PlanRequest<'a>,
+    /// The text of each document; none where several share an id.
+    documents: BTreeMap<&'a ItemId, Option<&'a str>>,
+    notes: BTreeMap<&'a ItemId, &'a str>,
+    /// The score of each document.
+    scores: BTreeMap<&'a ItemId, f64>,
+}
+
+impl<'a> Sources<'a> {
+    fn new(request: &'a PlanRequest<'a>) -> Self {
+        let mut documents = BTreeMap::new();
+        for item in &request.rag {
+            documents.entry(&item.id).and_modify(|text| *text = None).or_insert(Some(&*item.text));
+        }
+        let notes =
+            request.log.note_entries().iter().map(|(_, note)| (&note.item.id, &*note.item.text)).collect();
+        let scores = request.rag.iter().map(|item| (&item.id, item.score)).collect();
+        Self { request, documents, notes, scores }
+    }
+
+    /// The texts of an excluded row, of a run those of its first and last message; or why there are none.
+    fn texts(&self, item: &ExcludedItem, texts: &mut Texts) -> Result<Vec<Piece>, &'static str> {
+        const UNKNOWN: &str = "The request has no text for it.";
+        if item.section == Section::Rag {
+            let repeats = matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id);
+            return match self.documents.get(&item.id) {
+                Some(Some(text)) if !repeats => Ok(vec![texts.piece("", text, false)]),
+                Some(_) => Err("Several documents have this id."),
+                None => Err(UNKNOWN),
+            };
+        }
+        if let Some(text) = self.notes.get(&item.id)
+            && item.count == 1
+        {
+            return Ok(vec![texts.piece("", text, false)]);
+        }
+        let log = self.request.log;
+        let message = |id: &ItemId| log.position_of(id).map(|at| log.message(at));
+        let mut pieces = message(&item.id).map(|message| texts.of(message)).ok_or(UNKNOWN)?;
+        if let Some(last) = item.last_id.as_ref().and_then(message) {
+            let first = pieces.into_iter().map(|piece| piece.of("first message"));
+            pieces = first.chain(texts.of(last).into_iter().map(|piece| piece.of("last message"))).collect();
+        }
+        Ok(pieces)
+    }
+}

@@ -1,0 +1,217 @@
+//! Texts of a session as a page shows them: what cannot be seen is written out, what is too long is cut and says so, and what
+//! is not to be shown at all is a hash and a size.
+
+use context_window::{Message, Part, text::plain::grouped};
+use crate::message::LEFT;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// Characters of one text that are shown.
+const SHOWN: usize = 4_000;
+
+/// Characters that all texts of a page show together; behind that, each shows no more than its beginning.
+const SHOWN_IN_ALL: usize = 700_000;
+const BEGINNING: usize = 200;
+
+/// Characters of a row's first line.
+const PREVIEW: usize = 160;
+
+/// One text of an item.
+#[derive(Debug, Serialize)]
+pub(super) struct Piece {
+    /// What it is; empty where it is the item's only text.
+    what: String,
+    text: String,
+    /// What of it is not shown.
+    note: String,
+    /// Whether it is what a program reads, rather than a person.
+    code: bool,
+}
+
+impl Piece {
+    /// Says which message of several it belongs to.
+    pub(super) fn of(self, which: &str) -> Self {
+        let colon = if self.what.is_empty() { "" } else { ": " };
+        Self { what: format!("{which}{colon}{}", self.what), ..self }
+    }
+}
+
+/// What texts of a page are shown as.
+#[derive(Debug)]
+pub(super) struct Texts {
+    redact: bool,
+    left: usize,
+}
+
+impl Texts {
+    pub(super) fn new(redact: bool) -> Self {
+        Self { redact, left: SHOWN_IN_ALL }
+    }
+
+    /// The texts of a message, each with its name.
+    pub(super) fn of(&mut self, message: &Message) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        if !message.is_loaded() {
+            pieces.push(Piece { note: LEFT.into(), ..self.piece("", "", false) });
+        }
+        for reasoning in message.reasoning() {
+            let seal = reasoning.seal.as_deref().unwrap_or_default();
+            match reasoning.text.as_str() {
+                "" => pieces.push(self.piece("encrypted reasoning", seal, true)),
+                text => pieces.push(self.piece("reasoning", text, false)),
+            }
+        }
+        if let Some(name) = message.name() {
+            pieces.push(self.piece("speaker", name, false));
+        }
+        if !message.text().is_empty() {
+            pieces.push(self.piece("text", message.text(), false));
+        }
+        for part in message.parts() {
+            pieces.push(match part {
+                Part::Text(text) => self.piece("text", text, false),
+                Part::Image { url, .. } => self.piece("image", url, true),
+                Part::Opaque { json, .. } => self.piece("part of another type", json, true),
+            });
+        }
+        for call in message.tool_calls() {
+            let (what, text) = (format!("call {}", call.id), format!("{} {}", call.name, call.arguments));
+            pieces.push(self.piece(&what, &text, true));
+        }
+        if pieces.is_empty() {
+            pieces.push(Piece { note: "empty".into(), ..self.piece("", "", false) });
+        }
+        if let [Piece { what, .. }] = &mut pieces[..]
+            && what == "text"
+        {
+            what.clear();
+        }
+        pieces
+    }
+
+    /// One text by its name.
+    pub(super) fn piece(&mut self, what: &str, text: &str, code: bool) -> Piece {
+        let what = visible(what);
+        if self.redact {
+            let hash = blake3::hash(text.as_bytes()).to_hex();
+            let text = format!("blake3 {}, {} bytes", &hash[..16], grouped(text.len() as u64));
+            return Piece { what, text, note: String::new(), code: true };
+        }
+        let most = if self.left == 0 { BEGINNING } else { SHOWN };
+        let (shown, cut) = beginning(text, most);
+        self.left = self.left.saturating_sub(shown.len());
+        let size = grouped(text.len() as u64);
+        let note = if cut {
+            format!("the first {} characters of {size} bytes", grouped(most as u64))
+        } else {
+            String::new()
+        };
+        Piece { what, text: visible(shown), note, code }
+    }
+
+    /// The first words of the first of these texts; nothing where texts are not shown.
+    pub(super) fn preview(&self, pieces: &[Piece]) -> String {
+        // Not who speaks or what was thought, where something is said.
+        let says = |piece: &&Piece| !["reasoning", "speaker"].contains(&&*piece.what);
+        let (said, other): (Vec<&Piece>, Vec<&Piece>) = pieces.iter().partition(says);
+        let texts = said.into_iter().chain(other);
+        self.line(
+            texts.map(|piece| piece.text.trim_start()).find(|text| !text.is_empty()).unwrap_or_default(),
+        )
+    }
+
+    /// The first words of a text, in one line; nothing where texts are not shown.
+    pub(super) fn line(&self, text: &str) -> String {
+        if self.redact {
+            return String::new();
+        }
+        // Only so much is read of a text that may be long.
+        let (read, more) = beginning(text.trim_start(), 2 * PREVIEW);
+        let line = visible(&read.split_whitespace().collect::<Vec<_>>().join(" "));
+        match beginning(&line, PREVIEW) {
+            (line, false) if !more => line.to_owned(),
+            (line, _) => format!("{line}…"),
+        }
+    }
+}
+
+/// The first so many characters of a text, and whether there are more.
+fn beginning(text: &str, most: usize) -> (&str, bool) {
+    text.char_indices().nth(most).map_or((text, false), |(at, _)| (&text[..at], true))
+}
+
+/// A text in which everything can be seen: controls, direction marks and other characters without a shape of their own are
+/// written out, as in ⟦U+202E⟧. Line breaks and tabs stay, and so does what joins letters and emoji.
+pub(super) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\n' | '\t' => out.push(c),
+            c if is_unseen(c) => drop(write!(out, "⟦U+{:04X}⟧", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn is_unseen(c: char) -> bool {
+    let invisible = matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{fdd0}'..='\u{fdef}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    );
+    c.is_control() || invisible || u32::from(c) & 0xfffe == 0xfffe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_written_out() {
+        assert_eq!(visible("a\r\nb\tc\rd"), "a\nb\tc⟦U+000D⟧d");
+        assert_eq!(
+            visible("x\u{202e}y\u{1b}[31m\0\u{feff}\u{e0041}"),
+            "x⟦U+202E⟧y⟦U+001B⟧[31m⟦U+0000⟧⟦U+FEFF⟧⟦U+E0041⟧"
+        );
+        let joined = "\u{1f469}\u{200d}\u{1f4bb} \u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645}";
+        assert_eq!(visible(joined), joined);
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_say_so() {
+        let text = "ä".repeat(SHOWN + 1);
+        let piece = Texts::new(false).piece("", &text, false);
+        assert_eq!(piece.text.chars().count(), SHOWN);
+        assert_eq!(piece.note, "the first 4,000 characters of 8,002 bytes");
+        let mut full = Texts { redact: false, left: 1 };
+        assert_eq!(
+            full.piece("", &text, false).text.chars().count(),
+            SHOWN,
+            "the last one that is shown whole"
+        );
+        assert_eq!(full.piece("", &text, false).text.chars().count(), BEGINNING);
+        let whole = Texts::new(false).piece("", "short", false);
+        assert_eq!((whole.text.as_str(), whole.note.as_str()), ("short", ""));
+    }
+
+    #[test]
+    fn what_is_redacted_is_a_hash_and_a_size() {
+        let mut texts = Texts::new(true);
+        let pieces = texts.of(&Message::user("a secret").with_name("Ida"));
+        assert!(pieces.iter().all(|piece| piece.text.starts_with("blake3 ")), "{pieces:?}");
+        assert_eq!(texts.preview(&pieces), "");
+    }
+}

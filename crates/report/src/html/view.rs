@@ -1,0 +1,323 @@
+//! Everything the page says, in words: the template only lays it out.
+
+use super::{
+    Html,
+    bar::{Bar, percent},
+    catalog::Catalog,
+    item::{Item, Items},
+    overview::Overview,
+    shown::visible,
+    states::Data,
+    timeline::Timeline,
+};
+use context_window::{ContextPlan, plan::{Notice, Overflow}, text::plain::{dollars, grouped}, usage::Level};
+use crate::{remedy, row, words, row::{number, repeats, short}, words::{signed, tenths}};
+use serde::Serialize;
+
+/// Rows above which only those in sight are laid out.
+const MANY: usize = 500;
+
+/// What the template is given.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    title: String,
+    model: String,
+    redacted: bool,
+    fill: Fill,
+    overview: Overview,
+    pressure: Pressure,
+    prefix: Option<Reuse>,
+    cost: Option<Money>,
+    overflow: Option<Over>,
+    notices: Vec<(&'static str, String)>,
+    timeline: Option<Timeline>,
+    formula: String,
+    facts: Vec<(&'static str, String)>,
+    sections: Vec<SectionBar>,
+    ledger: Vec<Line>,
+    ledger_total: String,
+    items_total: String,
+    included: Vec<Item>,
+    excluded: Vec<Item>,
+    /// Rows of what is out that are not listed; empty where all are.
+    not_listed: String,
+    /// Messages inside of runs that the script can list.
+    inside: usize,
+    /// Whether there is a slider.
+    slider: bool,
+    /// What the script is given, as JSON.
+    data: String,
+    /// How many rows there are, and whether that is more than a browser should lay out at once.
+    rows: String,
+    many: bool,
+    /// How many messages and other items are left out.
+    left_out: String,
+    explained: String,
+    fingerprint: String,
+}
+
+/// What the plan sends, against its budget.
+#[derive(Debug, Serialize)]
+struct Fill {
+    total: String,
+    budget: String,
+    percent: String,
+    says: String,
+    over: bool,
+}
+
+/// What the input of the prompt costs.
+#[derive(Debug, Serialize)]
+struct Money {
+    cost: String,
+    says: String,
+    uncached: String,
+}
+
+/// What the conversation would take if all of it were sent: another figure than what is sent (rule U2).
+#[derive(Debug, Serialize)]
+struct Pressure {
+    tokens: String,
+    limit: String,
+    percent: String,
+    level: &'static str,
+    high: bool,
+    from: &'static str,
+    bar: Bar,
+}
+
+/// What this prompt repeats of the last one.
+#[derive(Debug, Serialize)]
+struct Reuse {
+    percent: String,
+    says: String,
+    bar: Bar,
+}
+
+#[derive(Debug, Serialize)]
+struct Over {
+    by: String,
+    largest: String,
+    conflict: String,
+    remedies: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct SectionBar {
+    name: &'static str,
+    title: &'static str,
+    share: String,
+    cap: String,
+    budget: String,
+    used: String,
+    included: String,
+    excluded: String,
+    bar: Bar,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    what: &'static str,
+    tokens: String,
+    certainty: &'static str,
+}
+
+impl View {
+    pub(super) fn new(html: &Html<'_>) -> Self {
+        let plan = html.plan;
+        let mut items = Items::new(html);
+        let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
+        let items_total: u64 = plan.included.iter().map(|item| item.tokens.n).sum();
+        let rows = plan.included.len() + plan.excluded.len();
+        let left_out: u64 = plan.excluded.iter().map(|item| item.count).sum();
+        let overview = Overview::new(html);
+        let (included, excluded) = (items.included(), items.excluded());
+        let data = Data::new(
+            html,
+            std::mem::replace(&mut items.catalog, Catalog::new(html.redact)),
+            overview.cells(),
+            &items.inside,
+        );
+        let listed = included.len() + excluded.len();
+        let default_title = || format!("{}: {} tokens", short(&plan.model), number(plan.total));
+        Self {
+            title: visible(&html.title.clone().unwrap_or_else(default_title)),
+            model: visible(&short(&plan.model)),
+            redacted: html.redact,
+            fill: Fill::new(plan),
+            data: data.json(),
+            overview,
+            cost: Money::new(html),
+            inside: items.inside.len(),
+            slider: html.budget_map.is_some(),
+            not_listed: if items.not_listed == 0 { String::new() } else { grouped(items.not_listed as u64) },
+            pressure: Pressure::new(plan),
+            prefix: plan.repeated().map(|prefix| Reuse {
+                percent: percent(prefix.tokens, prefix.of),
+                says: visible(&repeats(&prefix)),
+                bar: Bar::new(&[("same", prefix.tokens)], prefix.of, prefix.of),
+            }),
+            overflow: plan.overflow.as_ref().map(|overflow| Over::new(plan, overflow)),
+            notices: plan.notices.iter().map(|notice| said(notice, html.redact)).collect(),
+            timeline: Timeline::new(html),
+            formula: words::formula(plan),
+            facts: facts(plan),
+            sections: section_bars(plan),
+            ledger: plan
+                .overhead
+                .iter()
+                .map(|line| Line {
+                    what: words::overhead(line.what),
+                    tokens: signed(line.tokens),
+                    certainty: line.certainty.name(),
+                })
+                .collect(),
+            ledger_total: signed(overhead),
+            items_total: grouped(items_total),
+            included,
+            excluded,
+            rows: grouped(listed as u64),
+            many: rows > MANY,
+            left_out: grouped(left_out),
+            explained: explained(html.explanations.len(), rows),
+            fingerprint: plan.fingerprint(),
+        }
+    }
+}
+
+/// How many rows say which other budgets would change them.
+fn explained(explanations: usize, rows: usize) -> String {
+    match explanations {
+        0 => "This page was made without explanations.".into(),
+        some if some < rows => {
+            format!("{} of these rows are explained: at which budgets they are in.", grouped(some as u64))
+        }
+        _ => "Each row is explained: at which budgets it is in.".into(),
+    }
+}
+
+impl Fill {
+    fn new(plan: &ContextPlan) -> Self {
+        let (total, budget) = (plan.total.n, plan.prompt_budget);
+        let over = plan.overflow_tokens();
+        let says = if over > 0 {
+            format!("over budget by {}", grouped(over))
+        } else {
+            format!("fits, {} free", grouped(plan.left_over()))
+        };
+        Self {
+            total: number(plan.total),
+            budget: grouped(budget),
+            percent: percent(total, budget),
+            says,
+            over: over > 0,
+        }
+    }
+}
+
+impl Money {
+    fn new(html: &Html<'_>) -> Option<Self> {
+        let total = html.plan.total.n;
+        let repeated = html.plan.repeated().map_or(0, |prefix| prefix.tokens);
+        let cost = html.model?.input_cost(total, repeated, html.terms)?;
+        let parts = [
+            (cost.read, "from the cache"),
+            (cost.written, "written to the cache"),
+            (cost.plain, "not cached"),
+        ];
+        let parts = parts.into_iter().filter(|(tokens, _)| *tokens > 0);
+        let parts: Vec<String> =
+            parts.map(|(tokens, what)| format!("{} tokens {what}", grouped(tokens))).collect();
+        Some(Self {
+            cost: dollars(cost.billionths),
+            says: parts.join(", "),
+            uncached: dollars(cost.uncached),
+        })
+    }
+}
+
+impl Pressure {
+    fn new(plan: &ContextPlan) -> Self {
+        let usage = &plan.usage;
+        let (level, class) = match usage.level {
+            Level::Normal => ("OK", "calm"),
+            Level::Approaching => ("approaching the limit", "near"),
+            Level::AtLimit if usage.percent > 100 => {
+                ("does not fit as a whole: older messages are dropped", "full")
+            }
+            Level::AtLimit => ("at the limit", "full"),
+        };
+        let (tokens, limit) = (usage.conversation_tokens.n, usage.limit);
+        let limited = limit > 0;
+        Self {
+            tokens: number(usage.conversation_tokens),
+            limit: if limited { grouped(limit) } else { "an unknown context window".into() },
+            percent: if limited { percent(tokens, limit) } else { "unknown".into() },
+            level,
+            high: usage.level != Level::Normal,
+            from: if usage.reported { "from the provider's last usage report" } else { "local count" },
+            bar: Bar::new(&[(class, tokens)], limit.max(tokens), limit),
+        }
+    }
+}
+
+impl Over {
+    fn new(plan: &ContextPlan, overflow: &Overflow) -> Self {
+        let remedies = overflow.remedies.iter().map(|one| visible(&remedy(one, &plan.limits)));
+        Self {
+            by: grouped(overflow.tokens),
+            largest: visible(&words::largest(plan)),
+            conflict: visible(&words::conflict(overflow)),
+            remedies: remedies.collect(),
+        }
+    }
+}
+
+/// A notice: its rule and its sentence. What one quotes stands between grave accents, and may be a speaker's name.
+fn said(notice: &Notice, redact: bool) -> (&'static str, String) {
+    let quoted = notice.text.find('`').zip(notice.text.rfind('`')).filter(|(from, to)| redact && from < to);
+    let sentence = match quoted {
+        Some((from, to)) => {
+            let text = format!("{}…{}", &notice.text[..from], &notice.text[to + 1..]);
+            let mut short = notice.clone();
+            short.text = text;
+            words::sentence(&short)
+        }
+        None => words::sentence(notice),
+    };
+    (notice.rule(), visible(&sentence))
+}
+
+/// What there is to know beside the numbers.
+fn facts(plan: &ContextPlan) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("limits", visible(&words::limits(plan)))];
+    let window = plan.window_start.as_ref().map(|id| format!("from {}", visible(&short(id.as_str()))));
+    facts.extend(window.map(|window| ("history", window)));
+    let cleared = plan.cleared_before.as_ref().map(|id| visible(&short(id.as_str())));
+    facts.extend(cleared.map(|id| ("tool results", format!("sent as stubs before {id}"))));
+    facts.push(("provider", visible(&short(&plan.provider))));
+    facts
+}
+
+fn section_bars(plan: &ContextPlan) -> Vec<SectionBar> {
+    // All bars are drawn to one scale, so that they can be compared.
+    let whole = plan.sections.iter().map(|section| section.budget.max(section.used)).max();
+    let whole = whole.unwrap_or_default();
+    let bar_of = |section: &context_window::plan::SectionUse| SectionBar {
+        name: section.section.name(),
+        title: row::section(section.section),
+        share: tenths(section.share),
+        cap: section.cap.map_or_else(|| "none".into(), grouped),
+        budget: grouped(section.budget),
+        used: grouped(section.used),
+        included: grouped(section.included),
+        excluded: grouped(section.excluded),
+        bar: Bar::new(
+            &[(section.section.name(), section.used), ("free", section.budget.saturating_sub(section.used))],
+            whole,
+            // The mark says where the budget ends, where more than it is used.
+            if section.used > section.budget { section.budget } else { 0 },
+        ),
+    };
+    plan.sections.iter().map(bar_of).collect()
+}

@@ -1,0 +1,195 @@
+//! What is known of a plan, printed: text and a web page for people, JSON for machines.
+
+pub use context_window::text::plain::{dollars, grouped};
+use context_window::{ContextPlan, Conversation, TokenCount, analysis::Explanation, conversation::{Compaction, CompactionKind}, plan::Remedy, provider::Limits};
+
+mod columns;
+mod change;
+mod message;
+mod page;
+mod row;
+mod explanation;
+mod words;
+mod snapshot;
+mod history;
+pub mod palette;
+mod grid;
+#[cfg(feature = "html")]
+mod html;
+mod markdown;
+mod text;
+
+pub use change::{CHANGE_HEADINGS, change};
+pub use columns::{cut, fitted, fitted_id, wrapped};
+pub use explanation::Explained;
+pub use grid::Grid;
+#[doc(hidden)]
+pub use grid::columns as grid_columns;
+#[cfg(feature = "html")]
+pub use html::{Error, Html, TablePage};
+pub use markdown::{Markdown, markdown_cell};
+pub use message::{call_line, message_lines, shown};
+pub use row::{RowText, row, section, source, ttl};
+pub use text::Text;
+#[doc(hidden)]
+pub use words::large_item;
+pub use words::{advice, conflict, largest, sentence, tenths};
+
+/// What fills the prompt as a grid of cells, 80 columns wide unless [`Grid::with_width`] says otherwise.
+#[must_use]
+pub fn grid(plan: &ContextPlan) -> Grid<'_> {
+    Grid::new(plan)
+}
+
+/// The plan as Markdown, for comments on pull requests: what fills it, what is out and why.
+#[must_use]
+pub fn markdown(plan: &ContextPlan) -> Markdown<'_> {
+    Markdown::new(plan)
+}
+
+/// The plan as a text report, 80 columns wide unless [`Text::with_width`] says otherwise.
+#[must_use]
+pub fn text(plan: &ContextPlan) -> Text<'_> {
+    Text::new(plan)
+}
+
+/// The plan as one JSON object (`version` 2), indented, without any text of the prompt but a hash per included row.
+#[must_use]
+pub fn json(plan: &ContextPlan) -> String {
+    plan.to_json()
+}
+
+/// As [`json`], on one line: for a column of a table, or a line of a log.
+#[must_use]
+pub fn json_line(plan: &ContextPlan) -> String {
+    plan.to_json_line()
+}
+
+/// The plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens, reason), then one a dropped row,
+/// a notice, a section and a part of the overhead, then the total. No text of the prompt is in it, equal plans give equal
+/// lines on any machine, and columns are not aligned, so a change in one row changes no other line.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits};
+/// use context_window_report as report;
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # #[cfg(feature = "openai")] {
+/// let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// let log = Conversation::from([Message::system("Be brief."), Message::user("How are you?")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(50)))?;
+/// insta::assert_snapshot!(report::snapshot(&plan), @r"
+/// in   System + pins  m0  system_text  7  required: system text
+/// in   Conversation   m1  message  8  required: live question
+/// System + pins  7 of 7
+/// Conversation   8 of 8
+/// Documents      0 of 0
+/// Overhead       reply header 3
+/// Total          18 of 50, 32 free
+/// ");
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn snapshot(plan: &ContextPlan) -> String {
+    snapshot::snapshot(plan)
+}
+
+/// The plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.
+#[cfg(feature = "html")]
+#[must_use]
+pub fn html(plan: &ContextPlan) -> Html<'_> {
+    Html::new(plan)
+}
+
+/// An explanation as a few lines for people.
+#[must_use]
+pub fn explanation(explanation: &Explanation) -> Explained<'_> {
+    Explained(explanation)
+}
+
+/// A change that makes a plan of these limits fit, in words.
+#[must_use]
+pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
+    match remedy {
+        Remedy::RaiseBudget { to } => {
+            let most = limits.largest_budget();
+            let beyond = if *to > most {
+                format!(", more than the {} that this model takes", grouped(most))
+            } else {
+                String::new()
+            };
+            format!("raise the prompt budget to {}{beyond}", grouped(*to))
+        }
+        Remedy::LowerCompletion { to } => {
+            format!("lower the reply reserve (max_completion) to {}", grouped(*to))
+        }
+        Remedy::Unpin { id } => format!("unpin {}", row::short(id.as_str())),
+        Remedy::Shorten { id, by } => {
+            format!("shorten {} by {} tokens", row::short(id.as_str()), grouped(*by))
+        }
+    }
+}
+
+/// A conversation as Markdown: every message in full, archived ones too, with a marker for each compaction and rewind. Texts
+/// are quotations, so that none can pass for a heading or a marker.
+#[must_use]
+pub fn history(log: &Conversation) -> String {
+    history::markdown(log)
+}
+
+/// A number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.
+#[must_use]
+pub fn tokens(tokens: TokenCount) -> String {
+    row::number(tokens)
+}
+
+/// What a compaction did, in a line: `Context compacted #1: 45 messages archived, ~142,000 tokens freed`.
+#[must_use]
+pub fn compaction(record: &Compaction) -> String {
+    let archived = record.messages_archived;
+    let messages = if archived == 1 { "message" } else { "messages" };
+    let freed = match record.freed() {
+        0 => String::new(),
+        freed => format!(", ~{} tokens freed", grouped(freed)),
+    };
+    let how = match record.kind {
+        CompactionKind::Fresh => "Started fresh".to_owned(),
+        CompactionKind::SlidingWindow => format!("Context compacted #{} without a summary", record.number),
+        CompactionKind::Digest => format!("Context compacted #{} by a digest", record.number),
+        CompactionKind::Summary => format!("Context compacted #{}", record.number),
+    };
+    format!("{how}: {} {messages} archived{freed}", grouped(archived))
+}
+
+/// A text without anything that a terminal would act on: controls and direction marks become `?`.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
+    let acts = |c: char| {
+        c.is_control() || marks.contains(&c) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
+}
+
+/// A printable text of at most 60 characters: enough of an id to know it by.
+#[must_use]
+pub fn brief(text: &str) -> String {
+    const MOST: usize = 60;
+    if text.chars().nth(MOST).is_none() {
+        return printable(text);
+    }
+    columns::head(text, MOST - 1).map_or_else(|| printable(text), |head| printable(head) + "…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_acts_on_is_printed() {
+        assert_eq!(printable("a\u{1b}[31m\u{202e}b\nc"), "a?[31m?b?c");
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

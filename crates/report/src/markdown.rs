@@ -1,0 +1,110 @@
+//! A plan as Markdown, for comments on pull requests.
+
+use super::{
+    grouped,
+    row::{number, row, short},
+    words,
+};
+use context_window::{ContextPlan, plan::Decision, text::plain::per_cent};
+use std::fmt::{self, Write as _};
+
+/// Rows of items that are out; more are counted in one.
+const MOST_ROWS: usize = 20;
+
+/// A plan as Markdown; print it with `{}`.
+#[derive(Debug, Clone, Copy)]
+pub struct Markdown<'a> {
+    plan: &'a ContextPlan,
+}
+
+impl<'a> Markdown<'a> {
+    pub(super) fn new(plan: &'a ContextPlan) -> Self {
+        Self { plan }
+    }
+}
+
+impl fmt::Display for Markdown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = self.plan;
+        let percent = per_cent(plan.total.n, plan.prompt_budget);
+        let (total, budget) = (number(plan.total), grouped(plan.prompt_budget));
+        writeln!(f, "**{total} / {budget} tokens** ({percent} %), {}\n", markdown_cell(&short(&plan.model)))?;
+        if let Some(overflow) = &plan.overflow {
+            writeln!(
+                f,
+                "**Over budget by {} tokens.** Any one of these makes it fit:\n",
+                grouped(overflow.tokens)
+            )?;
+            for remedy in &overflow.remedies {
+                writeln!(f, "- {}", markdown_cell(&super::remedy(remedy, &plan.limits)))?;
+            }
+            writeln!(f)?;
+        }
+        let composition = plan.composition(5);
+        writeln!(f, "| what fills the prompt | tokens | share |\n| --- | ---: | ---: |")?;
+        for (name, tokens) in words::kinds(&composition, 10).concat() {
+            let share = words::percent(tokens, composition.total);
+            writeln!(f, "| {} | {} | {share} |", markdown_cell(&name), grouped(tokens))?;
+        }
+        writeln!(f, "\n| largest items | | tokens | share |\n| --- | --- | ---: | ---: |")?;
+        for item in &composition.largest {
+            let share = words::percent(item.tokens.n, composition.total);
+            let what = super::cut(&words::large_item(item), 80);
+            let (id, tokens) = (markdown_cell(&short(item.id.as_str())), number(item.tokens));
+            writeln!(f, "| {id} | {} | {tokens} | {share} |", markdown_cell(&what))?;
+        }
+        let out = &plan.excluded;
+        if !out.is_empty() {
+            let count: u64 = out.iter().map(|item| item.count).sum();
+            writeln!(f, "\n| not in the prompt: {} | tokens | why |\n| --- | ---: | --- |", grouped(count))?;
+            for item in out.iter().take(MOST_ROWS) {
+                let row = row(plan, Decision::Excluded(item));
+                writeln!(
+                    f,
+                    "| {} | {} | {} |",
+                    markdown_cell(&row.id),
+                    markdown_cell(&row.tokens),
+                    markdown_cell(&row.why)
+                )?;
+            }
+            if let Some(more) = out.len().checked_sub(MOST_ROWS).filter(|more| *more > 0) {
+                writeln!(f, "| {} rows more | | |", grouped(more as u64))?;
+            }
+        }
+        if !plan.notices.is_empty() {
+            writeln!(f)?;
+        }
+        for notice in &plan.notices {
+            writeln!(f, "- {} {}", notice.rule(), markdown_cell(&words::sentence(notice)))?;
+        }
+        Ok(())
+    }
+}
+
+/// A text in a cell of a table, or beside a dash: nothing in it is markup.
+#[must_use]
+pub fn markdown_cell(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in super::printable(&text.replace(['\n', '\r', '\t'], " ")).chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' | '~' | '!' | '@' => {
+                // An at sign would call a person in a comment.
+                let _ = write!(escaped, "&#{};", u32::from(c));
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::markdown_cell;
+
+    #[test]
+    fn no_text_is_markup() {
+        assert_eq!(markdown_cell("a|b\n<c> @d `e`"), "a&#124;b &lt;c> &#64;d &#96;e&#96;");
+    }
+}

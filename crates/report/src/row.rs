@@ -1,0 +1,178 @@
+//! One row of a plan in words, as every report, page and widget writes it.
+
+use super::{columns, grouped, printable};
+use context_window::{analysis::Prefix, ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemKind, PlannedItem, Priority, Role, Section, Source, TokenCount, Ttl, plan::{Decision, HeldBy, PolicyRule, PrefixCause}, tokens::Certainty};
+use std::fmt::Write as _;
+
+/// One row of a plan in words. Nothing in it is anything that a terminal would act on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RowText {
+    /// Its id, or those of the run it represents: `m1..m4 (4)`.
+    pub id: String,
+    /// What it costs, with a mark where that is a bound or an estimate.
+    pub tokens: String,
+    /// Why it is in or out.
+    pub why: String,
+}
+
+/// A row of this plan in words.
+#[must_use]
+pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {
+    match row {
+        Decision::Included(item) => {
+            RowText { id: short(item.id.as_str()), tokens: number(item.tokens), why: why_in(plan, item) }
+        }
+        Decision::Excluded(item) => RowText { id: run(item), tokens: bound(item), why: why_out(item) },
+    }
+}
+
+/// A section as people read it; [`Section::name`] is its name in JSON and options.
+#[must_use]
+pub fn section(section: Section) -> &'static str {
+    match section {
+        Section::SystemPinned => "System + pins",
+        Section::Conversation => "Conversation",
+        Section::Rag => "Documents",
+    }
+}
+
+/// What an item is as people read it; [`Source::name`] is its name in JSON.
+#[must_use]
+pub fn source(source: Source) -> &'static str {
+    match source {
+        Source::Rag => "document",
+        Source::Synthetic => "placeholder",
+        other => other.name(),
+    }
+}
+
+/// What is left of an item's life, in words.
+#[must_use]
+pub fn ttl(left: Ttl) -> String {
+    match left {
+        Ttl::Limited(turns) if turns.get() == 1 => "1 turn left".into(),
+        Ttl::Limited(turns) => format!("{turns} turns left"),
+        Ttl::NoneRemaining => "expires this turn".into(),
+        Ttl::Unlimited => "never expires".into(),
+    }
+}
+
+/// Why an item is in, in words.
+fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
+    let mut why = match item.reason {
+        IncludedReason::Required => format!("required: {}", what_is_required(plan, item)),
+        IncludedReason::Pinned => match item.source {
+            Source::Pinned => "pinned note".into(),
+            _ => format!("pinned: {}", speaker(item)),
+        },
+        IncludedReason::Recent => speaker(item).into(),
+        IncludedReason::Relevant => "document".into(),
+        IncludedReason::Summary => "summary of archived messages".into(),
+    };
+    if item.priority != Priority::Normal {
+        let _ = write!(why, ", priority {}", item.priority.name());
+    }
+    match item.ttl {
+        // Such a pin is required: no budget drops it (rule S2).
+        Some(Ttl::Unlimited) if item.reason == IncludedReason::Pinned => why += ", never dropped",
+        Some(left) => why = format!("{why}, {}", ttl(left)),
+        None => {}
+    }
+    why
+}
+
+fn what_is_required(plan: &ContextPlan, item: &PlannedItem) -> &'static str {
+    match (item.source, item.role) {
+        (Source::System, _) if item.kind == ItemKind::FocusHint => "focus hint",
+        (Source::System, _) => "system text",
+        (Source::State, _) => "state",
+        (_, Some(Role::User)) if plan.live.as_ref() == Some(&item.id) => "live question",
+        (Source::Synthetic, Some(Role::Tool)) => "placeholder result",
+        (Source::Synthetic, _) => "placeholder message",
+        (Source::Tool, _) => "current tool result",
+        (_, Some(Role::Assistant)) if plan.live.is_some() => "current tool call",
+        _ => "newest message",
+    }
+}
+
+fn speaker(item: &PlannedItem) -> &'static str {
+    match (item.source, item.role) {
+        (Source::Tool, _) => "tool result",
+        (Source::Synthetic, Some(Role::Tool)) => "placeholder result",
+        (Source::Synthetic, _) => "placeholder message",
+        (_, Some(Role::User)) => "user message",
+        (_, Some(Role::Assistant)) => "assistant message",
+        (_, Some(Role::System | Role::Developer)) => "system message",
+        (_, Some(role)) => role.name(),
+        (other, None) => source(other),
+    }
+}
+
+fn why_out(item: &ExcludedItem) -> String {
+    let why = printable(&item.reason.to_string());
+    match &item.reason {
+        ExcludedReason::Duplicate { of } if *of == item.id => {
+            "duplicate: an earlier document has this id".into()
+        }
+        ExcludedReason::Budget { .. } => format!("dropped: {why}"),
+        ExcludedReason::Policy(_) => format!("skipped: {why}"),
+        _ => why,
+    }
+}
+
+/// An excluded row's id, or those of the run it represents.
+fn run(item: &ExcludedItem) -> String {
+    match &item.last_id {
+        Some(last) => {
+            format!("{}..{} ({})", short(item.id.as_str()), short(last.as_str()), grouped(item.count))
+        }
+        None => short(item.id.as_str()),
+    }
+}
+
+pub(crate) fn number(tokens: TokenCount) -> String {
+    let mark = match tokens.certainty {
+        Certainty::Exact => "",
+        Certainty::AtLeast => ">=",
+        Certainty::UpperBound => "<=",
+        // An estimate, or a certainty that this version does not know: nothing is proven.
+        _ => "~",
+    };
+    format!("{mark}{}", grouped(tokens.n))
+}
+
+/// An excluded row's number: a bound even where the counter only estimates.
+fn bound(item: &ExcludedItem) -> String {
+    let weighed = match &item.reason {
+        ExcludedReason::Budget {
+            room,
+            held_by: HeldBy::Size | HeldBy::Cap | HeldBy::PinsLimit | HeldBy::QuestionLimit,
+        } => item.tokens.n == room.saturating_add(1),
+        ExcludedReason::Policy(PolicyRule::MaxItemTokens { .. } | PolicyRule::MaxSourceTokens { .. }) => true,
+        _ => false,
+    };
+    match item.tokens.certainty {
+        Certainty::Estimate if weighed => format!(">={}", number(item.tokens)),
+        Certainty::Estimate if item.tokens.n > 0 => format!("<={}", number(item.tokens)),
+        _ => number(item.tokens),
+    }
+}
+
+/// A text of a session, made printable and cut: an id may be a megabyte long.
+pub(crate) fn short(text: &str) -> String {
+    const READ: usize = 300;
+    columns::head(text, READ).map_or_else(|| printable(text), |head| printable(head) + "…")
+}
+
+/// How much of the last prompt is the cached prefix of this one, and where and why it breaks.
+pub(crate) fn repeats(prefix: &Prefix) -> String {
+    let (tokens, of) = (grouped(prefix.tokens), grouped(prefix.of));
+    let all = format!("{tokens} of the last prompt's {of} tokens");
+    let (Some(was), Some(cause)) = (&prefix.instead_of, prefix.cause) else { return all };
+    let why = match (&prefix.differs_at, cause) {
+        (Some(now), PrefixCause::Inserted) => format!("{} inserted before it", short(now.as_str())),
+        _ => cause.text().to_owned(),
+    };
+    format!("{all}, breaks at {}: {why}", short(was.as_str()))
+}

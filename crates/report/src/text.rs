@@ -1,0 +1,313 @@
+//! The report a person reads. Everything that comes from a session is cleaned before it reaches a terminal.
+
+use super::{
+    columns::{cut, fitted},
+    grid::Grid,
+    grouped,
+    page::Page,
+    printable,
+    row::{number, repeats, row, section as section_name, short},
+    words::{self, signed, tenths},
+};
+use context_window::{ContextPlan, Section, plan::{Decision, SectionUse, Thoughts, first_line}, text::plain::per_cent, usage::Level};
+use std::fmt;
+use unicode_width::UnicodeWidthStr;
+
+/// A plan as text; print it with `{}`.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a> {
+    plan: &'a ContextPlan,
+    page: Page,
+    /// How many of the largest items are listed.
+    top: usize,
+    /// How many rows of a list are shown at the most.
+    rows: usize,
+    /// Whether a grid stands in place of tables and lists.
+    grid: bool,
+}
+
+/// Kinds that are listed; the rest is one line.
+const MOST_KINDS: usize = 10;
+
+/// Columns of a bar, where there is room for it.
+const SHORTEST_BAR: usize = 6;
+const LONGEST_BAR: usize = 40;
+
+/// From these columns on a row shows the beginning of its text.
+const WITH_TEXTS: usize = 120;
+
+impl<'a> Text<'a> {
+    pub(super) fn new(plan: &'a ContextPlan) -> Self {
+        Self { plan, page: Page::default(), top: 5, rows: usize::MAX, grid: false }
+    }
+
+    /// Sets the width in columns (default: 80); less than 60 reads as 60.
+    #[must_use]
+    pub fn with_width(mut self, columns: usize) -> Self {
+        self.page = self.page.width(columns);
+        self
+    }
+
+    /// Sets how many of the largest items are listed (default: 5).
+    #[must_use]
+    pub fn with_top(mut self, items: usize) -> Self {
+        self.top = items;
+        self
+    }
+
+    /// Folds the lists of items that are longer than this (default: none is folded): their beginning and their end are shown.
+    #[must_use]
+    pub fn with_rows(mut self, rows: usize) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// Whether a grid of cells stands in place of the tables and the lists of items (default: no).
+    #[must_use]
+    pub fn with_grid(mut self, grid: bool) -> Self {
+        self.grid = grid;
+        self
+    }
+
+    /// Whether ANSI colours are used (default: no). Colour says nothing that the words do not.
+    #[must_use]
+    pub fn with_colour(mut self, colour: bool) -> Self {
+        self.page = self.page.colour(colour);
+        self
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.head(f)?;
+        self.overflow(f)?;
+        if self.grid {
+            write!(f, "\n{}", Grid::new(self.plan).on(self.page))?;
+            return self.largest(f, 0);
+        }
+        self.fills(f)?;
+        self.sections(f)?;
+        self.included(f)?;
+        self.excluded(f)?;
+        self.notices(f)
+    }
+}
+
+impl Text<'_> {
+    fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = self.plan;
+        let title = format!(
+            "ctx tokens: {} / {} ({} {})",
+            number(plan.total),
+            grouped(plan.prompt_budget),
+            short(&plan.model),
+            grouped(plan.limits.context_len),
+        );
+        let percent = per_cent(plan.total.n, plan.prompt_budget);
+        self.page.title(f, &format!("{title}, {percent} %"))?;
+        self.field(f, "budget", &words::formula(plan))?;
+        self.field(f, "limits", &words::limits(plan))?;
+        let start = plan.window_start.as_ref().map(|id| format!("starts at {}", short(id.as_str())));
+        start.map_or(Ok(()), |start| self.field(f, "history", &start))?;
+        words::advice(plan).map_or(Ok(()), |advice| self.field(f, "fills", &advice))?;
+        if plan.usage.level != Level::Normal {
+            self.field(f, "usage", &self.usage())?;
+        }
+        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(&prefix)))?;
+        if let Some(upkeep) = plan.upkeep.filter(|upkeep| upkeep.spent > 0) {
+            self.field(f, "upkeep", &words::upkeep(upkeep))?;
+        }
+        let Thoughts { sent, lost, .. } = &plan.thoughts;
+        if *sent == 0 && lost.is_empty() {
+            return Ok(());
+        }
+        self.field(f, "thought", &format!("{} sent, {} lost", grouped(*sent), grouped(lost.len() as u64)))
+    }
+
+    /// What fills the prompt: its tokens by kind, and its largest items.
+    fn fills(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let composition = self.plan.composition(self.top);
+        let [shown, folded] = words::kinds(&composition, MOST_KINDS);
+        if shown.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n{}", self.page.bold("what fills the prompt"))?;
+        let names = shown.iter().chain(&folded).map(|(name, _)| name.width()).max().unwrap_or_default();
+        let names = names.min(self.page.columns() / 2);
+        let numbers = grouped(composition.total).len().max(8);
+        let room = self.page.columns().saturating_sub(numbers + names + 11).min(LONGEST_BAR);
+        let most = composition.kinds.first().map_or(1, |(_, tokens)| *tokens);
+        for (number, (name, tokens)) in shown.iter().chain(&folded).enumerate() {
+            let bar = usize::try_from(u128::from(*tokens) * room as u128 / u128::from(most)).unwrap_or(room);
+            let bar = if number < shown.len() { "█".repeat(bar.min(room)) } else { String::new() };
+            let percent = words::percent(*tokens, composition.total);
+            let tokens = grouped(*tokens);
+            let line = format!("{tokens:>numbers$}  {percent:>5}  {}  {bar}", fitted(name, names));
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        self.largest(f, numbers)
+    }
+
+    /// The largest items; `numbers` is the least width of their tokens.
+    fn largest(&self, f: &mut fmt::Formatter<'_>, numbers: usize) -> fmt::Result {
+        let composition = self.plan.composition(self.top);
+        if composition.largest.is_empty() {
+            return Ok(());
+        }
+        let widest =
+            composition.largest.iter().map(|item| number(item.tokens).len()).max().unwrap_or_default();
+        let numbers = numbers.max(widest);
+        writeln!(f, "\n{}", self.page.bold("largest items"))?;
+        let ids =
+            composition.largest.iter().map(|item| short(item.id.as_str()).width()).max().unwrap_or_default();
+        let ids = ids.min(self.page.columns() / 3);
+        for item in &composition.largest {
+            let percent = words::percent(item.tokens.n, composition.total);
+            let tokens = number(item.tokens);
+            let id = fitted(&short(item.id.as_str()), ids);
+            let label = format!("{tokens:>numbers$}  {percent:>5}  {id}  ");
+            let room = self.page.columns().saturating_sub(label.width());
+            writeln!(f, "{label}{}", self.page.dim(&cut(&words::large_item(item), room)))?;
+        }
+        Ok(())
+    }
+
+    fn field(&self, f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+        self.page.hanging(f, &format!("{name:<8}"), text)
+    }
+
+    /// What the conversation would take if all of it were sent, where that is much (rule U3).
+    fn usage(&self) -> String {
+        let usage = &self.plan.usage;
+        let level = match usage.level {
+            Level::Normal => return String::new(),
+            Level::Approaching => self.page.yellow("approaching the limit"),
+            Level::AtLimit if usage.percent > 100 => self.page.red("over the limit"),
+            Level::AtLimit => self.page.red("at the limit"),
+        };
+        let (pressure, limit) = (number(usage.conversation_tokens), grouped(usage.limit));
+        format!("{level}: full conversation {pressure} of {limit}, {} %", grouped(usage.percent))
+    }
+
+    fn sections(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = self.plan;
+        let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
+        let heading = ["share", "budget", "used", "in", "out"].map(str::to_owned);
+        let rows = Section::ALL.map(|section| {
+            let section = plan.section(section);
+            [
+                tenths(section.share),
+                grouped(section.budget),
+                grouped(section.used),
+                grouped(section.included),
+                grouped(section.excluded),
+            ]
+        });
+        let mut widths = heading.clone().map(|cell| cell.len());
+        for row in &rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.len());
+            }
+        }
+        let [share, budget, used, ..] = widths;
+        let left = grouped(plan.left_over());
+        let used = used.max(left.len()).max(signed(overhead).len());
+        let widths = [share, budget, used, widths[3], widths[4]];
+        let line = |cells: &[String; 5]| {
+            let cells = cells.iter().zip(widths).map(|(cell, width)| format!("  {cell:>width$}"));
+            cells.collect::<Vec<_>>().concat()
+        };
+        let taken = 13 + widths.iter().map(|width| width + 2).sum::<usize>() + 2;
+        let room = self.page.columns().saturating_sub(taken).min(LONGEST_BAR);
+        let legend = "  █ used ░ free";
+        let legend = if room < legend.chars().count() { "" } else { legend };
+        writeln!(f, "\n{}", self.page.dim(&format!("{:<13}{}{legend}", "section", line(&heading))))?;
+        // All bars are drawn to one scale, so that they can be compared.
+        let whole = plan.sections.iter().map(|section| section.budget.max(section.used)).max();
+        let scale = (room, whole.unwrap_or_default().max(1));
+        for (section, cells) in plan.sections.iter().zip(&rows) {
+            let bar =
+                if room < SHORTEST_BAR { String::new() } else { format!("  {}", self.bar(section, scale)) };
+            let text = format!("{:<13}{}{bar}", section_name(section.section), line(cells));
+            writeln!(f, "{}", text.trim_end())?;
+        }
+        for section in plan.sections.iter().filter(|section| section.used > section.budget) {
+            let more = grouped(section.used - section.budget);
+            let name = section_name(section.section);
+            let said = format!("{name:<13}takes {more} more than its budget: others leave them");
+            writeln!(f, "{}", self.page.yellow(&said))?;
+        }
+        let gap = share + budget + 6 + used;
+        let lines: Vec<String> = plan
+            .overhead
+            .iter()
+            .map(|line| format!("{} {}", words::overhead(line.what), signed(line.tokens)))
+            .collect();
+        let label = format!("{:<13}{:>gap$}  ", "Overhead", signed(overhead));
+        self.page.listed(f, &label, &lines)?;
+        writeln!(f, "{:<13}{left:>gap$}", "Free")
+    }
+
+    /// What a section uses, and behind it what it leaves of its budget; yellow where other sections left it more.
+    fn bar(&self, section: &SectionUse, (room, whole): (usize, u64)) -> String {
+        let part = |tokens: u64| {
+            let part = u128::from(tokens) * room as u128 / u128::from(whole);
+            usize::try_from(part).unwrap_or(room).min(room)
+        };
+        let filled = part(section.used).max(usize::from(section.used > 0));
+        let empty = part(section.budget).saturating_sub(filled);
+        let (full, empty) = ("█".repeat(filled), "░".repeat(empty));
+        let over = section.used > section.budget;
+        let full = if over { self.page.yellow(&full) } else { self.page.green(&full) };
+        full + &empty
+    }
+
+    fn included(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let items = &self.plan.included;
+        let title = format!("in the prompt, in order: {}", items.len());
+        let wide = self.page.columns() >= WITH_TEXTS;
+        let rows = items.iter().map(|item| {
+            let row = row(self.plan, Decision::Included(item));
+            // Where there is room, what it says stands beside why it is there.
+            let text = if wide { first_line(item) } else { String::new() };
+            let why =
+                if text.is_empty() { row.why } else { format!("{:<24}  {}", row.why, printable(&text)) };
+            [row.tokens, row.id, why]
+        });
+        self.page.rows(f, &title, self.rows, rows.collect())
+    }
+
+    fn excluded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let items = &self.plan.excluded;
+        let count: u64 = items.iter().map(|item| item.count).sum();
+        let title = format!("not in the prompt: {}", grouped(count));
+        let rows = items.iter().map(|item| row(self.plan, Decision::Excluded(item)));
+        self.page.rows(f, &title, self.rows, rows.map(|row| [row.tokens, row.id, row.why]).collect())
+    }
+
+    fn notices(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.plan.notices.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n{}", self.page.bold(&format!("notices: {}", self.plan.notices.len())))?;
+        for notice in &self.plan.notices {
+            self.page.hanging(f, &format!("  {:<3} ", notice.rule()), &words::sentence(notice))?;
+        }
+        Ok(())
+    }
+
+    fn overflow(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(overflow) = &self.plan.overflow else {
+            return Ok(());
+        };
+        let title = format!("over budget by {} tokens", grouped(overflow.tokens));
+        writeln!(f, "\n{}", self.page.red(&title))?;
+        self.page.hanging(f, "  required items: ", &words::largest(self.plan))?;
+        self.page.hanging(f, "  these alone exceed the budget: ", &words::conflict(overflow))?;
+        writeln!(f, "  any one of these makes it fit:")?;
+        for remedy in &overflow.remedies {
+            self.page.hanging(f, "  - ", &super::remedy(remedy, &self.plan.limits))?;
+        }
+        Ok(())
+    }
+}

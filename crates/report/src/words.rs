@@ -1,0 +1,221 @@
+//! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
+
+use super::{columns::cut, dollars, grouped, printable, row::number, row::short};
+use context_window::{ContextPlan, WireFormat, plan::{BudgetSource, Composition, Kind, LargeItem, Notice, Overflow, Overhead, Upkeep}, text::plain::per_cent, usage::TokenCalibration};
+
+/// Ids of a notice that are shown.
+const IDS_SHOWN: usize = 4;
+
+/// Items of a minimum that are shown.
+const LARGEST_SHOWN: usize = 5;
+
+/// A line of the overhead as people read it.
+pub(super) fn overhead(what: Overhead) -> &'static str {
+    match what {
+        Overhead::Tools => "tools",
+        Overhead::Template => "template header",
+        Overhead::ReplyPriming => "reply header",
+        Overhead::RagBlock => "document wrapper",
+        Overhead::Joins => "joined texts",
+        Overhead::Merged => "merged messages",
+        Overhead::TokenCalibration => "token calibration",
+    }
+}
+
+/// A share in per cent: what is there is never 0.
+pub(super) fn percent(tokens: u64, of: u64) -> String {
+    match per_cent(tokens, of) {
+        0 if tokens > 0 => "<1 %".into(),
+        percent => format!("{percent} %"),
+    }
+}
+
+/// The kinds of a prompt by name, the largest first, and in one line what comes after the first `most`.
+pub(super) fn kinds(composition: &Composition, most: usize) -> [Vec<(String, u64)>; 2] {
+    let named = |(kind, tokens): &(Kind, u64)| (printable(&kind.text()), *tokens);
+    let (shown, rest) = composition.kinds.split_at(most.min(composition.kinds.len()));
+    let folded = match rest {
+        [] => Vec::new(),
+        [one] => vec![named(one)],
+        rest => vec![(format!("{} kinds more", rest.len()), rest.iter().map(|(_, tokens)| tokens).sum())],
+    };
+    [shown.iter().map(named).collect(), folded]
+}
+
+/// With a capital at its beginning.
+pub(super) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
+
+/// What fills a prompt and what to do about it, in one line; none where less than half of the budget is used.
+#[must_use]
+pub fn advice(plan: &ContextPlan) -> Option<String> {
+    let full = per_cent(plan.total.n, plan.prompt_budget);
+    if full < 50 {
+        return None;
+    }
+    let composition = plan.composition(1);
+    let groups = composition.by_group();
+    let (kind, tokens) = groups.kinds.first()?;
+    let share = per_cent(*tokens, composition.total);
+    let item = composition.largest.first()?;
+    let name = format!("{} {}", short(item.id.as_str()), what_it_is(item));
+    let largest =
+        format!("the largest item is {name}: {} tokens, {} %", grouped(item.tokens.n), item.share / 10);
+    let remedy = match kind {
+        _ if share < 40 || full < 60 => "",
+        Kind::ToolResults(_) => "; --set conversation.tool_results=clear sends old results as stubs",
+        Kind::Documents(_) => "; --set rag.max_items=N sends fewer",
+        Kind::Reasoning => "; --set conversation.reasoning=drop sends none",
+        Kind::User | Kind::Assistant => "; `plan-inspect compact` shows what a summary would free",
+        _ => "",
+    };
+    let text = format!("{} {share} % of the prompt; {largest}{remedy}", kind.text());
+    Some(printable(&text))
+}
+
+/// What a large item is, and how its text begins: `Read session_live.ex: defmodule …`.
+pub fn large_item(item: &LargeItem) -> String {
+    let text = if item.text.is_empty() { String::new() } else { format!(": {}", item.text) };
+    printable(&format!("{}{text}", what_it_is(item)))
+}
+
+/// What a large item is: `Read session_live.ex`.
+fn what_it_is(item: &LargeItem) -> String {
+    let what = match &item.kind {
+        Kind::ToolResults(name) if !name.is_empty() => name.clone(),
+        Kind::ToolResults(_) => "tool result".into(),
+        Kind::Documents(_) => "document".into(),
+        kind => kind.text(),
+    };
+    let about = if item.about.is_empty() { String::new() } else { format!(" {}", item.about) };
+    printable(&cut(&format!("{what}{about}"), 40))
+}
+
+/// What documents of earlier questions cost (rule S11).
+pub(super) fn upkeep(upkeep: Upkeep) -> String {
+    format!(
+        "{} documents and pieces of state of earlier questions take {} tokens: reading them again has cost {} so far, sending \
+         the prompt without them costs {}",
+        grouped(upkeep.items),
+        grouped(upkeep.tokens),
+        dollars(upkeep.spent),
+        dollars(upkeep.leaving)
+    )
+}
+
+/// Where the budget comes from.
+pub(super) fn formula(plan: &ContextPlan) -> String {
+    let limits = plan.limits;
+    match plan.budget_source {
+        BudgetSource::Request => "set explicitly (--budget or prompt_budget)".to_owned(),
+        BudgetSource::MaxInput => format!(
+            "input limit {} - safety margin {}",
+            grouped(limits.max_input.unwrap_or_default()),
+            grouped(limits.safety_buffer),
+        ),
+        BudgetSource::ContextLen => {
+            let quarter = if limits.max_completion == limits.context_len / 4 { " (a quarter)" } else { "" };
+            format!(
+                "context length {} - reply reserve {}{quarter} - safety margin {}",
+                grouped(limits.context_len),
+                grouped(limits.max_completion),
+                grouped(limits.safety_buffer),
+            )
+        }
+    }
+}
+
+/// Where the limits come from, and what is counted with which options.
+pub(super) fn limits(plan: &ContextPlan) -> String {
+    let calibration =
+        plan.calibration.map(|calibration| format!(", {}", counted_there(calibration))).unwrap_or_default();
+    let form = match plan.wire_format {
+        WireFormat::OpenAiChat => String::new(),
+        other => format!(" · wire format {}", other.name()),
+    };
+    format!(
+        "{} · tokenizer {} ({}{calibration}) · config {}{form}",
+        plan.limits_source.name(),
+        printable(&plan.tokenizer),
+        plan.total.certainty.name(),
+        plan.config,
+    )
+}
+
+/// The largest of the required items, in a line.
+#[must_use]
+#[doc(hidden)]
+pub fn largest(plan: &ContextPlan) -> String {
+    let items = plan.included.iter();
+    let items =
+        items.map(|item| (item.tokens.n, format!("{} {}", short(item.id.as_str()), number(item.tokens))));
+    let lines = plan.overhead.iter().filter_map(|line| {
+        Some((u64::try_from(line.tokens).ok()?, format!("{} {}", overhead(line.what), signed(line.tokens))))
+    });
+    let mut parts: Vec<(u64, String)> = items.chain(lines).collect();
+    parts.sort_by_key(|(tokens, _)| std::cmp::Reverse(*tokens));
+    let largest: Vec<String> = parts.iter().take(LARGEST_SHOWN).map(|(_, text)| text.clone()).collect();
+    let more = parts.len().saturating_sub(LARGEST_SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    largest.join(", ") + &more
+}
+
+/// The fewest required items that already exceed the budget, in words.
+#[must_use]
+pub fn conflict(overflow: &Overflow) -> String {
+    let conflict: Vec<String> = overflow.conflict.iter().map(|id| short(id.as_str())).collect();
+    match conflict.len() {
+        0 => "the overhead".to_owned(),
+        more if more > LARGEST_SHOWN => format!("the {more} largest"),
+        _ => conflict.join(", "),
+    }
+}
+
+/// The token calibration: how the provider's count follows from ours.
+fn counted_there(calibration: TokenCalibration) -> String {
+    let offset = match calibration.offset {
+        0 => String::new(),
+        offset if offset > 0 => format!(" + {}", signed(offset)),
+        offset => format!(" - {}", grouped(offset.unsigned_abs())),
+    };
+    let from = match calibration.reports {
+        0 => "set by option".to_owned(),
+        1 => "from 1 usage report".to_owned(),
+        reports => format!("from {reports} usage reports"),
+    };
+    format!(
+        "calibrated x {}.{:03}{offset} {from}",
+        calibration.per_mille / 1000,
+        calibration.per_mille % 1000
+    )
+}
+
+/// What a notice is about, and what happened, in a line.
+#[must_use]
+pub fn sentence(notice: &Notice) -> String {
+    let mut ids: Vec<String> = notice.ids.iter().take(IDS_SHOWN).map(|id| short(id.as_str())).collect();
+    let more = notice.ids.len().saturating_sub(IDS_SHOWN);
+    if more > 0 {
+        ids.push(format!("{more} more"));
+    }
+    let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
+    at + &short(&notice.text)
+}
+
+/// A number that may be negative, with commas at the thousands.
+pub(super) fn signed(tokens: i64) -> String {
+    let sign = if tokens < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(tokens.unsigned_abs()))
+}
+
+/// Per mille as per cent, with a decimal where there is one: `15 %`.
+#[must_use]
+#[doc(hidden)]
+pub fn tenths(share: u16) -> String {
+    match share % 10 {
+        0 => format!("{} %", share / 10),
+        rest => format!("{}.{rest} %", share / 10),
+    }
+}

@@ -1,0 +1,680 @@
+//! The page of a plan: nothing is missing, nothing of a session becomes markup, nothing leaks when texts are left out.
+
+use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest, RagItem, RequestLimits, ToolCall, Ttl, plan::Decision};
+use context_window_formats::Session;
+use context_window_report as report;
+use std::{collections::BTreeSet, path::Path};
+
+/// A session, and the plan and page of it.
+struct Planned {
+    name: String,
+    session: Session,
+    manager: ContextWindowManager,
+}
+
+impl Planned {
+    fn new(name: &str, session: Session, config: &str) -> Option<Self> {
+        let config = Config::from_toml(config, "config.toml").ok()?;
+        let model =
+            session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named).ok()?;
+        let manager = ContextWindowManager::configured(model, config).ok()?;
+        Some(Self { name: name.into(), session, manager })
+    }
+
+    /// The session's limits with this budget.
+    fn at(&self, budget: u64) -> RequestLimits {
+        let mut limits = self.session.limits;
+        limits.prompt_budget = Some(budget);
+        limits
+    }
+
+    fn page(&self, redact: bool) -> Option<(ContextPlan, String)> {
+        let request = self.session.request();
+        let plan = self.manager.build_plan(&request).ok()?;
+        let explanations = self.manager.explainer(&request).explain_all().unwrap();
+        let html = report::html(&plan)
+            .with_title(&self.name)
+            .with_request(&request)
+            .with_explanations(&explanations);
+        let page = html.with_redaction(redact).render().unwrap();
+        Some((plan, page))
+    }
+}
+
+/// Every example, and every fixture that plans.
+fn all() -> Vec<Planned> {
+    let root = crate::support::root();
+    let mut all = Vec::new();
+    for folder in ["examples", "tests/fixtures"] {
+        let mut files: Vec<_> =
+            std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        for path in files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "json")) {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(path).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let (session, config, budget) = match folder {
+                "examples" => (text, String::new(), None),
+                _ => (
+                    value["session"].to_string(),
+                    value["config"].as_str().unwrap_or_default().to_owned(),
+                    value["budget"].as_u64(),
+                ),
+            };
+            let Ok(mut session) = Session::from_json(&session) else { continue };
+            session.limits.prompt_budget = budget.or(session.limits.prompt_budget);
+            all.extend(Planned::new(&name, session, &config));
+        }
+    }
+    all
+}
+
+/// A tag of a page: its name, and its attributes with their values.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Tag {
+    name: String,
+    attributes: Vec<(String, String)>,
+    /// Whether it closes itself.
+    closed: bool,
+}
+
+/// The tags and the texts of a page, read as a browser would: what is inside of style and script is one text.
+fn read(page: &str) -> (Vec<Tag>, Vec<String>) {
+    let (mut tags, mut texts, mut rest) = (Vec::new(), Vec::new(), page);
+    while let Some(at) = rest.find('<') {
+        texts.push(rest[..at].to_owned());
+        rest = &rest[at + 1..];
+        let name_ends = rest.find(|c: char| c.is_whitespace() || c == '>').unwrap();
+        let name = rest[..name_ends].to_owned();
+        rest = &rest[name_ends..];
+        let (mut attributes, mut closed) = (Vec::new(), false);
+        loop {
+            rest = rest.trim_start();
+            closed |= rest.starts_with("/>");
+            rest = rest.trim_start_matches('/');
+            if let Some(after) = rest.strip_prefix('>') {
+                rest = after;
+                break;
+            }
+            let end = rest.find(['=', '>', ' ', '\n']).unwrap();
+            let key = rest[..end].to_owned();
+            rest = &rest[end..];
+            let Some(value) = rest.strip_prefix('=') else {
+                attributes.push((key, String::new()));
+                continue;
+            };
+            let value = value.strip_prefix('"').expect("values stand in quotes");
+            let end = value.find('"').unwrap();
+            attributes.push((key, value[..end].to_owned()));
+            rest = &value[end + 1..];
+        }
+        if name == "style" || name == "script" {
+            rest = &rest[rest.find(&format!("</{name}")).unwrap()..];
+        }
+        tags.push(Tag { name, attributes, closed });
+    }
+    (tags, texts)
+}
+
+fn unescaped(text: &str) -> String {
+    let names = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#x2f;", "/")];
+    names.iter().fold(text.to_owned(), |text, (name, c)| text.replace(name, c)).replace("&amp;", "&")
+}
+
+/// What the template writes, and nothing else.
+fn is_sound(page: &str) {
+    const NAMES: &str = "!doctype html head meta title style body a header h1 p bdi strong main section div h2 b svg rect line \
+        ul li ol dl dt dd h3 table thead tr th tbody td label input span kbd button details summary footer code script path select \
+        option";
+    const KEYS: &str = "html lang charset http-equiv content name class href dir aria-label viewBox preserveAspectRatio role x \
+        x1 x2 y1 y2 width height tabindex scope data-name id hidden for type autocomplete spellcheck aria-describedby \
+        aria-keyshortcuts data-key data-value aria-pressed aria-live aria-hidden data-state data-section \
+        rx y d min value data-tokens data-item data-id data-prompt";
+    let (tags, texts) = read(page);
+    let mut open: Vec<&str> = Vec::new();
+    for tag in &tags {
+        let name = tag.name.strip_prefix('/').unwrap_or(&tag.name);
+        assert!(NAMES.split_whitespace().any(|known| known == name), "the template writes no <{name}>");
+        for (key, value) in &tag.attributes {
+            assert!(KEYS.split_whitespace().any(|known| known == key), "no attribute {key} of <{name}>");
+            assert!(key != "href" || value == "#items", "{value}");
+        }
+        match tag.name.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name)),
+            None if tag.closed || ["!doctype", "meta", "input"].contains(&name) => {}
+            None => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    let count = |name: &str| tags.iter().filter(|tag| tag.name == name).count();
+    assert_eq!([count("script"), count("style")], [2, 1]);
+    assert!([1, 3].contains(&count("input")));
+    assert!(tags.iter().filter(|tag| tag.name == "script").all(|tag| tag.attributes.is_empty()
+        || tag.attributes.contains(&("type".into(), "application/json".into()))));
+    for text in texts {
+        let seen = unescaped(&text);
+        let unseen = |c: char| c.is_control() && c != '\n' && c != '\t';
+        assert!(!seen.contains(unseen), "{seen:?}");
+        assert!(!seen.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}']), "{seen:?}");
+    }
+}
+
+/// The texts of elements of a class, in order.
+fn of_class(page: &str, class: &str) -> Vec<String> {
+    let opening = format!("class=\"{class}\"");
+    page.split(&opening)
+        .skip(1)
+        .map(|rest| {
+            let rest = &rest[rest.find('>').unwrap() + 1..];
+            unescaped(&rest[..rest.find('<').unwrap()])
+        })
+        .collect()
+}
+
+#[test]
+fn every_row_of_every_plan_is_on_its_page_once_and_in_order() {
+    let mut pages = 0;
+    for planned in all() {
+        let Some((plan, page)) = planned.page(false) else { continue };
+        pages += 1;
+        is_sound(&page);
+        let rows = plan.included.iter().map(Decision::Included);
+        let rows = rows.chain(plan.excluded.iter().map(Decision::Excluded));
+        let words: Vec<_> = rows.map(|row| report::row(&plan, row)).collect();
+        let ids: Vec<&str> = words.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(of_class(&page, "id"), ids, "{}", planned.name);
+        let tokens: Vec<String> = words.iter().map(|row| format!("{} ", row.tokens)).collect();
+        assert_eq!(of_class(&page, "tokens"), tokens, "{}", planned.name);
+        for row in &words {
+            assert!(unescaped(&page).contains(&row.why), "{}: {}", planned.name, row.why);
+        }
+        for notice in &plan.notices {
+            assert!(page.contains(&format!("<li><b>{}</b>", notice.rule())), "{}", planned.name);
+        }
+        let figures =
+            [plan.prompt_budget, plan.total.n, plan.usage.conversation_tokens.n, plan.overflow_tokens()];
+        for figure in figures {
+            assert!(page.contains(&report::grouped(figure)), "{}: {figure}", planned.name);
+        }
+        assert_eq!(Some(page), planned.page(false).map(|(_, page)| page), "{}: other bytes", planned.name);
+    }
+    assert!(pages > 80, "only {pages} pages");
+}
+
+/// Every text of a session, as JSON strings of more than a few characters.
+fn texts_of(value: &serde_json::Value, key: &str, texts: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::String(text) => {
+            let is_text = ["content", "text", "arguments", "focus", "reasoning_content", "query", "name"];
+            if is_text.contains(&key) && text.trim().chars().count() > 8 {
+                texts.insert(text.clone());
+            }
+        }
+        serde_json::Value::Array(all) => all.iter().for_each(|one| texts_of(one, key, texts)),
+        serde_json::Value::Object(all) => all.iter().for_each(|(key, one)| texts_of(one, key, texts)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_redacted_page_holds_no_text_of_its_session() {
+    let (mut pages, mut looked_for) = (0, 0);
+    let root = crate::support::root();
+    for planned in all() {
+        let Some((_, page)) = planned.page(true) else { continue };
+        let Some((_, whole)) = planned.page(false) else { continue };
+        is_sound(&page);
+        let folder =
+            if root.join("examples").join(&planned.name).exists() { "examples" } else { "tests/fixtures" };
+        let file = std::fs::read_to_string(root.join(folder).join(&planned.name)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&file).unwrap();
+        let session = if folder == "examples" { &value } else { &value["session"] };
+        let mut texts = BTreeSet::new();
+        // Tools are declared, not said: a notice may name one.
+        for (key, part) in session.as_object().into_iter().flatten().filter(|(key, _)| *key != "tools") {
+            texts_of(part, key, &mut texts);
+        }
+        let (page, whole) = (unescaped(&page), unescaped(&whole));
+        for text in texts {
+            // Any run of words of it, not only the whole.
+            let words: Vec<&str> = text.split_whitespace().collect();
+            for run in words.windows(2).map(|pair| pair.join(" ")).filter(|run| run.chars().count() > 8) {
+                if whole.contains(&run) && !is_of_the_template(&run) {
+                    looked_for += 1;
+                    assert!(!page.contains(&run), "{}: {run:?}", planned.name);
+                }
+            }
+        }
+        pages += 1;
+    }
+    assert!(pages > 80 && looked_for > 1_000, "{pages} pages, {looked_for} runs of words");
+}
+
+/// Words that the page says itself, whatever the session.
+fn is_of_the_template(run: &str) -> bool {
+    let log = Conversation::new();
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    thread_local!(static EMPTY: std::cell::OnceCell<String> = const { std::cell::OnceCell::new() });
+    EMPTY.with(|page| {
+        page.get_or_init(|| {
+            let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+            unescaped(&report::html(&plan).render().unwrap())
+        })
+        .contains(run)
+    })
+}
+
+/// What somebody writes who wants a page to do something.
+const HOSTILE: [&str; 9] = [
+    "<script>alert('a')</script>",
+    "</script><script>alert(1)</script>",
+    "</style><img src=x onerror=alert(1)>",
+    "\" onmouseover=\"alert(1)\" x=\"",
+    "' autofocus onfocus='alert(1)",
+    "</bdi></summary></details></li><iframe src=\"https://example.com\"></iframe>",
+    "\u{202e}desrever\u{202c} \u{2066}x\u{2069} \u{200b}\u{feff}\u{0}\u{1b}[31m\u{7}\u{9b}\r\n",
+    "<!--{{ 7*7 }}{% raw %}]]>&lt;b&gt;&amp;lt;",
+    "javascript:alert(1)",
+];
+
+#[test]
+fn hostile_texts_stay_texts_wherever_they_stand() {
+    for (at, hostile) in HOSTILE.iter().enumerate() {
+        let mut log = Conversation::new();
+        log.push_system(format!("s{hostile}"), *hostile);
+        log.pin(PinnedItem::new(format!("n{hostile}"), *hostile).with_ttl(Ttl::turns(2)));
+        log.push(Message::user(*hostile).with_id(format!("u{hostile}")).with_name(*hostile));
+        let call = ToolCall::new(format!("c{hostile}"), *hostile, *hostile);
+        log.push(Message::assistant(*hostile).with_reasoning(*hostile).with_tool_calls([call]));
+        log.push(Message::tool(format!("c{hostile}"), *hostile));
+        log.push(Message::tool(format!("orphan{hostile}"), *hostile));
+        let image = Part::Image { url: (*hostile).into(), detail: None };
+        log.push(Message::user("").with_parts([Part::Text((*hostile).into()), image]));
+        let rag = (0..3).map(|n| {
+            RagItem::new(format!("r{n}{hostile}"), 0.5, format!("{hostile}{n}")).with_origin(*hostile)
+        });
+        let request = PlanRequest::new(&log)
+            .with_rag(rag)
+            .with_focus(*hostile)
+            .with_state(format!("z{hostile}"), *hostile);
+        let model = Model::custom(hostile);
+        let manager = ContextWindowManager::configured(model, Config::default()).unwrap();
+        for budget in [1_000_000, 150, 10] {
+            let limits = RequestLimits::budget(budget);
+            let request = request.clone().with_limits(limits);
+            let plan = manager.build_plan(&request).unwrap();
+            let explanations = manager.explainer(&request).explain_all().unwrap();
+            let earlier = [plan.clone(), plan.clone()];
+            for redact in [false, true] {
+                let html = report::html(&plan)
+                    .with_request(&request)
+                    .with_explanations(&explanations)
+                    .with_title(*hostile);
+                let page = html.with_earlier(&earlier).with_redaction(redact).render().unwrap();
+                is_sound(&page);
+                let (body, _) = page.split_once("<script>").unwrap();
+                assert!(
+                    at != 7 || redact || body.contains("{{ 7*7 }}"),
+                    "no text of a session is a template"
+                );
+            }
+        }
+    }
+}
+
+/// SHA-256, for the two texts that the page's policy names; vectors of FIPS 180-4 below.
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let primes = (2_u64..).filter(|n| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0));
+    let fraction = |prime: u64, root: f64| {
+        let root = (prime as f64).powf(root);
+        (root.fract() * 4_294_967_296.0) as u32
+    };
+    let primes: Vec<u64> = primes.take(64).collect();
+    let k: Vec<u32> = primes.iter().map(|prime| fraction(*prime, 1.0 / 3.0)).collect();
+    let mut state: Vec<u32> = primes.iter().take(8).map(|prime| fraction(*prime, 0.5)).collect();
+    let mut padded = bytes.to_vec();
+    padded.push(0x80);
+    padded.resize(padded.len().next_multiple_of(64), 0);
+    if padded.len() - bytes.len() < 9 {
+        padded.resize(padded.len() + 64, 0);
+    }
+    let end = padded.len() - 8;
+    padded[end..].copy_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
+    for block in padded.chunks(64) {
+        let mut w: Vec<u32> =
+            block.chunks(4).map(|word| u32::from_be_bytes(word.try_into().unwrap())).collect();
+        for t in 16..64 {
+            let (a, b) = (w[t - 15], w[t - 2]);
+            let s0 = a.rotate_right(7) ^ a.rotate_right(18) ^ a >> 3;
+            let s1 = b.rotate_right(17) ^ b.rotate_right(19) ^ b >> 10;
+            w.push(w[t - 16].wrapping_add(s0).wrapping_add(w[t - 7]).wrapping_add(s1));
+        }
+        let mut v = state.clone();
+        for t in 0..64 {
+            let s1 = v[4].rotate_right(6) ^ v[4].rotate_right(11) ^ v[4].rotate_right(25);
+            let choice = v[4] & v[5] ^ !v[4] & v[6];
+            let one = v[7].wrapping_add(s1).wrapping_add(choice).wrapping_add(k[t]).wrapping_add(w[t]);
+            let s0 = v[0].rotate_right(2) ^ v[0].rotate_right(13) ^ v[0].rotate_right(22);
+            let majority = v[0] & v[1] ^ v[0] & v[2] ^ v[1] & v[2];
+            v.rotate_right(1);
+            v[4] = v[4].wrapping_add(one);
+            v[0] = one.wrapping_add(s0.wrapping_add(majority));
+        }
+        state.iter_mut().zip(v).for_each(|(word, add)| *word = word.wrapping_add(add));
+    }
+    let bytes: Vec<u8> = state.iter().flat_map(|word| word.to_be_bytes()).collect();
+    bytes.try_into().unwrap()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let word =
+            chunk.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let digit = |at: u32| DIGITS[(word >> (18 - 6 * at) & 63) as usize] as char;
+        text.extend((0..=chunk.len() as u32).map(digit));
+        text.extend((chunk.len()..3).map(|_| '='));
+    }
+    text
+}
+
+#[test]
+fn the_policy_lets_in_this_style_and_this_script_and_nothing_else() {
+    assert_eq!(base64(&sha256(b"")), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+    assert_eq!(base64(&sha256(b"abc")), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+    let log = Conversation::new();
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    let page = report::html(&manager.build_plan(&PlanRequest::new(&log)).unwrap()).render().unwrap();
+    let inside = |name: &str| {
+        let (_, rest) = page.split_once(&format!("<{name}>")).unwrap();
+        rest.split_once(&format!("</{name}>")).unwrap().0
+    };
+    for (name, key) in [("style", "style-src"), ("script", "script-src")] {
+        let hash = base64(&sha256(inside(name).as_bytes()));
+        assert!(page.contains(&format!("{key} 'sha256-{hash}';")), "the hash of the {name} is {hash} now");
+    }
+    assert!(page.contains("content=\"default-src 'none'; "));
+    assert!(!page.contains("unsafe-inline") && !page.contains("style=\""));
+}
+
+#[test]
+fn a_small_page_looks_as_it_did() {
+    let log = Conversation::from([
+        Message::system("Answer shortly."),
+        Message::user("An older question that is long enough to be left out of this prompt."),
+        Message::assistant("An older answer."),
+        Message::user("Is <b>this</b> text?"),
+    ]);
+    let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(25));
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    let plan = manager.build_plan(&request).unwrap();
+    let explanations = manager.explainer(&request).explain_all().unwrap();
+    let page = report::html(&plan)
+        .with_title("A small page")
+        .with_request(&request)
+        .with_explanations(&explanations);
+    let page = page.render().unwrap();
+    // Style and script are files of their own.
+    let (head, rest) = page.split_once("<style>").unwrap();
+    let (_, rest) = rest.split_once("</style>").unwrap();
+    let (body, _) = rest.split_once("<script>").unwrap();
+    let head = head.lines().filter(|line| !line.contains("Content-Security-Policy"));
+    insta::assert_snapshot!(format!("{}{body}", head.collect::<Vec<_>>().join("\n")));
+}
+
+#[test]
+fn a_timeline_has_a_line_a_prompt() {
+    let mut log = Conversation::from([Message::user("One?")]);
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    let mut plans = Vec::new();
+    for text in ["Two?", "Three?"] {
+        let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+        log.push_reply(&plan, Message::assistant("Yes."), None);
+        plans.push(plan);
+        log.push(Message::user(text));
+    }
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    let repeated = plan.repeated().unwrap();
+    assert!(!report::html(&plan).render().unwrap().contains("id=\"timeline\""));
+    let page = report::html(&plan).with_earlier(&plans).render().unwrap();
+    is_sound(&page);
+    let (_, picture) = page.split_once("id=\"timeline\"").unwrap();
+    let (picture, table) = picture.split_once("<table>").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    assert_eq!((picture.matches("class=\"hit\"").count(), table.matches("<tr>").count()), (3, 4));
+    let order = [">1</th>", ">2</th>", ">3</th>"].map(|name| table.find(name).unwrap());
+    assert!(order.is_sorted(), "in time order");
+    assert!(table.contains(&format!("<td>{}</td>", repeated.tokens)), "{table}");
+    // Every kind has an outline, and the bar of the largest prompt ends where its tokens do.
+    for name in ["user", "assistant", "overhead"] {
+        assert!(picture.contains(&format!("<path class=\"fill-{name}\" d=\"M")), "{picture}");
+    }
+    let heights = |class: &str| -> u64 {
+        let (_, path) = picture.split_once(&format!("fill-{class}\" d=\"")).unwrap();
+        let (path, _) = path.split_once('"').unwrap();
+        let last = path.rsplit('M').next().unwrap();
+        last.split('v').nth(1).unwrap().split('h').next().unwrap().parse().unwrap()
+    };
+    assert_eq!(
+        heights("user") + heights("assistant") + heights("overhead"),
+        1_000,
+        "the largest is the whole height"
+    );
+
+    let page = report::html(&plan).with_earlier(&plans).with_first_number(41).render().unwrap();
+    assert!(
+        page.contains("40 older prompts are not shown")
+            && page.contains(">43</th>")
+            && page.contains(">41</th>")
+    );
+}
+
+#[test]
+fn a_timeline_marks_what_happened() {
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    let mut log =
+        Conversation::from([Message::user("What is a kettle, and why does it whistle when it boils?")]);
+    let mut plans = Vec::new();
+    for (text, budget) in [("And a pot?", 1_000), ("And a pan?", 24), ("And a lid?", 1_000)] {
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+        let plan = manager.build_plan(&request).unwrap();
+        log.push_reply(&plan, Message::assistant("A thing of the kitchen."), None);
+        plans.push(plan);
+        log.push(Message::user(text));
+    }
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(5))).unwrap();
+    let model = Model::named("gpt-4o").unwrap();
+    let page = report::html(&plan).with_earlier(&plans).with_model(&model).render().unwrap();
+    is_sound(&page);
+    let mark = |class: &str| -> Vec<u64> {
+        let Some((_, path)) = page.split_once(&format!("class=\"mark-{class}\" d=\"")) else {
+            return Vec::new();
+        };
+        let (path, _) = path.split_once('"').unwrap();
+        path.split('M')
+            .skip(1)
+            .map(|one| one.split(' ').next().unwrap().parse::<u64>().unwrap() / 100)
+            .collect()
+    };
+    let breaks: Vec<u64> = plans
+        .iter()
+        .chain([&plan])
+        .enumerate()
+        .filter_map(|(at, plan)| {
+            plan.repeated()?.cause?;
+            Some(at as u64)
+        })
+        .collect();
+    assert!(!breaks.is_empty());
+    assert_eq!((mark("break"), mark("over"), mark("lost")), (breaks, vec![3], Vec::new()));
+    assert!(page.contains("; cache break at m0: dropped: budget"), "the cause is in the tooltip");
+    assert!(page.contains("for input, $"), "and what all of it costs");
+}
+
+#[test]
+fn a_speaker_is_no_preview() {
+    let log = Conversation::from([Message::user("The kettle whistles.").with_name("Ida")]);
+    let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
+    let page = report::html(&manager.build_plan(&PlanRequest::new(&log)).unwrap()).render().unwrap();
+    assert_eq!(of_class(&page, "preview\" dir=\"auto"), ["The kettle whistles."]);
+}
+
+/// Sessions whose pages are tried at every budget: shipped ones, and real ones with real passages.
+fn at_every_budget() -> Vec<(String, String)> {
+    let root = crate::support::root();
+    let shipped =
+        ["support-chat", "agent-parallel-tools", "overflow", "pins-ttl"].into_iter().filter_map(|name| {
+            let text = std::fs::read_to_string(root.join(format!("examples/{name}.json"))).ok()?;
+            Some((name.to_owned(), serde_json::from_str(&text).ok()?))
+        });
+    let mut all: Vec<(String, serde_json::Value)> = shipped.collect();
+    let lines = |prefix: &str| -> Vec<serde_json::Value> {
+        let texts = crate::support::data::texts(&[prefix]);
+        texts
+            .iter()
+            .flat_map(|text| text.lines())
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    };
+    let queries = lines("rag_");
+    for prefix in [
+        "conv_claudecode",
+        "conv_small",
+        "conv_tau2",
+        "conv_taubench",
+        "conv_reasontool",
+        "long_memorybank",
+        "conv_glaive",
+    ] {
+        let talks = lines(prefix);
+        let Some(mut session) = talks.into_iter().nth(3) else { continue };
+        let messages = session["messages"].as_array_mut().unwrap();
+        let from = messages.len().saturating_sub(30);
+        messages.drain(..from);
+        messages.retain(|message| message.to_string().len() < 3_000);
+        messages.iter_mut().for_each(|message| drop(message.as_object_mut().unwrap().remove("id")));
+        let passages = queries.get(all.len()).map_or_else(Vec::new, |query| {
+            query["passages"].as_array().unwrap().iter().take(8).cloned().collect()
+        });
+        let session = serde_json::json!({"model": "gpt-4o", "messages": messages, "rag": passages,
+            "pinned": [{"id": "note", "text": "Answer in one line.", "priority": "high"}]});
+        all.push((prefix.to_owned(), session));
+    }
+    let limited = |(name, mut session): (String, serde_json::Value)| {
+        // Some begin where little is in, some where most is.
+        let budget = [60, 900, 250][name.len() % 3];
+        session["limits"] = serde_json::json!({"context_len": EVERY_BUDGET, "max_completion": 0, "safety_buffer": 0,
+            "prompt_budget": budget});
+        (name, session.to_string())
+    };
+    all.into_iter().map(limited).collect()
+}
+
+/// The largest budget of these pages.
+const EVERY_BUDGET: u64 = 2_500;
+
+/// Pages with a slider, and beside each what planning at every budget shows: `tests/browser/check.py` moves the slider over all of them
+/// and compares what it draws. Written where `CONTEXT_WINDOW_PAGES` names a folder.
+#[test]
+fn pages_with_a_slider_and_what_planning_shows() {
+    let folder = std::env::var_os("CONTEXT_WINDOW_PAGES").map(std::path::PathBuf::from);
+    let mut pages = 0;
+    for (name, text) in at_every_budget() {
+        let session = Session::from_json(&text).unwrap();
+        let Some(planned) = Planned::new(&name, session, "") else { continue };
+        let request = planned.session.request();
+        let plan = planned.manager.build_plan(&request).unwrap();
+        let map = planned.manager.explainer(&request).budget_map(usize::MAX).unwrap();
+        let page = report::html(&plan)
+            .with_title(&name)
+            .with_request(&request)
+            .with_budget_map(&map)
+            .render()
+            .unwrap();
+        is_sound(&page);
+        assert!(page.contains("id=\"slider\"") && map.steps.len() > 2, "{name}: {} steps", map.steps.len());
+        pages += 1;
+        let Some(folder) = &folder else { continue };
+        std::fs::create_dir_all(folder).unwrap();
+        let planned_at = |budget| {
+            let plan = planned.manager.build_plan(&request.clone().with_limits(planned.at(budget))).unwrap();
+            let ids: BTreeSet<String> = plan.included.iter().map(|row| row.id.to_string()).collect();
+            let kinds: Vec<(String, u64)> =
+                plan.composition(0).kinds.into_iter().map(|(kind, tokens)| (kind.text(), tokens)).collect();
+            serde_json::json!([budget, plan.total.n, ids, kinds])
+        };
+        let all: Vec<_> = (1..=EVERY_BUDGET).map(planned_at).collect();
+        std::fs::write(folder.join(format!("{name}.html")), page).unwrap();
+        std::fs::write(folder.join(format!("{name}.json")), serde_json::Value::from(all).to_string())
+            .unwrap();
+    }
+    assert!(pages >= 3, "{pages}");
+}
+
+#[cfg(feature = "inspect")]
+mod command_line {
+    use assert_cmd::Command;
+    use std::path::{Path, PathBuf};
+
+    fn inspect(args: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("plan-inspect").unwrap();
+        command.env_remove("RUST_LOG").env_remove("CONTEXT_WINDOW_CONFIG");
+        command.current_dir(crate::support::root()).args(args);
+        command
+    }
+
+    fn out(args: &[&str]) -> String {
+        String::from_utf8(inspect(args).assert().success().get_output().stdout.clone()).unwrap()
+    }
+
+    fn file(name: &str) -> PathBuf {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("html");
+        std::fs::create_dir_all(&folder).unwrap();
+        folder.join(name)
+    }
+
+    const EXAMPLE: &str = "examples/support-chat.json";
+
+    #[test]
+    fn a_page_is_printed_or_written_whole() {
+        let page = out(&[EXAMPLE, "--format", "html", "--budget", "400"]);
+        super::is_sound(&page);
+        assert!(page.contains("<title>support-chat.json</title>"));
+        assert!(page.contains("Opening hours"), "what is left out has its text too");
+        assert!(page.contains("<dt>enters at</dt>"), "and its explanation");
+        let path = file("page.html");
+        let name = path.to_str().unwrap();
+        assert_eq!(out(&[EXAMPLE, "--format", "html", "--budget", "400", "--output", name]), "");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), page);
+        assert_eq!(out(&[EXAMPLE, "--format", "json", "-o", name]), "");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), out(&[EXAMPLE, "--format", "json"]));
+    }
+
+    #[test]
+    fn only_a_page_has_texts_to_leave_out() {
+        let page = out(&[EXAMPLE, "--format", "html", "--redact"]);
+        assert!(!page.contains("kettle") && page.contains("every text is replaced by a hash and a size"));
+        let assert = inspect(&[EXAMPLE, "--redact"]).assert().code(2);
+        let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+        assert!(said.contains("--redact needs --format html"), "{said}");
+        assert!(assert.get_output().stdout.is_empty());
+    }
+
+    #[test]
+    fn a_page_of_a_huge_session_opens_and_says_what_it_does_not_say() {
+        let messages: Vec<String> = (0..100_000)
+            .map(|n| format!("{{\"role\":\"{}\",\"content\":\"message {n}\"}}", ["user", "assistant"][n % 2]))
+            .collect();
+        let path = file("huge.json");
+        std::fs::write(&path, format!("{{\"model\":\"gpt-4o\",\"messages\":[{}]}}", messages.join(",")))
+            .unwrap();
+        let output =
+            inspect(&[path.to_str().unwrap(), "--format", "html", "--budget", "8k"]).assert().success();
+        let page = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        assert!(page.len() < 2_000_000, "{} bytes", page.len());
+        assert!(page.contains("This page was made without explanations."));
+        assert!(said.contains("the page has no explanations"), "{said}");
+    }
+}

@@ -1,0 +1,16 @@
+//! Reports and pages of plans.
+#![allow(
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests"
+)]
+
+#[allow(unused_imports, reason = "features decide which tests use it")]
+use context_window_testing as support;
+
+#[cfg(feature = "html")]
+mod html;

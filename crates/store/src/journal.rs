@@ -1,0 +1,461 @@
+//! The log on disk: JSON lines, one record a line, each with its checksum; appended, synced, and never rewritten.
+
+use context_window::events::{
+    checksum::checksum,
+    record::{Record, StoredEvent, VERSION},
+};
+use crate::error::{Error, Repr};
+use context_window::{Conversation, Message, conversation::{Entry, Event}, plan::PromptPiece, text::plain};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+/// How often a log that is locked is asked for again, and the pause before that.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// A conversation's log in a file that this process alone writes.
+///
+/// ```no_run
+/// # fn main() -> Result<(), context_window::Error> {
+/// use context_window::Message;
+/// use context_window_store::Journal;
+/// let (mut journal, mut log) = Journal::open("talk.log")?;
+/// log.push(Message::user("How long do refunds take?"));
+/// journal.save(&log)?; // on disk when this returns
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    /// Messages and events that are on disk.
+    written: (usize, usize),
+    /// Checksums of the last message and event on disk: whether `save` gets the same conversation.
+    last: (Option<String>, Option<String>),
+    /// The items of the last prompt that is on disk.
+    prompt: Prompt,
+    /// The number of the next record.
+    next: u64,
+    /// The offset in bytes at which the last whole record ends.
+    end: u64,
+    /// Whether the last record ends without a line break: the next write begins with one.
+    missing_newline: bool,
+    truncated_tail: Option<TruncatedTail>,
+}
+
+/// The end of a file that a crash left unfinished: it was dropped when the log was opened. Nothing of it had been confirmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TruncatedTail {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// The items of a prompt.
+type Prompt = Option<Arc<[PromptPiece]>>;
+
+/// One line of the file. The keys on disk are short: `n`, `sum`, `record`.
+#[derive(Serialize, Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "n")]
+    sequence: u64,
+    #[serde(rename = "sum")]
+    checksum: String,
+    #[serde(borrow)]
+    record: &'a RawValue,
+}
+
+/// A record to write: like [`Record`], but a message is borrowed from the conversation.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Written<'a> {
+    ContextWindowLog(u32),
+    Message(&'a Message),
+    Event(StoredEvent),
+    Sent(usize, StoredEvent),
+}
+
+impl Journal {
+    /// Opens a log, or begins one where there is no file, and gives back the conversation as it was: messages, pins, TTL,
+    /// compactions, rewinds, level, reports and where the window started. An unfinished end is dropped
+    /// ([`Journal::truncated_tail`]).
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Journal` where the file cannot be read or written, another process writes it, it is no log (a session
+    /// file among them: read that with [`context_window_formats::SessionFile`] and begin a log with [`Journal::create`]), or a record in
+    /// its middle is damaged; the file is left as it is.
+    pub fn open(path: impl AsRef<Path>) -> Result<(Self, Conversation), Error> {
+        let path = path.as_ref();
+        let is_new = !path.exists();
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let mut journal = Self::locked(file, path)?;
+        let mut bytes = Vec::new();
+        journal.file.read_to_end(&mut bytes).map_err(|error| journal.fault("cannot be read", &error))?;
+        let name = path.display().to_string();
+        let read = read(&name, &bytes)?;
+        (journal.next, journal.end, journal.missing_newline, journal.truncated_tail) =
+            (read.next, read.end as u64, read.missing_newline, read.truncated_tail);
+        journal.written = read.log.lengths();
+        journal.prompt = read.prompt;
+        journal.last = last_of(&read.log);
+        if journal.truncated_tail.is_some() {
+            let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync_all());
+            cut.map_err(|error| journal.fault("its unfinished end cannot be cut off", &error))?;
+        }
+        if journal.next == 0 {
+            journal.append(&[Written::ContextWindowLog(VERSION)])?;
+        }
+        if is_new {
+            sync_folder(path).map_err(|error| journal.fault("its folder cannot be synced", &error))?;
+        }
+        Ok((journal, read.log))
+    }
+
+    /// Begins a log with a conversation that is there already.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Journal` where the file exists or cannot be written.
+    pub fn create(path: impl AsRef<Path>, log: &Conversation) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let mut journal = Self::locked(file, path)?;
+        journal.append(&[Written::ContextWindowLog(VERSION)])?;
+        journal.save(log)?;
+        sync_folder(path).map_err(|error| journal.fault("its folder cannot be synced", &error))?;
+        Ok(journal)
+    }
+
+    /// Appends what happened since the last call, in one write, and waits until it is on disk. What this confirms is
+    /// there when the log is opened again, whatever happens after.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Journal` where the disk refuses; nothing of it counts as written then, and another call tries again. Also
+    /// where the conversation is not the one that this file holds.
+    pub fn save(&mut self, log: &Conversation) -> Result<(), Error> {
+        let lengths = log.lengths();
+        let is_shorter = lengths.0 < self.written.0 || lengths.1 < self.written.1;
+        if is_shorter || at_end(log, self.written) != self.last {
+            let detail = "holds another conversation, or more of this one; expected the conversation that was opened from it";
+            return Err(self.error(detail));
+        }
+        let mut prompt = self.prompt.clone();
+        let entries: Vec<Written<'_>> = log
+            .entries_from(self.written.0, self.written.1)
+            .map(|entry| match entry {
+                Entry::Message(message) => Written::Message(message),
+                Entry::Event(event @ Event::Sent { anchor, .. }) if anchor.prompt.is_some() => {
+                    let same = shared(prompt.as_deref(), anchor.prompt.as_deref());
+                    prompt.clone_from(&anchor.prompt);
+                    let event = with_prompt(event.clone(), |all| all.map(|all| all[same..].into()));
+                    Written::Sent(same, event.into())
+                }
+                Entry::Event(event) => Written::Event(event.clone().into()),
+            })
+            .collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.append(&entries)?;
+        (self.written, self.prompt, self.last) = (lengths, prompt, last_of(log));
+        Ok(())
+    }
+
+    /// The unfinished end that was dropped when the log was opened, if there was one.
+    #[must_use]
+    pub fn truncated_tail(&self) -> Option<&TruncatedTail> {
+        self.truncated_tail.as_ref()
+    }
+
+    /// Reads a conversation from a log's text, without a lock or a write. `name` names it in
+    /// errors.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::open`].
+    pub fn read(name: &str, text: &[u8]) -> Result<(Conversation, Option<TruncatedTail>), Error> {
+        let read = read(name, text)?;
+        Ok((read.log, read.truncated_tail))
+    }
+
+    /// Whether a text is a log rather than a session file.
+    #[must_use]
+    pub fn is_log(text: &[u8]) -> bool {
+        let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        line.len() < 200 && matches!(parse(line, 0), Ok(Record::ContextWindowLog(_)))
+    }
+
+    fn locked(file: io::Result<File>, path: &Path) -> Result<Self, Error> {
+        let place = || path.display().to_string();
+        let error = |detail: String| Error::new(Repr::Journal { place: place(), detail });
+        let file = file.map_err(|fault| error(format!("cannot be opened: {fault}")))?;
+        let mut locked = file.try_lock();
+        // A process that this one is just starting holds our files for a moment.
+        for _ in 0..LOCK_TRIES {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(LOCK_PAUSE);
+            locked = file.try_lock();
+        }
+        match locked {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let detail =
+                    "is being written by another process; close that one, or read the log with Journal::read";
+                return Err(error(detail.into()));
+            }
+            Err(TryLockError::Error(fault)) => return Err(error(format!("cannot be locked: {fault}"))),
+        }
+        Ok(Self {
+            file,
+            path: path.into(),
+            written: (0, 0),
+            last: (None, None),
+            prompt: None,
+            next: 0,
+            end: 0,
+            missing_newline: false,
+            truncated_tail: None,
+        })
+    }
+
+    fn append(&mut self, records: &[Written<'_>]) -> Result<(), Error> {
+        let mut text = String::new();
+        if self.missing_newline {
+            text.push('\n');
+        }
+        for (record, sequence) in records.iter().zip(self.next..) {
+            let record = serde_json::to_string(record).map_err(|error| self.error(&error.to_string()))?;
+            text.push_str(&line_of(sequence, &record));
+            text.push('\n');
+        }
+        let written = self
+            .file
+            .seek(SeekFrom::Start(self.end))
+            .and_then(|_| self.file.write_all(text.as_bytes()))
+            .and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // A partial write must not precede the next attempt.
+            drop(self.file.set_len(self.end));
+            return Err(self.fault("cannot be written", &error));
+        }
+        self.end += text.len() as u64;
+        self.next += records.len() as u64;
+        self.missing_newline = false;
+        Ok(())
+    }
+
+    fn fault(&self, what: &str, error: &io::Error) -> Error {
+        self.error(&format!("{what}: {error}"))
+    }
+
+    fn error(&self, detail: &str) -> Error {
+        Error::new(Repr::Journal { place: self.path.display().to_string(), detail: detail.into() })
+    }
+}
+
+/// What a file holds.
+struct ReadLog {
+    log: Conversation,
+    next: u64,
+    end: usize,
+    missing_newline: bool,
+    truncated_tail: Option<TruncatedTail>,
+    prompt: Prompt,
+}
+
+/// Checksums of the last message and the last event of a conversation, without the prompt of an event. They tell whether a
+/// conversation continues what is on disk.
+fn last_of(log: &Conversation) -> (Option<String>, Option<String>) {
+    at_end(log, log.lengths())
+}
+
+/// What [`last_of`] gives for a conversation cut to these numbers of messages and events.
+fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<String>, Option<String>) {
+    let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| checksum(n as u64, &json));
+    let message = messages.checked_sub(1).and_then(|at| log.messages().get(at));
+    let event =
+        events.checked_sub(1).and_then(|at| log.event(at)).map(|event| with_prompt(event.clone(), |_| None));
+    (
+        message.and_then(|message| text(messages, serde_json::to_string(message))),
+        event.and_then(|event| text(events, serde_json::to_string(&StoredEvent::from(event)))),
+    )
+}
+
+/// An event. Where it is one of a sent prompt, `change` replaces its prompt items.
+fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
+    if let Event::Sent { anchor, .. } = &mut event {
+        anchor.prompt = change(anchor.prompt.as_deref());
+    }
+    event
+}
+
+/// How many items two prompts share from the beginning.
+fn shared(before: Option<&[PromptPiece]>, now: Option<&[PromptPiece]>) -> usize {
+    let (before, now) = (before.unwrap_or_default(), now.unwrap_or_default());
+    before.iter().zip(now).take_while(|(before, now)| before == now).count()
+}
+
+fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
+    let mut read = ReadLog {
+        log: Conversation::new(),
+        next: 0,
+        end: 0,
+        missing_newline: false,
+        truncated_tail: None,
+        prompt: None,
+    };
+    let mut start = 0;
+    for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let whole = line.strip_suffix(b"\n").unwrap_or(line);
+        let record = match parse(whole, read.next) {
+            Ok(record) => record,
+            Err(detail) => {
+                let place = format!("{name}:{}", at + 1);
+                // A crash may have truncated a new log inside of its first line; no other file begins like that.
+                let begun = format!("{}\n", line_of(0, &first_record()));
+                if at == 0 && !begun.as_bytes().starts_with(line) {
+                    let detail = format!("is no log: {detail}; expected the line that a log begins with");
+                    return Err(Error::new(Repr::Journal { place, detail }));
+                }
+                // An unfinished end that a crash left is dropped. A whole line, or anything before one, is damage instead.
+                let rest = &bytes[start + line.len()..];
+                let whole_but_wrong = whole.len() < line.len() && has_the_form(whole);
+                let later = rest.split(|byte| *byte == b'\n').find_map(number);
+                if at > 0 && (whole_but_wrong || number(whole).is_some() || later.is_some()) {
+                    let later =
+                        later.map(|later| format!(", and record {later} follows it")).unwrap_or_default();
+                    let detail = format!(
+                        "{detail}{later}: the file was changed or damaged, or written by a later version; restore it from a copy, or cut it off before this line"
+                    );
+                    return Err(Error::new(Repr::Journal { place, detail }));
+                }
+                read.truncated_tail =
+                    Some(TruncatedTail { line: at + 1, bytes: (bytes.len() - start) as u64 });
+                return Ok(read);
+            }
+        };
+        match (at, record) {
+            (0, Record::ContextWindowLog(VERSION)) => {}
+            (0, Record::ContextWindowLog(version)) => {
+                let detail = format!("is a log of version {version}; expected version {VERSION}");
+                return Err(Error::new(Repr::Journal { place: format!("{name}:1"), detail }));
+            }
+            (_, Record::Message(message)) => drop(read.log.push(message)),
+            (_, Record::Event(event)) => read.log.apply(*event).map_err(|error| {
+                let detail = format!("{error}; the file was changed, or written by a later version");
+                Error::new(Repr::Journal { place: format!("{name}:{}", at + 1), detail })
+            })?,
+            (_, Record::Sent(same, event)) => {
+                let before = read.prompt.as_deref().unwrap_or_default();
+                let Some(before) = before.get(..same) else {
+                    let place = format!("{name}:{}", at + 1);
+                    let detail = "repeats more of the last prompt than that holds; expected no more".into();
+                    return Err(Error::new(Repr::Journal { place, detail }));
+                };
+                let event = with_prompt((*event).into(), |rest| {
+                    rest.map(|rest| before.iter().chain(rest).cloned().collect::<Vec<_>>().into())
+                });
+                if let Event::Sent { anchor, .. } = &event {
+                    read.prompt.clone_from(&anchor.prompt);
+                }
+                read.log.record(event);
+            }
+            (_, Record::ContextWindowLog(_)) => {
+                let detail = "a log begins here; expected messages and events of the one that is open".into();
+                return Err(Error::new(Repr::Journal { place: format!("{name}:{}", at + 1), detail }));
+            }
+        }
+        start += line.len();
+        (read.end, read.next) = (start, read.next + 1);
+        read.missing_newline = whole.len() == line.len();
+    }
+    Ok(read)
+}
+
+/// A record, if it is whole and the one that comes next.
+fn parse(line: &[u8], next: u64) -> Result<Record, String> {
+    let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())?;
+    let line: Line<'_> = serde_json::from_str(text)
+        .map_err(|error| format!("is no record ({})", plain::without_place(&error)))?;
+    if line.checksum != checksum(line.sequence, line.record.get()) {
+        return Err("does not match its checksum".into());
+    }
+    if line.sequence != next {
+        return Err(format!("is record {}; expected record {next}", line.sequence));
+    }
+    serde_json::from_str(line.record.get()).map_err(|error| plain::without_place(&error))
+}
+
+/// Whether a line has the form of a record, even with a wrong checksum or number.
+fn has_the_form(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok_and(|text| serde_json::from_str::<Line<'_>>(text).is_ok())
+}
+
+/// The line of a record, without its end.
+fn line_of(sequence: u64, record: &str) -> String {
+    format!("{{\"n\":{sequence},\"sum\":\"{}\",\"record\":{record}}}", checksum(sequence, record))
+}
+
+/// What a log begins with.
+fn first_record() -> String {
+    format!("{{\"context_window_log\":{VERSION}}}")
+}
+
+/// The number of a line that is a whole record.
+fn number(line: &[u8]) -> Option<u64> {
+    let line: Line<'_> = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
+    (line.checksum == checksum(line.sequence, line.record.get())).then_some(line.sequence)
+}
+
+/// A new name in a folder is on disk only when the folder is.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+/// Saves a whole file so that at every moment either the old or the new one is there: a file beside it, synced, then
+/// renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to as it is.
+///
+/// # Errors
+///
+/// What the disk says; the old file is as it was then.
+#[doc(hidden)]
+pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
+    let path = path.as_ref();
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if path.exists() && !path.is_file() {
+        return std::fs::write(&path, contents);
+    }
+    let Some(name) = path.file_name() else { return Err(io::Error::from(io::ErrorKind::InvalidFilename)) };
+    let mut name = name.to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let beside = path.with_file_name(name);
+    let mut file = File::create_new(&beside)?;
+    // Who may read the old file may read the new one, and nobody else.
+    let rights = std::fs::metadata(&path).map(|old| old.permissions());
+    let written = rights
+        .map_or(Ok(()), |rights| file.set_permissions(rights))
+        .and_then(|()| file.write_all(contents))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| std::fs::rename(&beside, &path))
+        .and_then(|()| sync_folder(&path));
+    if written.is_err() {
+        // The error is returned. The partial file is ours and holds nothing that was confirmed.
+        drop(std::fs::remove_file(&beside));
+    }
+    written
+}

@@ -1,0 +1,72 @@
+//! Conversations on disk: a log in one file, SQLite for one machine, PostgreSQL for several.
+//!
+//! A store holds many sessions, each of them the entries of one conversation, in order. Writers append at the end and say how
+//! many entries they know of: where that is not what the store holds, nothing is written, and the error says who is ahead
+//! (rules J4 to J6).
+//!
+//! ```
+//! # #[cfg(feature = "sqlite")] {
+//! use context_window::Message;
+//! use context_window_store::SessionStore;
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! # let folder = std::env::temp_dir().join(format!("context-window-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder).unwrap();
+//! # let address = format!("sqlite:{}", folder.join("sessions.db").display());
+//! # let address = address.as_str();
+//! // "sqlite:sessions.db", or "postgres://user:password@host/database"
+//! let mut store = SessionStore::open(address)?;
+//! let (mut log, revision) = store.load_or_new("ada")?;
+//! log.push(Message::user("How long do refunds take?"));
+//! let revision = store.save("ada", &mut log, revision)?; // on disk when this returns
+//! assert_eq!(store.load("ada")?, (log, revision));
+//! # std::fs::remove_dir_all(folder).unwrap();
+//! # Ok(())
+//! # }
+//! # main().unwrap();
+//! # }
+//! ```
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod error;
+mod journal;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod address;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod outline;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod entry;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod summary;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod schema;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod backend;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(feature = "postgres-tls")]
+mod tls;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod commuting;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod reading;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod check;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod conflict;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod session_store;
+
+pub use error::{Error, ErrorKind};
+pub use journal::{Journal, TruncatedTail, save_whole};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use check::SessionCheck;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use conflict::Conflict;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use session_store::SessionStore;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use summary::{ListOptions, SessionSummary};

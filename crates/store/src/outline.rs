@@ -1,0 +1,127 @@
+//! What a store keeps of a message beside its text, so that a conversation can be loaded without the texts of what is
+//! archived: who speaks, ids, and how much it is.
+
+use context_window::{ItemId, Message, Role, ToolCall, events::checksum::checksum, message::Sizes, provider::meter};
+use serde::{Deserialize, Serialize};
+
+/// A message without its texts. The names are those of the column `outline`.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Outline {
+    role: Role,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<ItemId>,
+    /// Id and name of each call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answers: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    empty: bool,
+    /// The checksum of the entry.
+    entry: String,
+    bytes: u64,
+    /// Where it is another number than `bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bytes_of_a_user: Option<u64>,
+}
+
+impl Outline {
+    pub(super) fn of(message: &Message, sum: &str) -> Self {
+        let calls = message.tool_calls().iter().map(|call| (call.id.clone(), call.name.clone()));
+        let (bytes, of_a_user) = (meter::bytes(message), meter::bytes_of_a_user(message));
+        Self {
+            role: message.role(),
+            id: message.id().cloned(),
+            calls: calls.collect(),
+            answers: message.answers().map(str::to_owned),
+            empty: message.is_empty(),
+            entry: sum.into(),
+            bytes,
+            bytes_of_a_user: Some(of_a_user).filter(|of_a_user| *of_a_user != bytes),
+        }
+    }
+
+    pub(super) fn into_message(self) -> Message {
+        let entry = number(&self.entry);
+        let call = |(id, name): (String, String)| ToolCall::new(id, name, "");
+        let sizes = Sizes {
+            bytes: self.bytes,
+            bytes_of_a_user: self.bytes_of_a_user.unwrap_or(self.bytes),
+            is_empty: self.empty,
+            entry,
+        };
+        let calls = self.calls.into_iter().map(call).collect();
+        Message::outlined(self.role, self.id, calls, self.answers, sizes)
+    }
+
+    /// The text of the column: a checksum with the number of the entry, and the outline.
+    pub(super) fn written(&self, n: u64) -> serde_json::Result<String> {
+        let json = serde_json::to_string(self)?;
+        Ok(format!("{} {json}", checksum(n, &json)))
+    }
+
+    /// What the column of entry `n` says, or what is wrong with it.
+    pub(super) fn read(n: u64, text: &str) -> Result<Self, String> {
+        let (sum, json) = text.split_once(' ').ok_or("its outline has no checksum")?;
+        if sum != checksum(n, json) {
+            return Err("its outline does not match its checksum".into());
+        }
+        serde_json::from_str(json).map_err(|error| format!("its outline cannot be read: {error}"))
+    }
+}
+
+/// Whether a message was made of the outline of this entry, by the entry's checksum.
+pub(super) fn is_of(message: &Message, sum: &str) -> bool {
+    message.sizes().is_some_and(|sizes| sizes.entry == number(sum))
+}
+
+/// The 16 digits of a checksum as a number; one that is no checksum matches none.
+fn number(sum: &str) -> u64 {
+    u64::from_str_radix(sum, 16).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use context_window::{Part, message::Reasoning};
+
+    #[test]
+    fn an_outline_keeps_what_turns_and_bounds_are_made_of() {
+        for message in [
+            Message::user("Which <kettle>?").with_id("q"),
+            Message::user("  "),
+            Message::user("").with_parts([Part::Image { url: "x".into(), detail: None }]),
+            Message::user("run").with_tool_calls([ToolCall::new("u", "f", "{\"a\":\"<&>\"}")]),
+            Message::assistant("").with_tool_calls([
+                ToolCall::new("a", "f", "{}"),
+                ToolCall::new("b", "g", "no object \"here\""),
+            ]),
+            Message::assistant("yes").with_name("Ada").with_reasoning(Reasoning::from("hm")),
+            Message::assistant(""),
+            Message::tool("a", ""),
+            Message::tool("b", "a \"long\" <answer>").into_failed(),
+            Message::system("rules <note>"),
+        ] {
+            let sum = checksum(7, message.text());
+            let written = Outline::of(&message, &sum).written(7).unwrap();
+            let stub = Outline::read(7, &written).unwrap().into_message();
+            assert!(message.is_loaded() && !stub.is_loaded());
+            assert_eq!(Outline::of(&stub, &sum), Outline::of(&message, &sum));
+            assert!(is_of(&stub, &sum) && !is_of(&stub, "0123456789abcdef") && !is_of(&message, &sum));
+            assert_eq!(
+                (stub.role(), stub.id(), stub.answers(), stub.is_empty()),
+                (message.role(), message.id(), message.answers(), message.is_empty())
+            );
+            assert_eq!(
+                (meter::bytes(&stub), meter::bytes_of_a_user(&stub)),
+                (meter::bytes(&message), meter::bytes_of_a_user(&message))
+            );
+            assert!(stub.text().is_empty() && stub.parts().is_empty() && stub.reasoning().is_empty());
+            assert!(serde_json::to_string(&stub).unwrap_err().to_string().contains("store"));
+            // Another entry's, or a changed one.
+            assert!(Outline::read(8, &written).is_err());
+            assert!(Outline::read(7, &written.replace("bytes", "byte5")).is_err());
+            assert!(Outline::read(7, "").is_err());
+        }
+    }
+}

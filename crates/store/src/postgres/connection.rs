@@ -1,0 +1,165 @@
+//! Connections to a server: what they wait for, how they are set up, when they are lost.
+
+use crate::error::{Error, Repr};
+use postgres::{
+    Client, Config,
+    config::{Host, SslMode},
+    error::SqlState,
+};
+use std::time::Duration;
+
+/// How long a host may take to answer a new connection, where the address says nothing of it.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a host may say nothing to what it was sent, and how long a quiet connection is not asked whether it stands.
+const SILENCE: Duration = Duration::from_secs(30);
+/// What the driver has for `keepalives_idle` where the address says nothing of it.
+const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
+
+/// The oldest server that is known to work, as it says its version.
+const OLDEST: i32 = 130_000;
+
+/// What an address says, and what holds where it says nothing.
+pub(super) fn settings(address: &str) -> Result<Config, Error> {
+    // What the driver says of an address may quote a part of it, and so of the password.
+    let fault = || {
+        let detail = "cannot be understood; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE with percent-encoded parts";
+        Error::new(Repr::Store { place: "address of a PostgreSQL store".into(), detail: detail.into() })
+    };
+    if !is_unambiguous(address) {
+        return Err(fault());
+    }
+    let mut config: Config = address.parse().map_err(|_| fault())?;
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(SILENCE);
+    }
+    if config.get_keepalives_idle() == KEEPALIVE_UNSET {
+        config.keepalives_idle(SILENCE);
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("context-window");
+    }
+    Ok(config)
+}
+
+/// Whether every reader takes the same part of an address for the password: a sign that is not percent-encoded in it would
+/// make a part of it the host or the database, which errors name.
+fn is_unambiguous(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    authority.matches('@').count() == rest.matches('@').count() && authority.matches('@').count() < 2
+}
+
+/// The error of a driver, and where it struck.
+pub(super) fn fault(name: &str, what: &str, error: &postgres::Error) -> Error {
+    Error::new(Repr::Store { place: name.into(), detail: format!("{what}: {}", said(error)) })
+}
+
+/// What the server or the system says. The driver's own words alone name the kind of trouble; what is below them tells it.
+fn said(error: &postgres::Error) -> String {
+    if let Some(fault) = error.as_db_error() {
+        let advice = match fault.code().code() {
+            "55P03" => "; another writer has held it for 10 s, try again",
+            _ => "",
+        };
+        return format!("{} ({}){advice}", fault.message(), fault.code().code());
+    }
+    let (mut said, mut below) = (error.to_string(), std::error::Error::source(error));
+    while let Some(source) = below {
+        let words = source.to_string();
+        if !said.ends_with(&words) {
+            said.push_str(": ");
+            said.push_str(&words);
+        }
+        below = source.source();
+    }
+    said
+}
+
+/// The servers and the database of an address: no user, no password.
+pub(super) fn name(config: &Config) -> String {
+    let mut name = "postgres://".to_owned();
+    for (at, host) in config.get_hosts().iter().enumerate() {
+        let port = config.get_ports().get(at).or(config.get_ports().first()).copied().unwrap_or(5432);
+        let host = match host {
+            Host::Tcp(host) => host.clone(),
+            #[cfg(unix)]
+            Host::Unix(folder) => folder.display().to_string(),
+        };
+        let comma = if at == 0 { "" } else { "," };
+        name = format!("{name}{comma}{host}:{port}");
+    }
+    name.push('/');
+    name.push_str(config.get_dbname().or(config.get_user()).unwrap_or_default());
+    name
+}
+
+/// A connection that is as the store needs it, and the name of what it writes.
+pub(super) fn begin(name: &str, config: &Config, reads_only: bool) -> Result<(Client, String), Error> {
+    let cannot = |error: postgres::Error| fault(name, "cannot be connected to", &error);
+    let refused = |detail: String| Error::new(Repr::Store { place: name.into(), detail });
+    let mut client = connected(name, config)?;
+    // Whatever the server's defaults are: appends rest on rows being looked at again after a wait, and a commit is on disk
+    // when it is confirmed.
+    let setup = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
+                 SELECT set_config('synchronous_commit', 'on', false)
+                 WHERE current_setting('synchronous_commit') = 'off'";
+    client.batch_execute(setup).map_err(cannot)?;
+    // Whoever waits for a lock learns of it, and a writer that is gone holds none for long.
+    let limits = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'";
+    client.batch_execute(limits).map_err(cannot)?;
+    if reads_only {
+        client.batch_execute("SET default_transaction_read_only = on").map_err(cannot)?;
+    }
+    let asked = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')";
+    let row = client.query_typed_one(asked, &[]).map_err(cannot)?;
+    let version: i32 = row.try_get(0).map_err(cannot)?;
+    if version < OLDEST {
+        return Err(refused(format!("is PostgreSQL {}; expected 13 or later", version / 10_000)));
+    }
+    let encoding: String = row.try_get(1).map_err(cannot)?;
+    if encoding != "UTF8" {
+        return Err(refused(format!("is encoded in {encoding}; expected a database in UTF8")));
+    }
+    let row = client.query_typed_one("SELECT gen_random_uuid()::text", &[]).map_err(cannot)?;
+    Ok((client, row.try_get(0).map_err(cannot)?))
+}
+
+#[cfg(not(feature = "postgres-tls"))]
+fn connected(name: &str, config: &Config) -> Result<Client, Error> {
+    if config.get_ssl_mode() == SslMode::Require {
+        let detail = "asks for encryption (sslmode=require), which this program was built without; build it with the feature `postgres-tls`";
+        return Err(Error::new(Repr::Store { place: name.into(), detail: detail.into() }));
+    }
+    config.connect(postgres::NoTls).map_err(|error| fault(name, "cannot be connected to", &error))
+}
+
+#[cfg(feature = "postgres-tls")]
+fn connected(name: &str, config: &Config) -> Result<Client, Error> {
+    let to = |error: postgres::Error| fault(name, "cannot be connected to", &error);
+    if config.get_ssl_mode() == SslMode::Disable {
+        return config.connect(postgres::NoTls).map_err(to);
+    }
+    config.connect(crate::tls::connector(name)?).map_err(|error| {
+        let words = said(&error);
+        if !words.contains("certificate") {
+            return to(error);
+        }
+        let detail = format!(
+            "cannot be connected to: the server's certificate is not trusted ({words}); name the one that signed it in SSL_CERT_FILE, or ask for no encryption (sslmode=disable)"
+        );
+        Error::new(Repr::Store { place: name.into(), detail })
+    })
+}
+
+/// Whether a connection is of no use any more.
+pub(super) fn is_lost(client: &Client, error: &postgres::Error) -> bool {
+    let of_the_server = |state: &SqlState| state.code().starts_with("57P") || state.code().starts_with("08");
+    client.is_closed() || error.is_closed() || error.code().is_some_and(of_the_server) || is_io(error)
+}
+
+fn is_io(error: &postgres::Error) -> bool {
+    std::error::Error::source(error).is_some_and(<dyn std::error::Error + 'static>::is::<std::io::Error>)
+}

@@ -1,0 +1,114 @@
+//! A session without the texts of what is archived plans like the whole one.
+
+use super::{
+    appending::{lived, manager, seen},
+    places::both,
+};
+use context_window::*;
+use context_window_store::{Journal, SessionStore};
+
+#[test]
+fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
+    for place in both() {
+        let mut store = SessionStore::open(&place.address).unwrap();
+        let mut log = lived();
+        let revision = store.import("s", &log).unwrap();
+        let (mut active, at) = store.load_active("s").unwrap();
+        assert_eq!(at, revision);
+        let left = active.messages().iter().filter(|message| !message.is_loaded()).count();
+        let archived = log.messages().len() - log.active().count();
+        assert!(left > 30 && left <= archived, "{left} of {archived}");
+        assert!(active.messages().iter().zip(log.messages()).all(|(left, whole)| {
+            left == whole || !left.is_loaded() && left.text().is_empty() && left.role() == whole.role()
+        }));
+        assert_eq!(seen(&active), seen(&log));
+        // It goes on: replies, compactions, saves.
+        for log in [&mut active, &mut log] {
+            for at in 0..12 {
+                let plan = manager().build_plan(&PlanRequest::new(log)).unwrap();
+                log.push_reply(&plan, Message::assistant(format!("reply {at}")), None);
+                log.push(Message::user(format!("next {at}")));
+                manager().compactor().without_model(log, &[], RequestLimits::new()).unwrap();
+            }
+        }
+        assert_eq!(seen(&active), seen(&log));
+        let revision = store.save("s", &mut active, revision).unwrap();
+        assert_eq!(store.load("s").unwrap(), (log.clone(), revision));
+        // What needs a text that was left says so, and nothing is made of an empty one.
+        let request =
+            |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).map(|plan| report::json(&plan));
+        let mut undone = active.clone();
+        while undone.undo_compaction().is_some() {}
+        assert_eq!(request(&undone).unwrap_err().kind(), ErrorKind::NotLoaded);
+        // Nor is a summary made of what is not here.
+        undone.push(Message::user("more"));
+        undone.push(Message::assistant("and more"));
+        let job = manager()
+            .compactor()
+            .now(PlanRequest::new(&undone))
+            .map(|job| job.map(|job| job.messages().len()));
+        assert_eq!(job.unwrap_err().kind(), ErrorKind::NotLoaded);
+        // People see where a text was left.
+        assert!(report::history(&active).contains("[text left in the store]"));
+        let mut pinned = active.clone();
+        pinned.pin_message("q0", Priority::Normal).unwrap();
+        let error = request(&pinned).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotLoaded);
+        assert!(error.to_string().contains("load_rest"), "{error}");
+        let counted = PlanRequest::new(&active).with_excluded_counts();
+        assert_eq!(manager().build_plan(&counted).unwrap_err().kind(), ErrorKind::NotLoaded);
+        assert!(active.events().any(|event| serde_json::to_string(&event).is_err()));
+        assert_eq!(store.import("copy", &active).unwrap_err().kind(), ErrorKind::NotLoaded);
+        assert_eq!(store.append("copy", 0, active.events()).unwrap_err().kind(), ErrorKind::NotLoaded);
+        assert_eq!(store.summary("copy").unwrap(), None);
+        let path = std::env::temp_dir().join(format!("context-window-left-{}.log", std::process::id()));
+        drop(std::fs::remove_file(&path));
+        assert!(Journal::create(&path, &active).is_err());
+        drop(std::fs::remove_file(&path));
+        // Then the texts come, whatever was appended meanwhile.
+        for (mut partial, whole) in [(active, log.clone()), (undone, undo_all(&log)), (pinned, pin(&log))] {
+            store.load_rest("s", &mut partial).unwrap();
+            assert!(partial.messages().iter().all(Message::is_loaded));
+            assert_eq!(partial, whole);
+            assert_eq!(seen(&partial), seen(&whole));
+        }
+    }
+}
+
+fn undo_all(log: &Conversation) -> Conversation {
+    let mut log = log.clone();
+    while log.undo_compaction().is_some() {}
+    log.push(Message::user("more"));
+    log.push(Message::assistant("and more"));
+    log
+}
+
+fn pin(log: &Conversation) -> Conversation {
+    let mut log = log.clone();
+    log.pin_message("q0", Priority::Normal).unwrap();
+    log
+}
+
+#[test]
+fn the_rest_is_that_of_the_same_session() {
+    for place in both() {
+        let mut store = SessionStore::open(&place.address).unwrap();
+        let log = lived();
+        store.import("s", &log).unwrap();
+        let (active, _) = store.load_active("s").unwrap();
+        store.delete("s").unwrap();
+        let mut again = active.clone();
+        assert_eq!(store.load_rest("s", &mut again).unwrap_err().kind(), ErrorKind::NotFound);
+        // Another one under the same id: texts of the same sizes, or fewer entries.
+        let events = log.events().map(|event| {
+            let json = serde_json::to_string(&event).unwrap().replace("question", "QUESTION");
+            serde_json::from_str::<io::LogEvent>(&json).unwrap()
+        });
+        store.import("s", &Conversation::from_events(events).unwrap()).unwrap();
+        assert_eq!(store.load_rest("s", &mut again).unwrap_err().kind(), ErrorKind::Store);
+        store.delete("s").unwrap();
+        store.import("s", &Conversation::from([Message::user("a")])).unwrap();
+        assert_eq!(store.load_rest("s", &mut again).unwrap_err().kind(), ErrorKind::Store);
+        assert_eq!(again, active, "a conversation whose texts did not come is as it was");
+    }
+}

@@ -1,0 +1,402 @@
+//! Many writers at once, writers that are killed, answers that are lost: nothing is lost, nothing is twice, no gap.
+
+use super::{
+    places::{Folder, Place, both, postgres},
+    server::{self, Server},
+};
+use crate::support;
+use context_window::*;
+use context_window_store::SessionStore;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::net::{UnixListener, UnixStream},
+    path::Path,
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+fn full() -> bool {
+    std::env::var_os("FULL").is_some()
+}
+
+/// The test of this name as a process of its own, with what it is to do.
+fn myself(test: &str, task: &[String]) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("stores::writers::{test}"), "--nocapture"])
+        .env("STORE_TEST_TASK", task.join("\n"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn task() -> Option<Vec<String>> {
+    let task = std::env::var_os("STORE_TEST_TASK")?;
+    Some(task.to_str()?.lines().map(str::to_owned).collect())
+}
+
+/// The lines of a writer that say something.
+fn lines(out: ChildStdout) -> impl Iterator<Item = String> {
+    BufReader::new(out).lines().map_while(Result::ok).filter(|line| line.contains("said"))
+}
+
+const WRITERS: u64 = 8;
+
+/// A writer appends messages to sessions in turn, reloading what is new where another one was first.
+fn appends(address: &str, writer: u64, sessions: u64, messages: u64) {
+    let mut store = SessionStore::open(address).unwrap();
+    let mut conflicts = 0u64;
+    let mut revisions = vec![0; sessions as usize];
+    for at in 0..messages {
+        // Each writer begins elsewhere.
+        let session = (at + writer * sessions / WRITERS) % sessions;
+        let id = format!("s{session}");
+        let message = Message::user(format!("writer {writer} message {at}"));
+        let event = || Conversation::from([message.clone()]).events().collect::<Vec<_>>();
+        let revision = &mut revisions[session as usize];
+        loop {
+            match store.append(&id, *revision, event()) {
+                Ok(next) => break *revision = next,
+                Err(error) => {
+                    let conflict = error.conflict().unwrap_or_else(|| panic!("{error}"));
+                    assert!(conflict.found > *revision);
+                    conflicts += 1;
+                    let (new, now) = store.load_since(&id, *revision).unwrap();
+                    assert_eq!(*revision + new.len() as u64, now);
+                    *revision = now;
+                }
+            }
+        }
+    }
+    println!("said {conflicts}");
+}
+
+#[test]
+fn eight_processes_write_and_nothing_is_lost_or_twice() {
+    if let Some(task) = task() {
+        let number = |at: usize| task[at].parse::<u64>().unwrap();
+        return appends(&task[0], number(1), number(2), number(3));
+    }
+    let messages = if full() { 1_000 } else { 250 };
+    for place in both() {
+        for sessions in [1, 1_000] {
+            let write = |writer: u64| {
+                let task =
+                    [place.address.clone(), writer.to_string(), sessions.to_string(), messages.to_string()];
+                let mut child = myself("eight_processes_write_and_nothing_is_lost_or_twice", &task);
+                let out = child.stdout.take().unwrap();
+                (child, out)
+            };
+            let children: Vec<_> = (0..WRITERS).map(write).collect();
+            let mut conflicts = 0;
+            for (mut child, out) in children {
+                let said: Vec<String> = lines(out).collect();
+                assert!(child.wait().unwrap().success());
+                let [line] = said.as_slice() else { panic!("{said:?}") };
+                conflicts += line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+            }
+            hold(&place, sessions, messages);
+            eprintln!(
+                "{}: {WRITERS} processes, {} appends to {sessions} sessions, {conflicts} conflicts",
+                &place.address[..8],
+                WRITERS * messages,
+            );
+            place.sql("DELETE FROM cw_session");
+        }
+    }
+}
+
+/// Every message of every writer once, in its writer's order; entries numbered without a gap, by SQL too.
+fn hold(place: &Place, sessions: u64, messages: u64) {
+    let mut store = SessionStore::open(&place.address).unwrap();
+    let mut seen = vec![Vec::new(); WRITERS as usize];
+    for session in 0..sessions.min(WRITERS * messages) {
+        let id = format!("s{session}");
+        let Some(summary) = store.summary(&id).unwrap() else { continue };
+        let (log, revision) = store.load(&id).unwrap();
+        assert_eq!((summary.revision, summary.messages), (revision, log.messages().len() as u64));
+        assert_eq!(store.check(&id).unwrap().faults, Vec::<String>::new());
+        let mut last = vec![None; WRITERS as usize];
+        for message in log.messages() {
+            let words: Vec<&str> = message.text().split(' ').collect();
+            let (writer, at) = (words[1].parse::<usize>().unwrap(), words[3].parse::<u64>().unwrap());
+            assert!(last[writer] < Some(at), "in its writer's order");
+            last[writer] = Some(at);
+            seen[writer].push(at);
+        }
+    }
+    for mut one in seen {
+        one.sort_unstable();
+        assert_eq!(one, (0..messages).collect::<Vec<_>>());
+    }
+    let gaps = place.query(
+        "SELECT id FROM cw_session WHERE next <> (SELECT count(*) FROM cw_entry WHERE session = key)
+         OR next <> (SELECT max(n) + 1 FROM cw_entry WHERE session = key)",
+    );
+    assert_eq!(gaps.len(), 0);
+    let rows = place.query("SELECT count(*) FROM cw_entry");
+    assert_eq!(rows[0][0].as_deref(), Some(&*(WRITERS * messages).to_string()));
+}
+
+/// What is killed: it goes on where the session stands, compacts, and says what is confirmed.
+fn writes_for_ever(address: &str) -> ! {
+    let manager = super::appending::manager();
+    let mut store = loop {
+        match SessionStore::open(address) {
+            Ok(store) => break store,
+            Err(_) => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let mut out = std::io::stdout().lock();
+    loop {
+        let Ok((mut log, revision)) = store.load_or_new("s") else { continue };
+        for _ in 0..1 + log.messages().len() % 3 {
+            let n = log.messages().len();
+            let text = format!("message {n} {}", "words ".repeat(n % 7));
+            log.push(if n.is_multiple_of(2) { Message::user(text) } else { Message::assistant(text) });
+        }
+        manager.compactor().without_model(&mut log, &[], RequestLimits::new()).unwrap();
+        // A server that is gone is waited for; only what is confirmed is said.
+        if store.save("s", &mut log, revision).is_ok() {
+            writeln!(out, "said {} {}", log.messages().len(), log.compactions().count()).unwrap();
+            out.flush().unwrap();
+        }
+    }
+}
+
+/// What was confirmed last.
+#[derive(Default)]
+struct Confirmed {
+    messages: usize,
+    compactions: usize,
+    times: u64,
+}
+
+impl Confirmed {
+    fn take(&mut self, line: &str) {
+        let numbers: Vec<usize> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+        if let [messages, compactions] = numbers[..] {
+            (self.messages, self.compactions) = (messages, compactions);
+            self.times += 1;
+        }
+    }
+
+    /// Nothing of it is missing, and at most one write more is there.
+    fn holds(&mut self, store: &mut SessionStore) {
+        let (log, _) = store.load("s").unwrap();
+        let found = log.messages().len();
+        assert!(found >= self.messages && found <= self.messages + 3, "{found} of {}", self.messages);
+        for (n, message) in log.messages().iter().enumerate() {
+            assert!(message.text().starts_with(&format!("message {n} ")), "{}", message.text());
+        }
+        let numbers: Vec<u32> = log.compactions().map(|record| record.number).collect();
+        assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
+        assert!(numbers.len() >= self.compactions && numbers.len() <= self.compactions + 1);
+        assert_eq!(store.check("s").unwrap().faults, Vec::<String>::new());
+        (self.messages, self.compactions) = (found, numbers.len());
+        // A session of a thousand messages says no more than one of ten.
+        if found > 300 {
+            store.delete("s").unwrap();
+            (self.messages, self.compactions) = (0, 0);
+        }
+    }
+}
+
+/// Numbers that look thrown, the same for the same seed.
+fn roll(seed: &mut u64, sides: u64) -> u64 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    *seed % sides
+}
+
+#[test]
+fn killed_at_any_moment_nothing_confirmed_is_lost() {
+    if let Some(task) = task() {
+        writes_for_ever(&task[0]);
+    }
+    let kills = if full() { 500 } else { 25 };
+    for place in both() {
+        let mut store = SessionStore::open(&place.address).unwrap();
+        let (mut confirmed, mut seed) = (Confirmed::default(), 0x2545_F491_4F6C_DD1D);
+        for _ in 0..kills {
+            let task = [place.address.clone()];
+            let mut child = myself("killed_at_any_moment_nothing_confirmed_is_lost", &task);
+            let mut lines = lines(child.stdout.take().unwrap());
+            // It has to have begun; from there on any moment will do.
+            let first = lines.next();
+            std::thread::sleep(Duration::from_micros(roll(&mut seed, 12_000)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            first.into_iter().chain(lines).for_each(|line| confirmed.take(&line));
+            confirmed.holds(&mut store);
+            // The next append works.
+            let (messages, compactions) = (confirmed.messages, confirmed.compactions);
+            store
+                .update("s", |log| {
+                    let n = log.messages().len();
+                    log.push(Message::user(format!("message {n} after a kill")));
+                    Ok(())
+                })
+                .unwrap();
+            (confirmed.messages, confirmed.compactions) = (messages + 1, compactions);
+        }
+        eprintln!("{}: {kills} writers killed, {} confirmations", &place.address[..8], confirmed.times);
+        assert!(confirmed.times >= kills);
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_loses_nothing_that_was_confirmed() {
+    if let Some(task) = task() {
+        writes_for_ever(&task[0]);
+    }
+    let Some(server) = Server::start() else {
+        return support::skip(&support::running(), "PostgreSQL is not here: no server is killed");
+    };
+    let kills = if full() { 20 } else { 4 };
+    let address = server.database();
+    let mut store = SessionStore::open(&address).unwrap();
+    let mut child = myself("a_server_that_is_killed_loses_nothing_that_was_confirmed", &[address]);
+    let out = child.stdout.take().unwrap();
+    // A pipe that nobody reads would stop the writer.
+    let (tell, said) = std::sync::mpsc::channel();
+    std::thread::spawn(move || lines(out).for_each(|line| drop(tell.send(line))));
+    let (mut confirmed, mut seed) = (Confirmed::default(), 0x9E37_79B9_7F4A_7C15);
+    for _ in 0..kills {
+        // It writes.
+        for _ in 0..5 {
+            confirmed.take(&said.recv_timeout(Duration::from_secs(60)).unwrap());
+        }
+        std::thread::sleep(Duration::from_micros(roll(&mut seed, 20_000)));
+        server.kill();
+        assert!(server.resume(), "{}", fs::read_to_string(server.folder().join("log")).unwrap());
+        // The writer goes on meanwhile: what was confirmed before this load is in it.
+        said.try_iter().for_each(|line| confirmed.take(&line));
+        let (log, _) = store.load("s").unwrap();
+        assert!(log.messages().len() >= confirmed.messages);
+        assert!(log.compactions().count() >= confirmed.compactions);
+        for (n, message) in log.messages().iter().enumerate() {
+            assert!(message.text().starts_with(&format!("message {n} ")), "{}", message.text());
+        }
+        assert_eq!(store.check("s").unwrap().faults, Vec::<String>::new());
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    said.iter().for_each(|line| confirmed.take(&line));
+    confirmed.holds(&mut store);
+    eprintln!("server killed {kills} times, {} confirmations", confirmed.times);
+}
+
+/// What a proxy does with the next append.
+const PASS: usize = 0;
+const CUT_BEFORE: usize = 1;
+const CUT_AFTER: usize = 2;
+
+/// Stands between a store and its server: it may break a connection right before the server gets an append, or right after the
+/// server has done it.
+struct Proxy {
+    folder: Folder,
+    next: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    fn start(server: &Server) -> Self {
+        let folder = Folder::new();
+        let listener = UnixListener::bind(folder.path(".s.PGSQL.5432")).unwrap();
+        let (next, socket) = (Arc::new(AtomicUsize::new(PASS)), server.folder().join(".s.PGSQL.5432"));
+        let plan = Arc::clone(&next);
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let (plan, server) = (Arc::clone(&plan), UnixStream::connect(&socket).unwrap());
+                std::thread::spawn(move || pass_on(client, server, &plan));
+            }
+        });
+        Self { folder, next }
+    }
+
+    fn address(&self, database: &str) -> String {
+        let folder = self.folder.path("").display().to_string();
+        format!("postgres://postgres@{}/{database}", folder.trim_end_matches('/').replace('/', "%2F"))
+    }
+}
+
+fn pass_on(mut client: UnixStream, mut server: UnixStream, plan: &AtomicUsize) {
+    let (mut answers, mut back) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+    let quiet = Arc::new(AtomicUsize::new(0));
+    let hushed = Arc::clone(&quiet);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1 << 16];
+        while let Ok(read) = answers.read(&mut buffer) {
+            if read == 0 || hushed.load(Ordering::SeqCst) > 0 {
+                // The server has answered, and so it is done.
+                drop(back.shutdown(std::net::Shutdown::Both));
+                break;
+            }
+            if back.write_all(&buffer[..read]).is_err() {
+                break;
+            }
+        }
+    });
+    let mut buffer = [0; 1 << 16];
+    while let Ok(read @ 1..) = client.read(&mut buffer) {
+        let sent = &buffer[..read];
+        if sent.windows(11).any(|bytes| bytes == b"WITH advanc") {
+            match plan.swap(PASS, Ordering::SeqCst) {
+                CUT_BEFORE => {
+                    drop(client.shutdown(std::net::Shutdown::Both));
+                    break;
+                }
+                CUT_AFTER => quiet.store(1, Ordering::SeqCst),
+                _ => {}
+            }
+        }
+        if server.write_all(sent).is_err() {
+            break;
+        }
+    }
+    drop(server.shutdown(std::net::Shutdown::Both));
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_is_written_once() {
+    let (Some(server), Some(place)) = (server::shared(), postgres()) else { return };
+    let database = place.address.rsplit('/').next().unwrap();
+    let proxy = Proxy::start(server);
+    let mut store = SessionStore::open(&proxy.address(database)).unwrap();
+    let mut direct = SessionStore::open(&place.address).unwrap();
+    let mut revision = 0;
+    for (at, cut) in [CUT_BEFORE, CUT_AFTER, PASS, CUT_AFTER, CUT_BEFORE, CUT_AFTER].into_iter().enumerate() {
+        proxy.next.store(cut, Ordering::SeqCst);
+        let said = Conversation::from([Message::user(format!("{at} a")), Message::user(format!("{at} b"))]);
+        assert_eq!(store.append("s", revision, said.events()).unwrap(), revision + 2, "{at}");
+        revision += 2;
+        assert_eq!(proxy.next.load(Ordering::SeqCst), PASS, "it was cut");
+        let texts: Vec<String> =
+            direct.load("s").unwrap().0.messages().iter().map(|message| message.text().to_owned()).collect();
+        let expected: Vec<String> = (0..=at).flat_map(|at| [format!("{at} a"), format!("{at} b")]).collect();
+        assert_eq!(texts, expected);
+    }
+    // What another one wrote is no answer to this one's question.
+    for cut in [CUT_BEFORE, CUT_AFTER] {
+        let theirs =
+            direct.append("s", revision, Conversation::from([Message::user("theirs")]).events()).unwrap();
+        proxy.next.store(cut, Ordering::SeqCst);
+        let error =
+            store.append("s", revision, Conversation::from([Message::user("ours")]).events()).unwrap_err();
+        assert_eq!(error.conflict().map(|conflict| conflict.found), Some(theirs), "{error}");
+        revision = theirs;
+    }
+    assert!(direct.load("s").unwrap().0.messages().iter().all(|message| message.text() != "ours"));
+    // A server that is gone: an error that says what is not known, and no wait for ever.
+    assert!(Path::new(&proxy.folder.path(".s.PGSQL.5432")).exists());
+    fs::remove_file(proxy.folder.path(".s.PGSQL.5432")).unwrap();
+    proxy.next.store(CUT_BEFORE, Ordering::SeqCst);
+    let error = store.append("s", revision, Conversation::from([Message::user("x")]).events()).unwrap_err();
+    assert!(error.to_string().contains("It is not known whether it was written"), "{error}");
+}

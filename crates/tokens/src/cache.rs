@@ -1,0 +1,301 @@
+//! Counts of texts that recur from request to request (documents, tool schemas), remembered by content. It is bounded
+//! in bytes, and it may change speed only: what it knows was counted, and any of it may be forgotten.
+
+use crate::certainty::Weight;
+use foldhash::{fast::FixedState, quality::RandomState};
+use smol_str::SmolStr;
+use quick_cache::{
+    Equivalent, OptionsBuilder, Weighter,
+    sync::{Cache, DefaultLifecycle},
+};
+use std::{
+    fmt,
+    hash::{BuildHasher, Hash, Hasher},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// A hash of a text that nobody outside of the process can foresee: documents come from outside.
+fn text_hash(text: &str) -> u64 {
+    static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+    SEED.hash_one(text)
+}
+
+/// What is known of a text: its count, or that it is over some number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Exactly(u64),
+    MoreThan(u64),
+}
+
+/// A text to look for.
+#[derive(Clone, Copy)]
+pub(crate) enum Recurring<'a> {
+    /// It is counted as it is.
+    Text(&'a str),
+    /// A document, which is counted in its fence.
+    Document(DocumentText<'a>),
+}
+
+/// A document between its delimiters: its text, and the attributes that the delimiters name.
+#[derive(Debug, Clone, Copy)]
+pub struct DocumentText<'a> {
+    /// The text.
+    pub text: &'a Arc<str>,
+    /// A hash of the text. Documents come from outside: seed it, so that nobody can foresee it.
+    pub hash: u64,
+    /// The id of the document.
+    pub id: &'a str,
+    /// Its origin, if the delimiters name it.
+    pub origin: Option<&'a Arc<str>>,
+    /// The bits of its score, if the delimiters name it.
+    pub score_bits: Option<u64>,
+}
+
+/// A text that is remembered.
+#[derive(Clone)]
+struct Key {
+    hash: u64,
+    text: Arc<str>,
+    fence: Option<Fence>,
+}
+
+/// What the fence of a document says.
+#[derive(Clone, PartialEq)]
+struct Fence {
+    id: SmolStr,
+    origin: Option<Arc<str>>,
+    score: Option<u64>,
+}
+
+impl Key {
+    fn new(hash: u64, recurring: Recurring<'_>) -> Self {
+        match recurring {
+            Recurring::Text(text) => Self { hash, text: text.into(), fence: None },
+            Recurring::Document(document) => {
+                let (origin, score) = (document.origin.cloned(), document.score_bits);
+                let fence = Fence { id: document.id.into(), origin, score };
+                Self { hash, text: Arc::clone(document.text), fence: Some(fence) }
+            }
+        }
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.text == other.text && self.fence == other.fence
+    }
+}
+
+impl Eq for Key {}
+
+struct Wanted<'a>(u64, Recurring<'a>);
+
+impl Hash for Wanted<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0);
+    }
+}
+
+impl Equivalent<Key> for Wanted<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        self.0 == key.hash
+            && match (self.1, &key.fence) {
+                (Recurring::Text(text), None) => *text == *key.text,
+                (Recurring::Document(document), Some(fence)) => {
+                    // Mostly the very same text: two `Arc`s are compared by their places first.
+                    *document.text == key.text
+                        && document.id == fence.id
+                        && document.origin == fence.origin.as_ref()
+                        && document.score_bits == fence.score
+                }
+                _ => false,
+            }
+    }
+}
+
+/// Texts, weighed in bytes.
+#[derive(Debug, Clone)]
+struct Bytes;
+
+/// Bytes that an entry takes beside its text, about.
+const ENTRY: u64 = 160;
+
+impl Weighter<Key, Known> for Bytes {
+    fn weight(&self, key: &Key, _: &Known) -> u64 {
+        key.text.len() as u64 + ENTRY
+    }
+}
+
+/// So few parts, each with a lock of its own, that one document of the largest size leaves room beside it.
+const SHARDS: u64 = 4;
+
+/// Remembers counts.
+pub(super) struct ContentCache {
+    counts: Cache<Key, Known, Bytes, FixedState>,
+    /// It holds this many bytes where no request needs more.
+    bytes: u64,
+    /// It holds about this many bytes now.
+    capacity: AtomicU64,
+}
+
+impl fmt::Debug for ContentCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContentCache").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl ContentCache {
+    /// A cache that holds about this many bytes of texts at most, or as many as [`ContentCache::make_room`] asks for.
+    pub(super) fn new(bytes: u64) -> Self {
+        let entries = usize::try_from(bytes / 1_024).unwrap_or(usize::MAX).clamp(16, 1 << 20);
+        let mut options = OptionsBuilder::new();
+        options.shards(SHARDS as usize).estimated_items_capacity(entries).weight_capacity(bytes);
+        let options = options.build().expect("all that is needed is set");
+        let counts = Cache::with_options(options, Bytes, FixedState::default(), DefaultLifecycle::default());
+        Self { counts, bytes, capacity: AtomicU64::new(bytes) }
+    }
+
+    /// Before the documents of a request are counted: `bytes` in all, and those of the longest. All are to be found again
+    /// when they come again, for which the cache needs twice their bytes, as each of its parts holds only what falls to it.
+    /// Where later requests with documents need less, it shrinks by an eighth with each.
+    pub(super) fn make_room(&self, documents: u64, bytes: u64, longest: u64) {
+        if self.bytes == 0 || documents == 0 {
+            return;
+        }
+        let needed = (bytes + documents * ENTRY).saturating_mul(2);
+        let wanted = needed.max((longest + ENTRY).saturating_mul(2 * SHARDS)).max(self.bytes);
+        let now = self.capacity.load(Ordering::Relaxed);
+        let next = wanted.max(now - now / 8);
+        if next != now {
+            self.capacity.store(next, Ordering::Relaxed);
+            self.counts.set_capacity(next);
+        }
+    }
+
+    /// What `count` says of the text up to `limit`; it is asked only where that is not known.
+    pub(super) fn weigh<E>(
+        &self,
+        recurring: Recurring<'_>,
+        limit: u64,
+        count: impl FnOnce() -> Result<Weight, E>,
+    ) -> Result<Weight, E> {
+        let (length, hash) = match recurring {
+            Recurring::Text(text) => (text.len(), text_hash(text)),
+            Recurring::Document(document) => (document.text.len(), document.hash),
+        };
+        // A longer text would push out too much else.
+        if length as u64 > self.capacity.load(Ordering::Relaxed) / (2 * SHARDS) {
+            return count();
+        }
+        match self.counts.get(&Wanted(hash, recurring)) {
+            Some(Known::Exactly(n)) => {
+                return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
+            }
+            Some(Known::MoreThan(least)) if least >= limit => return Ok(Weight::Over),
+            _ => {}
+        }
+        let weight = count()?;
+        let known = match weight {
+            Weight::Exactly(n) => Known::Exactly(n),
+            Weight::Over => Known::MoreThan(limit),
+        };
+        self.counts.insert(Key::new(hash, recurring), known);
+        Ok(weight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{cell::Cell, convert::Infallible};
+
+    #[test]
+    fn a_text_is_counted_once_and_over_is_over_for_less() {
+        let cache = ContentCache::new(1 << 20);
+        let asked = Cell::new(0);
+        let weigh = |text: &str, limit| {
+            let count = || {
+                asked.set(asked.get() + 1);
+                let n = text.len() as u64;
+                Ok::<_, Infallible>(if n <= limit { Weight::Exactly(n) } else { Weight::Over })
+            };
+            (cache.weigh(Recurring::Text(text), limit, count).unwrap_or(Weight::Over), asked.get())
+        };
+        assert_eq!(weigh("abcdef", 3), (Weight::Over, 1));
+        assert_eq!(weigh("abcdef", 2), (Weight::Over, 1));
+        assert_eq!(weigh("abcdef", 5), (Weight::Over, 2));
+        assert_eq!(weigh("abcdef", 6), (Weight::Exactly(6), 3));
+        assert_eq!(weigh("abcdef", 9), (Weight::Exactly(6), 3));
+        assert_eq!(weigh("abcdef", 1), (Weight::Over, 3));
+        assert_eq!(weigh("ABCDEF", 9), (Weight::Exactly(6), 4));
+    }
+
+    #[test]
+    fn it_stays_within_its_bytes() {
+        let cache = ContentCache::new(100_000);
+        for at in 0..10_000 {
+            let text = format!("{at:0500}");
+            let count = || Ok::<_, Infallible>(Weight::Exactly(1));
+            assert_eq!(cache.weigh(Recurring::Text(&text), 9, count), Ok(Weight::Exactly(1)));
+        }
+        assert!(cache.counts.weight() <= 100_000, "{}", cache.counts.weight());
+        assert!(cache.counts.len() > 20, "{} entries", cache.counts.len());
+    }
+
+    #[test]
+    fn it_grows_to_what_a_request_needs_and_shrinks_again() {
+        let cache = ContentCache::new(10_000);
+        let items: Vec<(String, Arc<str>)> =
+            (0..200).map(|at| (format!("d{at}"), format!("{at:0500}").into())).collect();
+        let asked = Cell::new(0);
+        let weigh_all = || {
+            asked.set(0);
+            for (id, text) in &items {
+                let hash = text_hash(text);
+                let document = DocumentText { text, hash, id, origin: None, score_bits: None };
+                let count = || {
+                    asked.set(asked.get() + 1);
+                    Ok::<_, Infallible>(Weight::Exactly(7))
+                };
+                assert_eq!(cache.weigh(Recurring::Document(document), 9, count), Ok(Weight::Exactly(7)));
+            }
+            asked.get()
+        };
+        weigh_all();
+        assert!(weigh_all() > 100, "10,000 bytes hold few of them");
+        cache.make_room(200, 100_000, 500);
+        weigh_all();
+        assert_eq!(weigh_all(), 0);
+        (0..40).for_each(|_| cache.make_room(1, 100, 100));
+        assert!(cache.counts.weight() <= 10_000, "{}", cache.counts.weight());
+    }
+
+    #[test]
+    fn one_text_in_two_fences_is_two_texts() {
+        let cache = ContentCache::new(1 << 20);
+        let text: Arc<str> = "the same".into();
+        let source: Arc<str> = "s".into();
+        let known = |(id, score, origin): (&str, f64, Option<&Arc<str>>), n| {
+            let hash = text_hash(&text);
+            let score_bits = Some(score.to_bits());
+            let document = DocumentText { text: &text, hash, id, origin, score_bits };
+            cache.weigh(Recurring::Document(document), 99, || Ok::<_, Infallible>(Weight::Exactly(n)))
+        };
+        assert_eq!(known(("a", 0.5, None), 1), Ok(Weight::Exactly(1)));
+        assert_eq!(known(("b", 0.5, None), 2), Ok(Weight::Exactly(2)));
+        assert_eq!(known(("a", 0.7, None), 3), Ok(Weight::Exactly(3)));
+        assert_eq!(known(("a", 0.5, Some(&source)), 4), Ok(Weight::Exactly(4)));
+        assert_eq!(known(("a", 0.5, None), 9), Ok(Weight::Exactly(1)));
+        let plain = cache.weigh(Recurring::Text(&text), 99, || Ok::<_, Infallible>(Weight::Exactly(5)));
+        assert_eq!(plain, Ok(Weight::Exactly(5)));
+    }
+}

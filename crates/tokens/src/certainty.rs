@@ -1,0 +1,58 @@
+//! Numbers of tokens, and how sure they are.
+
+use serde::Serialize;
+
+/// How sure a number is (rule N4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Certainty {
+    /// The number itself.
+    Exact,
+    /// Counting stopped here: it is so much or more.
+    AtLeast,
+    /// It is so much or less.
+    UpperBound,
+    /// Nothing is proven about it.
+    Estimate,
+}
+
+impl Certainty {
+    /// The name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::AtLeast => "at_least",
+            Self::UpperBound => "upper_bound",
+            Self::Estimate => "estimate",
+        }
+    }
+}
+
+/// A number of tokens, and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct TokenCount {
+    /// Tokens.
+    pub n: u64,
+    /// How sure.
+    pub certainty: Certainty,
+}
+
+/// What counting up to a limit found: the count, or that it is over the limit. It is a function of text and limit
+/// only, never of what was counted before (rule O3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weight {
+    Exactly(u64),
+    Over,
+}
+
+impl Weight {
+    /// Returns the count, or `None` if it is over the limit.
+    pub(crate) fn within(self) -> Option<u64> {
+        match self {
+            Self::Exactly(n) => Some(n),
+            Self::Over => None,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The error of this crate.
+
+use crate::counter::Failure;
+use std::fmt;
+
+/// An error of a token counter: an unknown name, a file that is no tokenizer, or a failed count.
+///
+/// The message names the tokenizer or the file, and what was expected. [`std::error::Error::source`] returns the error
+/// of a counter of your own.
+#[derive(Debug)]
+pub struct Error(Box<Repr>);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Repr {
+    #[error("tokenizer `{name}` is not known here; expected one of: {known}{or_file}")]
+    Unknown { name: String, known: String, or_file: &'static str },
+    #[cfg(feature = "hf")]
+    #[error("{origin}: {detail}")]
+    File { origin: String, detail: String },
+    #[error("counter `{counter}` failed")]
+    Count {
+        counter: String,
+        #[source]
+        source: Failure,
+    },
+}
+
+impl Error {
+    pub(crate) fn new(repr: Repr) -> Self {
+        Self(Box::new(repr))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}

@@ -1,0 +1,39 @@
+//! Exact token counts: the `OpenAI` encodings, any Hugging Face `tokenizer.json`, estimates, and counters of your own.
+//!
+//! ```
+//! use context_window_tokens::{Certainty, TokenCounter};
+//!
+//! # fn main() -> Result<(), context_window_tokens::Error> {
+//! let counter = TokenCounter::chars_per_4();
+//! let count = counter.count("How long do refunds take?")?;
+//! assert_eq!((count.n, count.certainty), (7, Certainty::Estimate));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Overview
+//!
+//! A [`TokenCounter`] counts plain text; each [`TokenCount`] says how certain it is. Counting stops early at a limit
+//! ([`TokenCounter::count_up_to`]), and counts of recurring texts are cached ([`TokenCounter::with_cache`]).
+//!
+//! # Features
+//!
+//! `openai`: the encodings `o200k_base` and `cl100k_base`, embedded. `hf`: any Hugging Face `tokenizer.json`.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod bounds;
+mod cache;
+mod certainty;
+mod counter;
+mod error;
+mod estimate;
+#[cfg(feature = "hf")]
+mod huggingface;
+#[cfg(feature = "openai")]
+mod openai;
+
+pub use cache::DocumentText;
+pub use certainty::{Certainty, TokenCount};
+pub use counter::TokenCounter;
+pub use error::Error;

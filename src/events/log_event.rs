@@ -1,0 +1,218 @@
+//! A conversation as data: what happened to it, entry by entry, for an application's own store.
+
+use super::record::StoredEvent;
+use crate::{
+    conversation::{Compaction, Conversation, Entry, Event},
+    error::{Error, Repr},
+    item::ItemId,
+    message::Message,
+};
+use serde::{Deserialize, Serialize};
+use {crate::plan::anchor::PromptPiece, std::sync::Arc};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// One entry of a conversation's log as data: a message, or something that happened between messages (a pin, a TTL, a
+/// compaction, a rewind, a reply's report with the anchor of its prompt, ...).
+///
+/// As JSON `{"version":1,"entry":{"message":{...}}}` or `{"version":1,"entry":{"event":{...}}}`; `docs/reference/events.md`
+/// lists them. Entries of the same version are read by every later one.
+///
+/// ```
+/// use context_window::{Conversation, Message, PinnedItem, events::LogEvent};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let stored: Vec<String> = log.events().map(|event| serde_json::to_string(&event)).collect::<Result<_, _>>()?;
+/// // Later: only what is new.
+/// log.pin(PinnedItem::new("tone", "The customer likes short answers."));
+/// let new: Vec<LogEvent> = log.events_from(stored.len()).collect();
+///
+/// let events = stored.iter().map(|json| serde_json::from_str(json)).collect::<Result<Vec<LogEvent>, _>>()?;
+/// let mut again = Conversation::from_events(events)?;
+/// for event in new {
+///     again.apply_event(event)?;
+/// }
+/// assert_eq!(again, log);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogEvent {
+    version: u32,
+    entry: StoredEntry,
+}
+
+/// What an entry says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredEntry {
+    Message(Message),
+    Event(Box<StoredEvent>),
+}
+
+impl LogEvent {
+    /// What kind of entry it is, as in its JSON: `message`, `pinned`, `compacted`, ...
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.entry {
+            StoredEntry::Message(_) => "message",
+            StoredEntry::Event(event) => event.kind(),
+        }
+    }
+
+    pub(crate) fn of(entry: Entry<'_>) -> Self {
+        let entry = match entry {
+            Entry::Message(message) => StoredEntry::Message(message.clone()),
+            Entry::Event(event) => StoredEntry::Event(Box::new(event.clone().into())),
+        };
+        Self { version: VERSION, entry }
+    }
+}
+
+/// What a store asks of an entry.
+impl LogEvent {
+    #[doc(hidden)]
+    pub fn message(&self) -> Option<&Message> {
+        match &self.entry {
+            StoredEntry::Message(message) => Some(message),
+            StoredEntry::Event(_) => None,
+        }
+    }
+
+    /// What happened, where it is no message.
+    #[doc(hidden)]
+    pub fn event(&self) -> Option<Event> {
+        match &self.entry {
+            StoredEntry::Message(_) => None,
+            StoredEntry::Event(event) => Some((**event).clone().into()),
+        }
+    }
+
+    /// An entry without the items of a sent prompt, and those. Only the newest prompt of a conversation keeps them.
+    #[doc(hidden)]
+    pub fn without_prompt(mut self) -> (Self, Option<Arc<[PromptPiece]>>) {
+        let mut prompt = None;
+        if let StoredEntry::Event(event) = &mut self.entry
+            && let StoredEvent::Sent { .. } = &**event
+        {
+            let mut sent = Event::from((**event).clone());
+            if let Event::Sent { anchor, .. } = &mut sent {
+                prompt = anchor.prompt.take();
+            }
+            **event = sent.into();
+        }
+        (self, prompt)
+    }
+
+    /// An entry of a sent prompt with its items.
+    #[doc(hidden)]
+    pub fn with_prompt(mut self, prompt: Arc<[PromptPiece]>) -> Self {
+        if let Some(mut event @ Event::Sent { .. }) = self.event() {
+            if let Event::Sent { anchor, .. } = &mut event {
+                anchor.prompt = Some(prompt);
+            }
+            self.entry = StoredEntry::Event(Box::new(event.into()));
+        }
+        self
+    }
+}
+
+/// A compaction that was made elsewhere, by a server for its client: [`Conversation::apply_event`] takes it.
+impl From<Compaction> for LogEvent {
+    fn from(record: Compaction) -> Self {
+        Self::of(Entry::Event(&Event::Compacted(Box::new(record))))
+    }
+}
+
+impl Conversation {
+    /// Everything that happened, in order, as data. [`Conversation::from_events`] makes the same conversation of it.
+    pub fn events(&self) -> impl Iterator<Item = LogEvent> + '_ {
+        self.events_from(0)
+    }
+
+    /// The entries from this one on, counted from 0: what is new since a store held so many.
+    pub fn events_from(&self, first: usize) -> impl Iterator<Item = LogEvent> + '_ {
+        let (messages, events) = self.split_at(first);
+        self.entries_from(messages, events).map(LogEvent::of)
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn event_count(&self) -> usize {
+        let (messages, events) = self.lengths();
+        messages + events
+    }
+
+    /// A conversation from its entries, in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Conversation::apply_event`], with the number of the entry.
+    pub fn from_events(events: impl IntoIterator<Item = LogEvent>) -> Result<Self, Error> {
+        let mut log = Self::new();
+        for (at, event) in events.into_iter().enumerate() {
+            let at_entry = |error: Error| Error::input(format!("entry {at}"), error.to_string());
+            log.apply_event(event).map_err(at_entry)?;
+        }
+        Ok(log)
+    }
+
+    /// Appends an entry that was recorded elsewhere: by this conversation in a store, or by a server that holds the same
+    /// messages.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` for another version of the format; `NotFound` where it names a message that is not here; `Stale`
+    /// for a compaction whose number is taken, `Input` for one that archives nothing here or parts a call from its result.
+    /// Nothing is appended then.
+    pub fn apply_event(&mut self, event: LogEvent) -> Result<(), Error> {
+        let LogEvent { version, entry } = event;
+        if version != VERSION {
+            let detail = format!("is of version {version}; expected version {VERSION}");
+            return Err(Error::input("entry of a conversation", detail));
+        }
+        match entry {
+            StoredEntry::Message(message) => drop(self.push(message)),
+            StoredEntry::Event(event) => self.apply(*event)?,
+        }
+        Ok(())
+    }
+
+    /// Appends what happened, where it can have happened here.
+    #[doc(hidden)]
+    pub fn apply(&mut self, event: StoredEvent) -> Result<(), Error> {
+        let event = Event::from(event);
+        self.check(&event)?;
+        self.record(event);
+        Ok(())
+    }
+
+    fn check(&self, event: &Event) -> Result<(), Error> {
+        let known = |id: &ItemId| self.position(id).map(drop);
+        match event {
+            Event::MessagePinned { id, .. } | Event::Rewound { before: id } => known(id),
+            Event::TtlSet { id, .. } if !self.has_note(id) => known(id),
+            Event::CompactionUndone { number } => match self.archive_index().newest() {
+                Some(newest) if newest.number == *number => Ok(()),
+                _ => Err(Error::new(Repr::StaleSummary)),
+            },
+            Event::Compacted(record) => {
+                for id in [&record.head, &record.from, &record.first_active].into_iter().flatten() {
+                    known(id)?;
+                }
+                if record.number <= self.last_compaction_number() {
+                    return Err(Error::new(Repr::StaleSummary));
+                }
+                if self.would_archive(record) {
+                    return Ok(());
+                }
+                let detail = "archives nothing here, or parts a call from its result; expected one that was made of this conversation";
+                Err(Error::input(format!("compaction #{}", record.number), detail))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! A conversation as data: what happened to it, entry by entry, for an application's own store.
+
+#[doc(hidden)]
+pub mod checksum;
+#[doc(hidden)]
+pub mod stored_anchor;
+#[doc(hidden)]
+pub mod record;
+mod log_event;
+
+pub use log_event::LogEvent;

@@ -1,0 +1,189 @@
+//! What a prompt leaves behind for the next, as it is on disk: its JSON, whatever the types of the crate are called.
+
+use crate::{
+    item::ItemId,
+    message::WireFormat,
+    plan::{
+        Loss, LostThought, PrefixCause,
+        anchor::{Anchor, PromptHead, PromptPiece, Sender, Target},
+    },
+    provider::model::RequestLimits,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// An [`Anchor`] as it is on disk.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoredAnchor {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<StoredTarget>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<RequestLimits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<ItemId>,
+    window_start: Option<ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rag: Option<Vec<ItemId>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cleared_before: Option<ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    released_through: Option<ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender: Option<StoredSender>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<StoredHead>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lost: Vec<(ItemId, StoredLoss)>,
+    /// Id, hash and tokens of each item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<Vec<(ItemId, Arc<str>, u64)>>,
+}
+
+/// A [`Sender`] as it is on disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoredSender {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_user: Option<String>,
+}
+
+/// A prompt in one hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredHead {
+    items: u64,
+    hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thought: Option<ItemId>,
+}
+
+/// Why reasoning was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoredLoss {
+    PrefixChanged { at: ItemId, cause: PrefixCause },
+    ChainBroken,
+    Unreadable { model: String },
+    OtherSender,
+    Dropped,
+    DroppedByProvider { reason: String },
+}
+
+/// A [`Target`] as it is on disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredTarget {
+    model: String,
+    provider: String,
+    #[serde(default, alias = "framing", skip_serializing_if = "Option::is_none")]
+    wire_format: Option<WireFormat>,
+}
+
+impl From<Anchor> for StoredAnchor {
+    fn from(anchor: Anchor) -> Self {
+        let Anchor {
+            target,
+            limits,
+            live,
+            window_start,
+            rag,
+            cleared_before,
+            released_through,
+            sender,
+            head,
+            lost,
+            prompt,
+        } = anchor;
+        let sender = sender.map(|Sender { account, end_user }| StoredSender { account, end_user });
+        let target = target.map(|Target { model, provider, wire_format }| StoredTarget {
+            model,
+            provider,
+            wire_format,
+        });
+        let piece = |PromptPiece(id, hash, tokens): &PromptPiece| (id.clone(), hash.clone(), *tokens);
+        let prompt = prompt.map(|prompt| prompt.iter().map(piece).collect());
+        let head = head.map(|PromptHead { items, hash, thought }| StoredHead { items, hash, thought });
+        let lost = lost.into_iter().map(|LostThought { id, why }| (id, why.into())).collect();
+        Self {
+            target,
+            limits,
+            live,
+            window_start,
+            rag,
+            cleared_before,
+            released_through,
+            sender,
+            head,
+            lost,
+            prompt,
+        }
+    }
+}
+
+impl From<StoredAnchor> for Anchor {
+    fn from(stored: StoredAnchor) -> Self {
+        let StoredAnchor {
+            target,
+            limits,
+            live,
+            window_start,
+            rag,
+            cleared_before,
+            released_through,
+            sender,
+            head,
+            lost,
+            prompt,
+        } = stored;
+        let sender = sender.map(|StoredSender { account, end_user }| Sender { account, end_user });
+        let target = target.map(|StoredTarget { model, provider, wire_format }| Target {
+            model,
+            provider,
+            wire_format,
+        });
+        let piece = |(id, hash, tokens)| PromptPiece(id, hash, tokens);
+        let prompt = prompt.map(|prompt| prompt.into_iter().map(piece).collect());
+        let head = head.map(|StoredHead { items, hash, thought }| PromptHead { items, hash, thought });
+        let lost = lost.into_iter().map(|(id, why)| LostThought { id, why: why.into() }).collect();
+        Self {
+            target,
+            limits,
+            live,
+            window_start,
+            rag,
+            cleared_before,
+            released_through,
+            sender,
+            head,
+            lost,
+            prompt,
+        }
+    }
+}
+
+impl From<Loss> for StoredLoss {
+    fn from(why: Loss) -> Self {
+        match why {
+            Loss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
+            Loss::ChainBroken => Self::ChainBroken,
+            Loss::Unreadable { model } => Self::Unreadable { model },
+            Loss::OtherSender => Self::OtherSender,
+            Loss::Dropped => Self::Dropped,
+            Loss::DroppedByProvider { reason } => Self::DroppedByProvider { reason },
+        }
+    }
+}
+
+impl From<StoredLoss> for Loss {
+    fn from(why: StoredLoss) -> Self {
+        match why {
+            StoredLoss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
+            StoredLoss::ChainBroken => Self::ChainBroken,
+            StoredLoss::Unreadable { model } => Self::Unreadable { model },
+            StoredLoss::OtherSender => Self::OtherSender,
+            StoredLoss::Dropped => Self::Dropped,
+            StoredLoss::DroppedByProvider { reason } => Self::DroppedByProvider { reason },
+        }
+    }
+}

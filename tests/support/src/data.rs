@@ -1,0 +1,52 @@
+//! Real sessions, found by `CONTEXT_WINDOW_DATA`; nothing of them is copied into the project.
+
+use context_window_formats::SessionFile;
+use std::{io::Read, path::PathBuf};
+
+/// The session files whose names start with one of these, or nothing (said loudly) where there is no data.
+pub fn files(prefixes: &[&str]) -> Vec<SessionFile> {
+    paths(prefixes).iter().map(|path| open(path)).collect()
+}
+
+/// The texts of those files: JSON lines.
+pub fn texts(prefixes: &[&str]) -> Vec<String> {
+    paths(prefixes).iter().map(|path| String::from_utf8(unpacked(path)).unwrap()).collect()
+}
+
+/// The folder of the data; none, and one more test that is skipped, where there is none.
+pub fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("CONTEXT_WINDOW_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        super::skip(&super::running(), "CONTEXT_WINDOW_DATA is not set: no real data");
+    }
+    folder
+}
+
+/// The text of one packed file of the folder.
+pub fn text(name: &str) -> Option<String> {
+    Some(String::from_utf8(unpacked(&folder()?.join(name))).unwrap())
+}
+
+fn paths(prefixes: &[&str]) -> Vec<PathBuf> {
+    let Some(folder) = folder() else { return Vec::new() };
+    let entries = std::fs::read_dir(&folder).expect("CONTEXT_WINDOW_DATA names a folder");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.retain(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        prefixes.iter().any(|prefix| name.starts_with(prefix)) && name.ends_with(".jsonl.gz")
+    });
+    assert!(!paths.is_empty(), "{} holds none of {prefixes:?}", folder.display());
+    paths
+}
+
+fn open(path: &std::path::Path) -> SessionFile {
+    SessionFile::new(&path.display().to_string(), unpacked(path)).unwrap()
+}
+
+fn unpacked(path: &std::path::Path) -> Vec<u8> {
+    let packed = std::fs::read(path).unwrap();
+    let mut text = Vec::new();
+    flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut text).unwrap();
+    text
+}
