@@ -9,6 +9,7 @@ use place::Place;
 use std::io::{ErrorKind, Read};
 
 mod bounded;
+mod path;
 mod place;
 mod surrogates;
 mod timestamp;

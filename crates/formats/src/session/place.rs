@@ -1,5 +1,6 @@
 //! The position of a session's text in its file, for errors.
 
+use super::path;
 use crate::error::Error;
 use context_window::text::plain;
 use serde::de::DeserializeOwned;
@@ -13,28 +14,30 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     pub(super) fn parse<T: DeserializeOwned>(self, text: &str) -> Result<T, Error> {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-            let path = error.path().to_string();
-            let inner = error.inner();
-            let line = self.line + inner.line().saturating_sub(1);
-            let place = format!("{}:{line}:{}", self.name, inner.column());
+        read(text).map_err(|error| {
+            let path = path::to_error(&error, text, &|text| read::<T>(text).map(drop));
+            let line = self.line + error.line().saturating_sub(1);
+            let place = format!("{}:{line}:{}", self.name, error.column());
             let key = if path == "." { String::new() } else { format!("{path}: ") };
-            Error::input(place, format!("{key}{}", plain::without_place(inner)))
+            Error::input(place, format!("{key}{}", plain::without_place(&error)))
         })
     }
 
     /// Reads what stands under a key of a text that was read before.
     pub(super) fn parse_part<T: DeserializeOwned>(self, key: &str, text: &str) -> Result<T, Error> {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-            let path = error.path().to_string();
+        read(text).map_err(|error| {
+            let path = path::to_error(&error, text, &|text| read::<T>(text).map(drop));
             let key = if path == "." { key.to_owned() } else { format!("{key}.{path}") };
-            self.fault(&key, &plain::without_place(error.inner()))
+            self.fault(&key, &plain::without_place(&error))
         })
     }
 
     pub(super) fn fault(self, key: &str, detail: &str) -> Error {
         Error::input(format!("{}:{}", self.name, self.line), format!("{key}: {detail}"))
     }
+}
+
+/// Reads a value from the beginning of a text; what comes after it is not looked at.
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    T::deserialize(&mut serde_json::Deserializer::from_str(text))
 }
