@@ -140,7 +140,8 @@ impl ConfigLayers {
             merge(&mut merged, layer.table()?);
             layer.places(number, &mut places)?;
         }
-        let config = Config::deserialize(toml::Value::Table(merged))
+        // Through its text, for the same deserialiser as a layer: each further one brings the code of all options again.
+        let config: Config = toml::from_str(&merged.to_string())
             .map_err(|error| Error::config("(all)", error.message(), "options that fit together"))?;
         let loaded = LoadedConfig { config, layers: self.layers, places };
         match loaded.config.check() {
@@ -239,25 +240,56 @@ impl Layer {
     /// Fails on unknown keys and wrong types.
     fn check(&self) -> Result<(), Error> {
         let deserializer = toml::de::Deserializer::from(self.parsed()?);
-        let checked: Result<Config, _> = serde_path_to_error::deserialize(deserializer);
-        checked.map(drop).map_err(|error| self.fault(error.inner(), &error.path().to_string()))
+        match Config::deserialize(deserializer) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.fault(&error, &self.path(&error)?)),
+        }
     }
 
     fn table(&self) -> Result<toml::Table, Error> {
         self.text.parse().map_err(|error| self.fault(&error, ""))
     }
 
+    /// Returns the dotted key of the value that an error of a type is about; `.` is the whole layer.
+    fn path(&self, error: &toml::de::Error) -> Result<String, Error> {
+        let (text, message) = (error.to_string(), error.message());
+        let keys = text[message.len()..].trim_matches('\n');
+        let keys = keys.strip_prefix("in `").and_then(|keys| keys.strip_suffix('`'));
+        let within = |key: &str| keys.map_or_else(|| key.to_owned(), |keys| format!("{keys}.{key}"));
+        let (table, span) = (self.parsed()?, error.span().unwrap_or_default());
+        let entries = entries(table.get_ref());
+        // The error names the table; the key that is unknown is in its message.
+        let unknown =
+            message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "));
+        // A choice that is written as a table, `repair = { drop = 1 }`: the error names the option, and is about its only key.
+        let choice = entries.iter().filter(|(key, value)| {
+            message.starts_with("expected ") && value.span() == span && key.starts_with(&within(""))
+        });
+        let choice = choice.map(|(key, _)| key.clone()).min_by_key(String::len);
+        let path = unknown.map(|(key, _)| within(key)).or(choice);
+        let mut path = path.unwrap_or_else(|| keys.unwrap_or(".").to_owned());
+        // Positions in arrays are not among the keys; `[[key]]` is the place of an array and of the table in it.
+        let is_table = message.starts_with("invalid type: map");
+        for (key, mut value) in entries {
+            let Some(rest) = path.strip_prefix(&key).map(str::to_owned) else { continue };
+            let mut positions = String::new();
+            while let DeValue::Array(items) = value.get_ref()
+                && (value.span() != span || is_table)
+                && let Some(at) = items.iter().position(|item| holds(item, &span))
+            {
+                positions.extend(["[", &at.to_string(), "]"]);
+                value = &items[at];
+            }
+            path = format!("{key}{positions}{rest}");
+        }
+        Ok(path)
+    }
+
     /// Records the position of each key of this layer.
     fn places(&self, layer: usize, places: &mut BTreeMap<String, Found>) -> Result<(), Error> {
-        let table = self.parsed()?;
-        let mut open: Vec<(String, &DeTable<'_>)> = vec![(String::new(), table.get_ref())];
-        while let Some((prefix, table)) = open.pop() {
-            for (name, value) in table {
-                let key = format!("{prefix}{}", name.get_ref());
-                match value.get_ref() {
-                    DeValue::Table(inner) => open.push((format!("{key}."), inner)),
-                    _ => drop(places.insert(key, Found { layer, span: value.span() })),
-                }
+        for (key, value) in entries(self.parsed()?.get_ref()) {
+            if !matches!(value.get_ref(), DeValue::Table(_)) {
+                places.insert(key, Found { layer, span: value.span() });
             }
         }
         Ok(())
@@ -302,11 +334,68 @@ impl Layer {
     }
 }
 
+/// Returns the values of a table and of the tables in it, with their dotted keys.
+fn entries<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(String, &'t toml::Spanned<DeValue<'i>>)> {
+    let mut entries = Vec::new();
+    let mut open = vec![(String::new(), table)];
+    while let Some((prefix, table)) = open.pop() {
+        for (name, value) in table {
+            let key = format!("{prefix}{}", name.get_ref());
+            if let DeValue::Table(inner) = value.get_ref() {
+                open.push((format!("{key}."), inner));
+            }
+            entries.push((key, value));
+        }
+    }
+    entries
+}
+
+/// Checks whether a value, or a key or value in it, is at `span`.
+fn holds(value: &toml::Spanned<DeValue<'_>>, span: &Range<usize>) -> bool {
+    value.span() == *span
+        || match value.get_ref() {
+            DeValue::Table(table) => {
+                table.iter().any(|(key, value)| key.span() == *span || holds(value, span))
+            }
+            DeValue::Array(items) => items.iter().any(|item| holds(item, span)),
+            _ => false,
+        }
+}
+
 fn merge(into: &mut toml::Table, from: toml::Table) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
             (Some(toml::Value::Table(known)), toml::Value::Table(new)) => merge(known, new),
             (_, value) => drop(into.insert(key, value)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_is_the_one_that_a_tracking_deserializer_reports() {
+        const VALUES: &str = "7 -7 70000 0.5 true \"x\" [] [1] {} {a=1} {drop=1} {keep=[]} {drop={b.c=1}} {drop={},keep={}} \
+            1979-05-27 [[1]] [{a=1}] [[],1]";
+        let (mut texts, mut wrong) = (vec!["\"a`, expected b\" = 1".to_owned(), "\"\" = 1".to_owned()], 0);
+        for key in LoadedConfig::keys().chain(["compaction.models.\"a.b\".trigger", "rag", "sections.rag"]) {
+            texts.extend(VALUES.split(' ').map(|value| format!("{key} = {value}")));
+            texts.extend(["drop", "drop.a.b", "keep"].iter().map(|name| format!("[{key}.{name}]\nc = 1")));
+            texts.push(format!("[[{key}]]\na = 1"));
+            texts.push(format!("{key}.drop.b = 1"));
+            texts.push(format!("{key}x = 1"));
+        }
+        for text in texts {
+            let layer = Layer { name: "x".into(), text, has_lines: true };
+            let read = || toml::de::Deserializer::from(layer.parsed().unwrap());
+            let tracked: Result<Config, _> = serde_path_to_error::deserialize(read());
+            let Err(tracked) = tracked else { continue };
+            let error = Config::deserialize(read()).unwrap_err();
+            assert_eq!(layer.path(&error).unwrap(), tracked.path().to_string(), "{error} in {}", layer.text);
+            wrong += 1;
+        }
+        assert!(wrong > 500, "{wrong}");
     }
 }
