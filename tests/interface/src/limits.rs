@@ -1,0 +1,36 @@
+//! The sizes that interfaces may have, and the foreign crates that they may name. Raising a limit takes a reason.
+
+/// The largest interface that a crate may have.
+pub(crate) struct Sizes {
+    /// The package's name.
+    pub(crate) name: &'static str,
+    /// Structs, enums, unions, traits and type aliases.
+    pub(crate) types: usize,
+    /// Items that the documentation leaves out, and programs can use all the same.
+    pub(crate) hidden: usize,
+    /// Names in the root module: the first page of the documentation is a page, not a catalogue.
+    pub(crate) root: usize,
+}
+
+/// The number of types that the core may have without its adapters: what people can find their way in. Comparable
+/// libraries have about 100 (jiff 95, minijinja 111, regex-automata 117); the core also has the models' rules.
+const CORE_TYPES: usize = 150;
+
+/// The limits of each published crate.
+pub(crate) const SIZES: &[Sizes] = &[
+    // The formats, stores, reports and widgets are in it still. Without them, `types` is `CORE_TYPES`.
+    Sizes { name: "context-window", types: CORE_TYPES + 74, hidden: 8, root: 46 },
+    Sizes { name: "context-window-tokens", types: 8, hidden: 0, root: 12 },
+    Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },
+    Sizes { name: "context-window-store", types: 10, hidden: 0, root: 12 },
+    Sizes { name: "context-window-report", types: 12, hidden: 0, root: 20 },
+    Sizes { name: "context-window-ratatui", types: 40, hidden: 0, root: 40 },
+    Sizes { name: "context-window-genai", types: 3, hidden: 0, root: 4 },
+];
+
+/// The unstable foreign crates that a published crate's items may name: an adapter names those that it adapts to.
+pub(crate) const FOREIGN: &[(&str, &[&str])] = &[
+    // Until the adapters are crates of their own.
+    ("context-window", &["async_openai", "ratatui_core"]),
+    ("context-window-ratatui", &["ratatui_core"]),
+];

@@ -1,0 +1,126 @@
+//! The listing of a crate's public items, and its comparison with the reviewed file.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use libtest_mimic::Failed;
+use public_api::PublicItem;
+use rustdoc_types::{Attribute, Id, Impl, Item, ItemEnum};
+use similar::TextDiff;
+
+use crate::{
+    crates::{Published, Workspace},
+    document::Document,
+};
+
+const UPDATE: &str = "UPDATE_INTERFACE";
+
+/// Checks that a crate's public items are those of its reviewed file, or writes the file if that is asked for.
+pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Failed> {
+    let path = folder().join(format!("{}.txt", published.name));
+    let found = document.list();
+    if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
+        return std::fs::write(&path, found).map_err(|error| format!("{}: {error}", path.display()).into());
+    }
+    let reviewed = std::fs::read_to_string(&path).unwrap_or_default();
+    if reviewed == found {
+        return Ok(());
+    }
+    let diff = TextDiff::from_lines(&reviewed, &found);
+    let file = format!("tests/interface/{}.txt", published.name);
+    let diff = diff.unified_diff().context_radius(1).header(&file, "today").to_string();
+    let accept = format!("{UPDATE}=1 cargo test -p context-window-interface -- {}::listing", published.name);
+    Err(format!("the public interface changed:\n\n{diff}\nIf this is wanted, accept it and review the file:\n    {accept}\n").into())
+}
+
+/// Checks that there are published crates, and no listing without one.
+pub(crate) fn check_files(workspace: &Workspace) -> Result<(), Failed> {
+    let names: BTreeSet<String> = workspace.published().into_iter().map(|published| published.name).collect();
+    if names.is_empty() {
+        return Err("no member of the workspace is a published library".into());
+    }
+    for entry in std::fs::read_dir(folder())? {
+        let name = entry?.file_name().into_string().unwrap_or_default();
+        if name.strip_suffix(".txt").is_some_and(|name| !names.contains(name)) {
+            return Err(format!("tests/interface/{name}: no published library has this name").into());
+        }
+    }
+    Ok(())
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+impl Document {
+    /// Returns one line for each public item, and for each of its paths. What it is made of is listed at the first path.
+    fn list(&self) -> String {
+        let (mut seen, mut lines) = (BTreeSet::new(), BTreeSet::new());
+        let mut list = String::new();
+        for item in self.listed() {
+            let is_part = item.parent_id().is_some_and(|parent| !self.is_module(parent));
+            if !seen.insert(item.id()) && is_part {
+                continue;
+            }
+            let hidden = if self.item(item.id()).is_some_and(is_hidden) { "#[doc(hidden)] " } else { "" };
+            let line = format!("{hidden}{item}\n");
+            // The functions of a type are in several blocks, and each block is a line.
+            if lines.insert(line.clone()) {
+                list.push_str(&line);
+            }
+        }
+        list
+    }
+
+    /// Returns the public items that programs can use. Left out are the functions of implemented traits, because the trait
+    /// says which there are and the standard library's traits gain some with each compiler, the compiler's own traits, and the
+    /// book's pages, which only the documentation has.
+    fn listed(&self) -> impl Iterator<Item = &PublicItem> {
+        self.interface.items().filter(|item| {
+            let of_trait = item.parent_id().is_some_and(|parent| self.implements_trait(parent));
+            let is_said_by_trait = of_trait && self.is_function(item.id());
+            let is_page = self.is_module(item.id()) && item.to_string().contains("::_documentation");
+            !(is_said_by_trait || is_page || self.implements_compiler_trait(item.id()))
+        })
+    }
+
+    /// Returns the item with this id if it is one of the documented crate, or of a trait that it implements.
+    pub(crate) fn item(&self, id: Id) -> Option<&Item> {
+        self.json.index.get(&id)
+    }
+
+    fn implements_trait(&self, id: Id) -> bool {
+        self.implemented_trait(id).is_some()
+    }
+
+    /// Reports if the item is one of the implementations that a derived `Clone` or `PartialEq` adds for the compiler.
+    fn implements_compiler_trait(&self, id: Id) -> bool {
+        let name = self.implemented_trait(id).and_then(|path| path.rsplit("::").next());
+        matches!(name, Some("StructuralPartialEq" | "TrivialClone"))
+    }
+
+    fn implemented_trait(&self, id: Id) -> Option<&str> {
+        match &self.item(id)?.inner {
+            ItemEnum::Impl(Impl { trait_: Some(implemented), .. }) => Some(&implemented.path),
+            _ => None,
+        }
+    }
+
+    fn is_module(&self, id: Id) -> bool {
+        self.item(id).is_some_and(|item| matches!(item.inner, ItemEnum::Module(_)))
+    }
+
+    fn is_function(&self, id: Id) -> bool {
+        self.item(id).is_some_and(|item| matches!(item.inner, ItemEnum::Function(_)))
+    }
+
+    /// Returns the crate's own public items, each once.
+    pub(crate) fn own_items(&self) -> impl Iterator<Item = &Item> {
+        let ids: BTreeSet<u32> = self.listed().map(|item| item.id().0).collect();
+        ids.into_iter().filter_map(|id| self.item(Id(id))).filter(|item| item.crate_id == 0)
+    }
+}
+
+/// Reports if the documentation that people read leaves an item out.
+pub(crate) fn is_hidden(item: &Item) -> bool {
+    item.attrs.iter().any(|attribute| matches!(attribute, Attribute::Other(text) if text == "#[doc(hidden)]"))
+}

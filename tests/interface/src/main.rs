@@ -1,0 +1,59 @@
+//! Guards of the public interfaces: three tests for each published crate of the workspace, on what rustdoc says of it.
+//!
+//! - `CRATE::listing`: the public items are those of the reviewed file `CRATE.txt`, beside this package's manifest. After a
+//!   wanted change, `UPDATE_INTERFACE=1 cargo test -p context-window-interface` writes the files, and the diff is reviewed.
+//! - `CRATE::sizes`: the interface is not larger than `limits.rs` allows.
+//! - `CRATE::foreign`: no public item names a type of an unstable dependency, apart from those that `limits.rs` lists.
+//!
+//! The JSON of rustdoc is an unstable format. The listing needs the compiler named in `document.rs`.
+
+mod crates;
+mod document;
+mod foreign;
+mod limits;
+mod listing;
+mod sizes;
+mod skip;
+
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+use crate::{
+    crates::{Published, Workspace},
+    document::{Document, Outcome},
+};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let workspace = Arc::new(Workspace::read());
+    let mut trials = vec![Trial::test("listings", {
+        let workspace = Arc::clone(&workspace);
+        move || listing::check_files(&workspace)
+    })];
+    for published in workspace.published() {
+        let published = Arc::new(published);
+        trials.push(trial(&published, "listing", listing::check));
+        trials.push(trial(&published, "sizes", sizes::check));
+        trials.push(trial(&published, "foreign", foreign::check));
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Builds one test of one crate. The crate is documented by the first of its tests that runs.
+fn trial(
+    published: &Arc<Published>,
+    name: &str,
+    check: fn(&Published, &Document) -> Result<(), Failed>,
+) -> Trial {
+    let name = format!("{}::{name}", published.name);
+    let published = Arc::clone(published);
+    Trial::ignorable_test(name.clone(), move || match published.document() {
+        Outcome::Documented(document) => check(&published, document).map(|()| Completion::Completed),
+        Outcome::Failed(why) => Err(why.as_str().into()),
+        Outcome::OtherCompiler(why) => {
+            skip::skip(&name, why);
+            Ok(Completion::ignored_with(why))
+        }
+    })
+}
