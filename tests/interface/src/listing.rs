@@ -29,7 +29,8 @@ pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Fa
     let file = format!("tests/interface/{}.txt", published.name);
     let diff = diff.unified_diff().context_radius(1).header(&file, "today").to_string();
     let accept = format!("{UPDATE}=1 cargo test -p context-window-interface -- {}::listing", published.name);
-    Err(format!("the public interface changed:\n\n{diff}\nIf this is wanted, accept it and review the file:\n    {accept}\n").into())
+    let how = format!("If this is wanted, accept it and review the file:\n    {accept}\n");
+    Err(format!("the public interface changed:\n\n{diff}\n{how}").into())
 }
 
 /// Checks that there are published crates, and no listing without one.
@@ -52,7 +53,7 @@ fn folder() -> PathBuf {
 }
 
 impl Document {
-    /// Returns one line for each public item, and for each of its paths. What it is made of is listed at the first path.
+    /// Returns one line for each public item at each of its paths. Its parts are listed at the first path only.
     fn list(&self) -> String {
         let (mut seen, mut lines) = (BTreeSet::new(), BTreeSet::new());
         let mut list = String::new();
@@ -62,7 +63,7 @@ impl Document {
                 continue;
             }
             let hidden = if self.item(item.id()).is_some_and(is_hidden) { "#[doc(hidden)] " } else { "" };
-            let line = format!("{hidden}{item}\n");
+            let line = format!("{hidden}{item}{}\n", self.origin(item.id()));
             // The functions of a type are in several blocks, and each block is a line.
             if lines.insert(line.clone()) {
                 list.push_str(&line);
@@ -71,9 +72,17 @@ impl Document {
         list
     }
 
-    /// Returns the public items that programs can use. Left out are the functions of implemented traits, because the trait
-    /// says which there are and the standard library's traits gain some with each compiler, the compiler's own traits, and the
-    /// book's pages, which only the documentation has.
+    /// Returns the path that a re-export is from, for a re-export of another crate.
+    fn origin(&self, id: Id) -> String {
+        match self.item(id).map(|item| &item.inner) {
+            Some(ItemEnum::Use(import)) => format!(" = {}", import.source),
+            _ => String::new(),
+        }
+    }
+
+    /// Returns the public items that programs can use, without three kinds of lines that would say nothing: functions of
+    /// implemented traits (the trait names them, and the standard library's gain some with each compiler),
+    /// implementations of the compiler's own traits, and the book's pages, which only the documentation has.
     fn listed(&self) -> impl Iterator<Item = &PublicItem> {
         self.interface.items().filter(|item| {
             let of_trait = item.parent_id().is_some_and(|parent| self.implements_trait(parent));

@@ -1,7 +1,8 @@
 //! Guards of the public interfaces: three tests for each published crate of the workspace, on what rustdoc says of it.
 //!
-//! - `CRATE::listing`: the public items are those of the reviewed file `CRATE.txt`, beside this package's manifest. After a
-//!   wanted change, `UPDATE_INTERFACE=1 cargo test -p context-window-interface` writes the files, and the diff is reviewed.
+//! - `CRATE::listing`: the public items are those of the reviewed file `CRATE.txt`, beside this package's manifest.
+//!   After a wanted change, `UPDATE_INTERFACE=1 cargo test -p context-window-interface` writes the files. Review the
+//!   diff of them.
 //! - `CRATE::sizes`: the interface is not larger than `limits.rs` allows.
 //! - `CRATE::foreign`: no public item names a type of an unstable dependency, apart from those that `limits.rs` lists.
 //!
