@@ -5,11 +5,13 @@
 //! `printf 'Hello\nWhen do you open?\n' | cargo run --example chat`
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
-use context_window::{ContextWindowManager, Error, Message, PinnedItem, PlanRequest, RagItem, RequestLimits, Ttl, usage::ContextEvent};
+use context_window::{
+    ContextWindowManager, Message, PinnedItem, PlanRequest, RagItem, RequestLimits, Ttl, usage::ContextEvent,
+};
 use context_window_report as report;
 use context_window_store::Journal;
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let manager = ContextWindowManager::for_model("gpt-4o")?;
     let (mut journal, mut log) = Journal::open(std::env::temp_dir().join("librarian.log"))?;
     if log.messages().is_empty() {

@@ -1,7 +1,10 @@
 //! What once grew with the square of its size, and what still grows, at a size and at twice that: two figures of one run show
 //! how it grows now.
 
-use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, Priority, RagItem, RequestLimits, Role, Ttl, plan::Anchor};
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, Priority, RagItem,
+    RequestLimits, Role, Ttl, plan::Anchor,
+};
 use context_window_formats::Session;
 use criterion::{BenchmarkId, Criterion};
 use std::hint::black_box;

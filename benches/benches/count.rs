@@ -3,8 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
 use context_window::TokenCounter;
+use context_window_benches::texts;
 use context_window_formats::SessionFile;
-use context_window_compare::texts;
 use std::{hint::black_box, io::Read, time::Instant};
 
 type Count = Box<dyn Fn(&str) -> u64>;

@@ -6,7 +6,7 @@ use context_window::{
     ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits,
     TokenCounter, ToolCall,
 };
-use context_window_compare::texts;
+use context_window_benches::texts;
 use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
 };

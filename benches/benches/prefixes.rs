@@ -11,7 +11,7 @@ use context_window::{
     message::{Part, Reasoning},
     provider::Price,
 };
-use context_window_compare::data;
+use context_window_benches::data;
 use std::collections::BTreeSet;
 
 /// The numbers of the trace: sizes of 20 to 199 tokens.

@@ -10,7 +10,10 @@
     reason = "a bench prints times"
 )]
 
-use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter, Usage, events::LogEvent};
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
+    Usage, events::LogEvent,
+};
 use context_window_store::SessionStore;
 use std::{
     fs,

@@ -56,14 +56,7 @@ impl ErrorKind {
     /// Whether a compaction was not made. Nothing was archived then (rule C5).
     #[must_use]
     pub fn is_of_compaction(self) -> bool {
-        matches!(
-            self,
-            Self::NoSummary
-                | Self::Stale
-                | Self::NotSmaller
-                | Self::NothingToCompact
-                | Self::Busy
-        )
+        matches!(self, Self::NoSummary | Self::Stale | Self::NotSmaller | Self::NothingToCompact | Self::Busy)
     }
 }
 

@@ -19,9 +19,9 @@ pub(crate) mod composition;
 pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
 pub use by_item::ItemMessage;
 pub(crate) use composition::reasoning_tokens;
+pub use composition::{Composition, GridCells, Kind, LargeItem};
 #[doc(hidden)]
 pub use composition::{RowKey, RowKind, about, first_line, kind_of, kind_of_message};
-pub use composition::{Composition, GridCells, Kind, LargeItem};
 pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};

@@ -22,7 +22,6 @@ impl ControlTokens {
         Self { tokens, first }
     }
 
-
     /// Where a text names control tokens, and the bytes of each: from left to right, the longest first, none inside
     /// another.
     pub(crate) fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (usize, usize)> + 't {

@@ -2,7 +2,10 @@
 //! reports of the same session taught a token calibration. The table in `docs/reference/counting.md` is what this prints.
 
 use crate::support::data;
-use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter, Usage};
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
+    Usage,
+};
 use context_window_formats::SessionFile;
 use serde_json::Value;
 

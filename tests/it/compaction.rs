@@ -8,7 +8,14 @@ mod strategy;
 mod summary;
 mod usage;
 
-use context_window::{*, analysis::{Cause, Diff, Evidence}, compaction::{BlockedBy, CompactionOutcome, CompactionState, Compactor, ContextCall, Trigger}, config::{CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, TtlPolicy}, conversation::{ActiveEntry, CompactionKind, HistoryRow}, usage::{ContextEvent, Level, StopReason}};
+use context_window::{
+    analysis::{Cause, Diff, Evidence},
+    compaction::{BlockedBy, CompactionOutcome, CompactionState, Compactor, ContextCall, Trigger},
+    config::{CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, TtlPolicy},
+    conversation::{ActiveEntry, CompactionKind, HistoryRow},
+    usage::{ContextEvent, Level, StopReason},
+    *,
+};
 use context_window_formats::Session;
 
 fn config(change: impl FnOnce(&mut Config)) -> Config {

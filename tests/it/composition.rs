@@ -1,7 +1,12 @@
 //! What fills a prompt: its kinds sum up to it, and its largest items are the largest.
 
 use crate::support::data;
-use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem, RequestLimits, Tool, ToolCall, WireFormat, message::Reasoning, plan::{Composition, Kind}};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
+    RagItem, RequestLimits, Tool, ToolCall, WireFormat,
+    message::Reasoning,
+    plan::{Composition, Kind},
+};
 use context_window_report as report;
 
 fn plan(log: &Conversation, model: &str, budget: u64) -> ContextPlan {

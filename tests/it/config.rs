@@ -1,6 +1,12 @@
 //! Options: what is shipped is what the code does, every key changes something, and every error says where and what.
 
-use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem, RequestLimits, TokenCounter, ToolCall, Ttl, WireFormat, config::{ConfigLayers, Leave, LoadedConfig, Placement, Sections, ToolResults, TtlPolicy}, message::Reasoning, usage::Level};
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem,
+    RequestLimits, TokenCounter, ToolCall, Ttl, WireFormat,
+    config::{ConfigLayers, Leave, LoadedConfig, Placement, Sections, ToolResults, TtlPolicy},
+    message::Reasoning,
+    usage::Level,
+};
 use context_window_report as report;
 use std::collections::BTreeMap;
 
@@ -143,7 +149,7 @@ fn behaviour(config: &Config) -> String {
         let model = Model::custom("test");
         match TokenCounter::named(&config.model.default.tokenizer) {
             Ok(counter) => ContextWindowManager::new(model, counter, config.clone()),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     };
     let manager = match manager() {

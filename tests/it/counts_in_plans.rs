@@ -2,7 +2,11 @@
 //! (rules N3 to N6, O3). That a plan for a chat template is worth what the template renders is in `compare`.
 
 use crate::support::{corpus::conversation, generate, laws, texts, tokenizers};
-use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, Section, TokenCounter, Tool, Usage, provider::ChatTemplate, tokens::Certainty, usage::TokenCalibration};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
+    RequestLimits, Section, TokenCounter, Tool, Usage, provider::ChatTemplate, tokens::Certainty,
+    usage::TokenCalibration,
+};
 use context_window_report as report;
 use proptest::prelude::*;
 use std::sync::{

@@ -5,7 +5,9 @@ use crate::support::{
     laws::{self, Case},
     recount,
 };
-use context_window::{Config, ContextWindowManager, Model, PlanRequest, RagItem, RequestLimits, TokenCounter};
+use context_window::{
+    Config, ContextWindowManager, Model, PlanRequest, RagItem, RequestLimits, TokenCounter,
+};
 use context_window_formats::Session;
 
 const BUDGETS: [u64; 5] = [300, 1_500, 6_000, 25_000, 128_000];

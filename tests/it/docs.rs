@@ -1,6 +1,9 @@
 //! The book holds together: its links, its index, the rules and options that it names, what rustdoc shows of it.
 
-use context_window::{ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, RagItem, RequestLimits, config::LoadedConfig};
+use context_window::{
+    ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, RagItem, RequestLimits,
+    config::LoadedConfig,
+};
 use context_window_report as report;
 use serde_json::Value;
 use std::{
@@ -34,6 +37,16 @@ fn files(folder: &str, endings: &[&str]) -> Vec<String> {
 
 fn book() -> Vec<String> {
     files("docs", &[".md"])
+}
+
+/// Returns the paths of the files or folders with this name in `crates/`, one a crate.
+fn crates(name: &str) -> Vec<String> {
+    let folders = fs::read_dir(root("crates")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut found: Vec<String> =
+        folders.map(|folder| format!("crates/{}/{name}", folder.to_str().unwrap())).collect();
+    found.sort();
+    assert!(found.len() > 6, "{found:?}");
+    found
 }
 
 /// A page's prose: no blocks of code, and nothing inside of code spans that looks like a link.
@@ -145,7 +158,8 @@ fn broken(page: &str, content: &str) -> Vec<String> {
 
 #[test]
 fn every_link_leads_somewhere() {
-    let pages = book().into_iter().chain(["README.md".into(), "tests/vectors/README.md".into()]);
+    let readmes = ["README.md".into(), "tests/vectors/README.md".into()];
+    let pages = book().into_iter().chain(readmes).chain(crates("README.md"));
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
     for page in pages {
         let content = text(&page);
@@ -183,22 +197,25 @@ fn the_index_lists_every_page() {
     }
 }
 
-/// Rustdoc shows every page, and knows where each link between them, to a rule or to a type, leads there.
+/// Checks that the book's package runs the programs of every page and README, and knows the target of every link in rustdoc.
 #[test]
-fn rustdoc_shows_every_page() {
-    let (modules, known) = (text("src/_documentation/mod.rs"), text("src/_documentation/links.md"));
-    let labels: BTreeSet<&str> =
-        known.lines().filter_map(|line| Some(line.strip_prefix('[')?.split_once("]: crate::")?.0)).collect();
-    for page in book() {
+fn book_package_has_every_page() {
+    let (modules, known) = (text("docs/lib.rs"), text("docs/links.in"));
+    let labels: BTreeSet<&str> = known.lines().filter_map(definition).map(|(label, _)| label).collect();
+    for readme in crates("README.md").iter().filter(|readme| text(readme).contains("```rust")) {
         assert!(
-            modules.contains(&format!("include_str!(\"../../{page}\")")),
-            "{page} is not in src/_documentation/mod.rs"
+            modules.contains(&format!("include_str!(\"../{readme}\")")),
+            "{readme} is not in docs/lib.rs"
         );
+    }
+    for page in book() {
+        let name = page.strip_prefix("docs/").unwrap();
+        assert!(modules.contains(&format!("include_str!(\"{name}\")")), "{page} is not in docs/lib.rs");
         for line in prose(&text(&page)).lines() {
             let Some((label, target)) = definition(line) else { continue };
             assert!(
                 target.starts_with("https://") || labels.contains(label),
-                "{page}: src/_documentation/links.md does not know [{label}]"
+                "{page}: docs/links.in does not know [{label}]"
             );
         }
     }
@@ -226,9 +243,9 @@ fn every_rule_that_is_named_exists() {
     assert!(rules.len() > 50 && rules.contains("S5") && rules.contains("C10"), "{rules:?}");
     let letters: BTreeSet<char> = rules.iter().filter_map(|rule| rule.chars().next()).collect();
     let mut named = BTreeSet::new();
-    let places =
-        ["src", "docs", "config", "schema"].map(|folder| files(folder, &[".rs", ".md", ".toml", ".json"]));
-    for place in places.into_iter().flatten().chain(["README.md".into()]) {
+    let folders = ["src", "docs", "config", "schema"].map(str::to_owned).into_iter().chain(crates("src"));
+    let places = folders.flat_map(|folder| files(&folder, &[".rs", ".md", ".toml", ".json"]));
+    for place in places.chain(["README.md".into()]).chain(crates("README.md")) {
         let text = text(&place);
         let found = rule_ids(&text, &letters);
         let unknown: Vec<&&str> = found.iter().filter(|id| !rules.contains(**id)).collect();

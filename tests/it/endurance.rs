@@ -6,10 +6,17 @@ mod fold;
 
 use crate::providers::body::{self, Goal, goals};
 use crate::rules;
+use context_window::{
+    compaction::CompactionRequest,
+    config::CompactionStrategy,
+    conversation::{ActiveEntry, ArchivedBy, Entry, Event, HistoryRow},
+    events::LogEvent,
+    usage::ContextEvent,
+    *,
+};
+use context_window_store::Journal;
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 use context_window_store::SessionStore;
-use context_window::{*, compaction::CompactionRequest, config::CompactionStrategy, conversation::{ActiveEntry, ArchivedBy, Entry, Event, HistoryRow}, events::LogEvent, usage::ContextEvent};
-use context_window_store::Journal;
 use fold::{Part, folded};
 use std::{collections::BTreeSet, io::Write, path::PathBuf};
 
@@ -138,7 +145,7 @@ impl World {
         let all = |log: &Conversation| {
             let plan = self.manager.build_plan(&self.request(log)).unwrap();
             let display = format!("{:?}", log.display().collect::<Vec<_>>());
-            (report::json(&plan), display, log.level(), log.billed())
+            (context_window_report::json(&plan), display, log.level(), log.billed())
         };
         assert_eq!(all(&again), all(&self.log));
     }
@@ -406,7 +413,9 @@ impl World {
             format!("{:?}", log.display().collect::<Vec<_>>()),
             format!("{:?}", self.log.display().collect::<Vec<_>>())
         );
-        let plan = |log: &Conversation| report::json(&self.manager.build_plan(&self.request(log)).unwrap());
+        let plan = |log: &Conversation| {
+            context_window_report::json(&self.manager.build_plan(&self.request(log)).unwrap())
+        };
         assert_eq!(plan(&log), plan(&self.log), "planned alike");
         assert_eq!((log.level(), log.billed()), (self.log.level(), self.log.billed()));
         #[cfg(all(feature = "sqlite", feature = "postgres"))]
@@ -434,7 +443,14 @@ impl World {
                 let now = format!("{:?}", self.manager.compactor().now(self.request(log)).unwrap());
                 let usage = format!("{:?}", self.manager.usage(self.request(log)).unwrap());
                 let parts = format!("{:?}", log.active().collect::<Vec<_>>());
-                [report::json(&plan), report::json(&listed), due, now, usage, parts]
+                [
+                    context_window_report::json(&plan),
+                    context_window_report::json(&listed),
+                    due,
+                    now,
+                    usage,
+                    parts,
+                ]
             };
             let expected = all(&self.log);
             assert_eq!(all(&loaded.0), expected);

@@ -2,7 +2,11 @@
 //! long random lives is in `endurance`.
 
 use crate::support::generate;
-use context_window::{*, events::LogEvent, usage::{ContextEvent, Level, StopReason}};
+use context_window::{
+    events::LogEvent,
+    usage::{ContextEvent, Level, StopReason},
+    *,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -91,7 +95,7 @@ proptest! {
         }
         prop_assert_eq!(&again, &log);
         let manager = session.manager();
-        let plan = |log: &Conversation| report::json(&manager.build_plan(&session.request(log)).unwrap());
+        let plan = |log: &Conversation| context_window_report::json(&manager.build_plan(&session.request(log)).unwrap());
         prop_assert_eq!(plan(&again), plan(&log));
     }
 }

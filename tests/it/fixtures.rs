@@ -31,12 +31,36 @@ struct Fixture {
     turns: u32,
 }
 
+/// An error of any of the crates: its kind and its text.
+struct Refused {
+    kind: String,
+    error: Box<dyn std::error::Error>,
+}
+
+macro_rules! refused {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Refused {
+            fn from(error: $error) -> Self {
+                Self { kind: format!("{:?}", error.kind()), error: Box::new(error) }
+            }
+        })*
+    };
+}
+
+refused!(context_window::Error, context_window_formats::Error);
+
+impl From<context_window::tokens::Error> for Refused {
+    fn from(error: context_window::tokens::Error) -> Self {
+        context_window::Error::from(error).into()
+    }
+}
+
 fn read(path: &Path) -> Fixture {
     let text = std::fs::read_to_string(path).unwrap();
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn run(fixture: &Fixture) -> Result<String, Error> {
+fn run(fixture: &Fixture) -> Result<String, Refused> {
     let text =
         fixture.session.as_ref().map(|raw| raw.get().to_owned()).or_else(|| fixture.text.clone()).unwrap();
     let mut session = Session::from_json(&text)?;
@@ -88,8 +112,8 @@ fn every_fixture_plans_as_it_did() {
     insta::glob!("..", "fixtures/*.json", |path| {
         let fixture = read(path);
         let out = run(&fixture).unwrap_or_else(|error| {
-            let mut text = format!("error ({:?}): {error}\n", error.kind());
-            let mut source = std::error::Error::source(&error);
+            let mut text = format!("error ({}): {}\n", error.kind, error.error);
+            let mut source = error.error.source();
             while let Some(cause) = source {
                 let _ = writeln!(text, "because: {cause}");
                 source = cause.source();

@@ -2,7 +2,6 @@
 
 use context_window::{ContextWindowManager, ItemKind, RequestLimits, plan::Decision};
 use context_window_formats::Session;
-use std::path::Path;
 
 /// The session of one of the fixtures.
 fn fixture(name: &str) -> Session {

@@ -1,6 +1,9 @@
 //! What joins the head of a conversation after its prompt was sent goes to the end, and the prompt only grows (rule S12).
 
-use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, Tool, ToolCall, WireFormat, render, config::Placement, message::Reasoning, plan::Loss};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits,
+    Tool, ToolCall, WireFormat, config::Placement, message::Reasoning, plan::Loss, render,
+};
 use context_window_store::Journal;
 use serde_json::{Value, json};
 

@@ -9,7 +9,10 @@ mod ledger;
 use crate::rules::{self, Form, Target};
 use crate::support::{data, generate};
 use body::{Goal, goals};
-use context_window::{ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, PlanRequest, PlannedItem, RequestLimits, Role, Section, Source, TokenCounter};
+use context_window::{
+    ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, PlanRequest, PlannedItem,
+    RequestLimits, Role, Section, Source, TokenCounter,
+};
 use context_window_formats::Session;
 use proptest::prelude::*;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //! `docs/reference/compaction.md` is what this prints.
 
 use crate::support::data;
-use context_window::{*, compaction::CompactionState};
+use context_window::{compaction::CompactionState, *};
 use context_window_formats::SessionFile;
 use serde_json::Value;
 
@@ -78,8 +78,8 @@ fn real_compactions_beside_ours() {
                             format!("{}, {active}", record.messages_archived),
                             format!(
                                 "{}, {}",
-                                report::grouped(record.tokens_before),
-                                report::grouped(record.tokens_after)
+                                context_window_report::grouped(record.tokens_before),
+                                context_window_report::grouped(record.tokens_after)
                             ),
                         )
                     }
@@ -92,18 +92,19 @@ fn real_compactions_beside_ours() {
             None => (format!("{:?}", manager.compactor().state(&log).unwrap()), String::new()),
         };
         let after = reports.iter().find(|(at, usage)| *at > cut && usage.context_size() > 0);
-        let after =
-            after.map_or("-".into(), |(_, usage)| report::grouped(usage.context_size() - usage.output));
+        let after = after.map_or("-".into(), |(_, usage)| {
+            context_window_report::grouped(usage.context_size() - usage.output)
+        });
         let boundary = &meta["compact_boundary"][0];
         let id = line["id"].as_str().unwrap();
         table += &format!(
             "| {} | {} at {cut} | {}, {after} | {} | {archived} | {sizes} |\n",
             &id[..id.len().min(21)],
             boundary["trigger"].as_str().unwrap(),
-            report::grouped(boundary["pre_tokens"].as_u64().unwrap()),
+            context_window_report::grouped(boundary["pre_tokens"].as_u64().unwrap()),
             due.map_or("not due".into(), |(at, pressure)| format!(
                 "after {at}, at {}",
-                report::grouped(pressure)
+                context_window_report::grouped(pressure)
             )),
         );
     }

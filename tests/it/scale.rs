@@ -1,6 +1,9 @@
 //! The cost follows the budget, not the history (rules N5, O2): counted in calls and bytes, never in seconds.
 
-use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter, ToolCall, config::ToolResults};
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
+    ToolCall, config::ToolResults,
+};
 use context_window_formats::SessionFile;
 use std::{
     fmt::Write as _,

@@ -5,16 +5,12 @@ mod sessions;
 
 use crate::support::{data, generate};
 use boon::{Compiler, SchemaIndex, Schemas};
-use context_window::{Config, ContextWindowManager, Error, Model, TokenCounter, WireFormat};
+use context_window::{Config, ContextWindowManager, Model, TokenCounter, WireFormat};
 use context_window_formats::Session;
 use context_window_report as report;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 const METASCHEMA: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -75,7 +71,11 @@ fn sessions() -> Vec<(String, Value, Value)> {
 }
 
 /// Every plan of a session under the terms of its fixture; none where it is an error on purpose.
-fn plans(session: &Value, fixture: &Value, budget: Option<u64>) -> Result<Vec<Value>, Error> {
+fn plans(
+    session: &Value,
+    fixture: &Value,
+    budget: Option<u64>,
+) -> Result<Vec<Value>, Box<dyn std::error::Error>> {
     let mut session = Session::from_json(&session.to_string())?;
     let config = Config::from_toml(fixture["config"].as_str().unwrap_or_default(), "config.toml")?;
     let model = session.model.as_deref().map_or_else(|| Ok(Model::custom("default")), Model::named)?;

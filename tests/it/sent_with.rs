@@ -1,6 +1,13 @@
 //! Documents and state that stay where they were sent (rule S10): each prompt begins with the whole one before it.
 
-use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PinnedItem, PlanRequest, PlannedItem, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl, WireFormat, render, config::{Leave, Placement, ReasoningPolicy}, plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule}};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, ItemKind, Message, Model, PinnedItem,
+    PlanRequest, PlannedItem, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl,
+    WireFormat,
+    config::{Leave, Placement, ReasoningPolicy},
+    plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule},
+    render,
+};
 use context_window_formats::{SessionFile, SessionTexts};
 use context_window_report as report;
 use context_window_store::Journal;
@@ -309,7 +316,7 @@ fn a_redacted_session_plans_alike() {
     let clock = format!("It is {} o'clock.", talk.prompts / 2);
     let request =
         PlanRequest::new(&talk.log).with_limits(talk.limits).with_rag(documents).with_state("clock", clock);
-    let json = talk.manager.session_json(&request, SessionTexts::Redacted).unwrap();
+    let json = context_window_formats::session_json(&talk.manager, &request, SessionTexts::Redacted).unwrap();
     assert!(!json.contains("Fact") && !json.contains("o'clock") && !json.contains("Rule"), "{json}");
     let session = SessionFile::new("redacted.json", json.into()).unwrap().session(None).unwrap();
     let again = talk.manager.build_plan(&session.request()).unwrap();

@@ -2,7 +2,10 @@
 //! back by the conversation and by `previous` alike.
 
 use crate::support::generate::bytes;
-use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, Section, ToolCall, WireFormat, config::ToolResults, plan::Anchor};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,
+    RequestLimits, Section, ToolCall, WireFormat, config::ToolResults, plan::Anchor,
+};
 use context_window_formats::Session;
 use context_window_report as report;
 

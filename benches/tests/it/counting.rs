@@ -1,7 +1,7 @@
 //! Counts against references (rules N1, N2).
 
 use context_window::TokenCounter;
-use context_window_compare::{
+use context_window_benches::{
     corpus::{every_text, full},
     tokenizers,
 };

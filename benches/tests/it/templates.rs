@@ -4,7 +4,7 @@ use context_window::{
     Config, ContextPlan, ContextWindowManager, Model, PlanRequest, RagItem, RequestLimits, TokenCounter,
     Tool, provider::ChatTemplate, render, tokens::Certainty,
 };
-use context_window_compare::{corpus::conversation, tokenizers};
+use context_window_benches::{corpus::conversation, tokenizers};
 use std::path::Path;
 
 fn template_of(model: &Model) -> &ChatTemplate {

@@ -142,7 +142,7 @@ fn planned(
     settings: &Settings,
     managers: &mut Managers,
 ) -> Result<Outcome, String> {
-    let said = |error: Error| error.to_string();
+    let said = |error: context_window_formats::Error| error.to_string();
     let text = at(Some(&columns.session), row).ok_or("session is null; expected JSON")?;
     let mut session = Session::from_json(text).map_err(said)?;
     if let Some(documents) = at(columns.documents.as_ref(), row) {
@@ -158,10 +158,12 @@ fn planned(
         .ok_or("names no model; expected one in the session, in the column `model`, or as an argument")?;
     let options = session.options.as_deref().unwrap_or_default();
     let config = at(columns.config.as_ref(), row).or(settings.config.as_deref()).unwrap_or_default();
-    let manager = managers.of(model, session.tokenizer.as_deref(), [options, config]).map_err(said)?;
+    let manager = managers
+        .of(model, session.tokenizer.as_deref(), [options, config])
+        .map_err(|error| error.to_string())?;
     let request = session.request();
     let outcome = if settings.replay { replayed(manager, &request) } else { once(manager, &request) };
-    let (last, mut outcome) = outcome.map_err(said)?;
+    let (last, mut outcome) = outcome.map_err(|error| error.to_string())?;
     outcome.plan = settings.with_plan.then(|| report::json_line(&last));
     Ok(outcome)
 }

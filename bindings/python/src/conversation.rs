@@ -8,7 +8,7 @@ use crate::{
 use context_window as core;
 use core::{
     ItemId, Message, PinnedItem, Priority, Ttl, WireFormat,
-    io::LogEvent,
+    events::LogEvent,
     message::Prompt,
     usage::{ContextEvent, ReplyReport},
 };
@@ -123,7 +123,7 @@ pub(crate) fn writing(log: &SharedLog) -> RwLockWriteGuard<'_, core::Conversatio
 }
 
 /// An error about messages, without the place in a text that the caller has never seen.
-fn placed(error: &core::Error) -> PyErr {
+fn placed(error: &context_window_formats::Error) -> PyErr {
     let text = error.to_string();
     let key = text.strip_prefix("messages:").and_then(|rest| rest.split_once(": ")).map(|(_, key)| key);
     match key {
@@ -147,7 +147,7 @@ fn reply_json(reply: &Bound<'_, PyAny>) -> PyResult<String> {
 /// One message of a provider's form.
 pub(crate) fn message(json: &str, form: WireFormat) -> Result<Message, String> {
     let mut one = core::Conversation::new();
-    one.push_json(json, form).map_err(|error| placed(&error).to_string())?;
+    context_window_formats::push_json(&mut one, json, form).map_err(|error| placed(&error).to_string())?;
     match one.messages() {
         [message] => Ok(message.clone()),
         several => Err(format!("expected one message, found {}", several.len())),
@@ -185,7 +185,9 @@ impl Conversation {
     fn push(&self, py: Python<'_>, messages: &Bound<'_, PyAny>, wire_format: &str) -> PyResult<Vec<String>> {
         let form = self::wire_format(wire_format)?;
         let json = messages_json(messages)?;
-        let ids = py.detach(|| writing(&self.log).push_json(&json, form)).map_err(|error| placed(&error))?;
+        let ids = py
+            .detach(|| context_window_formats::push_json(&mut writing(&self.log), &json, form))
+            .map_err(|error| placed(&error))?;
         Ok(texts(&ids))
     }
 
@@ -343,7 +345,7 @@ impl Conversation {
     /// The conversation of a session file's JSON, as `Manager.session_json` and other logs have it.
     #[staticmethod]
     fn from_session(py: Python<'_>, session: &str) -> PyResult<Self> {
-        let session = py.detach(|| core::io::Session::from_json(session)).map_err(raised)?;
+        let session = py.detach(|| context_window_formats::Session::from_json(session)).map_err(raised)?;
         Ok(Self::of(session.log))
     }
 

@@ -1,6 +1,7 @@
 //! Errors of the crate as exceptions: one class a kind, the text as it is.
 
-use context_window::{Error, ErrorKind};
+use context_window as core;
+use context_window_store as store;
 use pyo3::{create_exception, exceptions::PyException, prelude::*};
 
 create_exception!(context_window, ContextWindowError, PyException, "Whatever this package raises.");
@@ -13,7 +14,7 @@ create_exception!(
 
 /// The classes that stand for one kind each, and all of them for the module.
 macro_rules! kinds {
-    ($($name:ident($base:ident) = $kind:ident, $doc:literal;)*) => {
+    ($($name:ident($base:ident) = $kind:path, $doc:literal;)*) => {
         $(create_exception!(context_window, $name, $base, $doc);)*
 
         pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -24,39 +25,126 @@ macro_rules! kinds {
             Ok(())
         }
 
-        fn of_kind(kind: ErrorKind, text: String) -> PyErr {
-            match kind {
-                $(ErrorKind::$kind => PyErr::new::<$name, _>(text),)*
-                _ => PyErr::new::<ContextWindowError, _>(text),
-            }
+        fn exception(kind: Kind, text: String) -> PyErr {
+            $(if kind == $kind.into() {
+                return PyErr::new::<$name, _>(text);
+            })*
+            PyErr::new::<ContextWindowError, _>(text)
         }
     };
 }
 
 kinds! {
-    BudgetError(ContextWindowError) = Budget, "The limits leave no tokens for a prompt.";
-    ConfigError(ContextWindowError) = Config, "An option is unknown, of the wrong type or out of range.";
-    CountError(ContextWindowError) = Count, "A token counter failed or is not available.";
-    InputError(ContextWindowError) = Input, "A message, document or session cannot be used as it is.";
-    TemplateError(ContextWindowError) = Template, "A chat template cannot be read, or refuses the messages.";
-    NotFoundError(ContextWindowError) = NotFound, "No item has the id that was given.";
-    NoSummaryError(CompactionError) = NoSummary, "The answer to a request for a summary holds none.";
-    StaleError(CompactionError) = Stale, "The conversation was compacted or rewound since the request was made.";
-    NotSmallerError(CompactionError) = NotSmaller, "With this summary the context would not be smaller.";
-    NothingToCompactError(CompactionError) = NothingToCompact, "There is nothing that could be archived.";
-    BusyError(CompactionError) = Busy, "A reply is being received, or the log is played back.";
-    CancelledError(CompactionError) = Cancelled, "The caller cancelled a compaction.";
-    SummariserError(CompactionError) = Summariser, "The model that was asked for a summary failed.";
-    JournalError(ContextWindowError) = Journal, "A log on disk cannot be read or written.";
-    StoreError(ContextWindowError) = Store, "A store of sessions cannot be opened, read or written.";
-    ConflictError(ContextWindowError) = Conflict,
+    BudgetError(ContextWindowError) = core::ErrorKind::Budget, "The limits leave no tokens for a prompt.";
+    ConfigError(ContextWindowError) = core::ErrorKind::Config, "An option is unknown, of the wrong type or out of range.";
+    CountError(ContextWindowError) = core::ErrorKind::Count, "A token counter failed or is not available.";
+    InputError(ContextWindowError) = core::ErrorKind::Input, "A message, document or session cannot be used as it is.";
+    TemplateError(ContextWindowError) = core::ErrorKind::Template, "A chat template cannot be read, or refuses the messages.";
+    NotFoundError(ContextWindowError) = core::ErrorKind::NotFound, "No item has the id that was given.";
+    NoSummaryError(CompactionError) = core::ErrorKind::NoSummary, "The answer to a request for a summary holds none.";
+    StaleError(CompactionError) = core::ErrorKind::Stale, "The conversation was compacted or rewound since the request was made.";
+    NotSmallerError(CompactionError) = core::ErrorKind::NotSmaller, "With this summary the context would not be smaller.";
+    NothingToCompactError(CompactionError) = core::ErrorKind::NothingToCompact, "There is nothing that could be archived.";
+    BusyError(CompactionError) = core::ErrorKind::Busy, "A reply is being received, or the log is played back.";
+    CancelledError(CompactionError) = Kind::Cancelled, "The caller cancelled a compaction.";
+    SummariserError(CompactionError) = Kind::Summariser, "The model that was asked for a summary failed.";
+    JournalError(ContextWindowError) = store::ErrorKind::Journal, "A log on disk cannot be read or written.";
+    StoreError(ContextWindowError) = store::ErrorKind::Store, "A store of sessions cannot be opened, read or written.";
+    ConflictError(ContextWindowError) = store::ErrorKind::Conflict,
         "Another writer appended to the session, or deleted it: `session`, `expected` and `found` revision. Nothing was written.";
-    NotLoadedError(ContextWindowError) = NotLoaded, "The text of an archived message was left in its store.";
+    NotLoadedError(ContextWindowError) = core::ErrorKind::NotLoaded, "The text of an archived message was left in its store.";
+}
+
+/// The kind of an error of any of the crates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Core(core::ErrorKind),
+    Store(store::ErrorKind),
+    /// No function of this module raises these two; an application's own summariser may.
+    Cancelled,
+    Summariser,
+}
+
+impl From<core::ErrorKind> for Kind {
+    fn from(kind: core::ErrorKind) -> Self {
+        Self::Core(kind)
+    }
+}
+
+impl From<store::ErrorKind> for Kind {
+    fn from(kind: store::ErrorKind) -> Self {
+        match kind {
+            store::ErrorKind::NotFound => Self::Core(core::ErrorKind::NotFound),
+            store::ErrorKind::NotLoaded => Self::Core(core::ErrorKind::NotLoaded),
+            store::ErrorKind::Input => Self::Core(core::ErrorKind::Input),
+            kind => Self::Store(kind),
+        }
+    }
+}
+
+/// An error of any of the crates.
+pub(crate) enum Fault {
+    Core(core::Error),
+    Store(store::Error),
+    Formats(context_window_formats::Error),
+    Page(context_window_report::Error),
+}
+
+impl From<core::Error> for Fault {
+    fn from(error: core::Error) -> Self {
+        Self::Core(error)
+    }
+}
+
+impl From<core::tokens::Error> for Fault {
+    fn from(error: core::tokens::Error) -> Self {
+        Self::Core(error.into())
+    }
+}
+
+impl From<store::Error> for Fault {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<context_window_formats::Error> for Fault {
+    fn from(error: context_window_formats::Error) -> Self {
+        Self::Formats(error)
+    }
+}
+
+impl From<context_window_report::Error> for Fault {
+    fn from(error: context_window_report::Error) -> Self {
+        Self::Page(error)
+    }
 }
 
 /// The exception that an error is raised as.
-pub(crate) fn raised(error: Error) -> PyErr {
-    let exception = of_kind(error.kind(), error.to_string());
+pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
+    match error.into() {
+        Fault::Core(error) => exception(error.kind().into(), error.to_string()),
+        Fault::Store(error) => match error.core() {
+            Some(core) => exception(core.kind().into(), error.to_string()),
+            None => in_store(&error),
+        },
+        Fault::Formats(error) => {
+            let kind = match error.core() {
+                Some(core) => core.kind().into(),
+                None if error.kind() == context_window_formats::ErrorKind::Log => {
+                    store::ErrorKind::Journal.into()
+                }
+                None => core::ErrorKind::Input.into(),
+            };
+            exception(kind, error.to_string())
+        }
+        Fault::Page(error) => exception(core::ErrorKind::Template.into(), error.to_string()),
+    }
+}
+
+/// The exception of a log or store. One of two writers says who is ahead.
+fn in_store(error: &store::Error) -> PyErr {
+    let exception = exception(error.kind().into(), error.to_string());
     let Some(conflict) = error.conflict() else { return exception };
     let set = Python::attach(|py| {
         let value = exception.value(py);

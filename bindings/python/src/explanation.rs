@@ -2,7 +2,8 @@
 
 use crate::json;
 use context_window as core;
-use core::{analysis, report};
+use context_window_report as report;
+use core::analysis;
 use pyo3::prelude::*;
 
 /// Why an item is in or out, at which prompt budgets (tokens) it is in, and what stands in its way. `str()` gives it in words.

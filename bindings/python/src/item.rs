@@ -3,7 +3,8 @@
 use crate::conversation::{messages_of, rendered, texts, wire_format};
 use crate::json;
 use context_window as core;
-use core::{ItemKind, Message, Part, Ttl, report};
+use context_window_report as report;
+use core::{ItemKind, Message, Part, Ttl};
 use pyo3::prelude::*;
 
 /// One item of the prompt: what it is, why it is in, and what it costs in tokens.

@@ -4,7 +4,6 @@ use crate::{
     conversation::{Conversation, reading},
     error::raised,
 };
-use context_window::io;
 use pyo3::prelude::*;
 use std::{
     path::PathBuf,
@@ -14,7 +13,7 @@ use std::{
 /// A log on disk: entries are appended with checksums and synced, so that a crash loses nothing that was saved.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Journal {
-    journal: Mutex<io::Journal>,
+    journal: Mutex<context_window_store::Journal>,
     path: PathBuf,
 }
 
@@ -23,7 +22,7 @@ impl Journal {
     /// Opens a file, or begins one, and gives the journal and its conversation.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Conversation)> {
-        let (journal, log) = py.detach(|| io::Journal::open(&path)).map_err(raised)?;
+        let (journal, log) = py.detach(|| context_window_store::Journal::open(&path)).map_err(raised)?;
         Ok((Self { journal: Mutex::new(journal), path }, Conversation::of(log)))
     }
 

@@ -2,17 +2,15 @@
 
 use crate::{
     compaction::CompactionJob,
-    conversation::{Conversation, writing},
-    error::{input, raised},
+    conversation::{Conversation, reading, writing},
+    error::{Fault, input, raised},
     json,
     plan::Plan,
     request::{Asked, tools},
 };
 use context_window as core;
-use core::{
-    ContextWindowManager, Model, Registry, TokenCounter, WireFormat, config::ConfigLayers, io::SessionTexts,
-    usage,
-};
+use context_window_formats::SessionTexts;
+use core::{ContextWindowManager, Model, Registry, TokenCounter, WireFormat, config::ConfigLayers, usage};
 use pyo3::{
     prelude::*,
     types::{PyDict, PyString, PyTuple},
@@ -259,8 +257,8 @@ impl Manager {
         let tools = tools.map(self::tools).transpose()?.unwrap_or_default();
         let counted = py.detach(|| {
             let mut log = core::Conversation::new();
-            log.push_json(&json, form)?;
-            self.core().count_messages(log.messages(), &tools)
+            context_window_formats::push_json(&mut log, &json, form)?;
+            self.core().count_messages(log.messages(), &tools).map_err(Fault::from)
         });
         Ok(counted.map_err(raised)?.n)
     }
@@ -368,7 +366,11 @@ impl Manager {
     ) -> PyResult<String> {
         let asked = Asked::of(request)?;
         let texts = if redact { SessionTexts::Redacted } else { SessionTexts::Kept };
-        conversation.read(py, |log| self.core().session_json(&asked.request(log), texts))
+        py.detach(|| {
+            let log = reading(conversation.shared());
+            context_window_formats::session_json(self.core(), &asked.request(&log), texts)
+        })
+        .map_err(raised)
     }
 
     fn __repr__(&self) -> String {

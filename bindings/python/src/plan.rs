@@ -2,7 +2,7 @@
 
 use crate::{
     conversation::{Conversation, SharedLog, messages_of, reading, wire_format},
-    error::{input, raised},
+    error::{Fault, input, raised},
     explanation::{Change, Explanation},
     item::{ExcludedItem, IncludedItem, ItemMessage},
     json,
@@ -10,11 +10,13 @@ use crate::{
     request::{Asked, Beside},
 };
 use context_window as core;
+use context_window_formats::{Session, SessionTexts};
+use context_window_report as report;
 use core::{
     ContextPlan, PlanRequest,
     analysis::Diff,
-    io::{LogEvent, Session, SessionTexts},
-    render, report,
+    events::LogEvent,
+    render,
     usage::{CacheLife, CostTerms},
 };
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyTuple};
@@ -70,7 +72,7 @@ impl Plan {
             }
             let entries = log.event_count();
             drop(log);
-            Ok(Self {
+            Ok::<_, core::Error>(Self {
                 inner: Arc::new(plan),
                 manager: manager.clone(),
                 log: shared,
@@ -112,6 +114,19 @@ impl Plan {
         question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, core::Error> + Send,
     ) -> PyResult<T> {
         py.detach(|| self.ask(question)).map_err(raised)
+    }
+
+    /// As `answer`, for a question that another crate answers.
+    fn answer_beside<T: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault> + Send,
+    ) -> PyResult<T> {
+        let answered = py.detach(|| {
+            let past = self.past()?;
+            question(self.manager.core(), &self.asked.request(&past))
+        });
+        answered.map_err(raised)
     }
 }
 
@@ -351,11 +366,11 @@ impl Plan {
     /// each item at which budgets it is in, which takes seconds for thousands of items.
     #[pyo3(signature = (*, redact=false, explain=true))]
     fn html(&self, py: Python<'_>, redact: bool, explain: bool) -> PyResult<String> {
-        self.answer(py, |manager, request| {
+        self.answer_beside(py, |manager, request| {
             let model = self.manager.model();
             let explained = if explain { manager.explainer(request).explain_all()? } else { Vec::new() };
             let page = report::html(&self.inner).with_explanations(&explained).with_model(model);
-            page.with_request(request).with_redaction(redact).render()
+            Ok(page.with_request(request).with_redaction(redact).render()?)
         })
     }
 
@@ -395,8 +410,9 @@ impl Plan {
 
     /// A plan is made again where it is unpickled: the same request gives the same plan.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let session =
-            self.answer(py, |manager, request| manager.session_json(request, SessionTexts::Kept))?;
+        let session = self.answer_beside(py, |manager, request| {
+            Ok(context_window_formats::session_json(manager, request, SessionTexts::Kept)?)
+        })?;
         let manager = self.manager.clone().into_pyobject(py)?;
         let again = py.import("context_window._core")?.getattr("_plan")?;
         let fingerprint = self.inner.fingerprint();

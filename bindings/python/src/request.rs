@@ -160,5 +160,5 @@ impl Asked {
 /// Tools in the form of any provider.
 pub(crate) fn tools(given: &Bound<'_, PyAny>) -> PyResult<Arc<[Tool]>> {
     let json = json::dumps(given, "tools")?;
-    Ok(Tool::list_from_json(&json).map_err(raised)?.into())
+    Ok(context_window_formats::tools_from_json(&json).map_err(raised)?.into())
 }

@@ -1,11 +1,10 @@
 //! Sessions in a database.
 
 use crate::{
-    conversation::Conversation,
+    conversation::{Conversation, writing},
     error::{input, raised},
     json,
 };
-use context_window::Error;
 use context_window_store::{ListOptions, SessionStore, SessionSummary};
 use pyo3::prelude::*;
 use std::{
@@ -30,7 +29,7 @@ impl Store {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        call: impl FnOnce(&mut SessionStore) -> Result<T, Error> + Send,
+        call: impl FnOnce(&mut SessionStore) -> Result<T, context_window_store::Error> + Send,
     ) -> PyResult<T> {
         py.detach(|| call(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))).map_err(raised)
     }
@@ -76,10 +75,12 @@ impl Store {
 
     /// Appends what is new since this revision, and gives the next one.
     fn save(&self, py: Python<'_>, id: &str, conversation: &Conversation, revision: u64) -> PyResult<u64> {
-        conversation.change(py, |log| {
+        py.detach(|| {
+            let mut log = writing(conversation.shared());
             let mut store = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            store.save(id, log, revision)
+            store.save(id, &mut log, revision)
         })
+        .map_err(raised)
     }
 
     /// The sessions, newest first, each a dict; `archived` those that were put away.

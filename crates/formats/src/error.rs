@@ -7,6 +7,18 @@ use std::fmt;
 #[derive(Debug)]
 pub struct Error(Box<Repr>);
 
+/// The kind of an [`Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file or JSON text cannot be used as it is.
+    Input,
+    /// A log on disk cannot be read.
+    Log,
+    /// The conversation or its counter refuses: [`Error::core`] returns its error.
+    Conversation,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Repr {
     #[error("{place}: {detail}")]
@@ -18,6 +30,17 @@ pub(crate) enum Repr {
 }
 
 impl Error {
+    /// Returns the kind of this error.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match &*self.0 {
+            Repr::Input { .. } => ErrorKind::Input,
+            Repr::Log(_) => ErrorKind::Log,
+            Repr::Core(error) if error.kind() == context_window::ErrorKind::Input => ErrorKind::Input,
+            Repr::Core(_) => ErrorKind::Conversation,
+        }
+    }
+
     /// Adds the place of a session in which an id is used twice; any other error stays as it is.
     pub(crate) fn with_session_place(self, place: impl Into<String>) -> Self {
         match &*self.0 {

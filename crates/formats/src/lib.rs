@@ -25,6 +25,6 @@ mod error;
 mod retrieval;
 mod session;
 
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use retrieval::FieldMap;
 pub use session::{Session, SessionFile, SessionTexts, push_json, session_json, tools_from_json};

@@ -1,7 +1,10 @@
 //! What retrievers return, as documents: a map of fields, with presets for stores whose JSON is known.
 
 use crate::error::Error;
-use context_window::{ItemId, RagItem, text::{plain, size}};
+use context_window::{
+    ItemId, RagItem,
+    text::{plain, size},
+};
 use serde_json::Value;
 
 /// Where the fields of a hit are in a retriever's JSON, as dotted paths, and how its score is to be read.

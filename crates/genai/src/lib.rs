@@ -1,7 +1,12 @@
 //! The only module that calls a model: a job goes out, a summary comes back (rules C3, C5, C8).
 
 use crate::error::Repr;
-use context_window::{ContextWindowManager, Conversation, compaction::{CompactionRequest, summary_text}, config::CompactionStrategy, conversation::{Compaction, CompactionKind}};
+use context_window::{
+    ContextWindowManager, Conversation,
+    compaction::{CompactionRequest, summary_text},
+    config::CompactionStrategy,
+    conversation::{Compaction, CompactionKind},
+};
 use genai::{Client, ServiceTarget};
 use provider::Provider;
 use std::{fmt, future::Future, time::Duration};

@@ -2,7 +2,11 @@
 //! prompt (rules H3 to H7); here its messages only change their types.
 
 use crate::Provider;
-use context_window::{Message, Role, Tool, ToolCall, compaction::CompactionRequest, provider::{conform::normalized, wording}};
+use context_window::{
+    Message, Role, Tool, ToolCall,
+    compaction::CompactionRequest,
+    provider::{conform::normalized, wording},
+};
 use genai::chat::{
     self, ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ToolChoice, ToolResponse,
 };

@@ -2,7 +2,13 @@
 
 use crate::{args, input, json, output, prepared::Prepared};
 use anyhow::{Result, bail};
-use context_window::{Conversation, ItemId, WireFormat, render, compaction::{CompactionRequest, CompactionState}, config::{CompactionStrategy, RequestForm}, conversation::{ActiveEntry, Compaction, HistoryRow}};
+use context_window::{
+    Conversation, ItemId, WireFormat,
+    compaction::{CompactionRequest, CompactionState},
+    config::{CompactionStrategy, RequestForm},
+    conversation::{ActiveEntry, Compaction, HistoryRow},
+    render,
+};
 use context_window_formats::SessionFile;
 use context_window_report as report;
 use flate2::{Compression, write::GzEncoder};

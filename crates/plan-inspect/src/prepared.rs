@@ -5,7 +5,10 @@ use crate::{
     input, stderr,
 };
 use anyhow::{Context, Result, anyhow, bail};
-use context_window::{ContextWindowManager, Conversation, ErrorKind, Model, Part, PlanRequest, RagItem, RequestLimits, WireFormat, plan::Anchor, provider::ChatTemplate};
+use context_window::{
+    ContextWindowManager, Conversation, ErrorKind, Model, Part, PlanRequest, RagItem, RequestLimits,
+    WireFormat, plan::Anchor, provider::ChatTemplate,
+};
 use context_window_formats::Session;
 use context_window_report as report;
 use std::path::Path;

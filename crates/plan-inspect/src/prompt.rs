@@ -1,6 +1,10 @@
 //! One prompt of a replay in numbers, and what happened there in words.
 
-use context_window::{ExcludedReason, Model, analysis::Step, usage::{Cost, CostTerms}};
+use context_window::{
+    ExcludedReason, Model,
+    analysis::Step,
+    usage::{Cost, CostTerms},
+};
 use context_window_report as report;
 use serde::Serialize;
 

@@ -3,9 +3,14 @@
 //! `cargo run --example widgets --features widgets`
 #![allow(clippy::print_stdout, reason = "an example that prints")]
 
-use context_window::{Config, ContextWindowManager, Error, Model, RequestLimits, config::TtlPolicy, conversation::HistoryRow};
+use context_window::{
+    Config, ContextWindowManager, Error, Model, RequestLimits, config::TtlPolicy, conversation::HistoryRow,
+};
 use context_window_formats::Session;
-use context_window_ratatui::{Banner, BannerState, BudgetSlider, CompactionMarker, DetailState, ItemDetail, ItemList, ItemListState, ItemTexts, NoticeList, NoticeListState, SectionGauge, Shown, StatusLine, UsageBar, WhatIfState};
+use context_window_ratatui::{
+    Banner, BannerState, BudgetSlider, CompactionMarker, DetailState, ItemDetail, ItemList, ItemListState,
+    ItemTexts, NoticeList, NoticeListState, SectionGauge, Shown, StatusLine, UsageBar, WhatIfState,
+};
 use ratatui_core::{
     buffer::Buffer,
     layout::Rect,
@@ -15,13 +20,13 @@ use ratatui_core::{
 /// Columns and rows.
 const PAGE: Rect = Rect::new(0, 0, 80, 39);
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     print!("{}", page()?);
     Ok(())
 }
 
-pub(crate) fn page() -> Result<String, Error> {
-    let session = Session::from_json(include_str!("long-talk.json"))?;
+pub(crate) fn page() -> Result<String, Box<dyn std::error::Error>> {
+    let session = Session::from_json(include_str!("../../../examples/long-talk.json"))?;
     let manager = ContextWindowManager::for_model("gpt-4o")?;
     let plan = manager.build_plan(&session.request())?;
 
@@ -67,17 +72,17 @@ pub(crate) fn page() -> Result<String, Error> {
 }
 
 /// Questions to the user: expired items under the policy `ask`, and a conversation near its limit.
-fn below(page: &mut Buffer, row: impl Fn(u16, u16) -> Rect) -> Result<(), Error> {
+fn below(page: &mut Buffer, row: impl Fn(u16, u16) -> Rect) -> Result<(), Box<dyn std::error::Error>> {
     let mut config = Config::default();
     config.ttl.policy = TtlPolicy::Ask;
     let manager = ContextWindowManager::configured(Model::named("gpt-4o")?, config)?;
-    let session = Session::from_json(include_str!("pins-ttl.json"))?;
+    let session = Session::from_json(include_str!("../../../examples/pins-ttl.json"))?;
     let plan = manager.build_plan(&session.request())?;
     // Enter applies what is selected: `state.action(&plan)` and `action.apply(&mut log)`.
     NoticeList::new(&plan).render(row(32, 4), page, &mut NoticeListState::with_turns(3));
 
     let limits = RequestLimits::new().with_context_len(456).with_max_completion(64);
-    let session = Session::from_json(include_str!("long-talk.json"))?;
+    let session = Session::from_json(include_str!("../../../examples/long-talk.json"))?;
     let usage = manager.usage(session.request().with_limits(limits))?;
     Banner::new(&usage).render(row(37, 2), page, &mut BannerState::default());
     Ok(())

@@ -1,6 +1,9 @@
 //! What a user can do about a notice, and doing it.
 
-use context_window::{ContextPlan, Conversation, Error, ItemId, Priority, Ttl, plan::{Decision, Notice, NoticeCode}};
+use context_window::{
+    ContextPlan, Conversation, Error, ItemId, Priority, Ttl,
+    plan::{Decision, Notice, NoticeCode},
+};
 use context_window_report as report;
 
 /// What a user can do about a notice. The widget only names it; [`NoticeAction::apply`] does it.

@@ -1,7 +1,10 @@
 //! A bar of how full the window is.
 
 use super::{Theme, draw_bar};
-use context_window::{text::plain::{grouped, per_cent}, usage::{ContextUsage, Level}};
+use context_window::{
+    text::plain::{grouped, per_cent},
+    usage::{ContextUsage, Level},
+};
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 

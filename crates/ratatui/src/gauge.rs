@@ -1,7 +1,10 @@
 //! A bar of one section of the budget.
 
 use super::{Theme, draw_bar};
-use context_window::{plan::SectionUse, text::plain::{grouped, per_cent}};
+use context_window::{
+    plan::SectionUse,
+    text::plain::{grouped, per_cent},
+};
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 

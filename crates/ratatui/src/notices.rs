@@ -1,7 +1,10 @@
 //! The notices of a plan, and what a user can do about each.
 
 use super::{Move, NoticeAction, Theme, cursor::in_sight, detail::folded};
-use context_window::{ContextPlan, ItemId, plan::{Notice, NoticeCode}};
+use context_window::{
+    ContextPlan, ItemId,
+    plan::{Notice, NoticeCode},
+};
 use context_window_report as report;
 use ratatui_core::{
     buffer::Buffer,

@@ -1,7 +1,9 @@
 //! A plan's rows in the order of the session, with a line wherever messages were archived or taken back.
 
 use super::{CompactionMarker, ItemTexts, Theme};
-use context_window::{ContextPlan, Conversation, ItemId, ItemKind, Section, conversation::HistoryRow, plan::Decision};
+use context_window::{
+    ContextPlan, Conversation, ItemId, ItemKind, Section, conversation::HistoryRow, plan::Decision,
+};
 use context_window_report as report;
 use ratatui_core::text::Line;
 

@@ -1,7 +1,11 @@
 //! What a plan holds and what it leaves out, as a list to move in.
 
 use super::{Filter, ItemTexts, ListRow, Theme, WhatIfEffect};
-use context_window::{ContextPlan, IncludedReason, ItemId, Source, plan::{Decision, kind_of}, text::plain::grouped};
+use context_window::{
+    ContextPlan, IncludedReason, ItemId, Source,
+    plan::{Decision, kind_of},
+    text::plain::grouped,
+};
 use context_window_report as report;
 use context_window_report::{RowText, fitted, fitted_id};
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};

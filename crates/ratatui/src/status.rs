@@ -1,7 +1,10 @@
 //! One line that says how full the window is.
 
 use super::{Theme, draw_lines};
-use context_window::{text::plain::{grouped, per_cent}, usage::{ContextUsage, Level}};
+use context_window::{
+    text::plain::{grouped, per_cent},
+    usage::{ContextUsage, Level},
+};
 use context_window_report as report;
 use ratatui_core::{
     buffer::Buffer,

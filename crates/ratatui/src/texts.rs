@@ -1,6 +1,8 @@
 //! What the items of a plan say, for the widgets that show texts.
 
-use context_window::{Conversation, ItemId, ItemKind, Message, PinnedItem, PlanRequest, RagItem, plan::Decision};
+use context_window::{
+    Conversation, ItemId, ItemKind, Message, PinnedItem, PlanRequest, RagItem, plan::Decision,
+};
 use context_window_report as report;
 use indexmap::IndexMap;
 use std::borrow::Cow;

@@ -1,7 +1,10 @@
 //! A what-if while a user builds it: steps of the budget, changes of items, undo.
 
 use super::{ItemTexts, NoticeAction, WhatIf, WhatIfEffect};
-use context_window::{ContextPlan, ContextWindowManager, Conversation, Error, ExcludedReason, IncludedReason, PlanRequest, Source, plan::Decision};
+use context_window::{
+    ContextPlan, ContextWindowManager, Conversation, Error, ExcludedReason, IncludedReason, PlanRequest,
+    Source, plan::Decision,
+};
 use context_window_report as report;
 use std::fmt;
 

@@ -1,7 +1,10 @@
 //! What-ifs: another budget, pins, expired items, documents left out. The conversation itself does not change.
 
 use super::RowExplanation;
-use context_window::{ContextPlan, ContextWindowManager, Conversation, Error, ItemId, PlanRequest, Priority, RagItem, RequestLimits, Ttl, plan::Decision};
+use context_window::{
+    ContextPlan, ContextWindowManager, Conversation, Error, ItemId, PlanRequest, Priority, RagItem,
+    RequestLimits, Ttl, plan::Decision,
+};
 use context_window_report as report;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,10 @@
 //! A change between two plans, in the columns of a table.
 
 use super::brief;
-use context_window::{analysis::{Cause, Change, Evidence, ItemState}, plan::ExcludedCode};
+use context_window::{
+    analysis::{Cause, Change, Evidence, ItemState},
+    plan::ExcludedCode,
+};
 
 /// The columns of [`change`].
 pub const CHANGE_HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "verified by"];

@@ -1,7 +1,11 @@
 //! An explanation as a few lines for people.
 
 use super::{brief, printable, row};
-use context_window::{ItemId, TokenCount, analysis::{Explanation, Interval}, text::plain::grouped};
+use context_window::{
+    ItemId, TokenCount,
+    analysis::{Explanation, Interval},
+    text::plain::grouped,
+};
 use std::fmt::{self, Write};
 
 /// How many ids or intervals a line names.

@@ -1,7 +1,13 @@
 //! What is known of a plan, printed: text and a web page for people, JSON for machines.
 
 pub use context_window::text::plain::{dollars, grouped};
-use context_window::{ContextPlan, Conversation, TokenCount, analysis::Explanation, conversation::{Compaction, CompactionKind}, plan::Remedy, provider::Limits};
+use context_window::{
+    ContextPlan, Conversation, TokenCount,
+    analysis::Explanation,
+    conversation::{Compaction, CompactionKind},
+    plan::Remedy,
+    provider::Limits,
+};
 
 mod columns;
 mod change;

@@ -1,7 +1,13 @@
 //! One row of a plan in words, as every report, page and widget writes it.
 
 use super::{columns, grouped, printable};
-use context_window::{analysis::Prefix, ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemKind, PlannedItem, Priority, Role, Section, Source, TokenCount, Ttl, plan::{Decision, HeldBy, PolicyRule, PrefixCause}, tokens::Certainty};
+use context_window::{
+    ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemKind, PlannedItem, Priority, Role,
+    Section, Source, TokenCount, Ttl,
+    analysis::Prefix,
+    plan::{Decision, HeldBy, PolicyRule, PrefixCause},
+    tokens::Certainty,
+};
 use std::fmt::Write as _;
 
 /// One row of a plan in words. Nothing in it is anything that a terminal would act on.

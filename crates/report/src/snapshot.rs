@@ -50,7 +50,10 @@ fn line(text: &mut String, line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use context_window::{ContextWindowManager, Conversation, Error, Message, PinnedItem, PlanRequest, RagItem, RequestLimits, ToolCall};
+    use context_window::{
+        ContextWindowManager, Conversation, Error, Message, PinnedItem, PlanRequest, RagItem, RequestLimits,
+        ToolCall,
+    };
 
     fn taken(budget: u64) -> Result<String, Error> {
         let manager = ContextWindowManager::for_model("gpt-4o")?;

@@ -9,7 +9,12 @@ use super::{
     row::{number, repeats, row, section as section_name, short},
     words::{self, signed, tenths},
 };
-use context_window::{ContextPlan, Section, plan::{Decision, SectionUse, Thoughts, first_line}, text::plain::per_cent, usage::Level};
+use context_window::{
+    ContextPlan, Section,
+    plan::{Decision, SectionUse, Thoughts, first_line},
+    text::plain::per_cent,
+    usage::Level,
+};
 use std::fmt;
 use unicode_width::UnicodeWidthStr;
 

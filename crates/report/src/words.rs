@@ -1,7 +1,12 @@
 //! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
 
 use super::{columns::cut, dollars, grouped, printable, row::number, row::short};
-use context_window::{ContextPlan, WireFormat, plan::{BudgetSource, Composition, Kind, LargeItem, Notice, Overflow, Overhead, Upkeep}, text::plain::per_cent, usage::TokenCalibration};
+use context_window::{
+    ContextPlan, WireFormat,
+    plan::{BudgetSource, Composition, Kind, LargeItem, Notice, Overflow, Overhead, Upkeep},
+    text::plain::per_cent,
+    usage::TokenCalibration,
+};
 
 /// Ids of a notice that are shown.
 const IDS_SHOWN: usize = 4;

@@ -2,7 +2,12 @@
 
 use super::outline::{self, Outline};
 use crate::error::{Error, Repr};
-use context_window::{conversation::{Entry, Event}, events::LogEvent, events::checksum::checksum, plan::PromptPiece};
+use context_window::{
+    conversation::{Entry, Event},
+    events::LogEvent,
+    events::checksum::checksum,
+    plan::PromptPiece,
+};
 use std::{fmt, sync::Arc};
 
 /// The largest entry, in bytes: both databases end somewhere above it.

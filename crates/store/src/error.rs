@@ -1,8 +1,8 @@
 //! The error of this crate.
 
-use std::fmt;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use crate::conflict::Conflict;
+use std::fmt;
 
 /// An error of a log or a store. The message names the file or store and the place in it, what was found, what was expected
 /// and what to do.

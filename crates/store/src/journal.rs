@@ -1,11 +1,16 @@
 //! The log on disk: JSON lines, one record a line, each with its checksum; appended, synced, and never rewritten.
 
+use crate::error::{Error, Repr};
 use context_window::events::{
     checksum::checksum,
     record::{Record, StoredEvent, VERSION},
 };
-use crate::error::{Error, Repr};
-use context_window::{Conversation, Message, conversation::{Entry, Event}, plan::PromptPiece, text::plain};
+use context_window::{
+    Conversation, Message,
+    conversation::{Entry, Event},
+    plan::PromptPiece,
+    text::plain,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::{

@@ -60,12 +60,12 @@ mod conflict;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod session_store;
 
-pub use error::{Error, ErrorKind};
-pub use journal::{Journal, TruncatedTail, save_whole};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use check::SessionCheck;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use conflict::Conflict;
+pub use error::{Error, ErrorKind};
+pub use journal::{Journal, TruncatedTail, save_whole};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use session_store::SessionStore;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

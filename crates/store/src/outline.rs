@@ -1,7 +1,9 @@
 //! What a store keeps of a message beside its text, so that a conversation can be loaded without the texts of what is
 //! archived: who speaks, ids, and how much it is.
 
-use context_window::{ItemId, Message, Role, ToolCall, events::checksum::checksum, message::Sizes, provider::meter};
+use context_window::{
+    ItemId, Message, Role, ToolCall, events::checksum::checksum, message::Sizes, provider::meter,
+};
 use serde::{Deserialize, Serialize};
 
 /// A message without its texts. The names are those of the column `outline`.

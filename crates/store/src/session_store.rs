@@ -1,10 +1,9 @@
 //! Sessions in a database, for many writers.
 
 use crate::error::{Error, Repr};
-use context_window::{Conversation, conversation::Entry, events::LogEvent};
 use crate::journal::Journal;
+use context_window::{Conversation, conversation::Entry, events::LogEvent};
 use std::{fmt, path::Path};
-
 
 use crate::address::Address;
 use crate::backend::{Backend, Columns, Each, Forked, Head, Known, Written};
@@ -55,7 +54,9 @@ impl SessionStore {
             #[cfg(feature = "sqlite")]
             Address::Sqlite(path) => Ok(Self { backend: Box::new(crate::sqlite::Sqlite::open(&path)?) }),
             #[cfg(feature = "postgres")]
-            Address::Postgres(address) => Ok(Self { backend: Box::new(crate::postgres::Postgres::open(&address)?) }),
+            Address::Postgres(address) => {
+                Ok(Self { backend: Box::new(crate::postgres::Postgres::open(&address)?) })
+            }
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
             other => Err(other.not_built()),
         }
@@ -70,7 +71,9 @@ impl SessionStore {
     pub fn open_read_only(address: &str) -> Result<Self, Error> {
         match Address::parse(address)? {
             #[cfg(feature = "sqlite")]
-            Address::Sqlite(path) => Ok(Self { backend: Box::new(crate::sqlite::Sqlite::open_read_only(&path)?) }),
+            Address::Sqlite(path) => {
+                Ok(Self { backend: Box::new(crate::sqlite::Sqlite::open_read_only(&path)?) })
+            }
             #[cfg(feature = "postgres")]
             Address::Postgres(address) => {
                 Ok(Self { backend: Box::new(crate::postgres::Postgres::open_read_only(&address)?) })

@@ -3,11 +3,11 @@
 
 use crate::certainty::Weight;
 use foldhash::{fast::FixedState, quality::RandomState};
-use smol_str::SmolStr;
 use quick_cache::{
     Equivalent, OptionsBuilder, Weighter,
     sync::{Cache, DefaultLifecycle},
 };
+use smol_str::SmolStr;
 use std::{
     fmt,
     hash::{BuildHasher, Hash, Hasher},

@@ -1,5 +1,9 @@
 //! Token counters: the encodings of `OpenAI`, Hugging Face tokenizers, estimates, or a function of one's own (rule N1).
 
+#[cfg(feature = "hf")]
+use crate::huggingface;
+#[cfg(feature = "openai")]
+use crate::openai;
 use crate::{
     bounds::Bounds,
     cache::{ContentCache, DocumentText, Recurring},
@@ -7,10 +11,6 @@ use crate::{
     error::{Error, Repr},
     estimate,
 };
-#[cfg(feature = "hf")]
-use crate::huggingface;
-#[cfg(feature = "openai")]
-use crate::openai;
 use std::{
     fmt,
     sync::{
@@ -168,9 +168,8 @@ impl TokenCounter {
     /// As [`TokenCounter::huggingface`].
     #[cfg(feature = "hf")]
     pub fn huggingface_bytes(name: &str, json: &[u8]) -> Result<Self, Error> {
-        let json = std::str::from_utf8(json).map_err(|error| {
-            Error::new(Repr::File { origin: name.into(), detail: error.to_string() })
-        })?;
+        let json = std::str::from_utf8(json)
+            .map_err(|error| Error::new(Repr::File { origin: name.into(), detail: error.to_string() }))?;
         Self::from_huggingface_json(name, name, json)
     }
 

@@ -13,8 +13,8 @@ use crate::{
         select::Selection,
     },
     provider::meter::Meter,
-    text::plain::grouped,
     provider::weight::Weight,
+    text::plain::grouped,
     tokens::Certainty,
 };
 

@@ -7,8 +7,8 @@ use crate::{
     message::Message,
     plan::reason::ExcludedReason,
     planner::{expiry::Eligibility, repair},
-    provider::{conform::TurnPosition, meter::Meter},
     provider::weight::Weight,
+    provider::{conform::TurnPosition, meter::Meter},
 };
 use std::{
     borrow::Cow,

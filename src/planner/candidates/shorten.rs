@@ -9,8 +9,8 @@ use crate::{
     conversation::ExchangeIndex,
     error::Error,
     message::{Message, Role},
-    provider::{conform::TurnPosition, wording},
     provider::weight::Weight,
+    provider::{conform::TurnPosition, wording},
 };
 
 /// A clipped result keeps at least so many bytes; shorter results carry no useful information.

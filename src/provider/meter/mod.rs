@@ -5,12 +5,12 @@ use crate::{
     error::{Error, Repr},
     item::RagItem,
     message::{Message, Reasoning, Role, Tool, ToolCall, WireFormat},
+    provider::weight::Weight,
     provider::{
         conform::{TargetProfile, TurnPosition, is_object},
         model::{Form, Model},
         wording,
     },
-    provider::weight::Weight,
     tokens::{Certainty, DocumentText, TokenCount, TokenCounter},
 };
 use std::sync::{Arc, Mutex, PoisonError};

@@ -4,13 +4,13 @@
 use crate::{
     error::{Error, Repr},
     message::{Message, Part, Prompt, Role, Tool, WireFormat},
+    provider::control::ControlTokens,
     provider::{
         conform::{self, TargetProfile},
         model::ChatTemplate,
         wording,
     },
     text::size,
-    provider::control::ControlTokens,
 };
 use minijinja::{
     Environment, ErrorKind, Value,

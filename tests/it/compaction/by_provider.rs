@@ -1,6 +1,10 @@
 //! Compactions that the provider makes itself (rule C11): asked for, read back, sent as they came.
 
-use context_window::{Config, ContextWindowManager, Conversation, ErrorKind, Message, Model, PlanRequest, ToolCall, WireFormat, render, compaction::CompactionRequest, conversation::ProviderSummary, message::Reasoning, plan::NoticeCode};
+use context_window::{
+    Config, ContextWindowManager, Conversation, ErrorKind, Message, Model, PlanRequest, ToolCall, WireFormat,
+    compaction::CompactionRequest, conversation::ProviderSummary, message::Reasoning, plan::NoticeCode,
+    render,
+};
 use context_window_formats::{Session, SessionFile};
 use serde_json::{Value, json};
 

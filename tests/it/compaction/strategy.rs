@@ -199,7 +199,7 @@ fn an_undo_keeps_what_came_since() {
     log.push(said(17, 60));
     let job = manager.compactor().now(&log).unwrap().unwrap();
     assert_eq!(manager.compactor().apply(&mut log, &job, "Again.").unwrap().number, 3);
-    let page = report::history(&log);
+    let page = context_window_report::history(&log);
     assert!(page.contains("**Compaction #2 undone**") && page.contains("**Compaction #1 undone**"), "{page}");
 }
 

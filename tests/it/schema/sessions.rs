@@ -39,7 +39,7 @@ fn what_an_application_writes_is_as_its_schema_says() {
         let Ok(read) = Session::from_json(&session.to_string()) else { continue };
         let manager = ContextWindowManager::configured(Model::custom("default"), Config::default()).unwrap();
         for texts in [SessionTexts::Kept, SessionTexts::Redacted] {
-            let written = manager.session_json(&read.request(), texts).unwrap();
+            let written = context_window_formats::session_json(&manager, &read.request(), texts).unwrap();
             schema.expect(&serde_json::from_str(&written).unwrap(), &name);
             count += 1;
         }

@@ -1,6 +1,9 @@
 //! What holds for every plan, whatever went in. Written against the public API only.
 
-use context_window::{Config, ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, Message, PlanRequest, Role, Section, Source, render, plan::HeldBy};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, Message, PlanRequest, Role,
+    Section, Source, plan::HeldBy, render,
+};
 use context_window_report as report;
 use std::collections::{BTreeMap, BTreeSet};
 

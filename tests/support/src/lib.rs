@@ -14,7 +14,10 @@ pub mod generate;
 pub mod laws;
 pub mod recount;
 mod skip;
+#[cfg(feature = "stores")]
+pub mod stores;
 pub mod texts;
+pub mod tmux;
 pub mod tokenizers;
 
 pub use skip::{running, skip};

@@ -2,7 +2,9 @@
 
 use super::{content::Content, wire::Name};
 use crate::error::Error;
-use context_window::{Message, Part, Role, ToolCall, WireFormat, message::Reasoning, text::plain::compact_json};
+use context_window::{
+    Message, Part, Role, ToolCall, WireFormat, message::Reasoning, text::plain::compact_json,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

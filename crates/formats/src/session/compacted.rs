@@ -1,7 +1,10 @@
 //! Compactions in session files: a content block of type `context_compaction` (rule C1), read and written.
 
 use super::{content::Content, timestamp::Timestamp, wire};
-use context_window::{Conversation, ItemId, WireFormat, conversation::{Compaction, CompactionKind, PROVIDER_COMPACTION, ProviderSummary}};
+use context_window::{
+    Conversation, ItemId, WireFormat,
+    conversation::{Compaction, CompactionKind, PROVIDER_COMPACTION, ProviderSummary},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -57,9 +60,8 @@ pub(super) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, Strin
         let made = serde_json::from_str(raw.get()).ok().and_then(|part| by_anthropic(&part, raw.get()));
         match made {
             Some(made) => Ok(Block::of_provider(made)),
-            None => {
-                serde_json::from_str(raw.get()).map_err(|error| context_window::text::plain::without_place(&error))
-            }
+            None => serde_json::from_str(raw.get())
+                .map_err(|error| context_window::text::plain::without_place(&error)),
         }
     };
     taken.map(block).collect()

@@ -4,7 +4,13 @@ use super::{
     keys::Keys,
     wire::{Declaration, Name},
 };
-use context_window::{Message, Part, Role, Tool, ToolCall, WireFormat, message::Reasoning, render::kind_of, text::{plain, size}, text::plain::compact_json};
+use context_window::{
+    Message, Part, Role, Tool, ToolCall, WireFormat,
+    message::Reasoning,
+    render::kind_of,
+    text::plain::compact_json,
+    text::{plain, size},
+};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::collections::{BTreeMap, VecDeque};
@@ -248,7 +254,7 @@ mod tests {
         assert_eq!(in_lower_case(schema), lower);
         let text = r#"{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT"}}]}"#;
         let body = format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":"?"}}]}}],"tools":[{text}]}}"#);
-        let session = context_window_formats::Session::from_json(&body).unwrap();
+        let session = crate::Session::from_json(&body).unwrap();
         assert_eq!(session.tools[0].schema, r#"{"type":"object"}"#);
     }
 }

@@ -2,7 +2,13 @@
 //! transcript of a coding agent, or a log on disk.
 
 use crate::error::Error;
-use context_window::{Conversation, ItemId, PlanRequest, RagItem, RequestLimits, Tool, WireFormat, conversation::Compaction, plan::Anchor, text::{plain, size}, text::size::Tally};
+use context_window::{
+    Conversation, ItemId, PlanRequest, RagItem, RequestLimits, Tool, WireFormat,
+    conversation::Compaction,
+    plan::Anchor,
+    text::size::Tally,
+    text::{plain, size},
+};
 use context_window_store::Journal;
 use document::{Document, line_breaks, split};
 use place::Place;

@@ -2,7 +2,14 @@
 
 use super::{anthropic, compacted, content::Content, place::Place, wire};
 use crate::error::Error;
-use context_window::{Conversation, ItemId, Message, Part, PinnedItem, RagItem, Role, ToolCall, Usage, WireFormat, config::DocumentHeader, conversation::{Event, ProviderSummary, SentText}, plan::Anchor, provider::wording, text::plain};
+use context_window::{
+    Conversation, ItemId, Message, Part, PinnedItem, RagItem, Role, ToolCall, Usage, WireFormat,
+    config::DocumentHeader,
+    conversation::{Event, ProviderSummary, SentText},
+    plan::Anchor,
+    provider::wording,
+    text::plain,
+};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,7 +1,9 @@
 //! Texts that say nothing, each of as many tokens as the one that it stands for.
 
 use crate::error::Error;
-use context_window::{ContextWindowManager, RagItem, TokenCounter, events::LogEvent, provider::wording, text::size};
+use context_window::{
+    ContextWindowManager, RagItem, TokenCounter, events::LogEvent, provider::wording, text::size,
+};
 use serde_json::Value;
 
 /// Words of 2 to 12 bytes with the space before them, two of each length: most tokenizers have each as one token.

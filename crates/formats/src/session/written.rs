@@ -2,7 +2,10 @@
 
 use super::{redacted::Redactor, wire::Own};
 use crate::error::Error;
-use context_window::{Config, ContextWindowManager, ItemId, PlanRequest, RagItem, RequestLimits, Tool, Ttl, plan::Anchor, provider::wording};
+use context_window::{
+    Config, ContextWindowManager, ItemId, PlanRequest, RagItem, RequestLimits, Tool, Ttl, plan::Anchor,
+    provider::wording,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 

@@ -1,8 +1,11 @@
 //! What an application with messages of its own uses: messages in a provider's form, prompts item by item, counts alone.
 
 use crate::support::{data, generate};
-use context_window::{Config, ContextWindowManager, Conversation, ErrorKind, Message, Model, Part, PlanRequest, TokenCounter, Tool, ToolCall, WireFormat, render};
-use context_window_formats::Session;
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, Part, PlanRequest, TokenCounter, Tool,
+    ToolCall, WireFormat, render,
+};
+use context_window_formats::{ErrorKind, Session, push_json, tools_from_json};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -33,14 +36,14 @@ fn messages_that_are_pushed_are_those_of_a_file() {
     ]);
     let whole = from_file(&results);
     let mut pushed = Conversation::new();
-    let ids = pushed.push_json(&results.to_string(), WireFormat::Anthropic).unwrap();
+    let ids = push_json(&mut pushed, &results.to_string(), WireFormat::Anthropic).unwrap();
     assert_eq!(pushed, whole);
     assert_eq!(ids, ["m0", "m1", "m2.0", "m2.1", "m2", "m3", "last"]);
     assert!(pushed.is_pinned("m3"));
     // One after another, each goes by its place in the log.
     let mut one_by_one = Conversation::new();
     for message in results.as_array().unwrap() {
-        one_by_one.push_json(&message.to_string(), WireFormat::Anthropic).unwrap();
+        push_json(&mut one_by_one, &message.to_string(), WireFormat::Anthropic).unwrap();
     }
     assert_eq!(one_by_one.messages().len(), whole.messages().len());
     let texts =
@@ -60,11 +63,11 @@ fn items_of_responses_and_contents_of_gemini_are_read_too() {
         {"type": "function_call_output", "call_id": "a", "output": "one"},
         {"type": "function_call_output", "call_id": "b", "output": "two"},
     ]);
-    let ids = log.push_json(&items.to_string(), WireFormat::OpenAiResponses).unwrap();
+    let ids = push_json(&mut log, &items.to_string(), WireFormat::OpenAiResponses).unwrap();
     assert_eq!(ids, ["m0", "m1", "m2", "m3"]);
     assert_eq!(log.messages()[1].tool_calls().len(), 2);
     let contents = json!({"role": "user", "parts": [{"text": "And now?"}]});
-    assert_eq!(log.push_json(&contents.to_string(), WireFormat::Gemini).unwrap(), ["m4"]);
+    assert_eq!(push_json(&mut log, &contents.to_string(), WireFormat::Gemini).unwrap(), ["m4"]);
     assert_eq!(log.messages()[4].parts(), [Part::Text("And now?".into())]);
 }
 
@@ -84,13 +87,13 @@ fn a_push_that_fails_appends_nothing() {
         (compaction.to_string(), "hold a compaction"),
         (r#"[{"role": "user", "id": "b", "content": "y"}, {"role": "user", "id": "b"}]"#.into(), "`b`"),
     ] {
-        let error = log.push_json(&wrong, WireFormat::OpenAiChat).unwrap_err();
+        let error = push_json(&mut log, &wrong, WireFormat::OpenAiChat).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{wrong}");
         assert!(error.to_string().contains(said), "{wrong}: {error}");
         assert_eq!(log, before, "{wrong}");
     }
     for wrong in ["{", "[3]", r#"[{"type": "function", "description": "no name"}]"#] {
-        let error = Tool::list_from_json(wrong).unwrap_err();
+        let error = tools_from_json(wrong).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
         assert!(error.to_string().starts_with("tools:1"), "{error}");
     }
@@ -108,7 +111,7 @@ fn real_sessions_are_pushed_as_they_are_read() {
             };
             let whole = from_file(messages);
             let mut pushed = Conversation::new();
-            pushed.push_json(&messages.to_string(), WireFormat::OpenAiChat).unwrap();
+            push_json(&mut pushed, &messages.to_string(), WireFormat::OpenAiChat).unwrap();
             assert_eq!(pushed, whole);
             compared += 1;
             // A result that stands inside of a message has the number of its message in a file only.
@@ -116,7 +119,7 @@ fn real_sessions_are_pushed_as_they_are_read() {
             if whole.messages().len() == each.clone().count() {
                 let mut one_by_one = Conversation::new();
                 for one in each {
-                    one_by_one.push_json(&one.to_string(), WireFormat::OpenAiChat).unwrap();
+                    push_json(&mut one_by_one, &one.to_string(), WireFormat::OpenAiChat).unwrap();
                 }
                 assert_eq!(one_by_one, whole);
                 singly += 1;

@@ -2,8 +2,12 @@
 //! block at least once.
 
 use crate::support::laws::{self, Case};
-use context_window::{Config, ContextWindowManager, Error, ErrorKind, Message, Model, WireFormat, conversation::{Entry, Event, HistoryRow}, message::Part};
-use context_window_formats::{Session, SessionFile};
+use context_window::{
+    Config, ContextWindowManager, Message, Model, WireFormat,
+    conversation::{Entry, Event, HistoryRow},
+    message::Part,
+};
+use context_window_formats::{Error, ErrorKind, Session, SessionFile};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 

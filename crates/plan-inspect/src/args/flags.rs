@@ -4,7 +4,11 @@
 
 use anyhow::Result;
 use clap::{Args, ColorChoice, ValueEnum, builder::NonEmptyStringValueParser};
-use context_window::{Config, Registry, RequestLimits, config::{ConfigLayers, LoadedConfig}, usage::{CacheLife, CostTerms}};
+use context_window::{
+    Config, Registry, RequestLimits,
+    config::{ConfigLayers, LoadedConfig},
+    usage::{CacheLife, CostTerms},
+};
 use context_window_formats::FieldMap;
 use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
 

@@ -11,7 +11,10 @@ use crate::{
     wrap::folded,
 };
 use anyhow::{Result, bail};
-use context_window::{ItemId, compaction::{BlockedBy, CompactionState}};
+use context_window::{
+    ItemId,
+    compaction::{BlockedBy, CompactionState},
+};
 use context_window_report as report;
 use serde_json::json;
 use std::process::ExitCode;

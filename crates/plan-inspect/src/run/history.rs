@@ -8,7 +8,10 @@ use crate::{
     prepared::say_ignored,
 };
 use anyhow::Result;
-use context_window::{Conversation, conversation::{ArchivedBy, HistoryRow}};
+use context_window::{
+    Conversation,
+    conversation::{ArchivedBy, HistoryRow},
+};
 use context_window_report as report;
 use serde_json::{Value, json};
 use std::process::ExitCode;

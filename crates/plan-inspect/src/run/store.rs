@@ -12,7 +12,11 @@ use crate::{
     table::{Align, Table, Tone},
 };
 use anyhow::{Context, Result, bail, ensure};
-use context_window::{ContextPlan, ContextWindowManager, Conversation, PlanRequest, Registry, RequestLimits, conversation::{Entry, Event}, plan::Anchor};
+use context_window::{
+    ContextPlan, ContextWindowManager, Conversation, PlanRequest, Registry, RequestLimits,
+    conversation::{Entry, Event},
+    plan::Anchor,
+};
 use context_window_formats::Session;
 use context_window_report as report;
 use context_window_store::{ErrorKind, SessionCheck, SessionStore, SessionSummary};

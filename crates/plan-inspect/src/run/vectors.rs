@@ -7,7 +7,10 @@ use crate::{
     progress::Progress,
 };
 use anyhow::{Context, Result, bail};
-use context_window::{Config, ContextPlan, ContextWindowManager, ExcludedReason, Model, RequestLimits, Section, TokenCounter, WireFormat, config::ConfigLayers, plan::Notice};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, ExcludedReason, Model, RequestLimits, Section, TokenCounter,
+    WireFormat, config::ConfigLayers, plan::Notice,
+};
 use context_window_formats::Session;
 use context_window_report as report;
 use serde::{Deserialize, Serialize};

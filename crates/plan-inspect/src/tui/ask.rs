@@ -8,7 +8,12 @@ use crate::{
     stored::{self, Stored},
 };
 use anyhow::Result;
-use context_window::{ContextPlan, ContextWindowManager, Conversation, Model, PlanRequest, analysis::{Diff, Step}, plan::{Anchor, Kind}, usage::CostTerms};
+use context_window::{
+    ContextPlan, ContextWindowManager, Conversation, Model, PlanRequest,
+    analysis::{Diff, Step},
+    plan::{Anchor, Kind},
+    usage::CostTerms,
+};
 use context_window_formats::Session;
 use context_window_ratatui::{BannerAction, WhatIf, WhatIfEffect};
 use context_window_report as report;

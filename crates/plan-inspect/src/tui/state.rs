@@ -7,8 +7,15 @@ use super::{
     what_if::Saved,
 };
 use crate::{args, compaction::Compacted};
-use context_window::{ContextPlan, analysis::Diff, plan::{Anchor, Decision}};
-use context_window_ratatui::{Banner, BannerState, DetailState, ItemListState, ItemTexts, NoticeListState, SortBy, Theme, WhatIf, WhatIfState};
+use context_window::{
+    ContextPlan,
+    analysis::Diff,
+    plan::{Anchor, Decision},
+};
+use context_window_ratatui::{
+    Banner, BannerState, DetailState, ItemListState, ItemTexts, NoticeListState, SortBy, Theme, WhatIf,
+    WhatIfState,
+};
 use context_window_report as report;
 use ratatui::layout::Rect;
 use std::{mem, sync::Arc};

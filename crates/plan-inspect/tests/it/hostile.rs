@@ -17,10 +17,7 @@ fn seen(name: &str, bytes: &[u8], args: &[&str]) -> String {
     std::fs::write(&path, bytes).unwrap();
     let path = path.to_str().unwrap();
     let mut command = Command::cargo_bin("plan-inspect").unwrap();
-    command
-        .current_dir(crate::support::root())
-        .env_remove("RUST_LOG")
-        .env_remove("CONTEXT_WINDOW_CONFIG");
+    command.current_dir(crate::support::root()).env_remove("RUST_LOG").env_remove("CONTEXT_WINDOW_CONFIG");
     // A guard against hanging, not a measure of speed.
     let output = command.arg(path).args(args).timeout(Duration::from_secs(300)).output().unwrap();
     std::fs::remove_file(path).unwrap();

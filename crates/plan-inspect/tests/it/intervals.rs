@@ -2,7 +2,11 @@
 //! the library, and through the tool's JSON (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
 
 use crate::support::data;
-use context_window::{ContextPlan, ContextWindowManager, ItemKind, Model, Section, Source, analysis::{BudgetMap, Interval}, plan::{Kind, NoticeCode}};
+use context_window::{
+    ContextPlan, ContextWindowManager, ItemKind, Model, Section, Source,
+    analysis::{BudgetMap, Interval},
+    plan::{Kind, NoticeCode},
+};
 use context_window_formats::Session;
 use serde_json::{Value, json};
 use std::{

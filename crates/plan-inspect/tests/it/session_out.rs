@@ -95,11 +95,12 @@ fn plan_inspect_plans_what_the_application_planned() {
         let (log, tools) = (conversation(&manager), tools());
         for budget in [700, 1_100, 3_000] {
             let request = request(&log, &tools, budget);
-            let text = manager.session_json(&request, SessionTexts::Kept).unwrap();
+            let text = context_window_formats::session_json(&manager, &request, SessionTexts::Kept).unwrap();
             let plan = manager.build_plan(&request).unwrap();
             assert_eq!(inspected(&text)["fingerprint"], plan.fingerprint(), "{model} {budget}");
             // Without its texts: the same rows, with the same tokens, and not a word.
-            let redacted = manager.session_json(&request, SessionTexts::Redacted).unwrap();
+            let redacted =
+                context_window_formats::session_json(&manager, &request, SessionTexts::Redacted).unwrap();
             for word in ["kettle", "Kettle", "refund", "Lund", "Monday", "customer", "水壶"] {
                 assert!(!redacted.contains(word), "{word} is in {redacted}");
             }
@@ -109,7 +110,7 @@ fn plan_inspect_plans_what_the_application_planned() {
                 rows.map(|row| format!("{} {} {}", row["id"], row["section"], row["token_estimate"]))
                     .collect()
             };
-            let own: Value = serde_json::from_str(&report::json(&plan)).unwrap();
+            let own: Value = serde_json::from_str(&context_window_report::json(&plan)).unwrap();
             assert_eq!(rows(&seen["included"]), rows(&own["included"]), "{model} {budget}");
         }
     }
@@ -119,12 +120,13 @@ fn plan_inspect_plans_what_the_application_planned() {
 fn a_session_file_of_another_version_or_with_wrong_entries_is_an_error() {
     let manager = manager("gpt-4o");
     let log = Conversation::from([Message::user("Hello")]);
-    let text = manager.session_json(&PlanRequest::new(&log), SessionTexts::Kept).unwrap();
+    let text =
+        context_window_formats::session_json(&manager, &PlanRequest::new(&log), SessionTexts::Kept).unwrap();
     assert_eq!(Session::from_json(&text).unwrap().log, log);
     let later = text.replace("\"context_window\":{\"version\":1", "\"context_window\":{\"version\":7");
     assert!(Session::from_json(&later).unwrap_err().to_string().contains("version 7; expected version 1"));
     let rewound = text.replace("{\"message\":{", "{\"event\":{\"rewound\":{\"before\":\"m9\"}}},{\"x\":{");
-    assert_eq!(Session::from_json(&rewound).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(Session::from_json(&rewound).unwrap_err().kind(), context_window_formats::ErrorKind::Input);
 }
 
 /// Real sessions, written and read: the same plan; redacted: the same items.
@@ -147,14 +149,17 @@ fn real_sessions_are_written_as_they_are_planned() {
                 plan.included.iter().map(|row| (row.id.clone(), row.tokens.n)).collect::<Vec<_>>()
             };
             let plan = manager.build_plan(&request).unwrap();
-            let kept =
-                Session::from_json(&manager.session_json(&request, SessionTexts::Kept).unwrap()).unwrap();
+            let kept = Session::from_json(
+                &context_window_formats::session_json(&manager, &request, SessionTexts::Kept).unwrap(),
+            )
+            .unwrap();
             assert_eq!(
                 manager.build_plan(&kept.request()).unwrap().fingerprint(),
                 plan.fingerprint(),
                 "{id}"
             );
-            let json = manager.session_json(&request, SessionTexts::Redacted).unwrap();
+            let json =
+                context_window_formats::session_json(&manager, &request, SessionTexts::Redacted).unwrap();
             let redacted = Session::from_json(&json).unwrap();
             assert_eq!(ids(&manager.build_plan(&redacted.request()).unwrap()), ids(&plan), "{id}");
             let (original, redacted) = (words(&session.log), words(&redacted.log));
@@ -179,7 +184,8 @@ fn a_redacted_session_keeps_no_image_and_no_part() {
     ]});
     let session = Session::from_json(&body.to_string()).unwrap();
     let manager = ContextWindowManager::for_model("claude-sonnet-4-5").unwrap();
-    let json = manager.session_json(&session.request(), SessionTexts::Redacted).unwrap();
+    let json =
+        context_window_formats::session_json(&manager, &session.request(), SessionTexts::Redacted).unwrap();
     for secret in ["passport", "c2VjcmV0", "secret", "dawn", "What is"] {
         assert!(!json.contains(secret), "{secret}: {json}");
     }

@@ -1,11 +1,9 @@
 //! The screen in a real terminal, by tmux: keys, sizes, signals, and a terminal that is as it was afterwards. Without tmux
 //! these tests say so and skip.
 
+use crate::support::tmux::Tmux;
 use crate::support::{running, skip};
 use std::{ops::Deref, path::PathBuf, process::Command};
-use tmux::Tmux;
-
-mod tmux;
 
 /// A terminal, and a folder for what is compared.
 struct Terminal {
@@ -36,7 +34,7 @@ impl Terminal {
 
     fn start(&self, arguments: &str) {
         let binary = assert_cmd::cargo::cargo_bin("plan-inspect");
-        let project = crate::support::root();
+        let project = crate::support::root().display();
         self.type_in(&format!("cd {project}; stty -a > {0}/before; clear", self.folder.display()));
         self.waits();
         self.type_in(&arguments.replace("plan-inspect", binary.to_str().unwrap()));
@@ -225,7 +223,7 @@ fn what_grows_is_followed() {
 fn what_is_copied_and_written_stays() {
     let Some(it) = Terminal::open("copy", (120, 40)) else { return };
     it.tmux(&["set-option", "-s", "set-clipboard", "on"]);
-    let root = crate::support::root();
+    let root = crate::support::root().display();
     let session = format!("{root}/examples/support-chat.json");
     it.start(&format!("cd {}; plan-inspect tui {session} --budget 400", it.folder.display()));
     it.shows("- hours");

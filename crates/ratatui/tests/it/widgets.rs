@@ -1,8 +1,14 @@
 //! Widgets of real plans: their text, their colours, and any size.
 
-use context_window::{ContextPlan, ContextWindowManager, RequestLimits, conversation::Compaction, usage::{ContextUsage, Level}};
+use context_window::{
+    ContextPlan, ContextWindowManager, RequestLimits,
+    conversation::Compaction,
+    usage::{ContextUsage, Level},
+};
 use context_window_formats::Session;
-use context_window_ratatui::{CompactionMarker, ContextPreview, ListRow, PreviewState, SectionGauge, Sign, StatusLine, Theme, UsageBar};
+use context_window_ratatui::{
+    CompactionMarker, ContextPreview, ListRow, PreviewState, SectionGauge, Sign, StatusLine, Theme, UsageBar,
+};
 use ratatui_core::{
     buffer::Buffer,
     layout::Rect,

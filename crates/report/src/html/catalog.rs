@@ -2,8 +2,12 @@
 //! prompt.
 
 use super::shown::visible;
-use context_window::{ContextPlan, analysis::MappedItem, plan::{Kind, LedgerLine, RowKey}};
 use crate::{palette, row::short};
+use context_window::{
+    ContextPlan,
+    analysis::MappedItem,
+    plan::{Kind, LedgerLine, RowKey},
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

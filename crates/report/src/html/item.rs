@@ -6,8 +6,14 @@ use super::{
     shown::{Piece, Texts, visible},
     states::Inside,
 };
-use context_window::{Conversation, ExcludedItem, ExcludedReason, ItemId, PlanRequest, PlannedItem, Priority, Section, Source, ToolCall, Ttl, analysis::Explanation, plan::{Decision, Kind, RowKind, about, kind_of_message}, text::plain::grouped};
 use crate::{cut, palette, row};
+use context_window::{
+    Conversation, ExcludedItem, ExcludedReason, ItemId, PlanRequest, PlannedItem, Priority, Section, Source,
+    ToolCall, Ttl,
+    analysis::Explanation,
+    plan::{Decision, Kind, RowKind, about, kind_of_message},
+    text::plain::grouped,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 

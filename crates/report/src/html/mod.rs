@@ -1,7 +1,11 @@
 //! A plan as one self-contained web page. Whatever a session holds stays text: the template escapes it, controls and direction
 //! marks are written out, and the page's own policy lets nothing run and nothing load but the style and script in it.
 
-use context_window::{ContextPlan, Model, PlanRequest, analysis::{BudgetMap, Explanation}, usage::CostTerms};
+use context_window::{
+    ContextPlan, Model, PlanRequest,
+    analysis::{BudgetMap, Explanation},
+    usage::CostTerms,
+};
 use minijinja::{Environment, UndefinedBehavior, Value, context, syntax::SyntaxConfig, value::Serde};
 
 mod error;

@@ -5,8 +5,17 @@ use super::{
     bar::{Bar, percent},
     shown::visible,
 };
-use context_window::{plan::{Composition, Kind}, text::plain::grouped};
-use crate::{advice, cut, palette, words, grid::columns, row::{number, short}};
+use crate::{
+    advice, cut,
+    grid::columns,
+    palette,
+    row::{number, short},
+    words,
+};
+use context_window::{
+    plan::{Composition, Kind},
+    text::plain::grouped,
+};
 use serde::Serialize;
 
 /// Rows of the grid.

@@ -1,8 +1,8 @@
 //! Texts of a session as a page shows them: what cannot be seen is written out, what is too long is cut and says so, and what
 //! is not to be shown at all is a hash and a size.
 
-use context_window::{Message, Part, text::plain::grouped};
 use crate::message::LEFT;
+use context_window::{Message, Part, text::plain::grouped};
 use serde::Serialize;
 use std::fmt::Write as _;
 

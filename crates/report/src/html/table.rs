@@ -1,7 +1,7 @@
 //! Tables as a web page without a script, in the style of a plan's page.
 
-use super::{STYLE, STYLE_HASH, rendered, shown::visible};
 use super::Error;
+use super::{STYLE, STYLE_HASH, rendered, shown::visible};
 use minijinja::{Value, context, value::Serde};
 use serde::Serialize;
 

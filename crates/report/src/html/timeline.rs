@@ -2,8 +2,11 @@
 //! for what happened; and the same as a table.
 
 use super::{Html, bar::percent, shown::visible};
+use crate::{
+    dollars, palette,
+    row::{number, short},
+};
 use context_window::{ContextPlan, plan::Kind, text::plain::grouped};
-use crate::{dollars, palette, row::{number, short}};
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt::Write as _};
 

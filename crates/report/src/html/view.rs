@@ -10,8 +10,18 @@ use super::{
     states::Data,
     timeline::Timeline,
 };
-use context_window::{ContextPlan, plan::{Notice, Overflow}, text::plain::{dollars, grouped}, usage::Level};
-use crate::{remedy, row, words, row::{number, repeats, short}, words::{signed, tenths}};
+use crate::{
+    remedy, row,
+    row::{number, repeats, short},
+    words,
+    words::{signed, tenths},
+};
+use context_window::{
+    ContextPlan,
+    plan::{Notice, Overflow},
+    text::plain::{dollars, grouped},
+    usage::Level,
+};
 use serde::Serialize;
 
 /// Rows above which only those in sight are laid out.

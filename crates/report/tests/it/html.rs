@@ -1,6 +1,9 @@
 //! The page of a plan: nothing is missing, nothing of a session becomes markup, nothing leaks when texts are left out.
 
-use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest, RagItem, RequestLimits, ToolCall, Ttl, plan::Decision};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest,
+    RagItem, RequestLimits, ToolCall, Ttl, plan::Decision,
+};
 use context_window_formats::Session;
 use context_window_report as report;
 use std::{collections::BTreeSet, path::Path};

@@ -1,7 +1,8 @@
 //! The log on disk: what was confirmed is there, nothing is there twice, and nobody writes it but one.
 
-use context_window::{*, message::Reasoning};
+use context_window::{message::Reasoning, *};
 use context_window_formats::SessionFile;
+use context_window_store::ErrorKind;
 use context_window_store::{Journal, save_whole};
 use std::{
     fs,
@@ -154,7 +155,9 @@ fn resumed_it_is_the_same_conversation() {
     assert_eq!(journal.truncated_tail(), None);
     let all = |log: &Conversation| format!("{:?}", log.entries().collect::<Vec<_>>());
     assert_eq!(all(&again), all(&log));
-    let plan = |log: &Conversation| report::json(&manager().build_plan(&PlanRequest::new(log)).unwrap());
+    let plan = |log: &Conversation| {
+        context_window_report::json(&manager().build_plan(&PlanRequest::new(log)).unwrap())
+    };
     assert_eq!(plan(&again), plan(&log));
     assert_eq!(again.anchor(), log.anchor(), "the window starts where it did");
     assert_eq!((again.level(), again.billed()), (log.level(), log.billed()));

@@ -5,10 +5,7 @@ pub mod appending;
 mod damage;
 #[cfg(unix)]
 mod encrypted;
-pub mod places;
 mod refused;
-#[cfg(unix)]
-mod server;
 mod sessions;
 #[cfg(unix)]
 mod writers;

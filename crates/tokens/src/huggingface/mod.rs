@@ -42,15 +42,9 @@ impl HuggingFace {
         let mut plain = EncodeOptions::no_specials();
         plain.padding = Override::Off;
         plain.truncation = Override::Off;
-            let with_control = plain.clone();
+        let with_control = plain.clone();
         plain.encode_special_tokens = true;
-        Ok(Self {
-            tokenizer,
-            bounds: form.bounds(),
-            plain,
-                    control: form.control_tokens(),
-                    with_control,
-        })
+        Ok(Self { tokenizer, bounds: form.bounds(), plain, control: form.control_tokens(), with_control })
     }
 
     /// The tokens of plain text: control tokens in it are characters.

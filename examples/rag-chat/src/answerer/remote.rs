@@ -2,10 +2,10 @@
 //! writes it, byte for byte: messages, cache marks, and thoughts with their seals.
 
 use super::{Piece, Prompt, Reply};
-use context_window_genai::Summariser;
 use context_window::message::Reasoning;
 use context_window::usage::{ReplyReport, StopReason};
 use context_window::{Message, Usage, WireFormat};
+use context_window_genai::Summariser;
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::*;

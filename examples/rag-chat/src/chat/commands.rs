@@ -7,14 +7,14 @@ use anyhow::{Context, Result, bail, ensure};
 use context_window::analysis::Diff;
 use context_window::config::ReasoningPolicy;
 use context_window::conversation::HistoryRow;
+use context_window::usage::CostTerms;
+use context_window::{PinnedItem, Priority, RequestLimits, Ttl};
 use context_window_formats::SessionTexts;
-use context_window_store::save_whole;
+use context_window_ratatui::{BannerAction, NoticeAction};
 use context_window_report as report;
 use context_window_report::grouped;
 use context_window_store::ListOptions;
-use context_window::usage::CostTerms;
-use context_window_ratatui::{BannerAction, NoticeAction};
-use context_window::{PinnedItem, Priority, RequestLimits, Ttl};
+use context_window_store::save_whole;
 use std::path::Path;
 
 /// What a command says, or why it did nothing.
@@ -234,7 +234,11 @@ impl Chat {
             .with_context_len(limits.context_len)
             .with_max_completion(limits.max_completion)
             .with_safety_buffer(limits.safety_buffer);
-        let json = self.manager.session_json(&self.request().with_limits(limits), SessionTexts::Kept)?;
+        let json = context_window_formats::session_json(
+            &self.manager,
+            &self.request().with_limits(limits),
+            SessionTexts::Kept,
+        )?;
         ensure!(!Path::new(file).exists(), "{file} is there already; expected a new file");
         save_whole(file, json.as_bytes()).with_context(|| file.to_owned())?;
         Ok(format!("Written. `cargo run --release --features inspect -- {file}` shows its plan."))

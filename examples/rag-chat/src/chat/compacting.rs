@@ -4,9 +4,9 @@
 use super::{Chat, Turn};
 use crate::answerer::{Answerer, remote::Remote};
 use crate::event::Event;
+use context_window::Error;
 use context_window::compaction::{Compaction, CompactionRequest, CompactionState};
 use context_window::config::CompactionStrategy;
-use context_window::Error;
 use context_window_report as report;
 
 /// A compaction on its way.

@@ -16,10 +16,10 @@ use context_window::compaction::CompactionRequest;
 use context_window::config::{CompactionStrategy, ReasoningPolicy, TtlPolicy};
 use context_window::plan::Decision;
 use context_window::usage::{ContextEvent, Level};
-use context_window_ratatui::{RowExplanation, TranscriptRemark, WhatIf};
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Error, PlanRequest, RagItem, RequestLimits,
 };
+use context_window_ratatui::{RowExplanation, TranscriptRemark, WhatIf};
 use saved::Saved;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use super::{Chat, turn::is_open};
 use anyhow::{Context, Result};
-use context_window::{Conversation, Error, ErrorKind, Message, Role};
-use context_window_store::SessionStore;
+use context_window::{Conversation, Message, Role};
+use context_window_store::{Error, ErrorKind, SessionStore};
 use std::path::Path;
 
 /// What a new conversation begins with.

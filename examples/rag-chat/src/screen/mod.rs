@@ -7,8 +7,11 @@ use crate::chat::Chat;
 use crate::event::{Event, Tasks};
 use crate::once;
 use anyhow::{Context, Result};
-use context_window_ratatui::{BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeAction, NoticeListState, RowExplanation, Theme, TranscriptState};
 use context_window::{Error, Role};
+use context_window_ratatui::{
+    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeAction, NoticeListState,
+    RowExplanation, Theme, TranscriptState,
+};
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
 use std::{io::stdout, panic, process::ExitCode, sync::mpsc::Receiver, thread, time::Duration};

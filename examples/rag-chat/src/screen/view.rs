@@ -2,8 +2,11 @@
 
 use super::{Focus, Screen};
 use crate::chat::{Chat, Turn};
+use context_window_ratatui::{
+    Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, Transcript,
+    UsageBar,
+};
 use context_window_report as report;
-use context_window_ratatui::{Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, Transcript, UsageBar};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;

@@ -1,7 +1,7 @@
 //! The program in a real terminal, by tmux. Without tmux these tests say so and skip.
 
 use crate::support::Place;
-use context_window::{Conversation, ErrorKind, Role};
+use context_window::{Conversation, Role};
 use context_window_store::SessionStore;
 use std::{
     io::Write,
@@ -12,10 +12,7 @@ use std::{
     time::Duration,
 };
 
-use tmux::Tmux;
-
-#[path = "../../../../tests/it/terminal/tmux.rs"]
-mod tmux;
+use context_window_testing::tmux::Tmux;
 
 /// Variables with keys, by which the chat would ask a model.
 const UNSET: [&str; 4] = ["NO_COLOR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"];
@@ -80,7 +77,7 @@ fn stored(data: &Path) -> Conversation {
     let store = SessionStore::open_read_only(&format!("sqlite:{}", data.join("chats.db").display()));
     match store.unwrap().load("chat") {
         Ok((log, _)) => log,
-        Err(error) if error.kind() == ErrorKind::NotFound => Conversation::new(),
+        Err(error) if error.kind() == context_window_store::ErrorKind::NotFound => Conversation::new(),
         Err(error) => panic!("{error}"),
     }
 }

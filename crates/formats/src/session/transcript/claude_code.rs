@@ -2,8 +2,17 @@
 
 use super::{super::Session, whole};
 use crate::error::Error;
+use crate::{
+    session::compacted::Known,
+    session::content::Content,
+    session::place::Place,
+    session::reader::Reader,
+    session::timestamp::Timestamp,
+    session::unread::Unread,
+    session::wire,
+    session::wire::{Name, Role},
+};
 use context_window::{ItemId, Usage, WireFormat, text::plain};
-use crate::{session::compacted::Known, session::content::Content, session::place::Place, session::reader::Reader, session::timestamp::Timestamp, session::unread::Unread, session::wire, session::wire::{Name, Role}};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;

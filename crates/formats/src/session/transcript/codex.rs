@@ -2,8 +2,13 @@
 
 use super::{super::Session, whole};
 use crate::error::Error;
-use context_window::{Message, Part, Role, ToolCall, Usage, WireFormat, text::plain, text::plain::compact_json};
-use crate::{session::compacted::Known, session::content::Content, session::place::Place, session::reader::Reader, session::responses, session::timestamp::Timestamp, session::unread::Unread};
+use crate::{
+    session::compacted::Known, session::content::Content, session::place::Place, session::reader::Reader,
+    session::responses, session::timestamp::Timestamp, session::unread::Unread,
+};
+use context_window::{
+    Message, Part, Role, ToolCall, Usage, WireFormat, text::plain, text::plain::compact_json,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;

@@ -7,7 +7,9 @@ use super::{
     },
     pane,
 };
-use context_window_ratatui::{CompactionMarker, DetailState, ItemDetail, ItemExplanation, ItemTexts, ListRow};
+use context_window_ratatui::{
+    CompactionMarker, DetailState, ItemDetail, ItemExplanation, ItemTexts, ListRow,
+};
 use ratatui::{
     Frame,
     layout::Rect,

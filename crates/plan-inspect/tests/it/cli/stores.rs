@@ -1,8 +1,7 @@
 //! The tool on stores: every command that takes a session file, and `store`.
 
 use super::{EXAMPLE, LINES, fails, file, inspect, out};
-use crate::stores::places::{self, Folder, Place};
-use context_window::*;
+use crate::support::stores::places::{self, Folder, Place};
 use context_window_store::SessionStore;
 use serde_json::Value;
 
@@ -13,7 +12,7 @@ fn stores() -> Vec<Place> {
         assert_eq!(out(&["store", "import", &place.address, EXAMPLE]), "1 session imported, 10 entries\n");
         SessionStore::open(&place.address)
             .unwrap()
-            .import("lived", &crate::stores::appending::lived())
+            .import("lived", &crate::support::stores::lived())
             .unwrap();
     }
     places
@@ -61,7 +60,7 @@ fn a_session_of_a_store_is_that_of_a_log() {
         );
         assert_eq!(
             SessionStore::open(&place.address).unwrap().load("lived").unwrap().0,
-            crate::stores::appending::lived()
+            crate::support::stores::lived()
         );
         inspect(&["store", "export", &place.address, log, "--id", "lived"]).assert().code(2);
     }
@@ -156,7 +155,14 @@ fn what_cannot_be_imported_is_said_before_anything_is_written() {
             let said = fails(&args);
             assert!(said.contains(words), "{args:?}: {said}");
         }
-        assert_eq!(SessionStore::open(address).unwrap().list(&store::ListOptions::new()).unwrap().len(), 2);
+        assert_eq!(
+            SessionStore::open(address)
+                .unwrap()
+                .list(&context_window_store::ListOptions::new())
+                .unwrap()
+                .len(),
+            2
+        );
         assert_eq!(
             out(&["store", "import", address, EXAMPLE, "--id", "again"]),
             "1 session imported, 10 entries\n"

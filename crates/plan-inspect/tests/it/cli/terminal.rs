@@ -284,8 +284,7 @@ fn a_disk_without_room_keeps_what_was_there() {
         // No file may have a byte, which is the nearest that any user can come to a full disk.
         let mut command = Command::new("bash");
         command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]).arg(binary()).args(args);
-        let output =
-            command.arg(folder.join(target)).current_dir(crate::support::root()).output().unwrap();
+        let output = command.arg(folder.join(target)).current_dir(crate::support::root()).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
         assert!(said.contains("cannot be written") && said.contains("File too large"), "{args:?}: {said}");

@@ -1,8 +1,18 @@
 //! Widgets that a user moves in: their pictures, and what holds of every plan and every key.
 
 use super::{drawn, levels, plan, session, text};
-use context_window::{Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem, RequestLimits, Ttl, config::TtlPolicy, plan::{Decision, NoticeCode}, usage::Level};
-use context_window_ratatui::{Banner, BannerAction, BannerState, BudgetSlider, DetailState, Filter, FilterLine, FilterLineState, ItemDetail, ItemExplanation, ItemList, ItemListState, ItemTexts, ListRow, Move, NoticeAction, NoticeList, NoticeListState, Shown, SortBy, Theme, WhatIf, WhatIfEffect, WhatIfState};
+use context_window::{
+    Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest,
+    RagItem, RequestLimits, Ttl,
+    config::TtlPolicy,
+    plan::{Decision, NoticeCode},
+    usage::Level,
+};
+use context_window_ratatui::{
+    Banner, BannerAction, BannerState, BudgetSlider, DetailState, Filter, FilterLine, FilterLineState,
+    ItemDetail, ItemExplanation, ItemList, ItemListState, ItemTexts, ListRow, Move, NoticeAction, NoticeList,
+    NoticeListState, Shown, SortBy, Theme, WhatIf, WhatIfEffect, WhatIfState,
+};
 use context_window_report as report;
 use ratatui_core::{
     buffer::Buffer,

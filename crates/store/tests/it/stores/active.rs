@@ -1,10 +1,10 @@
 //! A session without the texts of what is archived plans like the whole one.
 
-use super::{
-    appending::{lived, manager, seen},
-    places::both,
-};
+use super::appending::{lived, manager, seen};
+use crate::support::stores::places::both;
+
 use context_window::*;
+use context_window_store::ErrorKind;
 use context_window_store::{Journal, SessionStore};
 
 #[test]
@@ -35,11 +35,12 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
         let revision = store.save("s", &mut active, revision).unwrap();
         assert_eq!(store.load("s").unwrap(), (log.clone(), revision));
         // What needs a text that was left says so, and nothing is made of an empty one.
-        let request =
-            |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).map(|plan| report::json(&plan));
+        let request = |log: &Conversation| {
+            manager().build_plan(&PlanRequest::new(log)).map(|plan| context_window_report::json(&plan))
+        };
         let mut undone = active.clone();
         while undone.undo_compaction().is_some() {}
-        assert_eq!(request(&undone).unwrap_err().kind(), ErrorKind::NotLoaded);
+        assert_eq!(request(&undone).unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
         // Nor is a summary made of what is not here.
         undone.push(Message::user("more"));
         undone.push(Message::assistant("and more"));
@@ -47,16 +48,16 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
             .compactor()
             .now(PlanRequest::new(&undone))
             .map(|job| job.map(|job| job.messages().len()));
-        assert_eq!(job.unwrap_err().kind(), ErrorKind::NotLoaded);
+        assert_eq!(job.unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
         // People see where a text was left.
-        assert!(report::history(&active).contains("[text left in the store]"));
+        assert!(context_window_report::history(&active).contains("[text left in the store]"));
         let mut pinned = active.clone();
         pinned.pin_message("q0", Priority::Normal).unwrap();
         let error = request(&pinned).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotLoaded);
+        assert_eq!(error.kind(), context_window::ErrorKind::NotLoaded);
         assert!(error.to_string().contains("load_rest"), "{error}");
         let counted = PlanRequest::new(&active).with_excluded_counts();
-        assert_eq!(manager().build_plan(&counted).unwrap_err().kind(), ErrorKind::NotLoaded);
+        assert_eq!(manager().build_plan(&counted).unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
         assert!(active.events().any(|event| serde_json::to_string(&event).is_err()));
         assert_eq!(store.import("copy", &active).unwrap_err().kind(), ErrorKind::NotLoaded);
         assert_eq!(store.append("copy", 0, active.events()).unwrap_err().kind(), ErrorKind::NotLoaded);
@@ -102,7 +103,7 @@ fn the_rest_is_that_of_the_same_session() {
         // Another one under the same id: texts of the same sizes, or fewer entries.
         let events = log.events().map(|event| {
             let json = serde_json::to_string(&event).unwrap().replace("question", "QUESTION");
-            serde_json::from_str::<io::LogEvent>(&json).unwrap()
+            serde_json::from_str::<context_window::events::LogEvent>(&json).unwrap()
         });
         store.import("s", &Conversation::from_events(events).unwrap()).unwrap();
         assert_eq!(store.load_rest("s", &mut again).unwrap_err().kind(), ErrorKind::Store);

@@ -1,18 +1,12 @@
 //! Entries join a session where a writer knows what it holds, all or none; what commutes is merged.
 
-use super::places::{Place, both};
-use context_window::{*, events::LogEvent, usage::Level};
+use crate::support::stores::places::{Place, both};
+pub use crate::support::stores::{lived, manager};
+use context_window::{events::LogEvent, usage::Level, *};
 use context_window_store::SessionStore;
+use context_window_store::{Error, ErrorKind};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-
-pub fn manager() -> ContextWindowManager {
-    let mut config = Config::default();
-    config.compaction.messages = Some(12);
-    config.compaction.min_messages = 4;
-    config.compaction.digest.max_tokens = 60;
-    ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
-}
 
 fn open(place: &Place) -> SessionStore {
     SessionStore::open(&place.address).unwrap()
@@ -22,40 +16,11 @@ fn kind(error: Result<impl Sized, Error>) -> ErrorKind {
     error.err().expect("an error").kind()
 }
 
-/// A conversation with some of everything.
-pub fn lived() -> Conversation {
-    let manager = manager();
-    let mut log = Conversation::new();
-    log.push_system("s0", "Be brief.");
-    log.pin(PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Limited(3.try_into().unwrap())));
-    for at in 0..20 {
-        log.push(Message::user(format!("question {at}")).with_id(format!("q{at}")));
-        log.push(Message::assistant("").with_tool_calls([ToolCall::new(
-            format!("c{at}"),
-            "look",
-            "{\"a\":1}",
-        )]));
-        log.push(Message::tool(format!("c{at}"), format!("result {at}")));
-        let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-        log.push_reply(
-            &plan,
-            Message::assistant(format!("answer {at}")),
-            Usage::openai(plan.counted(), 0, 9),
-        );
-        log.complete_turn(&plan);
-        manager.compactor().without_model(&mut log, &[], RequestLimits::new()).unwrap();
-    }
-    log.pin_message("q19", Priority::High).unwrap();
-    log.push(Message::user("and now?"));
-    assert!(log.compactions().count() > 2);
-    log
-}
-
 /// Everything that an application sees of a conversation.
 pub fn seen(log: &Conversation) -> String {
     let plan = manager().build_plan(&PlanRequest::new(log)).unwrap();
     let usage = manager().usage(PlanRequest::new(log)).unwrap();
-    format!("{}\n{usage:?}\n{:?}\n{:?}", report::json(&plan), log.level(), log.billed())
+    format!("{}\n{usage:?}\n{:?}\n{:?}", context_window_report::json(&plan), log.level(), log.billed())
 }
 
 #[test]
@@ -222,9 +187,9 @@ fn update_makes_its_change_again_where_it_was_overtaken() {
         assert_eq!(store.load("s").unwrap(), (log, 4));
         let refused = store.update("s", |log| {
             log.push(Message::user("never"));
-            Err(log.rewind_before("nowhere").unwrap_err())
+            Err(log.rewind_before("nowhere").unwrap_err().into())
         });
-        assert_eq!(kind(refused), ErrorKind::NotFound);
+        assert_eq!(refused.unwrap_err().core().unwrap().kind(), context_window::ErrorKind::NotFound);
         assert_eq!(store.load("s").unwrap().1, 4);
     }
 }
@@ -378,7 +343,7 @@ proptest! {
         ours in prop::collection::vec(step(), 1..4),
         theirs in prop::collection::vec(step(), 1..4),
     ) {
-        let folder = super::places::Folder::new();
+        let folder = crate::support::stores::places::Folder::new();
         let mut base = Conversation::from([Message::user("a"), Message::assistant("b"), Message::user("c"), Message::assistant("d")]);
         before.iter().for_each(|step| take(&mut base, step));
         let mut store = SessionStore::open(&folder.sqlite("law.db")).unwrap();

@@ -1,7 +1,7 @@
 //! PostgreSQL over an encrypted connection, with certificates that this test makes.
 
-use super::server::{Server, is_root};
 use crate::support;
+use crate::support::stores::server::{Server, is_root};
 use context_window::*;
 use context_window_store::SessionStore;
 use std::{

@@ -1,8 +1,9 @@
 //! What a database refuses: a clear error, nothing half-written, and no secret in it.
 
-use super::places::{Folder, Place, both, postgres, sqlite};
 use crate::support;
+use crate::support::stores::places::{Folder, Place, both, postgres, sqlite};
 use context_window::*;
+use context_window_store::{Error, ErrorKind};
 use context_window_store::{ListOptions, SessionStore};
 use std::{fs, process::Command};
 
@@ -272,7 +273,7 @@ fn a_full_disk_loses_nothing_that_was_confirmed() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_of_a_server_loses_nothing_that_was_confirmed() {
-    let Some(server) = super::server::Server::start() else {
+    let Some(server) = crate::support::stores::server::Server::start() else {
         return support::skip(&support::running(), "PostgreSQL is not here");
     };
     small_disk(|folder| {
@@ -333,7 +334,7 @@ fn a_server_that_refuses_says_why_and_no_password() {
 #[cfg(unix)]
 #[test]
 fn a_wrong_password_is_refused() {
-    let Some(server) = super::server::Server::start() else {
+    let Some(server) = crate::support::stores::server::Server::start() else {
         return support::skip(&support::running(), "PostgreSQL is not here");
     };
     for sql in [

@@ -1,11 +1,11 @@
 //! Sessions as a whole: lists, forks, what is put away or deleted, journals in and out, names and texts of any kind.
 
-use super::{
-    appending::{lived, seen},
-    places::{Folder, both},
-};
+use super::appending::{lived, seen};
+use crate::support::stores::places::{Folder, both};
+
 use crate::support::texts::hostile;
 use context_window::*;
+use context_window_store::{Error, ErrorKind};
 use context_window_store::{Journal, ListOptions, SessionStore};
 
 fn said(error: Result<impl Sized, Error>) -> (ErrorKind, String) {
@@ -31,7 +31,7 @@ fn a_list_is_the_newest_first_page_by_page() {
         written.remove(7);
         let pages = |archived: bool| {
             let mut store = SessionStore::open_read_only(&place.address).unwrap();
-            let mut all: Vec<store::SessionSummary> = Vec::new();
+            let mut all: Vec<context_window_store::SessionSummary> = Vec::new();
             loop {
                 let mut options = ListOptions::new().with_limit(5);
                 options = if archived { options.archived() } else { options };
@@ -90,7 +90,7 @@ fn a_fork_goes_on_by_itself() {
         store.fork("s", revision, "whole").unwrap();
         assert_eq!(store.load("whole").unwrap(), (log.clone(), revision));
         assert_eq!(seen(&store.load("whole").unwrap().0), seen(&log));
-        let events: Vec<io::LogEvent> = log.events().collect();
+        let events: Vec<context_window::events::LogEvent> = log.events().collect();
         for at in [0, 1, 7, revision / 2, revision - 1] {
             let id = format!("at {at}");
             store.fork("s", at, &id).unwrap();

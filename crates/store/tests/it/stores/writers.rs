@@ -1,9 +1,8 @@
 //! Many writers at once, writers that are killed, answers that are lost: nothing is lost, nothing is twice, no gap.
 
-use super::{
-    places::{Folder, Place, both, postgres},
-    server::{self, Server},
-};
+use crate::support::stores::places::{Folder, Place, both, postgres};
+use crate::support::stores::server::{self, Server};
+
 use crate::support;
 use context_window::*;
 use context_window_store::SessionStore;

@@ -1,6 +1,6 @@
 //! Where the tests put their stores.
 
-use crate::support;
+use crate as support;
 use std::{
     fs,
     path::{Path, PathBuf},
