@@ -9,11 +9,15 @@ use context_window::{
 };
 use proptest::prelude::*;
 
+/// Returns true if `FULL=1` asks for every case.
+pub fn is_full() -> bool {
+    std::env::var_os("FULL").is_some_and(|full| full == "1")
+}
+
 /// How many cases a property runs: few by default, many with `FULL=1`.
 pub fn cases(few: u32, many: u32) -> ProptestConfig {
-    let full = std::env::var_os("FULL").is_some_and(|full| full == "1");
     ProptestConfig {
-        cases: if full { many } else { few },
+        cases: if is_full() { many } else { few },
         max_shrink_iters: 20_000,
         failure_persistence: None,
         ..ProptestConfig::default()

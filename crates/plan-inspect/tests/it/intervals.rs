@@ -1,26 +1,30 @@
-//! Every interval that `explain` names for real conversations with real passages, against planning at every budget: through
-//! the library, and through the tool's JSON (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
+//! Every interval that `explain` names for real conversations with real passages, against planning at the edges of each step
+//! and at a sample of the budgets between them (at every budget with `FULL=1`): through the library, and through the tool's
+//! JSON (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
 
-use crate::support::data;
+use crate::support::{data, generate};
+use context_window::analysis::Explanation;
 use context_window::{
-    ContextPlan, ContextWindowManager, ItemKind, Model, Section, Source,
+    ContextPlan, ContextWindowManager, ExcludedReason, ItemKind, Model, Section, Source,
     analysis::{BudgetMap, Interval},
-    plan::{Kind, NoticeCode},
+    plan::{Kind, NoticeCode, Reason},
 };
 use context_window_formats::Session;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    process::Command,
     sync::Mutex,
 };
 
 /// The largest budget that is planned at, in tokens.
 const MOST: u64 = 3_000;
 
+/// One budget in so many is planned at between the edges of steps.
+const EVERY: u64 = 50;
+
 /// Sessions that are checked: few by default, all with `FULL=1`.
 fn count() -> usize {
-    if std::env::var_os("FULL").is_some_and(|full| full == "1") { 500 } else { 60 }
+    if generate::is_full() { 500 } else { 60 }
 }
 
 /// Pseudo-random numbers from a fixed seed.
@@ -36,21 +40,20 @@ impl Dice {
 /// Real conversations with real passages: the end of a conversation, some of the passages of one query, a few of its
 /// messages pinned or kept as notes, under the model's own limits less whatever leaves `MOST`.
 fn sessions() -> Vec<Value> {
-    let lines = |prefixes: &[&str]| -> Vec<Value> {
-        let texts = data::texts(prefixes);
-        let lines = texts.iter().flat_map(|text| text.lines()).filter(|line| !line.is_empty());
-        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
-    };
-    let talks = lines(&["conv_", "long_"]);
-    let queries = lines(&["rag_"]);
+    fn lines(texts: &[String]) -> Vec<&str> {
+        texts.iter().flat_map(|text| text.lines()).filter(|line| !line.is_empty()).collect()
+    }
+    let (talks, queries) = (data::texts(&["conv_", "long_"]), data::texts(&["rag_"]));
+    let (talks, queries) = (lines(&talks), lines(&queries));
     if talks.is_empty() {
         return Vec::new();
     }
     let (mut dice, mut sessions) = (Dice(15), Vec::new());
     let mut at = 0;
     while sessions.len() < count() {
-        let talk = &talks[(at * 7) % talks.len()];
-        let query = &queries[(at * 11) % queries.len()];
+        // Only the lines that are used are parsed: few of many.
+        let talk: Value = serde_json::from_str(talks[(at * 7) % talks.len()]).unwrap();
+        let query: Value = serde_json::from_str(queries[(at * 11) % queries.len()]).unwrap();
         at += 1;
         let messages = talk["messages"].as_array().unwrap();
         let bytes = |message: &Value| message.to_string().len();
@@ -101,77 +104,110 @@ fn sessions() -> Vec<Value> {
     sessions
 }
 
-/// The plan at each budget from 1 on.
-fn by_force(manager: &ContextWindowManager, session: &Session) -> Vec<ContextPlan> {
+/// Returns the budgets at which a map is compared with planning: the first and the last one of each step, one to either side of
+/// them, one in `EVERY` between them, and the session's own. Every budget with `FULL=1`.
+fn budgets(map: &BudgetMap, own: u64) -> BTreeSet<u64> {
+    if generate::is_full() {
+        return (1..=MOST).collect();
+    }
+    let mut dice = Dice(own);
+    let edges = map.steps.iter().flat_map(|step| [step.from, step.to]).chain([1, MOST, own]);
+    let sides = edges.flat_map(|edge| edge.saturating_sub(1)..=edge.saturating_add(1));
+    let between = (1..=MOST).step_by(EVERY as usize).map(|from| from + dice.below(EVERY as usize) as u64);
+    sides.chain(between).filter(|budget| (1..=MOST).contains(budget)).collect()
+}
+
+/// Plans at each of these budgets.
+fn by_force(
+    manager: &ContextWindowManager,
+    session: &Session,
+    budgets: BTreeSet<u64>,
+) -> BTreeMap<u64, ContextPlan> {
     let plan = |budget: u64| {
         let mut limits = session.limits;
         limits.prompt_budget = Some(budget);
-        manager.build_plan(&session.request().with_limits(limits)).unwrap()
+        (budget, manager.build_plan(&session.request().with_limits(limits)).unwrap())
     };
-    (1..=MOST).map(plan).collect()
+    budgets.into_iter().map(plan).collect()
 }
 
-/// What is in: ids, documents marked as such.
-fn ids(plan: &ContextPlan) -> BTreeSet<(bool, String)> {
+/// Ids of the items that are in, documents marked as such.
+type Ids = BTreeSet<(bool, String)>;
+
+fn ids(plan: &ContextPlan) -> Ids {
     plan.included.iter().map(|row| (row.source == Source::Rag, row.id.to_string())).collect()
 }
 
-/// The first budget at which the map is not what planning shows: items with their tokens, overhead, total, kinds.
-fn differs(map: &BudgetMap, forced: &[ContextPlan]) -> Option<String> {
-    let mut held: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
-    let mut steps = map.steps.iter();
-    let mut step = steps.next()?;
-    held.extend(step.enters.iter().map(|(at, tokens, thought)| (*at, (*tokens, *thought))));
-    if (step.from, map.steps.last()?.to, map.largest_budget) != (1, MOST, MOST) {
-        return Some(format!("from {} to {:?}", step.from, map.steps.last()));
+/// Items that are in from one budget to another.
+struct Span {
+    from: u64,
+    to: u64,
+    ids: Ids,
+}
+
+/// Returns the items that the map has at every budget, or the first planned budget at which the plan is another one: items
+/// with their tokens, overhead, total, kinds.
+fn spans(map: &BudgetMap, planned: &BTreeMap<u64, ContextPlan>) -> Result<Vec<Span>, String> {
+    let (first, last) = (map.steps.first().map(|step| step.from), map.steps.last().map(|step| step.to));
+    if (first, last, map.largest_budget) != (Some(1), Some(MOST), MOST) {
+        return Err(format!("from {first:?} to {last:?}"));
     }
-    for (budget, plan) in (1..).zip(forced) {
-        if budget > step.to {
-            step = steps.next()?;
-            held.retain(|at, _| !step.leaves.contains(at));
-            held.extend(step.enters.iter().map(|(at, tokens, thought)| (*at, (*tokens, *thought))));
+    let mut held: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+    let mut spans: Vec<Span> = Vec::new();
+    for step in &map.steps {
+        let from = spans.last().map_or(1, |last| last.to + 1);
+        if step.from != from || step.to < from {
+            return Err(format!("a step from {} to {} where {from} comes next", step.from, step.to));
         }
+        held.retain(|at, _| !step.leaves.contains(at));
+        held.extend(step.enters.iter().map(|(at, tokens, thought)| (*at, (*tokens, *thought))));
         let of_map = held.iter().map(|(at, (tokens, _))| {
             let item = &map.items[*at];
             (item.section, item.document, item.id.to_string(), *tokens)
         });
         let mut of_map: Vec<(Section, bool, String, u64)> = of_map.collect();
-        let of_plan = plan.included.iter();
-        let mut of_plan: Vec<_> = of_plan
-            .map(|row| (row.section, row.kind == ItemKind::Document, row.id.to_string(), row.tokens.n))
-            .collect();
         of_map.sort();
-        of_plan.sort();
-        if of_map != of_plan || (step.total, &step.overhead) != (plan.total, &plan.overhead) {
-            return Some(format!("at {budget}: {of_map:?} {}, planned {of_plan:?}", step.total.n));
-        }
+        let in_step: Ids = of_map.iter().map(|(_, document, id, _)| (*document, id.clone())).collect();
         let mut kinds: BTreeMap<Kind, u64> = BTreeMap::new();
         for (at, (tokens, thought)) in &held {
             *kinds.entry(map.items[*at].kind.clone()).or_default() += tokens - thought;
             *kinds.entry(Kind::Reasoning).or_default() += thought;
         }
-        let planned = plan.composition(0);
-        let planned = planned.kinds.iter().filter(|(kind, _)| !matches!(kind, Kind::Overhead | Kind::Tools));
-        for (kind, tokens) in planned {
-            // What merging saves is taken from the largest.
-            if kinds.get(kind).is_none_or(|own| own < tokens) {
-                return Some(format!("at {budget}: {kinds:?}, planned {kind:?} {tokens}"));
+        for (budget, plan) in planned.range(step.from..=step.to) {
+            let of_plan = plan.included.iter();
+            let mut of_plan: Vec<_> = of_plan
+                .map(|row| (row.section, row.kind == ItemKind::Document, row.id.to_string(), row.tokens.n))
+                .collect();
+            of_plan.sort();
+            if of_map != of_plan || (step.total, &step.overhead) != (plan.total, &plan.overhead) {
+                return Err(format!("at {budget}: {of_map:?} {}, planned {of_plan:?}", step.total.n));
+            }
+            if in_step != ids(plan) {
+                return Err(format!("at {budget}: {in_step:?}, planned {:?}", ids(plan)));
+            }
+            let composed = plan.composition(0);
+            let composed =
+                composed.kinds.iter().filter(|(kind, _)| !matches!(kind, Kind::Overhead | Kind::Tools));
+            for (kind, tokens) in composed {
+                // What merging saves is taken from the largest.
+                if kinds.get(kind).is_none_or(|own| own < tokens) {
+                    return Err(format!("at {budget}: {kinds:?}, planned {kind:?} {tokens}"));
+                }
             }
         }
+        spans.push(Span { from, to: step.to, ids: in_step });
     }
-    None
+    Ok(spans)
 }
 
 /// The intervals from a budget up, as the tool's JSON has them, and how many more there are.
-fn intervals(all: &[BTreeSet<(bool, String)>], item: &(bool, String), budget: u64) -> (Vec<Interval>, u64) {
+fn intervals(spans: &[Span], item: &(bool, String), budget: u64) -> (Vec<Interval>, u64) {
     let mut found: Vec<Interval> = Vec::new();
-    for at in budget..=MOST {
-        if !all[at as usize - 1].contains(item) {
-            continue;
-        }
+    for span in spans.iter().filter(|span| span.to >= budget && span.ids.contains(item)) {
+        let from = span.from.max(budget);
         match found.last_mut() {
-            Some(last) if last.to == Some(at - 1) => last.to = Some(at),
-            _ => found.push(Interval { from: at, to: Some(at) }),
+            Some(last) if last.to == Some(from - 1) => last.to = Some(span.to),
+            _ => found.push(Interval { from, to: Some(span.to) }),
         }
     }
     if let Some(last) = found.last_mut().filter(|last| last.to == Some(MOST)) {
@@ -182,24 +218,12 @@ fn intervals(all: &[BTreeSet<(bool, String)>], item: &(bool, String), budget: u6
     (found, more)
 }
 
-/// How many answers of a session were compared, or the first that is wrong.
-fn check(value: &Value, number: usize) -> Result<u64, String> {
-    let text = value.to_string();
-    let session = Session::from_json(&text).map_err(|error| error.to_string())?;
-    let model = Model::named(session.model.as_deref().unwrap()).unwrap();
-    let manager = ContextWindowManager::configured(model, Default::default()).unwrap();
-    let budget = session.limits.prompt_budget.unwrap();
-    let plans = by_force(&manager, &session);
-    let map =
-        manager.explainer(&session.request()).budget_map(usize::MAX).map_err(|error| error.to_string())?;
-    if let Some(wrong) = differs(&map, &plans) {
-        return Err(format!("the map of {text}: {wrong}"));
-    }
-    let forced: Vec<_> = plans.iter().map(ids).collect();
-    let answers = manager.explainer(&session.request()).explain_all().map_err(|error| error.to_string())?;
-    let path = std::env::temp_dir().join(format!("context-window-{}-{number}.json", std::process::id()));
-    std::fs::write(&path, &text).unwrap();
-    let mut tool = Command::new(assert_cmd::cargo::cargo_bin("plan-inspect"));
+/// Compares the answers with those of the tool's JSON.
+fn the_tool_says_the_same(session: &Value, answers: &[Explanation]) -> Result<(), String> {
+    let name = format!("context-window-{}-{}.json", std::process::id(), session["id"].as_str().unwrap());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, session.to_string()).unwrap();
+    let mut tool = std::process::Command::new(assert_cmd::cargo::cargo_bin("plan-inspect"));
     tool.env_remove("CONTEXT_WINDOW_CONFIG")
         .args(["explain".as_ref(), path.as_os_str()])
         .args(["--format", "json"]);
@@ -210,26 +234,46 @@ fn check(value: &Value, number: usize) -> Result<u64, String> {
     if said.len() != answers.len() {
         return Err(format!("{} answers of the tool, {} of the library", said.len(), answers.len()));
     }
-    let mut compared = 0;
     for (answer, said) in answers.iter().zip(said) {
         if *said != serde_json::to_value(answer).unwrap() {
             return Err(format!("the tool says {said}, the library {answer:?}"));
         }
+    }
+    Ok(())
+}
+
+/// How many answers of a session were compared, or the first that is wrong.
+fn check(value: &Value) -> Result<u64, String> {
+    let text = value.to_string();
+    let session = Session::from_json(&text).map_err(|error| error.to_string())?;
+    let model = Model::named(session.model.as_deref().unwrap()).unwrap();
+    let manager = ContextWindowManager::configured(model, Default::default()).unwrap();
+    let budget = session.limits.prompt_budget.unwrap();
+    let map =
+        manager.explainer(&session.request()).budget_map(usize::MAX).map_err(|error| error.to_string())?;
+    let plans = by_force(&manager, &session, budgets(&map, budget));
+    let spans = spans(&map, &plans).map_err(|wrong| format!("the map of {text}: {wrong}"))?;
+    let answers = manager.explainer(&session.request()).explain_all().map_err(|error| error.to_string())?;
+    the_tool_says_the_same(value, &answers)?;
+    let mut compared = 0;
+    for answer in &answers {
         let item = (answer.document, answer.id.to_string());
         // Of two documents of one id the one that competes is meant; the other one repeats it.
-        let repeats = said["reason_code"]["code"] == "duplicate" || item.1.starts_with("synth:");
+        let is_duplicate = matches!(answer.reason, Reason::Excluded(ExcludedReason::Duplicate { .. }));
+        let repeats = is_duplicate || item.1.starts_with("synth:");
         if repeats && !answer.included {
             continue;
         }
         compared += 1;
-        let expected = intervals(&forced, &item, budget);
+        let expected = intervals(&spans, &item, budget);
         if (&answer.intervals, answer.more) != (&expected.0, expected.1) {
             return Err(format!(
                 "{} of {text}: {:?} and {}, planned {expected:?}",
                 answer.id, answer.intervals, answer.more
             ));
         }
-        let leaves = (1..budget).rev().find(|at| !forced[*at as usize - 1].contains(&item));
+        let without = spans.iter().rfind(|span| span.from < budget && !span.ids.contains(&item));
+        let leaves = without.map(|span| span.to.min(budget - 1));
         if answer.included && answer.leaves_at != leaves {
             return Err(format!(
                 "{} of {text}: leaves at {:?}, planned {leaves:?}",
@@ -257,13 +301,13 @@ fn a_map_has_every_clip() {
     ]});
     let session = Session::from_json(&session.to_string()).unwrap();
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
-    let plans = by_force(&manager, &session);
+    let map = manager.explainer(&session.request()).budget_map(usize::MAX).unwrap();
+    let plans = by_force(&manager, &session, budgets(&map, 300));
     let clipped = plans
-        .iter()
+        .values()
         .filter(|plan| plan.notices.iter().any(|notice| notice.code == NoticeCode::ResultsClipped));
     assert!(clipped.count() > 100);
-    let map = manager.explainer(&session.request()).budget_map(usize::MAX).unwrap();
-    assert_eq!(differs(&map, &plans), None);
+    spans(&map, &plans).map(drop).unwrap();
     assert!(map.steps.len() > 100, "{}", map.steps.len());
     // A map of few steps is a part of it.
     let part = manager.explainer(&session.request()).budget_map(5).unwrap();
@@ -279,13 +323,13 @@ fn a_map_has_every_clip() {
 #[test]
 fn every_interval_of_real_sessions_is_what_planning_shows() {
     let sessions = sessions();
-    let next = Mutex::new(sessions.iter().enumerate());
+    let next = Mutex::new(sessions.iter());
     let wrong = Mutex::new(Vec::new());
     let compared = Mutex::new(0);
     let work = || {
         loop {
-            let Some((number, session)) = next.lock().unwrap().next() else { return };
-            match check(session, number) {
+            let Some(session) = next.lock().unwrap().next() else { return };
+            match check(session) {
                 Ok(answers) => *compared.lock().unwrap() += answers,
                 Err(why) => wrong.lock().unwrap().push(why),
             }
@@ -295,7 +339,7 @@ fn every_interval_of_real_sessions_is_what_planning_shows() {
     std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
     let (wrong, compared) = (wrong.into_inner().unwrap(), compared.into_inner().unwrap());
     eprintln!(
-        "{} real sessions at {MOST} budgets each: {compared} answers compared, {} wrong",
+        "{} real sessions at budgets up to {MOST}: {compared} answers compared, {} wrong",
         sessions.len(),
         wrong.len()
     );
