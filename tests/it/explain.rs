@@ -1,4 +1,5 @@
-//! Every answer of `explain` against brute force: the same request planned at every budget of the model.
+//! Every answer of `explain` against brute force: the same request planned at every budget of the model, or without `FULL=1`
+//! at the edges of each step, at a sample between them, and at every budget between two that differ.
 
 use crate::support::generate::{self, Session};
 use context_window::{
@@ -36,8 +37,18 @@ fn is_clipped(plan: &ContextPlan) -> bool {
         .any(|notice| notice.rule() == "S7" && notice.text.starts_with("the middle is cut out"))
 }
 
+/// One budget in so many is planned at between the edges of steps.
+const EVERY: usize = 15;
+
+/// Ids of the items that are in from one budget to another.
+struct Run {
+    from: u64,
+    to: u64,
+    ids: BTreeSet<String>,
+}
+
 /// The plans of every budget, by what is in.
-struct Brute(Vec<BTreeSet<String>>);
+struct Brute(Vec<Run>);
 
 impl Brute {
     fn force(manager: &ContextWindowManager, request: &PlanRequest<'_>, limits: RequestLimits) -> Self {
@@ -56,22 +67,52 @@ impl Brute {
                 within(&plan)
             }
         };
-        Self((1..=MOST).map(at).collect())
+        let budgets: BTreeSet<u64> = if generate::is_full() {
+            (1..=MOST).collect()
+        } else {
+            // The map's steps say where to look, not what is found there.
+            let within_limits = request.clone().with_limits(limits);
+            let map = manager.explainer(&within_limits).budget_map(usize::MAX).unwrap();
+            let edges = map.steps.iter().flat_map(|step| [step.from, step.to]);
+            let edges = edges.chain([1, MOST, limits.prompt_budget.unwrap()]);
+            let sides = edges.flat_map(|edge| edge.saturating_sub(1)..=edge.saturating_add(1));
+            let budgets = sides.chain((1..=MOST).step_by(EVERY));
+            budgets.filter(|budget| (1..=MOST).contains(budget)).collect()
+        };
+        let mut runs: Vec<Run> = Vec::new();
+        for budget in budgets {
+            Self::extend(&mut runs, budget, at(budget), &at);
+        }
+        Self(runs)
+    }
+
+    /// Adds a budget, and if other items are in there than at the last one, every change between the two.
+    fn extend(runs: &mut Vec<Run>, to: u64, ids: BTreeSet<String>, at: &impl Fn(u64) -> BTreeSet<String>) {
+        let Some(last) = runs.last_mut() else { return runs.push(Run { from: to, to, ids }) };
+        if last.ids == ids {
+            last.to = to;
+        } else if last.to + 1 == to {
+            runs.push(Run { from: to, to, ids });
+        } else {
+            let half = last.to.midpoint(to);
+            Self::extend(runs, half, at(half), at);
+            Self::extend(runs, to, ids, at);
+        }
     }
 
     fn at(&self, budget: u64) -> &BTreeSet<String> {
-        &self.0[budget as usize - 1]
+        &self.0[self.0.partition_point(|run| run.to < budget)].ids
     }
 
     /// What the explanation has to say of an id.
     fn agrees(&self, id: &str, budget: u64, got: &Explanation) -> Result<(), String> {
         let is_in = |budget: u64| self.at(budget).contains(id);
         let mut intervals: Vec<Interval> = Vec::new();
-        for at in budget..=MOST {
+        for run in self.0.iter().filter(|run| run.to >= budget && run.ids.contains(id)) {
+            let from = run.from.max(budget);
             match intervals.last_mut() {
-                _ if !is_in(at) => {}
-                Some(last) if last.to == Some(at - 1) => last.to = Some(at),
-                _ => intervals.push(Interval { from: at, to: Some(at) }),
+                Some(last) if last.to == Some(from - 1) => last.to = Some(run.to),
+                _ => intervals.push(Interval { from, to: Some(run.to) }),
             }
         }
         for last in intervals.iter_mut().filter(|last| last.to == Some(MOST)) {
@@ -88,7 +129,8 @@ impl Brute {
             .filter(|id| !is_demanded(id))
             .map(|id| id.split_once(':').unwrap().1)
             .collect();
-        let leaves_at = (1..budget).rev().find(|at| is_in(budget) && !is_in(*at));
+        let without = self.0.iter().rfind(|run| run.from < budget && !run.ids.contains(id));
+        let leaves_at = without.filter(|_| is_in(budget)).map(|run| run.to.min(budget - 1));
         let more = intervals.len().saturating_sub(16) as u64;
         intervals.truncate(16);
         // What a target demands may be in at every smaller budget, and go at a larger one.
