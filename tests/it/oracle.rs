@@ -289,7 +289,7 @@ impl<'a> Oracle<'a> {
 }
 
 proptest! {
-    #![proptest_config(generate::cases(10_000, 100_000))]
+    #![proptest_config(generate::cases(3_000, 100_000))]
 
     #[test]
     fn the_planner_agrees_with_the_oracle(session in generate::session()) {
