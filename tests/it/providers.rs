@@ -158,12 +158,14 @@ proptest! {
     #![proptest_config(generate::cases(700, 100_000))]
 
     #[test]
-    fn every_history_is_valid_for_every_target(history in history::history()) {
+    fn every_history_is_valid_for_every_target(history in history::history(), turn in 0..BUDGETS.len()) {
         thread_local!(static MANAGERS: Vec<(Goal, ContextWindowManager)> = managers());
         MANAGERS.with(|managers| {
             let log = history.log();
-            for (goal, manager) in managers {
-                for budget in BUDGETS {
+            for (at, (goal, manager)) in managers.iter().enumerate() {
+                // One budget a target, and another one for the next, without `FULL=1`.
+                let turn = (at + turn) % BUDGETS.len();
+                for &budget in if generate::is_full() { &BUDGETS[..] } else { &BUDGETS[turn..=turn] } {
                     let request = history.request(&log).with_limits(RequestLimits::budget(budget));
                     hold(goal, manager, &request)
                         .map_err(|why| TestCaseError::fail(format!("{} at {budget}: {why}", goal.name)))?;
@@ -174,17 +176,20 @@ proptest! {
     }
 }
 
-/// Real sessions, where the data is: each one (or one of sixteen, without `FULL=1`) for every target at every budget.
+/// Real sessions, where the data is: each one for every target at every budget; without `FULL=1` one of sixteen, and a budget
+/// for each target.
 #[test]
 fn every_real_session_is_valid_for_every_target() {
     let managers = managers();
-    let every = if std::env::var_os("FULL").is_some_and(|full| full == "1") { 1 } else { 16 };
+    const BUDGETS: [u64; 3] = [500, 8_000, 10_000_000];
+    let every = if generate::is_full() { 1 } else { 16 };
     let (mut plans, mut wrong) = (0u32, Vec::new());
     for file in data::files(&["conv_", "long_", "rag_"]) {
-        for (session, id) in file.sessions().zip(file.ids()).step_by(every) {
+        for (nth, (session, id)) in file.sessions().zip(file.ids()).step_by(every).enumerate() {
             let session = session.unwrap();
-            for (goal, manager) in &managers {
-                for budget in [500, 8_000, 10_000_000] {
+            for (at, (goal, manager)) in managers.iter().enumerate() {
+                let turn = (at + nth) % BUDGETS.len();
+                for &budget in if generate::is_full() { &BUDGETS[..] } else { &BUDGETS[turn..=turn] } {
                     let request = session.request().with_limits(RequestLimits::budget(budget));
                     plans += 1;
                     if let Err(why) = hold(goal, manager, &request) {
@@ -215,7 +220,7 @@ fn calls_of_a_user_and_their_results_are_text_of_the_user() {
     ]"#;
     let session = Session::from_json(text).unwrap();
     for (goal, manager) in managers() {
-        for budget in 1..400 {
+        for budget in (1..400).step_by(if generate::is_full() { 1 } else { 3 }) {
             let request = session.request().with_limits(RequestLimits::budget(budget));
             hold(&goal, &manager, &request).unwrap_or_else(|why| panic!("{} at {budget}: {why}", goal.name));
             let plan = manager.build_plan(&request).unwrap();
