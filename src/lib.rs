@@ -78,7 +78,8 @@
 //! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands out a
 //! request for a summary, [`Compactor::apply`](compaction::Compactor::apply) takes the answer back. Older messages are
 //! archived, never deleted: [`Conversation::display`] is what a person sees, [`Conversation::active`] what is sent.
-//! [`ContextWindowManager::usage`] says how full the window is, and a [`Journal`](io::Journal) keeps all of it on disk.
+//! [`ContextWindowManager::usage`] says how full the window is, and the crate `context-window-store` keeps all of it on
+//! disk.
 //!
 //! # What it promises
 //!
@@ -98,49 +99,35 @@
 //!
 //! # Where to find
 //!
-//! | I want to | |
+//! | task | entry point |
 //! | --- | --- |
 //! | plan a prompt | [`ContextWindowManager::build_plan`], [`PlanRequest`], [`ContextPlan`] |
 //! | send it | [`render`] |
-//! | keep the conversation, in memory or on disk | [`Conversation`], [`io::Journal`] |
-//! | keep many, for several writers | `store::SessionStore` |
-//! | know how full the window is | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
-//! | compact | [`ContextWindowManager::compactor`] |
+//! | keep the conversation | [`Conversation`]; on disk or in a database: the crate `context-window-store` |
+//! | store it yourself, entry by entry | [`events::LogEvent`] |
+//! | measure how full the window is | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
+//! | compact | [`ContextWindowManager::compactor`]; with a model that summarises: `context-window-genai` |
 //! | retry after "prompt too long" | [`usage::is_context_overflow`], [`ContextWindowManager::plan_after_overflow`] |
-//! | know why something is in or out | [`ContextWindowManager::explainer`], [`ContextPlan::reason`] |
+//! | explain why an item is in or out | [`ContextWindowManager::explainer`], [`ContextPlan::reason`] |
 //! | keep no state on a server | [`plan::Anchor`], [`PlanRequest::with_previous`] |
-//! | count only | [`TokenCounter`] |
-//! | read documents of a vector store, or of `LangChain` | [`io::FieldMap`] |
+//! | count only | [`TokenCounter`], the crate `context-window-tokens` |
+//! | print a plan | [`ContextPlan::to_json`]; as text, Markdown or a web page: `context-window-report` |
+//! | read session files, transcripts, answers of a vector store | the crate `context-window-formats` |
+//! | show a plan in a terminal | `context-window-ratatui`, or the tool `plan-inspect` |
 //!
 //! # Features
 //!
 //! `openai` (default): the encodings `o200k_base` and `cl100k_base`. `hf` (default): any Hugging Face `tokenizer.json`.
-//! `chat-template`: prompts as the text of a model's own chat template. `async-openai`: requests as types of that crate.
-//! `genai`: summaries by a real model. `sqlite`, `postgres`, `postgres-tls`: sessions in a database. `html`: a plan as a web page. `widgets`: parts of the screen for ratatui. `inspect`:
-//! the binary `plan-inspect`.
+//! `chat-template`: prompts as the text of a model's own chat template.
 //!
 //! # Learn more
 //!
-//! The book: [`_documentation`] here, `docs/README.md` in the repository.
-//!
-//! - guide: [quick start](_documentation::quick_start), [embedding](_documentation::embedding),
-//!   [budgets](_documentation::budgets), [pins](_documentation::pins), [tool calls](_documentation::tools),
-//!   [RAG](_documentation::rag), [compaction](_documentation::compaction),
-//!   [sessions in a database](_documentation::stores), [caching](_documentation::caching),
-//!   [counting](_documentation::counting), [debugging](_documentation::debugging), [snapshots](_documentation::snapshots),
-//!   migrating from [`trim_messages`](_documentation::from_trim_messages) and from
-//!   [a hand-written loop](_documentation::from_a_loop)
-//! - reference: [every rule with its id](_documentation::rules), [every option](_documentation::options),
-//!   [session files](_documentation::session), [`plan-inspect`](_documentation::tool) and
-//!   [its screen](_documentation::screen), [providers](_documentation::providers), [a glossary](_documentation::glossary)
+//! - The book: `docs/README.md` in the repository. It has guides, every rule with its id and every option.
 //! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`](config::ConfigLayers): presets, files,
-//!   variables and flags over them
-//! - [`Registry`] and `config/models.toml`: models by name
-//! - [`report`]: a plan as text, JSON, lines for a snapshot test or a web page (feature `html`); [`render`]: the prompt
-//!   as a provider's request body; [`Explainer::replay`](analysis::Explainer::replay): every prompt of a conversation,
-//!   one after another
-//! - `widgets` (feature `widgets`): parts of the screen for applications on ratatui
-//! - `examples/chat.rs`, `examples/agent.rs`: whole loops; `examples/rag-chat`: [a whole application](_documentation::rag_chat)
+//!   variables and flags over them.
+//! - [`Registry`] and `config/models.toml`: models by name.
+//! - [`Explainer::replay`](analysis::Explainer::replay): every prompt of a conversation, one after another.
+//! - `examples/chat.rs`, `examples/agent.rs`: whole loops; `examples/rag-chat`: a whole application.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -158,14 +145,6 @@ pub mod events;
 mod planner;
 pub mod compaction;
 pub mod analysis;
-// Its pages have programs that need the embedded encodings.
-#[cfg(all(doc, any(not(doctest), feature = "openai")))]
-pub mod _documentation;
-
-/// The README's program is a test.
-#[cfg(all(doctest, feature = "openai"))]
-#[doc = include_str!("../README.md")]
-struct Readme;
 
 #[doc(inline)]
 pub use self::{

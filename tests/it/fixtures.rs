@@ -172,12 +172,16 @@ fn every_behaviour_of_planning_has_a_test() {
     let mut sources = String::new();
     for folder in [
         "tests/it",
-        "tests/it/support",
+        "tests/support/src",
+        "crates/tokens/tests/it",
+        "crates/tokens/src",
+        "crates/formats/tests/it",
+        "crates/store/tests/it",
+        "crates/plan-inspect/tests/it",
         "tests/fixtures",
         "src/planner",
         "src/planner/budget",
         "src/provider/model",
-        "src/tokens",
         "src/usage",
     ] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {

@@ -7,7 +7,7 @@ use crate::{
 use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
     ContextWindowManager, Conversation, ErrorKind, Model, Part, PlanRequest, RagItem, RequestLimits,
-    WireFormat, plan::Anchor, provider::ChatTemplate,
+    WireFormat, plan::Anchor, 
 };
 use context_window_formats::Session;
 use context_window_report as report;
@@ -176,6 +176,8 @@ fn with_its_template(model: Model) -> Result<Model> {
         "--wire-format chat-template: no template is known; expected --tokenizer with the model's folder, which holds \
          tokenizer.json and chat_template.jinja or tokenizer_config.json",
     )?;
-    let template = ChatTemplate::from_folder(folder)?;
-    Ok(model.with_template(template))
+    #[cfg(feature = "chat-template")]
+    return Ok(model.with_template(context_window::provider::ChatTemplate::from_folder(folder)?));
+    #[cfg(not(feature = "chat-template"))]
+    crate::web_page::lacking(&format!("--wire-format chat-template ({})", folder.display()), "chat-template")
 }

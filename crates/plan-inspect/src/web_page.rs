@@ -1,16 +1,22 @@
 //! A plan as a web page with everything that can be said of it: explanations, other budgets, costs.
 
-use crate::{prepared::Prepared, stderr};
+use crate::prepared::Prepared;
+#[cfg(feature = "html")]
+use crate::stderr;
 use anyhow::Result;
 use context_window::{ContextPlan, PlanRequest, usage::CostTerms};
+#[cfg(feature = "html")]
 use context_window_report as report;
 
 /// The largest session whose rows a page explains, in messages and documents: other budgets look at all of them.
+#[cfg(feature = "html")]
 const EXPLAINED: usize = 3_000;
 
 /// Rows of all plans of a page's slider together, and the fewest and most changes on either side of the present budget: each
 /// change is a plan.
+#[cfg(feature = "html")]
 const ROWS_PLANNED: usize = 300_000;
+#[cfg(feature = "html")]
 const CHANGES: [usize; 2] = [20, 1_500];
 
 /// What a page says beside its plan.
@@ -23,6 +29,22 @@ pub(crate) struct Beside<'a> {
     pub(crate) terms: CostTerms<'a>,
 }
 
+/// A build without the feature `html` has no pages.
+#[cfg(not(feature = "html"))]
+pub(crate) fn of(_: &Prepared, _: &PlanRequest<'_>, _: &ContextPlan, _: Beside<'_>) -> Result<String> {
+    lacking("--format html", "html")
+}
+
+/// Fails because this build lacks a feature.
+#[cfg(not(all(feature = "html", feature = "chat-template")))]
+pub(crate) fn lacking<T>(form: &str, feature: &str) -> Result<T> {
+    anyhow::bail!(
+        "{form}: this plan-inspect was built without it; build it with `--features {feature}`, or with all of them by \
+         `cargo install --path crates/plan-inspect --locked --features full`"
+    )
+}
+
+#[cfg(feature = "html")]
 pub(crate) fn of(
     prepared: &Prepared,
     request: &PlanRequest<'_>,

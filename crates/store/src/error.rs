@@ -1,6 +1,5 @@
 //! The error of this crate.
 
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 use crate::conflict::Conflict;
 use std::fmt;
 
@@ -33,21 +32,16 @@ pub enum ErrorKind {
 pub(crate) enum Repr {
     #[error("{place}: {detail}")]
     Journal { place: String, detail: String },
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("{place}: {detail}")]
     Store { place: String, detail: String },
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("{place}: {detail}")]
     Input { place: String, detail: String },
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error(
         "the text of an archived message is needed, and was left in the store; load it with SessionStore::load_rest"
     )]
     NotLoaded,
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("{0}")]
     Conflict(Conflict),
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error(
         "{place}: has no session `{id}`; the list of sessions says which there are (`SessionStore::list`, `--list`)"
     )]
@@ -62,15 +56,10 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match &*self.0 {
             Repr::Journal { .. } => ErrorKind::Journal,
-            #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Repr::Store { .. } => ErrorKind::Store,
-            #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Repr::Input { .. } => ErrorKind::Input,
-            #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Repr::NotLoaded => ErrorKind::NotLoaded,
-            #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Repr::Conflict(_) => ErrorKind::Conflict,
-            #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Repr::NoSession { .. } => ErrorKind::NotFound,
             Repr::Core(error) if error.kind() == context_window::ErrorKind::NotLoaded => ErrorKind::NotLoaded,
             Repr::Core(_) => ErrorKind::Conversation,
@@ -79,7 +68,6 @@ impl Error {
 
     /// Returns the writer that is ahead, for an error of the kind [`ErrorKind::Conflict`].
     #[must_use]
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub fn conflict(&self) -> Option<&Conflict> {
         match &*self.0 {
             Repr::Conflict(conflict) => Some(conflict),
@@ -97,7 +85,6 @@ impl Error {
         }
     }
 
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn input(place: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(Repr::Input { place: place.into(), detail: detail.into() })
     }

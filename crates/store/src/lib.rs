@@ -28,20 +28,18 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres")),
+    allow(dead_code, reason = "without a database no store opens, and its error names the feature")
+)]
 
 mod error;
 mod journal;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod address;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod outline;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod entry;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod summary;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod schema;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod backend;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -49,24 +47,15 @@ mod sqlite;
 mod tls;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod commuting;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod reading;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod check;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod conflict;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod session_store;
 
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use check::SessionCheck;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use conflict::Conflict;
 pub use error::{Error, ErrorKind};
 pub use journal::{Journal, TruncatedTail, save_whole};
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use session_store::SessionStore;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use summary::{ListOptions, SessionSummary};

@@ -68,7 +68,11 @@ enum Kind {
 const MOST: u64 = 1 << 40;
 
 /// What else a tokenizer's name may be in this build.
-const OR_FILE: &str = if cfg!(feature = "hf") { ", or the path of a tokenizer.json" } else { "" };
+const OR_FILE: &str = if cfg!(feature = "hf") {
+    ", or the path of a tokenizer.json"
+} else {
+    " (a tokenizer.json needs the feature `hf`)"
+};
 
 /// Tags below this one belong to the built-in counters.
 static NEXT_TAG: AtomicU32 = AtomicU32::new(8);

@@ -101,6 +101,13 @@ fn headed(head: &str, screen: &Screen) -> String {
 }
 
 /// The differences as a web page.
+/// A build without the feature `html` has no pages.
+#[cfg(not(feature = "html"))]
+fn page(_: &Diff, _: &analysis::Diff, _: &[ContextPlan; 2]) -> Result<String> {
+    crate::web_page::lacking("--format html", "html")
+}
+
+#[cfg(feature = "html")]
 fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<String> {
     let name = |path: &std::path::Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let names = [&args.before, &args.after].map(|path| name(path).unwrap_or_else(|| "standard input".into()));

@@ -132,7 +132,17 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
 
 /// Whether what is printed is a prompt as its model reads it, marks and all: JSON escapes them, a template does not.
 fn is_text_for_a_model(args: &Plan, model: &Model) -> bool {
-    args.format == Format::Messages && model.template.is_some()
+    args.format == Format::Messages && has_template(model)
+}
+
+#[cfg(feature = "chat-template")]
+fn has_template(model: &Model) -> bool {
+    model.template.is_some()
+}
+
+#[cfg(not(feature = "chat-template"))]
+fn has_template(_: &Model) -> bool {
+    false
 }
 
 /// A text as a terminal may have it, line by line (rule V3).
@@ -147,6 +157,7 @@ fn shown(text: &str) -> String {
 
 /// What is sent: the body of the model's wire format, or the text of its own chat template.
 fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
+    #[cfg(feature = "chat-template")]
     if let Some(template) = &model.template {
         return Ok(render::chat_template(plan, template)?);
     }
