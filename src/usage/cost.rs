@@ -1,7 +1,7 @@
 //! What a prompt costs, by its model's cache rule and prices.
 
 use super::Usage;
-use crate::provider::model::{CacheKind, Model};
+use crate::provider::model::{CacheKind, CacheLife, Model};
 use serde::Serialize;
 
 /// What the input of one prompt costs.
@@ -18,18 +18,6 @@ pub struct Cost {
     pub billionths: u64,
     /// What they would cost without a cache; billionths of a US dollar.
     pub uncached: u64,
-}
-
-/// How long what is written to a cache is kept, where the request can say so (Anthropic's `ttl`). Writing for an hour costs twice the input
-/// price, for five minutes 1.25 times (Anthropic, prompt caching, 2026).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CacheLife {
-    /// What the provider does without being asked: five minutes, in the prices of the registry.
-    #[default]
-    Default,
-    /// An hour.
-    Hour,
 }
 
 /// On which terms a prompt is paid.
@@ -67,7 +55,7 @@ impl Model {
         let price = self.price.as_ref()?;
         let mut rates = price.rates(prompt, terms.day);
         let is_anthropic = self.cache.is_some_and(|rule| rule.rule == CacheKind::Anthropic);
-        if terms.life == CacheLife::Hour && is_anthropic {
+        if terms.life == CacheLife::OneHour && is_anthropic {
             rates.cache_write = rates.input.saturating_mul(2);
         }
         let least = self.cache.and_then(|rule| rule.min_tokens).unwrap_or_default();
@@ -153,7 +141,7 @@ mod tests {
         assert_eq!(cost("claude-haiku-5-5", 100_001, 100_000), (100_000, 1, 0, 100_000 * 50 + 625));
         assert_eq!(Model::custom("in-house").input_cost(100, 0, CostTerms::default()), None);
         // An hour in the cache is written at twice the price, and read as before.
-        let hour = CostTerms::default().with_life(CacheLife::Hour);
+        let hour = CostTerms::default().with_life(CacheLife::OneHour);
         let cost =
             |model: &str| Model::named(model).unwrap().input_cost(2_000, 1_500, hour).unwrap().billionths;
         assert_eq!(cost("claude-opus-5-5"), 1_500 * 200 + 500 * 8_000);

@@ -13,10 +13,11 @@ mod transformed;
 mod reply;
 mod cost;
 
+pub use crate::provider::model::CacheLife;
 pub(crate) use calibration::Calibrator;
 pub use calibration::{ReportedUsage, TokenCalibration};
 pub use context::{ContextEvent, ContextStats, ContextUsage};
-pub use cost::{CacheLife, Cost, CostTerms};
+pub use cost::{Cost, CostTerms};
 pub use refusal::{StopReason, is_context_overflow, is_reasoning_refusal};
 pub use reply::{Committed, ReplyReport};
 pub use transformed::{AppliedEdit, TransformedInput};

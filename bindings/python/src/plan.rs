@@ -320,7 +320,7 @@ impl Plan {
         day: Option<&str>,
         hour_cache: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let life = if hour_cache { CacheLife::Hour } else { CacheLife::Default };
+        let life = if hour_cache { CacheLife::OneHour } else { CacheLife::FiveMinutes };
         let terms = CostTerms::default().with_day(day).with_life(life);
         let repeated = self.inner.repeated().map_or(0, |prefix| prefix.tokens);
         let Some(cost) = self.manager.model().input_cost(self.inner.total.n, repeated, terms) else {

@@ -105,6 +105,18 @@ pub enum CacheKind {
     Implicit,
 }
 
+/// The time for which a provider keeps what is written to its cache, where the request can say so (Anthropic's `ttl`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CacheLife {
+    /// Five minutes, without being asked: writing costs 1.25 times the price of input (Anthropic, prompt caching, 2026), as the
+    /// registry has it.
+    #[default]
+    FiveMinutes,
+    /// An hour: writing costs twice the price of input.
+    OneHour,
+}
+
 impl Model {
     /// The model of this name from the built-in registry; one that is not there gets the configured defaults, and says
     /// so. [`Registry::model`] does the same for a registry of one's own.

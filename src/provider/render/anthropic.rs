@@ -3,7 +3,7 @@
 use super::json::{Declared, Raw, object, opaque_with, schema};
 use crate::{
     message::{Message, Part, Prompt, Reasoning, Role, Tool},
-    provider::conform::inline_image,
+    provider::{conform::inline_image, model::CacheLife},
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::borrow::Cow;
@@ -13,17 +13,6 @@ use std::borrow::Cow;
 pub struct AnthropicBody<'a> {
     pub(super) prompt: Cow<'a, Prompt>,
     pub(super) marked: Option<CacheLife>,
-}
-
-/// How long the provider keeps what a breakpoint marks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CacheLife {
-    /// Five minutes, the provider's default: writing costs 1.25 times the price of input.
-    #[default]
-    FiveMinutes,
-    /// An hour: writing costs twice the price of input.
-    OneHour,
 }
 
 impl AnthropicBody<'_> {

@@ -21,7 +21,8 @@ mod template;
 #[cfg(feature = "chat-template")]
 pub(crate) use template::Renderer;
 
-pub use anthropic::{AnthropicBody, CacheLife};
+pub use crate::provider::model::CacheLife;
+pub use anthropic::AnthropicBody;
 pub use gemini::GeminiBody;
 #[doc(hidden)]
 pub use gemini::kind_of;

@@ -352,7 +352,7 @@ pub(crate) enum Life {
 
 impl Costs {
     pub(crate) fn terms(&self) -> CostTerms<'_> {
-        let life = if self.cache_life == Life::Hour { CacheLife::Hour } else { CacheLife::Default };
+        let life = if self.cache_life == Life::Hour { CacheLife::OneHour } else { CacheLife::FiveMinutes };
         CostTerms::default().with_day(self.day.as_deref()).with_life(life)
     }
 }
