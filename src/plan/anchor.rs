@@ -19,7 +19,7 @@ use std::{
 ///
 /// [`crate::Conversation::push_reply`] remembers it; a stateless caller keeps [`crate::ContextPlan::anchor`] and hands
 /// it back with [`crate::PlanRequest::with_previous`]. As JSON it is the `previous` of a session file. What is missing
-/// counts as unchanged.
+/// counts as unchanged. Its parts are for the planner alone.
 ///
 /// ```
 /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter, plan::Anchor};
@@ -41,40 +41,49 @@ use std::{
 pub struct Anchor {
     /// The model and provider it was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[doc(hidden)]
     pub target: Option<Target>,
     /// The limits it was made under, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[doc(hidden)]
     pub limits: Option<RequestLimits>,
     /// The live question.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[doc(hidden)]
     pub live: Option<ItemId>,
     /// The first message of the oldest exchange that was kept by recency.
+    #[doc(hidden)]
     pub window_start: Option<ItemId>,
     /// The documents, in the order in which they were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[doc(hidden)]
     pub rag: Option<Vec<ItemId>>,
     /// Tool results before this message were sent as stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[doc(hidden)]
     pub cleared_before: Option<ItemId>,
     /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub released_through: Option<ItemId>,
+    pub(crate) released_through: Option<ItemId>,
     /// Who sent it, where the application says so (rule K8).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sender: Option<Sender>,
+    pub(crate) sender: Option<Sender>,
     /// The whole prompt in one hash: what the reasoning of its reply was made behind (rule K1).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub head: Option<PromptHead>,
+    pub(crate) head: Option<PromptHead>,
     /// The reasoning that it did not send, or that its provider was to leave out (rules K1 to K3).
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[doc(hidden)]
     pub lost: Vec<LostThought>,
     /// What was sent, in its order: the next plan compares with it to find the cached prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[doc(hidden)]
     pub prompt: Option<Arc<[PromptPiece]>>,
 }
 
 /// One item of a prompt: its id, a hash of what was sent for it, and its tokens. Tool definitions are the first one, with
 /// the id `tools`. Of an item that was sent with reasoning there is a second hash, of the item without it, behind a colon.
+#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptPiece(pub ItemId, pub Arc<str>, pub u64);
 
@@ -108,15 +117,14 @@ impl PromptPiece {
 /// A prompt as reasoning is bound to it: everything that was sent, reasoning apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with items and hash")]
-#[non_exhaustive]
-pub struct PromptHead {
+pub(crate) struct PromptHead {
     /// How many items were sent, tool definitions counted as one.
-    pub items: u64,
+    pub(crate) items: u64,
     /// A hash of them (blake3, 32 hexadecimal digits).
-    pub hash: String,
+    pub(crate) hash: String,
     /// The last message that was sent with its reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thought: Option<ItemId>,
+    pub(crate) thought: Option<ItemId>,
 }
 
 impl PromptHead {
@@ -158,14 +166,13 @@ impl<'p> PromptHeads<'p> {
 /// the application says is kept as a hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object with account or end_user")]
-#[non_exhaustive]
-pub struct Sender {
+pub(crate) struct Sender {
     /// The account.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub account: Option<String>,
+    pub(crate) account: Option<String>,
     /// The end user.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub end_user: Option<String>,
+    pub(crate) end_user: Option<String>,
 }
 
 impl Sender {
@@ -186,6 +193,7 @@ impl Sender {
 }
 
 /// The model, provider and wire format a plan is made for.
+#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with model and provider")]
 #[non_exhaustive]
@@ -193,22 +201,22 @@ pub struct Target {
     /// The model's name.
     pub model: String,
     /// Who serves it.
-    pub provider: String,
+    pub(crate) provider: String,
     /// The wire format it is spoken to in; none counts as the same.
     #[serde(default, alias = "framing", skip_serializing_if = "Option::is_none")]
-    pub wire_format: Option<WireFormat>,
+    pub(crate) wire_format: Option<WireFormat>,
 }
 
 impl Target {
     /// A model by its name, and who serves it.
     #[must_use]
-    pub fn new(model: impl Into<String>, provider: impl Into<String>) -> Self {
+    pub(crate) fn new(model: impl Into<String>, provider: impl Into<String>) -> Self {
         Self { model: model.into(), provider: provider.into(), wire_format: None }
     }
 
     /// Sets the wire format.
     #[must_use]
-    pub fn with_wire_format(mut self, wire_format: WireFormat) -> Self {
+    pub(crate) fn with_wire_format(mut self, wire_format: WireFormat) -> Self {
         self.wire_format = Some(wire_format);
         self
     }

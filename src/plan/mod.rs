@@ -16,7 +16,10 @@ mod json;
 mod continuation;
 pub(crate) mod composition;
 
-pub use anchor::{Anchor, PromptHead, PromptPiece, Sender, Target};
+pub use anchor::Anchor;
+pub(crate) use anchor::{PromptHead, Sender};
+#[doc(hidden)]
+pub use anchor::{PromptPiece, Target};
 pub use by_item::ItemMessage;
 pub(crate) use composition::reasoning_tokens;
 pub use composition::{Composition, GridCells, Kind, LargeItem};

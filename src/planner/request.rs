@@ -39,8 +39,7 @@ pub struct PlanRequest<'a> {
     pub limits: RequestLimits,
     #[doc(hidden)]
     pub previous: Option<Anchor>,
-    #[doc(hidden)]
-    pub sender: Option<Sender>,
+    pub(crate) sender: Option<Sender>,
     #[doc(hidden)]
     pub calibration: Option<TokenCalibration>,
     #[doc(hidden)]
