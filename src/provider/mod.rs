@@ -15,7 +15,7 @@ pub mod meter;
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;
 pub use model::{
-    BoundTo, CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, MismatchSwitch, Model,
-    ModelEntry, PrefixCheck, PrefixMismatch, Price, PriceStep, ProviderConstraints, Rates, Registry,
-    RequestLimits, SystemPlace, ThinkingRule, TokenizerFit,
+    CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, MismatchSwitch, Model, ModelEntry,
+    Price, PriceStep, ProviderConstraints, Rates, Registry, RequestLimits, SystemPlace, ThinkingRule,
+    TokenizerFit,
 };

@@ -24,7 +24,8 @@ pub(crate) use form::Form;
 pub(crate) use on_demand::OnDemandRule;
 pub use price::{Price, PriceStep, Rates};
 pub use registry::{ModelEntry, Registry, TokenizerFit};
-pub use thinking::{BoundTo, MismatchSwitch, PrefixCheck, PrefixMismatch, ThinkingRule};
+pub(crate) use thinking::{BoundTo, PrefixMismatch};
+pub use thinking::{MismatchSwitch, ThinkingRule};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire format it is priced in.
 ///

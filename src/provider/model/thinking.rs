@@ -3,31 +3,31 @@
 use serde::{Deserialize, Serialize};
 
 /// How a model treats reasoning that goes back to it (rules K1 to K4). A model without this rule checks nothing.
+/// Model files set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ThinkingRule {
     /// For whom it compares what stands before a block of reasoning with what stood there when the block was made: tools,
     /// system texts and messages, reasoning and cache marks apart.
-    pub check: PrefixCheck,
+    pub(crate) check: PrefixCheck,
     /// What it does where they differ.
-    pub mismatch: PrefixMismatch,
+    pub(crate) mismatch: PrefixMismatch,
     /// The models whose reasoning it reads beside its own. A `*` at the end of a name stands for anything.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reads: Vec<String>,
+    pub(crate) reads: Vec<String>,
     /// To whom a block is bound: no other account, or end user, may send it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bound_to: Vec<BoundTo>,
+    pub(crate) bound_to: Vec<BoundTo>,
     /// Whether a prompt may add tools at its end, so that those before it stay as they were.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub late_tools: bool,
+    pub(crate) late_tools: bool,
 }
 
 /// For whom a model checks the prefix of reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PrefixCheck {
+pub(crate) enum PrefixCheck {
     /// For accounts made since a date; planned for as if for all, because a plan does not know the account.
     NewAccounts,
     /// For everybody.
@@ -37,8 +37,7 @@ pub enum PrefixCheck {
 /// What a provider does with reasoning whose prefix changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum PrefixMismatch {
+pub(crate) enum PrefixMismatch {
     /// It refuses the request.
     Refused,
     /// It leaves the block and all later ones out, and says so in its reply.
@@ -61,8 +60,7 @@ pub struct MismatchSwitch {
 /// Whom a block of reasoning is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum BoundTo {
+pub(crate) enum BoundTo {
     /// The account that it was made for.
     Account,
     /// The end user that the request named.
