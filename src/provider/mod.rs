@@ -15,7 +15,6 @@ pub mod meter;
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;
 pub use model::{
-    CacheKind, CacheRule, CallIds, KeptReasoning, Limits, LimitsSource, MismatchSwitch, Model, ModelEntry,
-    Price, PriceStep, ProviderConstraints, Rates, Registry, RequestLimits, SystemPlace, ThinkingRule,
-    TokenizerFit,
+    CacheKind, CacheRule, Limits, LimitsSource, MismatchSwitch, Model, ModelEntry, Price, PriceStep,
+    ProviderConstraints, Rates, Registry, RequestLimits, ThinkingRule, TokenizerFit,
 };

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Where a target takes instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum SystemPlace {
+pub(crate) enum SystemPlace {
     /// As messages, in any position and number.
     #[default]
     Anywhere,
@@ -21,8 +20,7 @@ pub enum SystemPlace {
 /// Which reasoning is sent back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum KeptReasoning {
+pub(crate) enum KeptReasoning {
     /// None: the target has no field for it, or refuses it.
     Never,
     /// That of the live turn, where the target needs it to go on.
@@ -35,8 +33,7 @@ pub enum KeptReasoning {
 /// Which ids of calls a target takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CallIds {
+pub(crate) enum CallIds {
     /// Any text.
     #[default]
     Any,
@@ -53,12 +50,12 @@ pub enum CallIds {
 macro_rules! constraints {
     ($($(#[$doc:meta])* $name:ident: $kind:ty = $free:expr,)*) => {
         /// What a target demands beyond its wire format. A constraint that is not set is that of the provider, or else of the wire
-        /// format.
+        /// format. Model files set them.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         #[non_exhaustive]
         pub struct ProviderConstraints {
-            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$kind>,)*
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub(crate) $name: Option<$kind>,)*
         }
 
         impl ProviderConstraints {

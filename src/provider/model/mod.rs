@@ -17,8 +17,8 @@ mod import;
 #[cfg(feature = "chat-template")]
 pub use template::ChatTemplate;
 
-pub(crate) use constraints::Accepts;
-pub use constraints::{CallIds, KeptReasoning, ProviderConstraints, SystemPlace};
+pub use constraints::ProviderConstraints;
+pub(crate) use constraints::{Accepts, CallIds, KeptReasoning, SystemPlace};
 pub(crate) use editing::EditingRule;
 pub(crate) use form::Form;
 pub(crate) use on_demand::OnDemandRule;
