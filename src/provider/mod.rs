@@ -14,7 +14,9 @@ pub mod meter;
 
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;
+#[doc(hidden)]
+pub use model::{CacheKind, PriceStep};
 pub use model::{
-    CacheKind, CacheRule, Limits, LimitsSource, MismatchSwitch, Model, ModelEntry, Price, PriceStep,
-    ProviderConstraints, Rates, Registry, RequestLimits, ThinkingRule, TokenizerFit,
+    CacheRule, Limits, LimitsSource, MismatchSwitch, Model, ModelEntry, Price, ProviderConstraints, Rates,
+    Registry, RequestLimits, ThinkingRule, TokenizerFit,
 };

@@ -22,7 +22,9 @@ pub(crate) use constraints::{Accepts, CallIds, KeptReasoning, SystemPlace};
 pub(crate) use editing::EditingRule;
 pub(crate) use form::Form;
 pub(crate) use on_demand::OnDemandRule;
-pub use price::{Price, PriceStep, Rates};
+#[doc(hidden)]
+pub use price::PriceStep;
+pub use price::{Price, Rates};
 pub use registry::{ModelEntry, Registry, TokenizerFit};
 pub(crate) use thinking::{BoundTo, PrefixMismatch};
 pub use thinking::{MismatchSwitch, ThinkingRule};
@@ -76,22 +78,26 @@ pub struct Model {
     pub template: Option<ChatTemplate>,
 }
 
-/// How a provider caches the beginnings of prompts, as data for what a turn costs.
+/// How a provider caches the beginnings of prompts, as data for what a turn costs. Model files set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CacheRule {
     /// Which rule.
+    #[doc(hidden)]
     pub rule: CacheKind,
     /// The fewest tokens that are cached, where that is published.
+    #[doc(hidden)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_tokens: Option<u64>,
     /// The step in which they are cached, in tokens.
+    #[doc(hidden)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
 }
 
 /// The rule by which a provider caches.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -18,12 +18,14 @@ pub struct Price {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
     /// Other prices for long prompts, or from a date on. Of those that hold for a prompt the last one counts, for every token
-    /// of it.
+    /// of it. Model files set them.
+    #[doc(hidden)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<PriceStep>,
 }
 
 /// Prices that hold for long prompts, or from a date on, in US dollars a million tokens.
+#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
