@@ -235,6 +235,7 @@ impl Composition {
 
     /// So many cells of a grid, divided by the largest remainders: each kind of the prompt has one at least, then comes what is
     /// free, then the reply reserve. `None` is free, and the reply is told apart by its place: it is last.
+    #[doc(hidden)]
     #[must_use]
     pub fn cells(&self, cells: usize) -> GridCells {
         let parts: Vec<u64> =
@@ -257,6 +258,7 @@ impl Composition {
 }
 
 /// The cells of a grid.
+#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GridCells {

@@ -22,9 +22,9 @@ pub(crate) use anchor::{PromptHead, Sender};
 pub use anchor::{PromptPiece, Target};
 pub use by_item::ItemMessage;
 pub(crate) use composition::reasoning_tokens;
-pub use composition::{Composition, GridCells, Kind, LargeItem};
+pub use composition::{Composition, Kind, LargeItem};
 #[doc(hidden)]
-pub use composition::{RowKey, RowKind, about, first_line, kind_of, kind_of_message};
+pub use composition::{GridCells, RowKey, RowKind, about, first_line, kind_of, kind_of_message};
 pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
