@@ -40,16 +40,11 @@ pub struct PlanRequest<'a> {
     #[doc(hidden)]
     pub previous: Option<Anchor>,
     pub(crate) sender: Option<Sender>,
-    #[doc(hidden)]
-    pub calibration: Option<TokenCalibration>,
-    #[doc(hidden)]
-    pub counts_excluded: bool,
-    #[doc(hidden)]
-    pub lists_excluded: bool,
-    #[doc(hidden)]
-    pub conversation_id: Option<String>,
-    #[doc(hidden)]
-    pub prompt_id: Option<String>,
+    pub(crate) calibration: Option<TokenCalibration>,
+    pub(crate) counts_excluded: bool,
+    pub(crate) lists_excluded: bool,
+    pub(crate) conversation_id: Option<String>,
+    pub(crate) prompt_id: Option<String>,
 }
 
 impl<'a> PlanRequest<'a> {

@@ -2,6 +2,6 @@
 
 pub mod plain;
 pub mod size;
-pub mod file;
-pub mod hash;
-pub mod name;
+pub(crate) mod file;
+pub(crate) mod hash;
+pub(crate) mod name;

@@ -158,7 +158,8 @@ impl WhatIf {
         let mut log = request.log.clone();
         let previous = request.previous.as_ref().or(log.anchor()).cloned();
         self.apply(&mut log);
-        let mut tried = PlanRequest { log: &log, limits: self.limits(request.limits), ..request.clone() };
+        let mut tried = request.clone();
+        (tried.log, tried.limits) = (&log, self.limits(request.limits));
         tried.rag.retain(|document| self.keeps(document));
         if let (Some(budget), Some(mut anchor)) = (self.budget, previous) {
             if let Some(limits) = &mut anchor.limits {

@@ -141,12 +141,10 @@ impl Session {
     /// The request for the session's next prompt.
     #[must_use]
     pub fn request(&self) -> PlanRequest<'_> {
-        let request = PlanRequest {
-            focus: self.focus.clone(),
-            state: self.state.clone(),
-            previous: self.previous.clone(),
-            ..PlanRequest::new(&self.log)
-        };
+        let mut request = PlanRequest::new(&self.log);
+        request.focus.clone_from(&self.focus);
+        request.state.clone_from(&self.state);
+        request.previous.clone_from(&self.previous);
         request.with_tools(&self.tools).with_rag(self.rag.iter().cloned()).with_limits(self.limits)
     }
 }
