@@ -25,18 +25,16 @@ pub struct TokenCalibration {
 
 /// What one prompt was counted as here, and what its provider reported, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReportedUsage {
+pub(crate) struct ReportedUsage {
     /// The plan's own count, without any token calibration.
-    pub counted: u64,
+    pub(crate) counted: u64,
     /// Input as reported, cached tokens among it.
-    pub reported: u64,
+    pub(crate) reported: u64,
 }
 
 impl ReportedUsage {
     /// A plan's count and the provider's report on it.
-    #[must_use]
-    pub fn new(counted: u64, usage: Usage) -> Self {
+    pub(crate) fn new(counted: u64, usage: Usage) -> Self {
         let reported = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
         Self { counted, reported }
     }

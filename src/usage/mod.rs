@@ -14,8 +14,8 @@ mod reply;
 mod cost;
 
 pub use crate::provider::model::CacheLife;
-pub(crate) use calibration::Calibrator;
-pub use calibration::{ReportedUsage, TokenCalibration};
+pub use calibration::TokenCalibration;
+pub(crate) use calibration::{Calibrator, ReportedUsage};
 pub use context::{ContextEvent, ContextStats, ContextUsage};
 pub use cost::{Cost, CostTerms};
 pub use refusal::{StopReason, is_context_overflow, is_reasoning_refusal};
