@@ -1,7 +1,7 @@
 //! Registries: what is refused, what catalogues become, and that the built-in figures are those of the catalogues.
 
 use crate::support::data;
-use context_window::{Model, Registry, WireFormat, provider::TokenizerFit};
+use context_window::{Model, Registry, WireFormat};
 
 const ENTRY: &str = "[[model]]\nname = \"m\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n";
 
@@ -66,7 +66,7 @@ fn both_catalogues_are_read() {
     let four = dev.entry("four").unwrap();
     assert_eq!((four.context_len, four.max_input, four.max_output), (Some(1400), Some(1100), Some(300)));
     let five = dev.entry("five").unwrap();
-    assert_eq!((five.wire_format, five.counts), (WireFormat::Anthropic, TokenizerFit::Estimate));
+    assert_eq!((five.wire_format, five.is_estimated()), (WireFormat::Anthropic, true));
     insta::assert_snapshot!("registry_imported", dev.to_toml().unwrap());
 }
 

@@ -25,7 +25,8 @@ pub(crate) use on_demand::OnDemandRule;
 #[doc(hidden)]
 pub use price::PriceStep;
 pub use price::{Price, Rates};
-pub use registry::{ModelEntry, Registry, TokenizerFit};
+pub(crate) use registry::TokenizerFit;
+pub use registry::{ModelEntry, Registry};
 pub(crate) use thinking::{BoundTo, PrefixMismatch};
 pub use thinking::{MismatchSwitch, ThinkingRule};
 

@@ -41,7 +41,7 @@ pub struct ModelEntry {
     pub tokenizer: Option<String>,
     /// Whether that is its own.
     #[serde(default, skip_serializing_if = "TokenizerFit::is_exact")]
-    pub counts: TokenizerFit,
+    pub(crate) counts: TokenizerFit,
     /// The wire format it is spoken to in.
     #[serde(default)]
     pub wire_format: WireFormat,
@@ -72,8 +72,7 @@ fn openai() -> String {
 /// Whether a tokenizer counts as the model does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum TokenizerFit {
+pub(crate) enum TokenizerFit {
     /// It is the model's own (default).
     #[default]
     Exact,
