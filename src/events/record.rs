@@ -151,7 +151,7 @@ pub struct StoredCompaction {
 
 /// A [`ProviderSummary`] as it is on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredProviderSummary {
+pub(crate) struct StoredProviderSummary {
     provider: String,
     wire_format: WireFormat,
     items: Vec<String>,
@@ -159,7 +159,7 @@ pub struct StoredProviderSummary {
 
 /// A [`MessageRange`] as it is on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredRange {
+pub(crate) struct StoredRange {
     id: ItemId,
     last_id: ItemId,
     count: u64,

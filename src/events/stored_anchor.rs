@@ -43,7 +43,7 @@ pub struct StoredAnchor {
 /// A [`Sender`] as it is on disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct StoredSender {
+pub(crate) struct StoredSender {
     #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub struct StoredSender {
 
 /// A prompt in one hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredHead {
+pub(crate) struct StoredHead {
     items: u64,
     hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub struct StoredHead {
 /// Why reasoning was lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StoredLoss {
+pub(crate) enum StoredLoss {
     PrefixChanged { at: ItemId, cause: PrefixCause },
     ChainBroken,
     Unreadable { model: String },
@@ -73,7 +73,7 @@ pub enum StoredLoss {
 
 /// A [`Target`] as it is on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredTarget {
+pub(crate) struct StoredTarget {
     model: String,
     provider: String,
     #[serde(default, alias = "framing", skip_serializing_if = "Option::is_none")]
