@@ -4,7 +4,7 @@
 pub(crate) struct Sizes {
     /// The package's name.
     pub(crate) name: &'static str,
-    /// Structs, enums, unions, traits and type aliases.
+    /// Structs, enums, unions, traits and type aliases that the documentation shows.
     pub(crate) types: usize,
     /// Items that the documentation leaves out, and programs can use all the same.
     pub(crate) hidden: usize,
@@ -18,8 +18,7 @@ const CORE_TYPES: usize = 150;
 
 /// The limits of each published crate.
 pub(crate) const SIZES: &[Sizes] = &[
-    // The formats, stores, reports and widgets are in it still. Without them, `types` is `CORE_TYPES`.
-    Sizes { name: "context-window", types: CORE_TYPES + 74, hidden: 8, root: 46 },
+    Sizes { name: "context-window", types: CORE_TYPES, hidden: 8, root: 46 },
     Sizes { name: "context-window-tokens", types: 8, hidden: 0, root: 12 },
     Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },
     Sizes { name: "context-window-store", types: 10, hidden: 0, root: 12 },

@@ -1,7 +1,9 @@
 //! The sizes of a crate's interface.
 
+use std::collections::BTreeSet;
+
 use libtest_mimic::Failed;
-use rustdoc_types::{Item, ItemEnum, Visibility};
+use rustdoc_types::{Id, Item, ItemEnum, Use, Visibility};
 
 use crate::{crates::Published, document::Document, limits, listing::is_hidden};
 
@@ -12,7 +14,8 @@ pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Fa
             format!("{} has no line in SIZES of tests/interface/src/limits.rs", published.name).into()
         );
     };
-    let types = document.own_items().filter(|item| is_type(item)).count();
+    let shown = document.shown();
+    let types = document.own_items().filter(|item| is_type(item) && shown.contains(&item.id)).count();
     let hidden = document.own_items().filter(|item| is_hidden(item)).count();
     let mut above = Vec::new();
     for (what, count, limit) in [
@@ -40,6 +43,27 @@ fn is_type(item: &Item) -> bool {
 }
 
 impl Document {
+    /// Returns the ids of the items that the documentation shows. Hidden ones, and those in hidden modules, are not for people.
+    fn shown(&self) -> BTreeSet<Id> {
+        let mut shown = BTreeSet::new();
+        self.collect_shown(self.json.root, &mut shown);
+        shown
+    }
+
+    fn collect_shown(&self, id: Id, shown: &mut BTreeSet<Id>) {
+        let is_shown = |item: &&Item| item.visibility == Visibility::Public && !is_hidden(item);
+        let Some(item) = self.item(id).filter(is_shown) else { return };
+        match &item.inner {
+            ItemEnum::Use(Use { id: Some(id), .. }) => self.collect_shown(*id, shown),
+            ItemEnum::Module(module) if shown.insert(id) => {
+                module.items.iter().for_each(|id| self.collect_shown(*id, shown));
+            }
+            _ => {
+                shown.insert(id);
+            }
+        }
+    }
+
     /// Returns the number of public names in the crate's root module. A glob is one name.
     fn root_names(&self) -> usize {
         let Some(Item { inner: ItemEnum::Module(root), .. }) = self.item(self.json.root) else {
