@@ -16,6 +16,7 @@ impl ItemId {
 
     /// The id a message without one has: `m` and its position in the log.
     #[doc(hidden)]
+    #[must_use]
     pub fn of_message(position: u32) -> Self {
         // Planning writes an id for each row, so this does not go through a formatter.
         let mut digits = [0; 11];
@@ -208,6 +209,7 @@ pub enum ItemKind {
 impl ItemKind {
     /// Whether it is a document: their ids are a namespace of their own (rule O5).
     #[doc(hidden)]
+    #[must_use]
     pub fn is_document(&self) -> bool {
         *self == Self::Document
     }

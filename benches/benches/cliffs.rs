@@ -1,5 +1,15 @@
 //! What once grew with the square of its size, and what still grows, at a size and at twice that: two figures of one run show
 //! how it grows now.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
+)]
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, Priority, RagItem,

@@ -1,6 +1,15 @@
 //! Counting against other crates, interleaved in one run: MB/s, and times the speed of tiktoken-rs. Counts have to be
-//! equal. `cargo bench -p context-window-compare --bench count`; real texts come in where `CONTEXT_WINDOW_DATA` names their folder.
-#![allow(clippy::disallowed_methods, reason = "a bench measures time")]
+//! equal. `cargo bench -p context-window-benches --bench count`; real texts come in where `CONTEXT_WINDOW_DATA` names their folder.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
+)]
 
 use context_window::TokenCounter;
 use context_window_benches::texts;

@@ -1,4 +1,14 @@
 //! What explanations cost beside the plan they explain: every row of a plan with many documents, of a long conversation, of both.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
+)]
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits,

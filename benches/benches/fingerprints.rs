@@ -1,6 +1,15 @@
 //! One line a file of real sessions: how many plans were made of it, and a hash over their fingerprints. Two versions that decide
-//! alike print the same. `cargo bench -p context-window-compare --bench fingerprints`, with `CONTEXT_WINDOW_DATA`.
-#![allow(clippy::print_stdout, reason = "a bench prints what it measures")]
+//! alike print the same. `cargo bench -p context-window-benches --bench fingerprints`, with `CONTEXT_WINDOW_DATA`.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
+)]
 
 use context_window::{Config, ContextWindowManager, Model, RequestLimits};
 use context_window_formats::SessionFile;

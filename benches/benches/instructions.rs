@@ -1,6 +1,16 @@
 //! Instructions of eight cases, counted under valgrind: the same number on every run, whatever else a machine does. A case that
 //! takes over 3 % more than `instructions.in` says fails: `./check instructions`. A change that is meant to cost more writes the
 //! figures of its run there, and says why.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
+)]
 
 use context_window::{
     ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits,

@@ -1,4 +1,14 @@
 //! What a plan costs. The sessions are those of the scale test. A plain `main` in place of criterion's macros.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
+)]
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, ToolCall,

@@ -3,6 +3,16 @@
 //! The rules of others are written down again here, from their documentation: "newest first" keeps the newest messages that
 //! fit; "trim_messages" is LangChain's (`strategy="last"`, `start_on="human"`, `include_system`), with the documents before the
 //! question; "clear results" keeps every message and replaces all but the newest three results once the prompt is too long.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
+)]
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem,

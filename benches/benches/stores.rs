@@ -1,13 +1,17 @@
 //! What a store of sessions costs: bytes for 1,000 turns, saves, loads, many writers at once.
 //!
-//! `cargo bench -p context-window-compare --features stores --bench stores [-- WHAT]`, where WHAT is `bytes`, `turns`,
+//! `cargo bench -p context-window-benches --features stores --bench stores [-- WHAT]`, where WHAT is `bytes`, `turns`,
 //! `writers` or `entries`. SQLite is measured in a temporary folder; PostgreSQL where `CONTEXT_WINDOW_POSTGRES` is the address
 //! of a database that may be filled.
 #![allow(
-    clippy::print_stdout,
     clippy::disallowed_methods,
-    clippy::cast_precision_loss,
-    reason = "a bench prints times"
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
 )]
 
 use context_window::{
@@ -23,7 +27,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The words of `compare/stores/measure.py`, which stores the same conversation with other libraries.
+/// The words of `benches/stores/measure.py`, which stores the same conversation with other libraries.
 struct Words(u64);
 
 impl Words {

@@ -1,11 +1,16 @@
-//! This crate in the form of the peers' harness: `peer INPUT BUDGET chat|rag|warm` prints one JSON line. `compare/peers` calls it.
+//! This crate in the form of the peers' harness: `peer INPUT BUDGET chat|rag|warm` prints one JSON line. `benches/peers` calls it.
 //!
 //! `chat` and `rag` plan the same request five times in a process that has counted one message before: the first call is cold.
 //! `warm` appends a turn and plans, 2,000 times over, going on from the plan before: microseconds of the plan alone.
 #![allow(
-    clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "it measures time, and prints what it measured"
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
 )]
 
 use context_window::{

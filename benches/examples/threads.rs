@@ -1,9 +1,14 @@
 //! 10,000 plans on one thread and on two: CPU time a plan, and time in all. `threads [own]`; with `own`, each thread has a
 //! conversation and a manager of its own.
 #![allow(
-    clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "it measures time, and prints what it measured"
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
 )]
 
 use context_window::{

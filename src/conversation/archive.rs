@@ -41,6 +41,7 @@ impl Conversation {
 
     /// How often the log was compacted or rewound.
     #[doc(hidden)]
+    #[must_use]
     pub fn archive_events(&self) -> usize {
         self.archive_events
     }
@@ -95,6 +96,7 @@ impl Conversation {
     /// A record that archives what is active from `from` on, up to `first_active`, `head` apart. Tokens and summary are
     /// for the caller to say.
     #[doc(hidden)]
+    #[must_use]
     pub fn record_of(
         &self,
         kind: CompactionKind,
@@ -210,6 +212,7 @@ impl Conversation {
 
     /// Whether a record would archive anything here, and soundly.
     #[doc(hidden)]
+    #[must_use]
     pub fn would_archive(&self, record: &Compaction) -> bool {
         self.placed(record).is_some()
     }

@@ -132,18 +132,21 @@ impl Conversation {
 
     /// An event by its number.
     #[doc(hidden)]
+    #[must_use]
     pub fn event(&self, at: usize) -> Option<&Event> {
         self.events.get(at).map(|(_, event)| event)
     }
 
     /// How many messages and how many events there are.
     #[doc(hidden)]
+    #[must_use]
     pub fn lengths(&self) -> (usize, usize) {
         (self.messages.len(), self.events.len())
     }
 
     /// How many messages and events are among the first so many entries.
     #[doc(hidden)]
+    #[must_use]
     pub fn split_at(&self, entries: usize) -> (usize, usize) {
         // The number of an event's entry: events before it, and messages before it.
         let entry_of = |(at, (before, _)): (usize, &(u32, Event))| at + *before as usize;

@@ -6,6 +6,7 @@ use crate::message::Message;
 impl Conversation {
     /// Whether the message at a position is active, or kept by a pin: what plans may send.
     #[doc(hidden)]
+    #[must_use]
     pub fn may_be_sent(&self, position: u32) -> bool {
         self.turns.place_of(position) != Place::Archived
     }

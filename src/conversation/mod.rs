@@ -39,13 +39,16 @@ pub use entry::{Entry, Event};
 use ids::Ids;
 pub(crate) use index::{ExchangeIndex, TurnIndex, index};
 pub(crate) use mixed::MixedConversation;
-pub(crate) use notes::{Note, Notes};
+#[doc(hidden)]
+pub use notes::{Note, Notes};
 pub use provider_summary::ProviderSummary;
 #[doc(hidden)]
 pub use provider_summary::TYPE as PROVIDER_COMPACTION;
 pub use sent_with::SentText;
 use sent_with::SentWith;
-pub(crate) use turns::{Exchange, Fault, Members, Place, Turns};
+#[doc(hidden)]
+pub use turns::Turns;
+pub(crate) use turns::{Exchange, Fault, Members, Place};
 
 /// A conversation: system texts, messages, pinned notes, pins and TTL by id, and what was sent last.
 ///
@@ -293,6 +296,7 @@ impl Conversation {
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn position_of(&self, id: &ItemId) -> Option<u32> {
         self.ids.position(id, &self.messages)
     }
@@ -326,22 +330,26 @@ impl Conversation {
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn turns(&self) -> &Turns {
         &self.turns
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn message(&self, position: u32) -> &Message {
         &self.messages[position as usize]
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn message_id(&self, position: u32) -> ItemId {
         let given = self.message(position).id();
         given.cloned().unwrap_or_else(|| ItemId::of_message(position))
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn system(&self) -> &[Message] {
         &self.system
     }

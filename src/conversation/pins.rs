@@ -92,11 +92,13 @@ impl Conversation {
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn note_entries(&self) -> &Notes {
         &self.notes
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn has_note(&self, id: &ItemId) -> bool {
         self.ids.is_note(id)
     }
@@ -111,6 +113,7 @@ impl Conversation {
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn lifetime(&self, id: &ItemId) -> Option<Lifetime> {
         self.lifetimes.get(id).copied()
     }

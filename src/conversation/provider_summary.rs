@@ -55,6 +55,7 @@ impl ProviderSummary {
 
     /// From one block or item of a history; none for another type, and for a compaction that failed (its content is null).
     #[doc(hidden)]
+    #[must_use]
     pub fn from_block(provider: &str, wire_format: WireFormat, json: &str) -> Option<Self> {
         let block: Value = serde_json::from_str(json).ok()?;
         let is_one = block["type"] == TYPE && !is_failed(&block);
@@ -63,6 +64,7 @@ impl ProviderSummary {
 
     /// What it says in plain text, where the provider shows that (Anthropic).
     #[doc(hidden)]
+    #[must_use]
     pub fn text(&self) -> Option<String> {
         let block: Value = serde_json::from_str(self.items.last()?).ok()?;
         let text = block.get("content")?.as_str()?.trim();

@@ -407,6 +407,7 @@ impl Turns {
 
     /// How many messages there are, archived ones among them.
     #[doc(hidden)]
+    #[must_use]
     pub fn messages(&self) -> u32 {
         self.places.len() as u32
     }

@@ -11,12 +11,11 @@ pub(crate) use snippet::Snippet;
 /// found, what was expected and what to do.
 ///
 /// ```
-/// use context_window::{ErrorKind, Model};
-/// use context_window_formats::Session;
+/// use context_window::{Config, ErrorKind};
 ///
-/// let error = Session::from_json("{\"messages\": [{\"role\": \"robot\"}]}").unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::Input);
-/// println!("{error}"); // line and column, the key, what was found and what was expected
+/// let error = Config::from_toml("[rag]\nfill = \"all\"", "config.toml").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Config);
+/// println!("{error}"); // file, line and column, the key, what was found and what was expected
 /// ```
 #[derive(Debug)]
 pub struct Error(Box<Repr>);

@@ -75,6 +75,7 @@ impl LogEvent {
 /// What a store asks of an entry.
 impl LogEvent {
     #[doc(hidden)]
+    #[must_use]
     pub fn message(&self) -> Option<&Message> {
         match &self.entry {
             StoredEntry::Message(message) => Some(message),
@@ -84,6 +85,7 @@ impl LogEvent {
 
     /// What happened, where it is no message.
     #[doc(hidden)]
+    #[must_use]
     pub fn event(&self) -> Option<Event> {
         match &self.entry {
             StoredEntry::Message(_) => None,
@@ -93,6 +95,7 @@ impl LogEvent {
 
     /// An entry without the items of a sent prompt, and those. Only the newest prompt of a conversation keeps them.
     #[doc(hidden)]
+    #[must_use]
     pub fn without_prompt(mut self) -> (Self, Option<Arc<[PromptPiece]>>) {
         let mut prompt = None;
         if let StoredEntry::Event(event) = &mut self.entry
@@ -109,6 +112,7 @@ impl LogEvent {
 
     /// An entry of a sent prompt with its items.
     #[doc(hidden)]
+    #[must_use]
     pub fn with_prompt(mut self, prompt: Arc<[PromptPiece]>) -> Self {
         if let Some(mut event @ Event::Sent { .. }) = self.event() {
             if let Event::Sent { anchor, .. } = &mut event {

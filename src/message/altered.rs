@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 impl Message {
     /// A copy without its given id.
     #[doc(hidden)]
+    #[must_use]
     pub fn without_id(self) -> Self {
         if self.id().is_none() {
             return self;
@@ -82,6 +83,7 @@ impl Message {
 
     /// Its content as parts, text that is none as the first of them.
     #[doc(hidden)]
+    #[must_use]
     pub fn as_parts(&self) -> Vec<Part> {
         let own = Some(self.text()).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into()));
         own.into_iter().chain(self.parts().iter().cloned()).collect()

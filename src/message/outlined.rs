@@ -31,12 +31,14 @@ impl Message {
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn sizes(&self) -> Option<Sizes> {
         self.extra().and_then(|extra| extra.rare.sizes)
     }
 
     /// A message without its texts.
     #[doc(hidden)]
+    #[must_use]
     pub fn outlined(
         role: Role,
         id: Option<ItemId>,

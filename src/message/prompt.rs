@@ -41,6 +41,7 @@ impl Tool {
 
     /// The definition of a tool that the provider runs itself.
     #[doc(hidden)]
+    #[must_use]
     pub fn hosted_json(&self) -> Option<&str> {
         self.hosted.as_ref().map(|(_, json)| json.as_str())
     }

@@ -152,12 +152,14 @@ impl ContextPlan {
 
     /// Tokens that are kept for the reply beside the budget; none where the budget was set by itself.
     #[doc(hidden)]
+    #[must_use]
     pub fn reply_reserve(&self) -> u64 {
         if self.budget_source == BudgetSource::Request { 0 } else { self.limits.max_completion }
     }
 
     /// What each row of the prompt is, in prompt order.
     #[doc(hidden)]
+    #[must_use]
     pub fn rows_by_kind(&self) -> Vec<RowKind<'_>> {
         let mut calls: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
         let mut rows = Vec::with_capacity(self.included.len());
@@ -204,11 +206,13 @@ pub struct RowKind<'a> {
 impl RowKind<'_> {
     /// What tells it apart from every other row: section, whether it is a document, id, number among several.
     #[doc(hidden)]
+    #[must_use]
     pub fn key(&self) -> RowKey {
         (self.row.section, self.row.kind.is_document(), self.row.id.clone(), self.nth)
     }
 
     /// What a tool was called about; empty for anything else.
+    #[must_use]
     pub fn about(&self) -> String {
         if self.row.role == Some(Role::Tool) { about(self.arguments) } else { String::new() }
     }
@@ -217,6 +221,7 @@ impl RowKind<'_> {
 impl Overhead {
     /// The kind that it belongs to.
     #[doc(hidden)]
+    #[must_use]
     pub fn kind(self) -> Kind {
         if self == Self::Tools { Kind::Tools } else { Kind::Overhead }
     }
@@ -301,6 +306,7 @@ fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
 }
 
 /// What a message is that is not in the prompt; `tool` is the name of the tool whose call it answers.
+#[must_use]
 pub fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
     match message.role() {
         Role::Tool => Kind::ToolResults(tool.unwrap_or_default().to_owned()),
@@ -311,6 +317,7 @@ pub fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
 }
 
 /// What a row is, without the name of a tool.
+#[must_use]
 pub fn kind_of(row: &PlannedItem) -> Kind {
     kind(row, None)
 }

@@ -216,6 +216,7 @@ impl ContextWindowManager {
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn counter(&self) -> &TokenCounter {
         self.meter.counter()
     }
@@ -229,11 +230,13 @@ impl ContextWindowManager {
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn model_name(&self) -> &str {
         &self.model.name
     }
 
     #[doc(hidden)]
+    #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }

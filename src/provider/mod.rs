@@ -5,10 +5,10 @@ pub(crate) mod model;
 pub mod wording;
 #[doc(hidden)]
 pub mod conform;
-pub mod render;
-pub(crate) mod weight;
 #[cfg(feature = "chat-template")]
 pub(crate) mod control;
+pub mod render;
+pub(crate) mod weight;
 #[doc(hidden)]
 pub mod meter;
 

@@ -14,6 +14,7 @@ pub(crate) const BLOCK_CLOSE: &str = "</documents>";
 
 /// One document in its fence. The fence cannot be closed, or opened again, from inside.
 #[doc(hidden)]
+#[must_use]
 pub fn document(item: &RagItem, header: DocumentHeader) -> String {
     let mut text = String::with_capacity(item.text.len() + 64);
     let _ = write!(text, "<document id=\"{}\"", attribute(item.id.as_str()));
@@ -31,6 +32,7 @@ pub fn document(item: &RagItem, header: DocumentHeader) -> String {
 
 /// Volatile state in its fence.
 #[doc(hidden)]
+#[must_use]
 pub fn state(id: &str, body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 32);
     let _ = writeln!(text, "<state id=\"{}\">", attribute(id));
@@ -42,6 +44,7 @@ pub fn state(id: &str, body: &str) -> String {
 /// The summary in place of archived messages, with what the host adds to it (rule C9). It is of the user role, and says
 /// that it is a record: what was once somebody's text gains no authority by being summarised.
 #[doc(hidden)]
+#[must_use]
 pub fn summary(body: &str, messages: u64, additions: &[(ItemId, String)]) -> String {
     let mut text = String::with_capacity(body.len() + 256);
     let number =
@@ -74,6 +77,7 @@ pub(crate) fn transcript(body: &str) -> String {
 
 /// The focus hint as a message.
 #[doc(hidden)]
+#[must_use]
 pub fn focus(hint: &str) -> Message {
     Message::system(format!("Focus of this conversation: {hint}"))
 }
@@ -131,6 +135,7 @@ pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<St
 
 /// A later system message where a target has one place for instructions (rule H4): a note of the user role.
 #[doc(hidden)]
+#[must_use]
 pub fn system_note(body: &str) -> String {
     if is_system_note(body) {
         return body.into();

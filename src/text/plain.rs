@@ -22,6 +22,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// What serde's readers say, as people say it; of an unknown key or value also what may have been meant among those that
 /// the reader lists.
+#[must_use]
 pub fn words(message: &str) -> String {
     const WORDS: [(&str, &str); 12] = [
         ("expected u16", "expected a whole number from 0 to 65535"),
@@ -48,6 +49,7 @@ pub fn words(message: &str) -> String {
 }
 
 /// A name as a sentence may hold it: its first 60 characters, where it is longer.
+#[must_use]
 pub fn short(name: &str) -> Cow<'_, str> {
     const MOST: usize = 60;
     match name.char_indices().nth(MOST) {
@@ -87,12 +89,14 @@ pub fn dollars(billionths: u64) -> String {
 }
 
 /// Per cent, rounded down; 0 of nothing; honest above 100.
+#[must_use]
 pub fn per_cent(tokens: u64, of: u64) -> u64 {
     let percent = (u128::from(tokens) * 100).checked_div(u128::from(of)).unwrap_or(0);
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
 /// An error's text without serde's own "at line … column …", which counts from where the text starts.
+#[must_use]
 pub fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -100,6 +104,7 @@ pub fn without_place(error: &serde_json::Error) -> String {
 }
 
 /// JSON without white space between its parts; everything else stays as it is, the order of keys too.
+#[must_use]
 pub fn compact_json(json: &str) -> String {
     let (mut out, mut quoted, mut escaped) = (String::with_capacity(json.len()), false, false);
     for c in json.chars() {

@@ -97,6 +97,7 @@ impl Tally {
     }
 
     /// Values of all texts so far.
+    #[must_use]
     pub fn values(&self) -> u64 {
         self.all
     }
@@ -108,12 +109,14 @@ pub fn check(text: &str, most: u64) -> Result<(), Excess> {
 }
 
 /// The parsed JSON text, where it is small enough to be parsed.
+#[must_use]
 pub fn tree<T: DeserializeOwned>(text: &str) -> Option<T> {
     check(text, VALUES_OF_A_TREE).ok()?;
     serde_json::from_str(text).ok()
 }
 
 /// What is wrong with a text of too many values.
+#[must_use]
 pub fn too_many(what: &str, most: u64) -> String {
     format!("{what} holds more than {} JSON values; expected no more than that", grouped(most))
 }

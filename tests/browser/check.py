@@ -504,7 +504,7 @@ def main():
     parser.add_argument("--browser", default=CHROMIUM, help=f"Chromium [default: {CHROMIUM}]")
     arguments = parser.parse_args()
     if not arguments.binary.is_file():
-        give_up(f"{arguments.binary} is no file; build it with: cargo build --features inspect")
+        give_up(f"{arguments.binary} is no file; build it with: cargo build -p plan-inspect --features full")
     if not Path(arguments.browser).is_file():
         give_up(f"{arguments.browser} is not there; install it with: apt-get install chromium")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:

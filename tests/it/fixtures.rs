@@ -2,7 +2,7 @@
 //! it shows, and every plan in the loop keeps the laws.
 
 use crate::support::laws::{self, Case};
-use context_window::{Config, ContextWindowManager, Error, Model, TokenCounter, WireFormat, render};
+use context_window::{Config, ContextWindowManager, Model, TokenCounter, WireFormat, render};
 use context_window_formats::Session;
 use context_window_report as report;
 use serde::Deserialize;

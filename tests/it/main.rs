@@ -10,9 +10,7 @@
     reason = "tests"
 )]
 
-use context_window_testing as support;
-
-mod rules;
+use context_window_testing::{self as support, rules};
 
 mod breakpoints;
 #[cfg(feature = "openai")]
@@ -31,8 +29,6 @@ mod data;
 mod diff;
 #[cfg(feature = "openai")]
 mod docs;
-#[cfg(feature = "openai")]
-mod endurance;
 mod events;
 mod explain;
 #[cfg(feature = "openai")]

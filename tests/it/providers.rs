@@ -2,7 +2,7 @@
 //! form, judged by validators that were written from the providers' rules and apart from the renderers. `FULL=1` runs
 //! 100,000 histories; `CONTEXT_WINDOW_BODIES=FOLDER` writes the bodies there, for `tests/sdk/check.py`.
 
-pub mod body;
+pub use crate::support::body;
 mod history;
 mod ledger;
 
@@ -45,8 +45,6 @@ fn hold(goal: &Goal, manager: &ContextWindowManager, request: &PlanRequest<'_>) 
     if !broken.is_empty() {
         return Err(format!("{}\n{sent:#}", broken.join("\n")));
     }
-    #[cfg(feature = "async-openai")]
-    body::is_what_async_openai_sends(goal, &plan)?;
     never_over_without_saying_so(&plan)?;
     what_nobody_wrote_is_named(&plan)?;
     ledger::adds_up(goal, &plan, &sent, TokenCounter::chars_per_4())?;

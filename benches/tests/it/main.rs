@@ -1,5 +1,14 @@
-//! Counts and messages against those of other crates: `cargo test -p context-window-compare`.
-#![allow(clippy::print_stderr, reason = "tests")]
+//! Counts and messages against those of other crates: `cargo test -p context-window-benches`.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::pedantic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench"
+)]
 
 mod acp;
 mod counting;

@@ -97,7 +97,7 @@ fn turns(ttl: Ttl) -> Option<u32> {
     match ttl {
         Ttl::Limited(turns) => Some(turns.get()),
         Ttl::NoneRemaining => Some(0),
-        _ => None,
+        Ttl::Unlimited => None,
     }
 }
 

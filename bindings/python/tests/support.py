@@ -25,7 +25,7 @@ def tool() -> Path | None:
 def rust_plan(session: str) -> str:
     """The plan of a session file as the Rust tool prints it."""
     path = tool()
-    assert path is not None, "plan-inspect is not built: cargo build --features inspect"
+    assert path is not None, "plan-inspect is not built: cargo build -p plan-inspect --features full"
     ran = subprocess.run([path, "-", "--format", "json"], input=session, capture_output=True, text=True, timeout=60)
     assert ran.returncode in (0, 1), ran.stderr
     return ran.stdout

@@ -16,14 +16,12 @@ use serde_json::{Value, json};
 /// use context_window_formats::acp;
 ///
 /// # fn main() -> Result<(), context_window::Error> {
-/// # #[cfg(feature = "openai")] {
 /// let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
 /// let update = acp::usage_update(&plan.usage, None);
 /// assert_eq!(update["sessionUpdate"], "usage_update");
 /// assert_eq!(update["size"], 128_000);
-/// # }
 /// # Ok(())
 /// # }
 /// ```

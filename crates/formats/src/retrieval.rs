@@ -14,7 +14,7 @@ use serde_json::Value;
 /// ```
 /// use context_window_formats::FieldMap;
 ///
-/// # fn main() -> Result<(), context_window::Error> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let answer = r#"{"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": "Paris.", "file": "a.md"}}]}}"#;
 /// let hits = FieldMap::qdrant().with_source("payload.file").read(answer)?;
 /// assert_eq!((hits[0].id().as_str(), hits[0].text()), ("7", "Paris."));

@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// use context_window_genai::Summariser;
 /// use std::time::Duration;
 ///
-/// # async fn run() -> Result<(), context_window::Error> {
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 /// let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let mut log = Conversation::from([Message::user("Hello")]);
 /// let summariser = Summariser::openai("gpt-4o").with_timeout(Duration::from_secs(90));
@@ -49,7 +49,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// ```no_run
 /// # use context_window::{*, compaction::CompactionRequest};
 /// # use context_window_genai::Summariser;
-/// # async fn run(log: &mut Conversation, job: CompactionRequest) -> Result<(), Error> {
+/// # async fn run(log: &mut Conversation, job: CompactionRequest) -> Result<(), Box<dyn std::error::Error>> {
 /// # let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let small = ContextWindowManager::for_model("claude-haiku-4-5")?;
 /// let job = job.for_summariser(&small)?;

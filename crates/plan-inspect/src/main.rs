@@ -1,6 +1,8 @@
 //! Shows what a planner makes of a session: what goes into the prompt, what does not, and why.
 
 mod wrap;
+#[cfg(not(all(feature = "html", feature = "chat-template")))]
+mod missing_feature;
 mod interrupt;
 mod secrets;
 mod json;

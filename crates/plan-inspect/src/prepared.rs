@@ -7,7 +7,7 @@ use crate::{
 use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
     ContextWindowManager, Conversation, ErrorKind, Model, Part, PlanRequest, RagItem, RequestLimits,
-    WireFormat, plan::Anchor, 
+    WireFormat, plan::Anchor,
 };
 use context_window_formats::Session;
 use context_window_report as report;
@@ -169,6 +169,10 @@ fn as_logged(model: Model, named: bool, session: &Session) -> Model {
 }
 
 /// The model with the template in its tokenizer's folder: what is counted then is what is sent.
+#[cfg_attr(
+    not(feature = "chat-template"),
+    expect(clippy::needless_pass_by_value, reason = "a build without templates gives it back to nobody")
+)]
 fn with_its_template(model: Model) -> Result<Model> {
     let folder = model.tokenizer.as_deref().map(Path::new).filter(|path| path.exists());
     let folder = folder.map(|path| if path.is_dir() { path } else { path.parent().unwrap_or(path) });
@@ -177,7 +181,13 @@ fn with_its_template(model: Model) -> Result<Model> {
          tokenizer.json and chat_template.jinja or tokenizer_config.json",
     )?;
     #[cfg(feature = "chat-template")]
-    return Ok(model.with_template(context_window::provider::ChatTemplate::from_folder(folder)?));
+    {
+        let template = context_window::provider::ChatTemplate::from_folder(folder)?;
+        Ok(model.with_template(template))
+    }
     #[cfg(not(feature = "chat-template"))]
-    crate::web_page::lacking(&format!("--wire-format chat-template ({})", folder.display()), "chat-template")
+    crate::missing_feature::fail(
+        &format!("--wire-format chat-template ({})", folder.display()),
+        "chat-template",
+    )
 }

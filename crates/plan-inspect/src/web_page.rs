@@ -20,6 +20,7 @@ const ROWS_PLANNED: usize = 300_000;
 const CHANGES: [usize; 2] = [20, 1_500];
 
 /// What a page says beside its plan.
+#[cfg_attr(not(feature = "html"), allow(dead_code, reason = "only pages read it"))]
 pub(crate) struct Beside<'a> {
     pub(crate) title: String,
     pub(crate) redact: bool,
@@ -32,16 +33,7 @@ pub(crate) struct Beside<'a> {
 /// A build without the feature `html` has no pages.
 #[cfg(not(feature = "html"))]
 pub(crate) fn of(_: &Prepared, _: &PlanRequest<'_>, _: &ContextPlan, _: Beside<'_>) -> Result<String> {
-    lacking("--format html", "html")
-}
-
-/// Fails because this build lacks a feature.
-#[cfg(not(all(feature = "html", feature = "chat-template")))]
-pub(crate) fn lacking<T>(form: &str, feature: &str) -> Result<T> {
-    anyhow::bail!(
-        "{form}: this plan-inspect was built without it; build it with `--features {feature}`, or with all of them by \
-         `cargo install --path crates/plan-inspect --locked --features full`"
-    )
+    crate::missing_feature::fail("--format html", "html")
 }
 
 #[cfg(feature = "html")]

@@ -1,10 +1,10 @@
 //! Widgets on one page, printed as text: what an application on ratatui draws into its own layout.
 //!
-//! `cargo run --example widgets --features widgets`
+//! `cargo run -p context-window-ratatui --example widgets`
 #![allow(clippy::print_stdout, reason = "an example that prints")]
 
 use context_window::{
-    Config, ContextWindowManager, Error, Model, RequestLimits, config::TtlPolicy, conversation::HistoryRow,
+    Config, ContextWindowManager, Model, RequestLimits, config::TtlPolicy, conversation::HistoryRow,
 };
 use context_window_formats::Session;
 use context_window_ratatui::{

@@ -14,6 +14,7 @@ pub struct Grid<'a> {
 }
 
 /// Columns of cells where there is room: twice as many for large windows.
+#[must_use]
 pub fn columns(context_len: u64) -> usize {
     if context_len >= 1_000_000 { 20 } else { 10 }
 }

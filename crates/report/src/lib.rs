@@ -80,7 +80,6 @@ pub fn json_line(plan: &ContextPlan) -> String {
 /// use context_window_report as report;
 ///
 /// # fn main() -> Result<(), context_window::Error> {
-/// # #[cfg(feature = "openai")] {
 /// let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let log = Conversation::from([Message::system("Be brief."), Message::user("How are you?")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(50)))?;
@@ -93,7 +92,6 @@ pub fn json_line(plan: &ContextPlan) -> String {
 /// Overhead       reply header 3
 /// Total          18 of 50, 32 free
 /// ");
-/// # }
 /// # Ok(())
 /// # }
 /// ```

@@ -18,7 +18,7 @@ pub fn message_lines(message: &Message) -> Vec<String> {
         match part {
             Part::Text(text) => lines.extend(text.lines().map(str::to_owned)),
             Part::Image { .. } => lines.push("[image]".into()),
-            _ => lines.push("[part]".into()),
+            Part::Opaque { .. } => lines.push("[part]".into()),
         }
     }
     lines.extend(message.tool_calls().iter().map(call_line));

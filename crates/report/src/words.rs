@@ -81,6 +81,7 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
 }
 
 /// What a large item is, and how its text begins: `Read session_live.ex: defmodule …`.
+#[must_use]
 pub fn large_item(item: &LargeItem) -> String {
     let text = if item.text.is_empty() { String::new() } else { format!(": {}", item.text) };
     printable(&format!("{}{text}", what_it_is(item)))

@@ -28,7 +28,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// A conversation's log in a file that this process alone writes.
 ///
 /// ```no_run
-/// # fn main() -> Result<(), context_window::Error> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use context_window::Message;
 /// use context_window_store::Journal;
 /// let (mut journal, mut log) = Journal::open("talk.log")?;

@@ -9,7 +9,7 @@
 //! use context_window::Message;
 //! use context_window_store::SessionStore;
 //!
-//! # fn main() -> Result<(), context_window::Error> {
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = std::env::temp_dir().join(format!("context-window-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder).unwrap();
 //! # let address = format!("sqlite:{}", folder.join("sessions.db").display());
@@ -33,6 +33,7 @@
     allow(dead_code, reason = "without a database no store opens, and its error names the feature")
 )]
 
+mod conflict;
 mod error;
 mod journal;
 mod address;
@@ -50,7 +51,6 @@ mod postgres;
 mod commuting;
 mod reading;
 mod check;
-mod conflict;
 mod session_store;
 
 pub use check::SessionCheck;

@@ -8,7 +8,7 @@ use crate::{
     bounds::Bounds,
     cache::{ContentCache, DocumentText, Recurring},
     certainty::{Certainty, TokenCount, Weight},
-    error::{Error, Repr},
+    error::{Error, Failure, Repr},
     estimate,
 };
 use std::{
@@ -51,7 +51,6 @@ struct Inner {
     tag: u32,
 }
 
-pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 type CountFn = dyn Fn(&str) -> Result<u64, Failure> + Send + Sync;
 
 enum Kind {

@@ -1,7 +1,9 @@
 //! The error of this crate.
 
-use crate::counter::Failure;
 use std::fmt;
+
+/// An error of a counter that an application brings.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error of a token counter: an unknown name, a file that is no tokenizer, or a failed count.
 ///

@@ -22,16 +22,17 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod bounds;
-mod cache;
+// The order of these lines is the order of the layers; a test reads it.
 mod certainty;
-mod counter;
+mod bounds;
 mod error;
+mod cache;
 mod estimate;
 #[cfg(feature = "hf")]
 mod huggingface;
 #[cfg(feature = "openai")]
 mod openai;
+mod counter;
 
 pub use cache::DocumentText;
 pub use certainty::{Certainty, TokenCount};

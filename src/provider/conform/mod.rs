@@ -124,6 +124,7 @@ impl TargetProfile {
 }
 
 /// The prompt as any target of this wire format takes it; as it is, where it was made for one.
+#[must_use]
 pub fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
     // A server that applies the model's template is spoken to in the form of OpenAI Chat.
     let by_a_server =

@@ -421,6 +421,7 @@ fn sealed(message: &Message) -> u64 {
 /// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
 /// for parts, names, calls, images and our own words.
 #[doc(hidden)]
+#[must_use]
 pub fn bytes(message: &Message) -> u64 {
     if let Some(sizes) = message.sizes() {
         return sizes.bytes;
@@ -451,6 +452,7 @@ pub fn bytes(message: &Message) -> u64 {
 /// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result of such a call
 /// (rule H9). It includes the lines around them.
 #[doc(hidden)]
+#[must_use]
 pub fn bytes_of_a_user(message: &Message) -> u64 {
     if let Some(sizes) = message.sizes() {
         return sizes.bytes_of_a_user;

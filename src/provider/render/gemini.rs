@@ -202,6 +202,7 @@ fn wire_part(part: &Part) -> WirePart<'_> {
 }
 
 /// What an address says about the image behind it.
+#[must_use]
 pub fn kind_of(url: &str) -> &'static str {
     let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
     let kinds = [(".png", "image/png"), (".gif", "image/gif"), (".webp", "image/webp")];

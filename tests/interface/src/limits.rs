@@ -18,18 +18,15 @@ const CORE_TYPES: usize = 150;
 
 /// The limits of each published crate.
 pub(crate) const SIZES: &[Sizes] = &[
-    Sizes { name: "context-window", types: CORE_TYPES, hidden: 8, root: 46 },
+    // Hidden items are for the sibling crates, which are released together: none is to be added without need.
+    Sizes { name: "context-window", types: CORE_TYPES, hidden: 114, root: 46 },
     Sizes { name: "context-window-tokens", types: 8, hidden: 0, root: 12 },
     Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },
-    Sizes { name: "context-window-store", types: 10, hidden: 0, root: 12 },
-    Sizes { name: "context-window-report", types: 12, hidden: 0, root: 20 },
+    Sizes { name: "context-window-store", types: 10, hidden: 1, root: 12 },
+    Sizes { name: "context-window-report", types: 12, hidden: 7, root: 44 },
     Sizes { name: "context-window-ratatui", types: 40, hidden: 0, root: 40 },
     Sizes { name: "context-window-genai", types: 3, hidden: 0, root: 4 },
 ];
 
 /// The unstable foreign crates that a published crate's items may name: an adapter names those that it adapts to.
-pub(crate) const FOREIGN: &[(&str, &[&str])] = &[
-    // Until the adapters are crates of their own.
-    ("context-window", &["async_openai", "ratatui_core"]),
-    ("context-window-ratatui", &["ratatui_core"]),
-];
+pub(crate) const FOREIGN: &[(&str, &[&str])] = &[("context-window-ratatui", &["ratatui_core"])];

@@ -82,13 +82,12 @@ impl Document {
 
     /// Returns the public items that programs can use, without three kinds of lines that would say nothing: functions of
     /// implemented traits (the trait names them, and the standard library's gain some with each compiler),
-    /// implementations of the compiler's own traits, and the book's pages, which only the documentation has.
+    /// and implementations of the compiler's own traits.
     fn listed(&self) -> impl Iterator<Item = &PublicItem> {
         self.interface.items().filter(|item| {
             let of_trait = item.parent_id().is_some_and(|parent| self.implements_trait(parent));
             let is_said_by_trait = of_trait && self.is_function(item.id());
-            let is_page = self.is_module(item.id()) && item.to_string().contains("::_documentation");
-            !(is_said_by_trait || is_page || self.implements_compiler_trait(item.id()))
+            !(is_said_by_trait || self.implements_compiler_trait(item.id()))
         })
     }
 

@@ -1,5 +1,6 @@
 //! Generators, laws, texts and real data that the tests and benches of several crates share.
 #![allow(
+    clippy::new_without_default,
     clippy::pedantic,
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -8,11 +9,14 @@
     reason = "for tests"
 )]
 
+pub mod body;
 pub mod corpus;
 pub mod data;
 pub mod generate;
 pub mod laws;
+pub mod page;
 pub mod recount;
+pub mod rules;
 mod skip;
 #[cfg(feature = "stores")]
 pub mod stores;
@@ -21,6 +25,12 @@ pub mod tmux;
 pub mod tokenizers;
 
 pub use skip::{running, skip};
+
+/// Makes the folder of the project the current one, as its documentation shows commands. Every test that asks for it asks
+/// for the same.
+pub fn enter_root() {
+    std::env::set_current_dir(root()).expect("the folder of the project");
+}
 
 /// Returns the folder of the project.
 pub fn root() -> &'static std::path::Path {

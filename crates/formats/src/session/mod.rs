@@ -50,7 +50,7 @@ pub use written::{SessionTexts, session_json};
 /// use context_window::{Config, ContextWindowManager, Model, TokenCounter};
 /// use context_window_formats::Session;
 ///
-/// # fn main() -> Result<(), context_window::Error> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 /// let session = Session::from_json(r#"{"messages": [{"role": "user", "content": "How long do refunds take?"}]}"#)?;
 /// let plan = manager.build_plan(&session.request())?;
@@ -161,7 +161,7 @@ impl From<Conversation> for Session {
 /// ```
 /// use context_window_formats::SessionFile;
 ///
-/// # fn main() -> Result<(), context_window::Error> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let lines = br#"{"id": "a", "messages": [{"role": "user", "content": "Hello"}]}
 /// {"id": "b", "messages": [{"role": "user", "content": "Good morning"}]}"#;
 /// let file = SessionFile::new("talks.jsonl", lines.to_vec())?;

@@ -145,7 +145,6 @@ fn a_packed_file_says_that_it_is_packed() {
 }
 
 /// No real session has a key that looks like a slip.
-#[cfg(feature = "openai")]
 #[test]
 fn real_sessions_have_no_slips() {
     for file in crate::support::data::files(&["conv_", "long_", "rag_"]) {

@@ -9,12 +9,12 @@ use context_window::{
 };
 use context_window_formats::{Error, ErrorKind, Session, SessionFile};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fmt::Write as _, path::Path};
+use std::{collections::BTreeSet, fmt::Write as _};
 
 const FILES: [&str; 3] = ["claude_code.jsonl", "codex.jsonl", "sharegpt.json"];
 
 fn text(name: &str) -> String {
-    let path = crate::support::root().join("tests/transcripts").join(name);
+    let path = crate::support::root().join("crates/formats/tests/transcripts").join(name);
     std::fs::read_to_string(path).unwrap()
 }
 

@@ -104,7 +104,7 @@ fn headed(head: &str, screen: &Screen) -> String {
 /// A build without the feature `html` has no pages.
 #[cfg(not(feature = "html"))]
 fn page(_: &Diff, _: &analysis::Diff, _: &[ContextPlan; 2]) -> Result<String> {
-    crate::web_page::lacking("--format html", "html")
+    crate::missing_feature::fail("--format html", "html")
 }
 
 #[cfg(feature = "html")]

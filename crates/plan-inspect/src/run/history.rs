@@ -84,8 +84,8 @@ fn rule(said: &str, width: usize) -> String {
 fn json(log: &Conversation) -> Result<String> {
     let rows: Vec<Value> = log
         .display()
-        .filter_map(|row| match row {
-            HistoryRow::Message { id, message, archived } => Some(json!({
+        .map(|row| match row {
+            HistoryRow::Message { id, message, archived } => json!({
                 "kind": "message",
                 "id": id,
                 "archived": archived.is_some(),
@@ -96,17 +96,17 @@ fn json(log: &Conversation) -> Result<String> {
                 },
                 "role": message.role(),
                 "text": lines(message, true).join("\n"),
-            })),
-            HistoryRow::Compaction(record) => Some(json!({
+            }),
+            HistoryRow::Compaction(record) => json!({
                 "kind": "compaction",
                 "id": format!("summary:{}", record.number),
                 "archived": false,
                 "text": report::compaction(record),
                 "compaction": record,
-            })),
-            HistoryRow::Rewound(id) => Some(json!({"kind": "rewind", "id": id, "archived": false})),
+            }),
+            HistoryRow::Rewound(id) => json!({"kind": "rewind", "id": id, "archived": false}),
             HistoryRow::CompactionUndone(number) => {
-                Some(json!({"kind": "undo", "id": format!("summary:{number}"), "archived": false}))
+                json!({"kind": "undo", "id": format!("summary:{number}"), "archived": false})
             }
         })
         .collect();

@@ -242,7 +242,7 @@ fn repeats(log: &Conversation) -> Option<(usize, usize)> {
         match entry {
             Entry::Message(_) => messages += 1,
             Entry::Event(Event::Sent { .. }) => before = Some(messages),
-            _ => {}
+            Entry::Event(_) => {}
         }
     }
     let past = log.as_of(before?);

@@ -68,7 +68,7 @@ fn the_subcommand_may_be_left_out() {
 #[test]
 fn the_examples_look_as_they_are_shown() {
     let run = |page: &str| -> BTreeSet<String> {
-        let page = std::fs::read_to_string(page).unwrap();
+        let page = std::fs::read_to_string(crate::support::root().join(page)).unwrap();
         let one = |part: &str| {
             let (command, rest) = part.split_once("\n```\n\n```text\n").unwrap();
             let (expected, _) = rest.split_once("```").unwrap();
@@ -85,13 +85,14 @@ fn the_examples_look_as_they_are_shown() {
     assert_eq!(run("docs/guide/debugging.md"), BTreeSet::from(of_the_guide));
     // What the quick start shows of the report.
     let report = out(&[EXAMPLE, "--budget", "400"]);
-    let page = std::fs::read_to_string("docs/guide/quick-start.md").unwrap();
+    let page = std::fs::read_to_string(crate::support::root().join("docs/guide/quick-start.md")).unwrap();
     let shown = page.split_once("```text\n").unwrap().1.split_once("```").unwrap().0;
     for part in shown.split("...\n") {
         assert!(report.contains(part), "{report}");
     }
     let shown = run("docs/reference/examples.md");
-    let files = std::fs::read_dir("examples").unwrap().map(|file| file.unwrap().path().display().to_string());
+    let files = std::fs::read_dir(crate::support::root().join("examples")).unwrap();
+    let files = files.map(|file| format!("examples/{}", file.unwrap().file_name().display()));
     let sessions: BTreeSet<String> =
         files.filter(|name| name.ends_with(".json") && !name.ends_with("anchor.json")).collect();
     assert_eq!(shown, sessions, "every example is shown, and nothing else");
@@ -102,11 +103,11 @@ fn the_error_of_the_options_looks_as_it_is_shown_there() {
     let path = file("mine.toml", b"[rag]\nmax_itmes = 5\n");
     let error =
         fails(&[EXAMPLE, "--config", path.to_str().unwrap()]).replace(path.to_str().unwrap(), "mine.toml");
-    let page = std::fs::read_to_string("docs/reference/options.md").unwrap();
+    let page = std::fs::read_to_string(crate::support::root().join("docs/reference/options.md")).unwrap();
     assert!(page.contains(&format!("```text\n{}\n```", error.trim_end())), "{error}");
     let models = out(&["models", "list"]).lines().count() - 3;
     for (page, said) in [("docs/reference/session.md", "know"), ("README.md", "chat templates;")] {
-        let page = std::fs::read_to_string(page).unwrap();
+        let page = std::fs::read_to_string(crate::support::root().join(page)).unwrap();
         assert!(page.contains(&format!("{said} {models} models")), "{models}");
     }
 }
@@ -164,7 +165,7 @@ fn reports_fit_their_width_whatever_the_script() {
 /// The session and the model file of docs/reference/session.md do what the page says.
 #[test]
 fn the_session_page_is_true() {
-    let page = std::fs::read_to_string("docs/reference/session.md").unwrap();
+    let page = std::fs::read_to_string(crate::support::root().join("docs/reference/session.md")).unwrap();
     let block = |kind: &str| {
         let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
         rest.split_once("```").unwrap().0.to_owned()
@@ -195,7 +196,7 @@ fn the_command_line_is_forgiving() {
     }
     assert!(fails(&["plam", EXAMPLE]).contains("plan"));
     assert!(fails(&["cofnig"]).contains("config"));
-    let text = std::fs::read_to_string(EXAMPLE).unwrap();
+    let text = std::fs::read_to_string(crate::support::root().join(EXAMPLE)).unwrap();
     let piped = inspect(&[]).write_stdin(text).assert().success().get_output().stdout.clone();
     assert_eq!(String::from_utf8(piped).unwrap(), out(&[EXAMPLE]));
     let lines = file("list.jsonl", LINES.as_bytes());

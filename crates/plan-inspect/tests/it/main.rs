@@ -13,6 +13,8 @@ use context_window_testing as support;
 
 mod cli;
 mod hostile;
+#[cfg(feature = "html")]
+mod html;
 mod intervals;
 mod session_out;
 mod terminal;

@@ -131,7 +131,7 @@ fn signals_and_panics_give_the_terminal_back() {
     let Some(it) = Terminal::open("signals", (100, 30)) else { return };
     // A name that no other process of this machine has: the process is found by it.
     let session = it.folder.join("signals.json").display().to_string();
-    std::fs::copy("examples/long-talk.json", &session).unwrap();
+    std::fs::copy(crate::support::root().join("examples/long-talk.json"), &session).unwrap();
     for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
         let code = 128 + number;
         if is_ignored(number) {

@@ -25,7 +25,7 @@ mod example;
 
 #[test]
 fn the_example_looks_as_it_is_shown() {
-    let page = std::fs::read_to_string("docs/reference/screen.md").unwrap();
+    let page = std::fs::read_to_string(crate::support::root().join("docs/reference/screen.md")).unwrap();
     assert!(
         page.contains(&format!("```text\n{}```", example::page().unwrap())),
         "docs/reference/screen.md shows another one"
@@ -33,7 +33,10 @@ fn the_example_looks_as_it_is_shown() {
 }
 
 fn session(name: &str) -> Session {
-    Session::from_json(&std::fs::read_to_string(format!("examples/{name}.json")).unwrap()).unwrap()
+    Session::from_json(
+        &std::fs::read_to_string(crate::support::root().join(format!("examples/{name}.json"))).unwrap(),
+    )
+    .unwrap()
 }
 
 fn plan(name: &str, limits: Option<RequestLimits>) -> ContextPlan {

@@ -1,12 +1,13 @@
 //! The page of a plan: nothing is missing, nothing of a session becomes markup, nothing leaks when texts are left out.
 
+use crate::support::page::{is_sound, unescaped};
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest,
     RagItem, RequestLimits, ToolCall, Ttl, plan::Decision,
 };
 use context_window_formats::Session;
 use context_window_report as report;
-use std::{collections::BTreeSet, path::Path};
+use std::collections::BTreeSet;
 
 /// A session, and the plan and page of it.
 struct Planned {
@@ -70,96 +71,6 @@ fn all() -> Vec<Planned> {
         }
     }
     all
-}
-
-/// A tag of a page: its name, and its attributes with their values.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Tag {
-    name: String,
-    attributes: Vec<(String, String)>,
-    /// Whether it closes itself.
-    closed: bool,
-}
-
-/// The tags and the texts of a page, read as a browser would: what is inside of style and script is one text.
-fn read(page: &str) -> (Vec<Tag>, Vec<String>) {
-    let (mut tags, mut texts, mut rest) = (Vec::new(), Vec::new(), page);
-    while let Some(at) = rest.find('<') {
-        texts.push(rest[..at].to_owned());
-        rest = &rest[at + 1..];
-        let name_ends = rest.find(|c: char| c.is_whitespace() || c == '>').unwrap();
-        let name = rest[..name_ends].to_owned();
-        rest = &rest[name_ends..];
-        let (mut attributes, mut closed) = (Vec::new(), false);
-        loop {
-            rest = rest.trim_start();
-            closed |= rest.starts_with("/>");
-            rest = rest.trim_start_matches('/');
-            if let Some(after) = rest.strip_prefix('>') {
-                rest = after;
-                break;
-            }
-            let end = rest.find(['=', '>', ' ', '\n']).unwrap();
-            let key = rest[..end].to_owned();
-            rest = &rest[end..];
-            let Some(value) = rest.strip_prefix('=') else {
-                attributes.push((key, String::new()));
-                continue;
-            };
-            let value = value.strip_prefix('"').expect("values stand in quotes");
-            let end = value.find('"').unwrap();
-            attributes.push((key, value[..end].to_owned()));
-            rest = &value[end + 1..];
-        }
-        if name == "style" || name == "script" {
-            rest = &rest[rest.find(&format!("</{name}")).unwrap()..];
-        }
-        tags.push(Tag { name, attributes, closed });
-    }
-    (tags, texts)
-}
-
-fn unescaped(text: &str) -> String {
-    let names = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#x2f;", "/")];
-    names.iter().fold(text.to_owned(), |text, (name, c)| text.replace(name, c)).replace("&amp;", "&")
-}
-
-/// What the template writes, and nothing else.
-fn is_sound(page: &str) {
-    const NAMES: &str = "!doctype html head meta title style body a header h1 p bdi strong main section div h2 b svg rect line \
-        ul li ol dl dt dd h3 table thead tr th tbody td label input span kbd button details summary footer code script path select \
-        option";
-    const KEYS: &str = "html lang charset http-equiv content name class href dir aria-label viewBox preserveAspectRatio role x \
-        x1 x2 y1 y2 width height tabindex scope data-name id hidden for type autocomplete spellcheck aria-describedby \
-        aria-keyshortcuts data-key data-value aria-pressed aria-live aria-hidden data-state data-section \
-        rx y d min value data-tokens data-item data-id data-prompt";
-    let (tags, texts) = read(page);
-    let mut open: Vec<&str> = Vec::new();
-    for tag in &tags {
-        let name = tag.name.strip_prefix('/').unwrap_or(&tag.name);
-        assert!(NAMES.split_whitespace().any(|known| known == name), "the template writes no <{name}>");
-        for (key, value) in &tag.attributes {
-            assert!(KEYS.split_whitespace().any(|known| known == key), "no attribute {key} of <{name}>");
-            assert!(key != "href" || value == "#items", "{value}");
-        }
-        match tag.name.strip_prefix('/') {
-            Some(name) => assert_eq!(open.pop(), Some(name)),
-            None if tag.closed || ["!doctype", "meta", "input"].contains(&name) => {}
-            None => open.push(name),
-        }
-    }
-    assert!(open.is_empty(), "{open:?}");
-    let count = |name: &str| tags.iter().filter(|tag| tag.name == name).count();
-    assert_eq!([count("script"), count("style")], [2, 1]);
-    assert!([1, 3].contains(&count("input")));
-    assert!(tags.iter().filter(|tag| tag.name == "script").all(|tag| tag.attributes.is_empty()
-        || tag.attributes.contains(&("type".into(), "application/json".into()))));
-    for text in texts {
-        let seen = unescaped(&text);
-        let unseen = |c: char| c.is_control() && c != '\n' && c != '\t';
-        assert!(!seen.contains(unseen), "{seen:?}");
-        assert!(!seen.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}']), "{seen:?}");
-    }
 }
 
 /// The texts of elements of a class, in order.
@@ -613,71 +524,4 @@ fn pages_with_a_slider_and_what_planning_shows() {
             .unwrap();
     }
     assert!(pages >= 3, "{pages}");
-}
-
-#[cfg(feature = "inspect")]
-mod command_line {
-    use assert_cmd::Command;
-    use std::path::{Path, PathBuf};
-
-    fn inspect(args: &[&str]) -> Command {
-        let mut command = Command::cargo_bin("plan-inspect").unwrap();
-        command.env_remove("RUST_LOG").env_remove("CONTEXT_WINDOW_CONFIG");
-        command.current_dir(crate::support::root()).args(args);
-        command
-    }
-
-    fn out(args: &[&str]) -> String {
-        String::from_utf8(inspect(args).assert().success().get_output().stdout.clone()).unwrap()
-    }
-
-    fn file(name: &str) -> PathBuf {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("html");
-        std::fs::create_dir_all(&folder).unwrap();
-        folder.join(name)
-    }
-
-    const EXAMPLE: &str = "examples/support-chat.json";
-
-    #[test]
-    fn a_page_is_printed_or_written_whole() {
-        let page = out(&[EXAMPLE, "--format", "html", "--budget", "400"]);
-        super::is_sound(&page);
-        assert!(page.contains("<title>support-chat.json</title>"));
-        assert!(page.contains("Opening hours"), "what is left out has its text too");
-        assert!(page.contains("<dt>enters at</dt>"), "and its explanation");
-        let path = file("page.html");
-        let name = path.to_str().unwrap();
-        assert_eq!(out(&[EXAMPLE, "--format", "html", "--budget", "400", "--output", name]), "");
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), page);
-        assert_eq!(out(&[EXAMPLE, "--format", "json", "-o", name]), "");
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), out(&[EXAMPLE, "--format", "json"]));
-    }
-
-    #[test]
-    fn only_a_page_has_texts_to_leave_out() {
-        let page = out(&[EXAMPLE, "--format", "html", "--redact"]);
-        assert!(!page.contains("kettle") && page.contains("every text is replaced by a hash and a size"));
-        let assert = inspect(&[EXAMPLE, "--redact"]).assert().code(2);
-        let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
-        assert!(said.contains("--redact needs --format html"), "{said}");
-        assert!(assert.get_output().stdout.is_empty());
-    }
-
-    #[test]
-    fn a_page_of_a_huge_session_opens_and_says_what_it_does_not_say() {
-        let messages: Vec<String> = (0..100_000)
-            .map(|n| format!("{{\"role\":\"{}\",\"content\":\"message {n}\"}}", ["user", "assistant"][n % 2]))
-            .collect();
-        let path = file("huge.json");
-        std::fs::write(&path, format!("{{\"model\":\"gpt-4o\",\"messages\":[{}]}}", messages.join(",")))
-            .unwrap();
-        let output =
-            inspect(&[path.to_str().unwrap(), "--format", "html", "--budget", "8k"]).assert().success();
-        let page = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-        let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
-        assert!(page.len() < 2_000_000, "{} bytes", page.len());
-        assert!(page.contains("This page was made without explanations."));
-        assert!(said.contains("the page has no explanations"), "{said}");
-    }
 }

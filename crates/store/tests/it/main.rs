@@ -12,6 +12,8 @@
 #[allow(unused_imports, reason = "features decide which tests use it")]
 use context_window_testing as support;
 
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+mod endurance;
 mod journal;
 #[cfg(all(feature = "sqlite", feature = "postgres"))]
 mod stores;

@@ -2,8 +2,7 @@
 
 use crate::{
     bounds::Bounds,
-    counter::Failure,
-    error::{Error, Repr},
+    error::{Error, Failure, Repr},
 };
 use serde_json::Value;
 use std::{

@@ -385,7 +385,8 @@ mod tests {
         let mut ends: Vec<usize> = (0..=piece.len()).collect();
         loop {
             let pairs = ends.windows(3).enumerate();
-            let ranks = pairs.filter_map(|(at, pair)| Some((vocabulary.find(piece, pair[0], pair[2])?, at)));
+            let ranks = pairs
+                .filter_map(|(at, pair)| Some((vocabulary.find(piece, pair[0], pair[2] - pair[0])?, at)));
             let Some((_, at)) = ranks.min() else { return ends.len() as u64 - 1 };
             ends.remove(at + 1);
         }

@@ -241,7 +241,7 @@ impl Chat {
         )?;
         ensure!(!Path::new(file).exists(), "{file} is there already; expected a new file");
         save_whole(file, json.as_bytes()).with_context(|| file.to_owned())?;
-        Ok(format!("Written. `cargo run --release --features inspect -- {file}` shows its plan."))
+        Ok(format!("Written. `cargo run --release -p plan-inspect -- {file}` shows its plan."))
     }
 
     fn sessions(&mut self, name: &str) -> Said {

@@ -176,7 +176,10 @@ fn keys_at_random_break_nothing() {
 /// The text of a row is looked for by what the row is, whatever its id looks like.
 #[test]
 fn a_message_named_like_a_summary_shows_its_text() {
-    let fixture = std::fs::read_to_string("tests/fixtures/o2_a_message_named_like_a_summary.json").unwrap();
+    let fixture = std::fs::read_to_string(
+        context_window_testing::root().join("tests/fixtures/o2_a_message_named_like_a_summary.json"),
+    )
+    .unwrap();
     let fixture: serde_json::Value = serde_json::from_str(&fixture).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.json");

@@ -66,7 +66,7 @@ fn what_is_applied_is_undone_in_its_turn() {
 #[test]
 fn what_is_saved_is_what_was_shown() {
     let folder = tempfile::tempdir().unwrap();
-    let source = std::fs::read(TALK).unwrap();
+    let source = std::fs::read(context_window_testing::root().join(TALK)).unwrap();
     for (number, keys) in
         ["cw", "c<Enter>w", "cl<Enter>w", "c<Enter>cl<Enter>w", "c<Enter>clw"].into_iter().enumerate()
     {
@@ -88,7 +88,7 @@ fn what_is_saved_is_what_was_shown() {
         let plan = saved.manager.build_plan(&saved.request().with_excluded_counts()).unwrap();
         assert_eq!(plan.fingerprint(), fingerprint(&it), "{keys}");
     }
-    assert_eq!(std::fs::read(TALK).unwrap(), source);
+    assert_eq!(std::fs::read(context_window_testing::root().join(TALK)).unwrap(), source);
 }
 
 /// Where the file grows, what it holds is shown.

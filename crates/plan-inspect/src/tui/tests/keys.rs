@@ -365,7 +365,8 @@ fn every_binding_is_in_the_help() {
 
 #[test]
 fn every_key_is_on_the_page() {
-    let page = std::fs::read_to_string("docs/reference/screen.md").unwrap();
+    let page =
+        std::fs::read_to_string(context_window_testing::root().join("docs/reference/screen.md")).unwrap();
     for binding in BINDINGS {
         assert!(page.contains(&format!("| `{}` | {} |", binding.shown, binding.does)), "{}", binding.shown);
     }

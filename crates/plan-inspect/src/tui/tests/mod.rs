@@ -19,6 +19,7 @@ use ratatui::{
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 
 fn arguments(text: &str) -> Tui {
+    context_window_testing::enter_root();
     let all = ["plan-inspect", "tui"].into_iter().chain(text.split_whitespace());
     let Command::Tui(args) = Cli::try_parse_from(all).unwrap().command else { panic!("not the tui") };
     *args

@@ -9,7 +9,8 @@ fn the_vectors_hold() {
     let said = out(&["vectors", "tests/vectors"]);
     let count: usize = said.split(' ').next().unwrap().parse().unwrap();
     assert!(count >= 200 && said.starts_with(&format!("{count} vectors, 0 failed\n")), "{said}");
-    let sound = std::fs::read_to_string("tests/vectors/s8_not_monotone_16.json").unwrap();
+    let sound = std::fs::read_to_string(crate::support::root().join("tests/vectors/s8_not_monotone_16.json"))
+        .unwrap();
     let wrong = file("wrong-vector.json", sound.replace("\"total\": 16", "\"total\": 17").as_bytes());
     let assert = inspect(&["vectors", wrong.to_str().unwrap()]).assert().code(1);
     let said = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
@@ -32,7 +33,7 @@ fn an_explanation_says_why_and_how_back() {
       in at          403 to 456, 490 and more
       always from    490
     ");
-    let readme = std::fs::read_to_string("README.md").unwrap();
+    let readme = std::fs::read_to_string(crate::support::root().join("README.md")).unwrap();
     assert!(readme.contains(&out(&args)), "the README shows another explanation");
     let json: Value = serde_json::from_str(&out(&[&args[..], &["--format", "json"]].concat())).unwrap();
     assert_eq!((&json["enters_at"], &json["stays_from"]), (&403.into(), &490.into()));
@@ -89,7 +90,7 @@ fn a_plan_says_how_long_its_cached_prefix_is() {
     let sum = sum + 42; // the tools
     assert!(again.contains(&format!("cached  {sum} of the last prompt's {sum} tokens\n")), "{again}");
     assert_eq!(json["prefix"]["tokens"], sum);
-    let page = std::fs::read_to_string("docs/reference/explaining.md").unwrap();
+    let page = std::fs::read_to_string(crate::support::root().join("docs/reference/explaining.md")).unwrap();
     let shown = out(&[EXAMPLE, "--budget", "330", "--previous", anchor]);
     let line = shown.lines().find(|line| line.starts_with("cached")).unwrap();
     assert!(page.contains(line), "the page shows another line than {line}");

@@ -6,7 +6,7 @@ use serde_json::Value;
 #[test]
 fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     let talk = "examples/long-talk.json";
-    let before = std::fs::read_to_string(talk).unwrap();
+    let before = std::fs::read_to_string(crate::support::root().join(talk)).unwrap();
     let json: Value = serde_json::from_str(&out(&["compact", talk, "--format", "json"])).unwrap();
     assert_eq!(json["archived"][0], serde_json::json!({"id": "m13", "last_id": "m22", "count": 10}));
     assert_eq!(json["kept"], serde_json::json!(["m0", "m1", "m23"]));
@@ -21,7 +21,7 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     let new = new.to_str().unwrap();
     let args = ["compact", talk, "--summary", summary.to_str().unwrap(), "--apply", new];
     out(&args);
-    assert_eq!(std::fs::read_to_string(talk).unwrap(), before);
+    assert_eq!(std::fs::read_to_string(crate::support::root().join(talk)).unwrap(), before);
     let after = std::fs::read_to_string(new).unwrap();
     let end = before.rfind("\n  ]").unwrap();
     assert!(after.starts_with(&before[..end]) && after.trim_end().ends_with(before[end..].trim()), "{after}");
@@ -94,7 +94,9 @@ fn the_history_is_whole_in_every_form() {
     let narrow = out(&["history", talk, "--width", "50"]);
     assert!(narrow.lines().all(|line| line.chars().count() <= 50), "{narrow}");
     // A compaction that is incomplete leaves the messages, and says so.
-    let broken = std::fs::read_to_string(talk).unwrap().replace("\"summary\": \"The", "\"sumary\": \"The");
+    let broken = std::fs::read_to_string(crate::support::root().join(talk))
+        .unwrap()
+        .replace("\"summary\": \"The", "\"sumary\": \"The");
     let broken = file("torn.json", broken.as_bytes());
     let output = inspect(&["history", broken.to_str().unwrap()]).assert().success();
     let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();

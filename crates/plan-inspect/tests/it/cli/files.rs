@@ -14,8 +14,8 @@ fn readable(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("tokenizer")).unwrap();
-    fs::copy(EXAMPLE, folder.join("session.json")).unwrap();
-    for entry in fs::read_dir("tests/tokenizers/small").unwrap() {
+    fs::copy(crate::support::root().join(EXAMPLE), folder.join("session.json")).unwrap();
+    for entry in fs::read_dir(crate::support::root().join("tests/tokenizers/small")).unwrap() {
         let path = entry.unwrap().path();
         fs::copy(&path, folder.join("tokenizer").join(path.file_name().unwrap())).unwrap();
     }
@@ -136,7 +136,8 @@ fn options_and_models_may_come_through_pipes() {
     assert_ne!(options["config"], "default");
     assert_eq!(run("--models", "models.toml", &["--model", "mine"])["model_context_len"], 9_000);
     // A session, too: what is written is a log then, because its text cannot be read again.
-    let (talk, to) = (fs::read("examples/long-talk.json").unwrap(), pipe.clone());
+    let (talk, to) =
+        (fs::read(crate::support::root().join("examples/long-talk.json")).unwrap(), pipe.clone());
     let writer = std::thread::spawn(move || fs::write(to, talk).unwrap());
     let new = folder.join("new.log");
     out(&["compact", pipe.to_str().unwrap(), "--apply", new.to_str().unwrap()]);
@@ -166,7 +167,7 @@ fn two_results_never_go_into_one_file() {
 #[test]
 fn one_of_several_writers_makes_a_new_file() {
     let folder = readable("writers");
-    let talk = fs::canonicalize("examples/long-talk.json").unwrap();
+    let talk = fs::canonicalize(crate::support::root().join("examples/long-talk.json")).unwrap();
     let gemini = folder.join("gemini.json");
     let contents: Vec<Value> = (0..12)
         .map(|at| serde_json::json!({"role": (["user", "model"][at % 2]), "parts": [{"text": format!("{at} {}", "word ".repeat(60))}]}))
@@ -215,7 +216,10 @@ fn one_of_several_writers_makes_a_new_file() {
 /// file, gzip.
 #[test]
 fn a_compaction_changes_no_other_byte() {
-    let talk: Value = serde_json::from_str(&fs::read_to_string("examples/long-talk.json").unwrap()).unwrap();
+    let talk: Value = serde_json::from_str(
+        &fs::read_to_string(crate::support::root().join("examples/long-talk.json")).unwrap(),
+    )
+    .unwrap();
     let messages: Vec<Value> = talk["messages"]
         .as_array()
         .unwrap()

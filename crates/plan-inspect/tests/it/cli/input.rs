@@ -79,7 +79,7 @@ fn what_is_tried_is_checked() {
 /// What is read is never written over, by whatever name it goes.
 #[test]
 fn no_session_is_written_over() {
-    let session = std::fs::read(EXAMPLE).unwrap();
+    let session = std::fs::read(crate::support::root().join(EXAMPLE)).unwrap();
     let path = file("never-changed.json", &session);
     let link = path.with_file_name("a-link.json");
     let _ = std::fs::remove_file(&link);
@@ -163,7 +163,7 @@ fn an_anchor_that_does_not_hold_says_so() {
 
 #[test]
 fn every_form_of_a_file_is_read() {
-    let text = std::fs::read_to_string(EXAMPLE).unwrap();
+    let text = std::fs::read_to_string(crate::support::root().join(EXAMPLE)).unwrap();
     let plain = out(&[EXAMPLE]);
     let gz = file("session.json.gz", &packed(&text));
     assert_eq!(out(&[gz.to_str().unwrap()]), plain);

@@ -46,7 +46,8 @@ fn there(program: &str) -> bool {
 #[test]
 fn schemas_are_printed_as_they_are_shipped() {
     for name in ["config", "plan", "session"] {
-        let shipped = std::fs::read_to_string(format!("schema/{name}.json")).unwrap();
+        let shipped =
+            std::fs::read_to_string(crate::support::root().join(format!("schema/{name}.json"))).unwrap();
         assert_eq!(out(&["schema", name]), shipped);
     }
     assert!(fails(&["schema", "plans"]).contains("a similar value exists: 'plan'"));
@@ -177,7 +178,7 @@ fn every_command_has_a_manual_page() {
 /// Every command of docs/reference/tool.md does what it says, in a folder with the examples and the vectors; the page knows every command.
 #[test]
 fn the_page_of_the_tool_is_true() {
-    let page = std::fs::read_to_string("docs/reference/tool.md").unwrap();
+    let page = std::fs::read_to_string(crate::support::root().join("docs/reference/tool.md")).unwrap();
     let folder = folder("page");
     let root = crate::support::root();
     for name in ["examples", "tests"] {
@@ -202,7 +203,7 @@ fn the_page_of_the_tool_is_true() {
         assert_eq!(output.stdout.is_empty(), says_nothing, "{line}");
     }
     for page in ["docs/guide/compaction.md", "docs/guide/counting.md"] {
-        let page = std::fs::read_to_string(page).unwrap();
+        let page = std::fs::read_to_string(crate::support::root().join(page)).unwrap();
         let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("plan-inspect ")).collect();
         assert!(!lines.is_empty(), "{page}");
         for line in lines {

@@ -94,7 +94,11 @@ fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
     );
     assert!(out(&args).contains("joined texts"), "{}", out(&args));
     let of_the_guide = format!("plan-inspect {EXAMPLE} --tokenizer {folder} --wire-format chat-template");
-    assert!(std::fs::read_to_string("docs/guide/counting.md").unwrap().contains(&of_the_guide));
+    assert!(
+        std::fs::read_to_string(crate::support::root().join("docs/guide/counting.md"))
+            .unwrap()
+            .contains(&of_the_guide)
+    );
     insta::assert_snapshot!(fails(&[EXAMPLE, "--wire-format", "chat-template"]), @"plan-inspect: --wire-format chat-template: no template is known; expected --tokenizer with the model's folder, which holds tokenizer.json and chat_template.jinja or tokenizer_config.json");
     let none = fails(&[EXAMPLE, "--wire-format", "chat-template", "--tokenizer", "examples"]);
     assert!(

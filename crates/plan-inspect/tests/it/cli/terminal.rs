@@ -451,8 +451,10 @@ fn long_work_is_shown_on_a_terminal_and_leaves_nothing_there() {
     assert!(shown.starts_with('{') && !shown.contains("reading"), "{shown:?}");
     let (shown, _) = on_a_terminal("\"$PLAN_INSPECT\" examples/support-chat.json >/dev/null", "").unwrap();
     assert_eq!(shown, "");
-    let output =
-        inspect(&["-", "--format", "json"]).write_stdin(fs::read(EXAMPLE).unwrap()).assert().success();
+    let output = inspect(&["-", "--format", "json"])
+        .write_stdin(fs::read(crate::support::root().join(EXAMPLE)).unwrap())
+        .assert()
+        .success();
     assert!(output.get_output().stderr.is_empty());
 }
 

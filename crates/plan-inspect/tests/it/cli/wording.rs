@@ -105,6 +105,7 @@ fn is_plain(what: &str, text: &str) {
 
 /// The files of a folder that end so.
 fn files(folder: &str, ending: &str) -> Vec<String> {
+    crate::support::enter_root();
     let all = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string());
     let mut all: Vec<String> = all.filter(|path| path.ends_with(ending)).collect();
     all.sort();
@@ -209,7 +210,7 @@ fn help_says_it_in_standard_terms() {
 /// What the screens say has its line in the glossary, in order.
 #[test]
 fn the_glossary_knows_the_terms() {
-    let page = fs::read_to_string("docs/reference/glossary.md").unwrap();
+    let page = fs::read_to_string(crate::support::root().join("docs/reference/glossary.md")).unwrap();
     let lines = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
     let terms: Vec<String> =
         lines.skip(1).map(|line| line.split('|').nth(1).unwrap().trim().to_lowercase()).collect();

@@ -139,39 +139,3 @@ pub fn write(goal: &Goal, body: &Value) {
         }
     });
 }
-
-/// The types of `async-openai` hold the same: they send what we send, but for fields they do not know.
-#[cfg(feature = "async-openai")]
-pub fn is_what_async_openai_sends(goal: &Goal, plan: &ContextPlan) -> Result<(), String> {
-    let sent = match goal.rules.form {
-        Form::OpenAiChat => {
-            serde_json::to_value(render::async_openai_chat(plan, "m").map_err(|e| e.to_string())?)
-        }
-        Form::OpenAiResponses => {
-            serde_json::to_value(render::async_openai_responses(plan, "m").map_err(|e| e.to_string())?)
-        }
-        _ => return Ok(()),
-    };
-    let (typed, ours) = (bare(&sent.unwrap()), bare(&goal.unmarked(plan)));
-    for key in ["messages", "input", "tools"] {
-        if typed.get(key) != ours.get(key) {
-            return Err(format!("async-openai sends\n{:#}\nfor\n{:#}", typed[key], ours[key]));
-        }
-    }
-    Ok(())
-}
-
-/// Without what only one of two ways to write the same says.
-#[cfg(feature = "async-openai")]
-fn bare(value: &Value) -> Value {
-    match value {
-        Value::Array(list) => list.iter().map(bare).collect(),
-        Value::Object(object) => {
-            let kept = object.iter().filter(|(key, value)| {
-                !value.is_null() && !["reasoning_content", "detail", "strict"].contains(&key.as_str())
-            });
-            kept.map(|(key, value)| (key.clone(), bare(value))).collect()
-        }
-        other => other.clone(),
-    }
-}

@@ -4,8 +4,8 @@
 
 mod fold;
 
-use crate::providers::body::{self, Goal, goals};
-use crate::rules;
+use crate::support::body::{self, Goal, goals};
+use crate::support::rules;
 use context_window::{
     compaction::CompactionRequest,
     config::CompactionStrategy,
@@ -614,7 +614,7 @@ fn whatever_happens_nothing_is_lost_and_the_next_plan_is_valid() {
     let targets = goals().len() as u64;
     let (mut done, mut seed, mut compactions, mut left) = (0, 1, 0, 0);
     #[cfg(all(feature = "sqlite", feature = "postgres"))]
-    let places = crate::stores::places::both();
+    let places = crate::support::stores::places::both();
     while done < steps {
         let goal = goals().swap_remove((seed % targets) as usize);
         let mut world = World::new(seed, goal);
