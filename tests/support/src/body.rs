@@ -129,7 +129,9 @@ pub fn write(goal: &Goal, body: &Value) {
             let thread = format!("{:?}", std::thread::current().id());
             let thread: String = thread.chars().filter(char::is_ascii_digit).collect();
             let name = goal.name.replace([' ', ','], "-");
-            (File::create(folder.join(format!("{name}-{thread}.jsonl"))).unwrap(), 0)
+            // Some runners give each test a process of its own.
+            let name = format!("{name}-{}-{thread}.jsonl", std::process::id());
+            (File::create(folder.join(name)).unwrap(), 0)
         });
         // So many of each are enough for the types of a form.
         if *lines < 1_500 {
