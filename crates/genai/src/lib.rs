@@ -166,16 +166,16 @@ impl Summariser {
     }
 
     /// Has a job done by the strategy of its options: with `summary` it asks the model and applies its summary
-    /// ([`super::Compactor::apply`]), with any other one nothing is asked ([`super::Compactor::fall_back`]). Where the model
+    /// ([`Compactor::apply`](context_window::compaction::Compactor::apply)), with any other one nothing is asked ([`Compactor::fall_back`](context_window::compaction::Compactor::fall_back)). Where the model
     /// fails, or what it says is refused as a summary, the job is done without one
-    /// ([`super::Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
+    /// ([`Compactor::fall_back`](context_window::compaction::Compactor::fall_back)); the record's kind says which it was, and a warning of `tracing` says why.
     ///
     /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
     /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
     ///
     /// # Errors
     ///
-    /// As [`super::Compactor::fall_back`]; a job that is stale already is not sent. Nothing changes then.
+    /// As [`Compactor::fall_back`](context_window::compaction::Compactor::fall_back); a job that is stale already is not sent. Nothing changes then.
     pub async fn compact(
         &self,
         manager: &ContextWindowManager,
