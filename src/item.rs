@@ -99,8 +99,8 @@ impl fmt::Display for ItemId {
 // - planner/select: the order in `choose_with`, room.rs
 // - planner/candidates: `CandidateId`, `CandidateIndex::minimum`, costs.rs
 // - planner/assemble: included.rs, excluded.rs, pressure.rs; planner/telemetry.rs
-// - report: row.rs, json.rs, html; `sign` in tui/view/head.rs of the tool
-// - schema/plan.json, schema/config.json; tests/it/oracle
+// - plan/json.rs; crates/report: row.rs, html; `sign` in tui/view/head.rs of the tool
+// - crates/plan-inspect/schema: plan.json, config.json; tests/it/oracle
 //
 // `section as usize` is the index in the order of `Section::ALL`; lists with one entry for each section rely on it.
 

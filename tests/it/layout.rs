@@ -214,6 +214,27 @@ fn modules_use_only_those_declared_before_them() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// A package is published without the folders around it.
+#[test]
+fn files_that_are_included_are_inside_their_package() {
+    let mut looked_at = 0;
+    let crates = std::fs::read_dir(crate::support::root().join("crates")).unwrap();
+    let packages = crates.map(|entry| entry.unwrap().path()).chain([crate::support::root().to_owned()]);
+    for package in packages {
+        for file in files(&package.join("src")) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            for included in text.split("include_str!(\"").skip(1) {
+                let included = file.with_file_name(included.split('"').next().unwrap());
+                let place =
+                    included.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", included.display()));
+                assert!(place.starts_with(package.canonicalize().unwrap()), "{}", included.display());
+                looked_at += 1;
+            }
+        }
+    }
+    assert!(looked_at > 10, "{looked_at}");
+}
+
 #[test]
 fn the_reader_of_imports_reads_every_form() {
     let house = |modules: &[(&str, &str)]| House {

@@ -1,4 +1,5 @@
-//! The JSON Schemas of `schema/` say what the code reads and writes: no more, and no less than a schema can say.
+//! The JSON Schemas of `crates/plan-inspect/schema` say what the code reads and writes: no more, and no less
+//! than a schema can say.
 
 mod options;
 mod sessions;
@@ -22,7 +23,7 @@ struct Schema {
 
 impl Schema {
     fn named(name: &str) -> Self {
-        let text = fs::read_to_string(root(&format!("schema/{name}.json"))).unwrap();
+        let text = fs::read_to_string(root(&format!("crates/plan-inspect/schema/{name}.json"))).unwrap();
         let text: Value = serde_json::from_str(&text).unwrap();
         let (mut compiler, mut compiled) = (Compiler::new(), Schemas::new());
         let id = text["$id"].as_str().unwrap();

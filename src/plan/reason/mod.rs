@@ -51,8 +51,8 @@ impl IncludedReason {
 // - `ContextPlan::drops_conversation`
 // - analysis/explain/subject.rs, `moves` and `is_for_want_of_room`: without it explain answers "never"
 // - analysis/explain/displaced.rs
-// - report/row.rs; change.rs and tui/filter.rs of the tool
-// - schema/plan.json
+// - crates/report: row.rs; crates/ratatui: filter.rs
+// - crates/plan-inspect/schema/plan.json
 
 /// Why an item is not in the prompt, with the numbers that decided it.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 pub(crate) fn run(of: SchemaOf) -> Result<ExitCode> {
     print(match of {
-        SchemaOf::Config => include_str!("../../../../schema/config.json"),
-        SchemaOf::Plan => include_str!("../../../../schema/plan.json"),
-        SchemaOf::Session => include_str!("../../../../schema/session.json"),
+        SchemaOf::Config => include_str!("../../schema/config.json"),
+        SchemaOf::Plan => include_str!("../../schema/plan.json"),
+        SchemaOf::Session => include_str!("../../schema/session.json"),
     })?;
     Ok(ExitCode::SUCCESS)
 }

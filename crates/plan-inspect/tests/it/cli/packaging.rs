@@ -46,8 +46,10 @@ fn there(program: &str) -> bool {
 #[test]
 fn schemas_are_printed_as_they_are_shipped() {
     for name in ["config", "plan", "session"] {
-        let shipped =
-            std::fs::read_to_string(crate::support::root().join(format!("schema/{name}.json"))).unwrap();
+        let shipped = std::fs::read_to_string(
+            crate::support::root().join(format!("crates/plan-inspect/schema/{name}.json")),
+        )
+        .unwrap();
         assert_eq!(out(&["schema", name]), shipped);
     }
     assert!(fails(&["schema", "plans"]).contains("a similar value exists: 'plan'"));
