@@ -7,7 +7,7 @@ mod files;
 mod inert;
 mod input;
 mod packaging;
-#[cfg(all(feature = "sqlite", feature = "postgres"))]
+#[cfg(feature = "sqlite")]
 mod stores;
 mod target;
 #[cfg(unix)]

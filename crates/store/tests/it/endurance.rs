@@ -15,7 +15,6 @@ use context_window::{
     *,
 };
 use context_window_store::Journal;
-#[cfg(all(feature = "sqlite", feature = "postgres"))]
 use context_window_store::SessionStore;
 use fold::{Part, folded};
 use std::{
@@ -55,12 +54,10 @@ struct World {
     /// What an application's own store holds: every entry as JSON, appended as it came.
     stored: Vec<String>,
     /// The same in databases, written where the journal is, each with its revision.
-    #[cfg(all(feature = "sqlite", feature = "postgres"))]
     stores: Vec<(SessionStore, u64)>,
     /// Texts of archived messages that loading left there.
     left_in_stores: usize,
     /// The id of the session there.
-    #[cfg(all(feature = "sqlite", feature = "postgres"))]
     id: String,
 }
 
@@ -110,10 +107,8 @@ impl World {
             compactions: 0,
             job,
             stored: Vec::new(),
-            #[cfg(all(feature = "sqlite", feature = "postgres"))]
             stores: Vec::new(),
             left_in_stores: 0,
-            #[cfg(all(feature = "sqlite", feature = "postgres"))]
             id: format!("life {seed}"),
         }
     }
@@ -391,7 +386,6 @@ impl World {
 
     fn save(&mut self) {
         self.journal.save(&self.log).unwrap();
-        #[cfg(all(feature = "sqlite", feature = "postgres"))]
         for (store, revision) in &mut self.stores {
             *revision = store.save(&self.id, &mut self.log, *revision).unwrap();
         }
@@ -422,14 +416,12 @@ impl World {
         };
         assert_eq!(plan(&log), plan(&self.log), "planned alike");
         assert_eq!((log.level(), log.billed()), (self.log.level(), self.log.billed()));
-        #[cfg(all(feature = "sqlite", feature = "postgres"))]
         self.load_from_stores();
         self.log = log;
         self.job = None;
     }
 
     /// Every store gives the same conversation, and without the texts of what is archived the same plans.
-    #[cfg(all(feature = "sqlite", feature = "postgres"))]
     fn load_from_stores(&mut self) {
         let mut stores = std::mem::take(&mut self.stores);
         for (store, revision) in &mut stores {
@@ -613,12 +605,10 @@ fn whatever_happens_nothing_is_lost_and_the_next_plan_is_valid() {
     let steps = if std::env::var_os("FULL").is_some() { 1_000_000 } else { 8_000 };
     let targets = goals().len() as u64;
     let (mut done, mut seed, mut compactions, mut left) = (0, 1, 0, 0);
-    #[cfg(all(feature = "sqlite", feature = "postgres"))]
-    let places = crate::support::stores::places::both();
+    let places = crate::places::both();
     while done < steps {
         let goal = goals().swap_remove((seed % targets) as usize);
         let mut world = World::new(seed, goal);
-        #[cfg(all(feature = "sqlite", feature = "postgres"))]
         {
             let opened = places.iter().map(|place| (SessionStore::open(&place.address).unwrap(), 0));
             world.stores = opened.collect();
@@ -631,9 +621,6 @@ fn whatever_happens_nothing_is_lost_and_the_next_plan_is_valid() {
         drop(std::fs::remove_file(&world.path));
     }
     assert!(compactions > steps / 100, "only {compactions} compactions in {done} steps");
-    assert!(
-        cfg!(not(all(feature = "sqlite", feature = "postgres"))) || left > 5_000,
-        "only {left} texts left"
-    );
+    assert!(left > 5_000, "only {left} texts left");
     eprintln!("{done} steps, {compactions} compactions, {left} texts left in stores");
 }

@@ -12,8 +12,10 @@
 #[allow(unused_imports, reason = "features decide which tests use it")]
 use context_window_testing as support;
 
-#[cfg(all(feature = "sqlite", feature = "postgres"))]
+#[cfg(feature = "sqlite")]
 mod endurance;
 mod journal;
-#[cfg(all(feature = "sqlite", feature = "postgres"))]
+#[cfg(feature = "sqlite")]
+mod places;
+#[cfg(feature = "sqlite")]
 mod stores;

@@ -3,8 +3,10 @@
 mod active;
 pub mod appending;
 mod damage;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "postgres"))]
 mod encrypted;
+#[cfg(all(unix, feature = "postgres"))]
+mod lost_answers;
 mod refused;
 mod sessions;
 #[cfg(unix)]

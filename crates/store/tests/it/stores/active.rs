@@ -1,7 +1,7 @@
 //! A session without the texts of what is archived plans like the whole one.
 
 use super::appending::{lived, manager, seen};
-use crate::support::stores::places::both;
+use crate::places::both;
 
 use context_window::*;
 use context_window_store::ErrorKind;

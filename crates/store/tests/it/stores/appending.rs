@@ -1,6 +1,6 @@
 //! Entries join a session where a writer knows what it holds, all or none; what commutes is merged.
 
-use crate::support::stores::places::{Place, both};
+use crate::places::{Place, both};
 pub use crate::support::stores::{lived, manager};
 use context_window::{events::LogEvent, usage::Level, *};
 use context_window_store::SessionStore;
@@ -343,7 +343,7 @@ proptest! {
         ours in prop::collection::vec(step(), 1..4),
         theirs in prop::collection::vec(step(), 1..4),
     ) {
-        let folder = crate::support::stores::places::Folder::new();
+        let folder = crate::places::Folder::new();
         let mut base = Conversation::from([Message::user("a"), Message::assistant("b"), Message::user("c"), Message::assistant("d")]);
         before.iter().for_each(|step| take(&mut base, step));
         let mut store = SessionStore::open(&folder.sqlite("law.db")).unwrap();

@@ -1,7 +1,7 @@
 //! What was changed behind the store's back is found, and named.
 
 use super::appending::lived;
-use crate::support::stores::places::both;
+use crate::places::both;
 
 use context_window::*;
 use context_window_store::ErrorKind;
@@ -148,7 +148,7 @@ fn damage_is_found_and_named() {
 /// PostgreSQL has no such text.
 #[test]
 fn what_is_not_utf_8_is_damage() {
-    let place = crate::support::stores::places::sqlite();
+    let place = crate::places::sqlite();
     let mut store = SessionStore::open(&place.address).unwrap();
     store.import("s", &lived()).unwrap();
     let words = "entry 2: does not match its checksum";

@@ -1,7 +1,9 @@
 //! What a database refuses: a clear error, nothing half-written, and no secret in it.
 
+#[cfg(feature = "postgres")]
+use crate::places::postgres;
+use crate::places::{Folder, Place, both, sqlite};
 use crate::support;
-use crate::support::stores::places::{Folder, Place, both, postgres, sqlite};
 use context_window::*;
 use context_window_store::{Error, ErrorKind};
 use context_window_store::{ListOptions, SessionStore};
@@ -194,6 +196,7 @@ fn a_new_file_that_another_program_keeps_locked() {
     SessionStore::open(&place.address).unwrap().import("s", &log()).unwrap();
 }
 
+#[cfg(feature = "postgres")]
 #[test]
 fn a_session_that_another_connection_keeps_locked() {
     let Some(place) = postgres() else { return };
@@ -270,7 +273,7 @@ fn a_full_disk_loses_nothing_that_was_confirmed() {
     });
 }
 
-#[cfg(unix)]
+#[cfg(all(unix, feature = "postgres"))]
 #[test]
 fn a_full_disk_of_a_server_loses_nothing_that_was_confirmed() {
     let Some(server) = crate::support::stores::server::Server::start() else {
@@ -295,11 +298,13 @@ fn a_full_disk_of_a_server_loses_nothing_that_was_confirmed() {
 }
 
 /// A server's address with another user, password, database or host.
+#[cfg(feature = "postgres")]
 fn variant(place: &Place, user: &str, database: &str) -> String {
     let rest = place.address.strip_prefix("postgres://postgres@").unwrap();
     format!("postgres://{user}@{}/{database}", rest.split('/').next().unwrap())
 }
 
+#[cfg(feature = "postgres")]
 #[test]
 fn a_server_that_refuses_says_why_and_no_password() {
     let Some(place) = postgres() else { return };
@@ -331,7 +336,7 @@ fn a_server_that_refuses_says_why_and_no_password() {
 }
 
 /// With a server that asks for passwords.
-#[cfg(unix)]
+#[cfg(all(unix, feature = "postgres"))]
 #[test]
 fn a_wrong_password_is_refused() {
     let Some(server) = crate::support::stores::server::Server::start() else {
@@ -362,6 +367,7 @@ fn a_wrong_password_is_refused() {
     }
 }
 
+#[cfg(feature = "postgres")]
 #[test]
 fn a_connection_that_broke_is_made_again() {
     let Some(place) = postgres() else { return };

@@ -1,7 +1,7 @@
 //! Sessions as a whole: lists, forks, what is put away or deleted, journals in and out, names and texts of any kind.
 
 use super::appending::{lived, seen};
-use crate::support::stores::places::{Folder, both};
+use crate::places::{Folder, both};
 
 use crate::support::texts::hostile;
 use context_window::*;
