@@ -60,7 +60,7 @@ kinds! {
 enum Kind {
     Core(core::ErrorKind),
     Store(store::ErrorKind),
-    /// No function of this module raises these two; an application's own summariser may.
+    /// Raised by an application's own summariser; the module has the classes for it.
     Cancelled,
     Summariser,
 }
@@ -120,13 +120,13 @@ impl From<context_window_report::Error> for Fault {
     }
 }
 
-/// The exception that an error is raised as.
+/// Builds the exception that an error is raised as.
 pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
     match error.into() {
         Fault::Core(error) => exception(error.kind().into(), error.to_string()),
         Fault::Store(error) => match error.core() {
             Some(core) => exception(core.kind().into(), error.to_string()),
-            None => in_store(&error),
+            None => store_exception(&error),
         },
         Fault::Formats(error) => {
             let kind = match error.core() {
@@ -142,8 +142,8 @@ pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
     }
 }
 
-/// The exception of a log or store. One of two writers says who is ahead.
-fn in_store(error: &store::Error) -> PyErr {
+/// Builds the exception of a log or store. A conflict has the session and both revisions as attributes.
+fn store_exception(error: &store::Error) -> PyErr {
     let exception = exception(error.kind().into(), error.to_string());
     let Some(conflict) = error.conflict() else { return exception };
     let set = Python::attach(|py| {

@@ -101,8 +101,8 @@ impl Plan {
     /// Asks about the request that the plan was made of.
     fn ask<T>(
         &self,
-        question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, core::Error>,
-    ) -> Result<T, core::Error> {
+        question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let past = self.past()?;
         question(self.manager.core(), &self.asked.request(&past))
     }
@@ -111,22 +111,9 @@ impl Plan {
     fn answer<T: Send>(
         &self,
         py: Python<'_>,
-        question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, core::Error> + Send,
-    ) -> PyResult<T> {
-        py.detach(|| self.ask(question)).map_err(raised)
-    }
-
-    /// As `answer`, for a question that another crate answers.
-    fn answer_beside<T: Send>(
-        &self,
-        py: Python<'_>,
         question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault> + Send,
     ) -> PyResult<T> {
-        let answered = py.detach(|| {
-            let past = self.past()?;
-            question(self.manager.core(), &self.asked.request(&past))
-        });
-        answered.map_err(raised)
+        py.detach(|| self.ask(question)).map_err(raised)
     }
 }
 
@@ -291,13 +278,14 @@ impl Plan {
     /// Why an item is in or out, and at which budgets. Where a document and a message share an id, `rag:ID` and `item:ID`
     /// decide.
     fn explain(&self, py: Python<'_>, id: &str) -> PyResult<Explanation> {
-        let explained = self.answer(py, |manager, request| manager.explainer(request).explain(id))?;
+        let explained = self.answer(py, |manager, request| Ok(manager.explainer(request).explain(id)?))?;
         Ok(Explanation::of(explained))
     }
 
     /// Why each item is in or out.
     fn explain_all(&self, py: Python<'_>) -> PyResult<Vec<Explanation>> {
-        let explained = self.answer(py, |manager, request| manager.explainer(request).explain_all())?;
+        let explained =
+            self.answer(py, |manager, request| Ok(manager.explainer(request).explain_all()?))?;
         Ok(explained.into_iter().map(Explanation::of).collect())
     }
 
@@ -306,7 +294,7 @@ impl Plan {
         let later = later.get();
         let diff = self.answer(py, |manager, request| {
             let before = manager.explainer(request);
-            later.ask(|manager, request| Diff::between(&before, &manager.explainer(request)))
+            later.ask(|manager, request| Ok(Diff::between(&before, &manager.explainer(request))?))
         })?;
         Ok(diff.changes.iter().map(Change::of).collect())
     }
@@ -366,7 +354,7 @@ impl Plan {
     /// each item at which budgets it is in, which takes seconds for thousands of items.
     #[pyo3(signature = (*, redact=false, explain=true))]
     fn html(&self, py: Python<'_>, redact: bool, explain: bool) -> PyResult<String> {
-        self.answer_beside(py, |manager, request| {
+        self.answer(py, |manager, request| {
             let model = self.manager.model();
             let explained = if explain { manager.explainer(request).explain_all()? } else { Vec::new() };
             let page = report::html(&self.inner).with_explanations(&explained).with_model(model);
@@ -410,7 +398,7 @@ impl Plan {
 
     /// A plan is made again where it is unpickled: the same request gives the same plan.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let session = self.answer_beside(py, |manager, request| {
+        let session = self.answer(py, |manager, request| {
             Ok(context_window_formats::session_json(manager, request, SessionTexts::Kept)?)
         })?;
         let manager = self.manager.clone().into_pyobject(py)?;
