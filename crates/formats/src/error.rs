@@ -1,10 +1,9 @@
 //! The error of this crate.
 
-use std::fmt;
-
-/// An error of a file or JSON text that cannot be read. The message names the file, line, key or id, what was found, what
-/// was expected and what to do.
-#[derive(Debug)]
+/// An error of a file or JSON text that cannot be read. The message names the file, line, key or id, what was
+/// found, what was expected and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct Error(Box<Repr>);
 
 /// The kind of an [`Error`].
@@ -58,12 +57,10 @@ impl Error {
     pub fn core(&self) -> Option<&context_window::Error> {
         match &*self.0 {
             Repr::Core(error) => Some(error),
-            #[allow(unreachable_patterns, reason = "features decide which others there are")]
             _ => None,
         }
     }
 
-    #[allow(dead_code, reason = "features decide who uses it")]
     pub(crate) fn new(repr: Repr) -> Self {
         Self(Box::new(repr))
     }
@@ -84,17 +81,5 @@ impl From<context_window::tokens::Error> for Error {
 impl From<context_window_store::Error> for Error {
     fn from(error: context_window_store::Error) -> Self {
         Self::new(Repr::Log(error))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source()
     }
 }

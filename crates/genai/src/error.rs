@@ -1,9 +1,8 @@
 //! The error of this crate.
 
-use std::fmt;
-
 /// An error of a compaction over a model. Nothing was archived.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct Error(Box<Repr>);
 
 /// The kind of an [`Error`].
@@ -54,12 +53,10 @@ impl Error {
     pub fn core(&self) -> Option<&context_window::Error> {
         match &*self.0 {
             Repr::Core(error) => Some(error),
-            #[allow(unreachable_patterns, reason = "features decide which others there are")]
             _ => None,
         }
     }
 
-    #[allow(dead_code, reason = "features decide who uses it")]
     pub(crate) fn new(repr: Repr) -> Self {
         Self(Box::new(repr))
     }
@@ -68,17 +65,5 @@ impl Error {
 impl From<context_window::Error> for Error {
     fn from(error: context_window::Error) -> Self {
         Self::new(Repr::Core(error))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source()
     }
 }

@@ -1,11 +1,11 @@
 //! The error of this crate.
 
 use crate::conflict::Conflict;
-use std::fmt;
 
-/// An error of a log or a store. The message names the file or store and the place in it, what was found, what was expected
-/// and what to do.
-#[derive(Debug)]
+/// An error of a log or a store. The message names the file or store and the place in it, what was found,
+/// what was expected and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct Error(Box<Repr>);
 
 /// The kind of an [`Error`].
@@ -16,7 +16,8 @@ pub enum ErrorKind {
     Journal,
     /// A store of sessions cannot be opened, read or written, or its content is damaged.
     Store,
-    /// Another writer appended to the session, or deleted it: `Error::conflict` says who is ahead. Nothing was written.
+    /// Another writer appended to the session, or deleted it: `Error::conflict` says who is ahead. Nothing
+    /// was written.
     Conflict,
     /// The store has no session of this id.
     NotFound,
@@ -80,7 +81,6 @@ impl Error {
     pub fn core(&self) -> Option<&context_window::Error> {
         match &*self.0 {
             Repr::Core(error) => Some(error),
-            #[allow(unreachable_patterns, reason = "features decide which others there are")]
             _ => None,
         }
     }
@@ -89,7 +89,6 @@ impl Error {
         Self::new(Repr::Input { place: place.into(), detail: detail.into() })
     }
 
-    #[allow(dead_code, reason = "features decide who uses it")]
     pub(crate) fn new(repr: Repr) -> Self {
         Self(Box::new(repr))
     }
@@ -98,17 +97,5 @@ impl Error {
 impl From<context_window::Error> for Error {
     fn from(error: context_window::Error) -> Self {
         Self::new(Repr::Core(error))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source()
     }
 }

@@ -1,15 +1,14 @@
 //! The error of this crate.
 
-use std::fmt;
-
 /// An error of a counter that an application brings.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error of a token counter: an unknown name, a file that is no tokenizer, or a failed count.
 ///
-/// The message names the tokenizer or the file, and what was expected. [`std::error::Error::source`] returns the error
-/// of a counter of your own.
-#[derive(Debug)]
+/// The message names the tokenizer or the file, and what was expected. [`std::error::Error::source`] returns
+/// the error of a counter of your own.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct Error(Box<Repr>);
 
 #[derive(Debug, thiserror::Error)]
@@ -30,17 +29,5 @@ pub(crate) enum Repr {
 impl Error {
     pub(crate) fn new(repr: Repr) -> Self {
         Self(Box::new(repr))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source()
     }
 }
