@@ -1,5 +1,6 @@
 //! Counting against other crates, interleaved in one run: MB/s, and times the speed of tiktoken-rs. Counts have to be
-//! equal. `cargo bench -p context-window-benches --bench count`; real texts come in where `CONTEXT_WINDOW_DATA` names their folder.
+//! equal. `cargo bench -p context-window-benches --bench count`; real texts come in where
+//! `CONTEXT_WINDOW_DATA` names their folder.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,

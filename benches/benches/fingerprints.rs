@@ -1,5 +1,6 @@
 //! One line a file of real sessions: how many plans were made of it, and a hash over their fingerprints. Two versions that decide
-//! alike print the same. `cargo bench -p context-window-benches --bench fingerprints`, with `CONTEXT_WINDOW_DATA`.
+//! alike print the same. `cargo bench -p context-window-benches --bench fingerprints`, with
+//! `CONTEXT_WINDOW_DATA`.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,

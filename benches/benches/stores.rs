@@ -1,8 +1,8 @@
 //! What a store of sessions costs: bytes for 1,000 turns, saves, loads, many writers at once.
 //!
-//! `cargo bench -p context-window-benches --features stores --bench stores [-- WHAT]`, where WHAT is `bytes`, `turns`,
-//! `writers` or `entries`. SQLite is measured in a temporary folder; PostgreSQL where `CONTEXT_WINDOW_POSTGRES` is the address
-//! of a database that may be filled.
+//! `cargo bench -p context-window-benches --features stores --bench stores [-- WHAT]`, where WHAT is `bytes`,
+//! `turns`, `writers` or `entries`. SQLite is measured in a temporary folder; PostgreSQL where
+//! `CONTEXT_WINDOW_POSTGRES` is the address of a database that may be filled.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,

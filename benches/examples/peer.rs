@@ -1,4 +1,5 @@
-//! This crate in the form of the peers' harness: `peer INPUT BUDGET chat|rag|warm` prints one JSON line. `benches/peers` calls it.
+//! This crate in the form of the peers' harness: `peer INPUT BUDGET chat|rag|warm` prints one JSON line.
+//! `benches/peers` calls it.
 //!
 //! `chat` and `rag` plan the same request five times in a process that has counted one message before: the first call is cold.
 //! `warm` appends a turn and plans, 2,000 times over, going on from the plan before: microseconds of the plan alone.

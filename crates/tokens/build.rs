@@ -20,8 +20,8 @@ fn main() {
 #[path = "src/openai/hash.rs"]
 mod hash;
 
-/// What kind of character each is, by the numbers of `src/openai/classes.rs`: for each page of 256 characters which of
-/// the pages of classes is its own (16 bits), then those pages, a byte a character.
+/// What kind of character each is, by the numbers of `src/openai/classes.rs`: for each page of 256 characters
+/// which of the pages of classes is its own (16 bits), then those pages, a byte a character.
 #[cfg(feature = "openai")]
 mod classes {
     use regex_syntax::hir::{Class, HirKind};

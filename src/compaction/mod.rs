@@ -1,5 +1,5 @@
 //! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed out, and a
-//! summary taken back. `Summariser` (feature `genai`) also calls the model.
+//! summary taken back. `Summariser` of the crate `context-window-genai` also calls the model.
 //!
 //! [`Compactor`] does the work, [`CompactionRequest`] asks for a summary, and a [`Compaction`] in the log records what was
 //! archived.

@@ -140,7 +140,8 @@ impl ConfigLayers {
             merge(&mut merged, layer.table()?);
             layer.places(number, &mut places)?;
         }
-        // Through its text, for the same deserialiser as a layer: each further one brings the code of all options again.
+        // Through its text, for the same deserialiser as a layer: each further one brings the code of all
+        // options again.
         let config: Config = toml::from_str(&merged.to_string())
             .map_err(|error| Error::config("(all)", error.message(), "options that fit together"))?;
         let loaded = LoadedConfig { config, layers: self.layers, places };
@@ -261,14 +262,16 @@ impl Layer {
         // The error names the table; the key that is unknown is in its message.
         let unknown =
             message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "));
-        // A choice that is written as a table, `repair = { drop = 1 }`: the error names the option, and is about its only key.
+        // A choice that is written as a table, `repair = { drop = 1 }`: the error names the option, and is
+        // about its only key.
         let choice = entries.iter().filter(|(key, value)| {
             message.starts_with("expected ") && value.span() == span && key.starts_with(&within(""))
         });
         let choice = choice.map(|(key, _)| key.clone()).min_by_key(String::len);
         let path = unknown.map(|(key, _)| within(key)).or(choice);
         let mut path = path.unwrap_or_else(|| keys.unwrap_or(".").to_owned());
-        // Positions in arrays are not among the keys; `[[key]]` is the place of an array and of the table in it.
+        // Positions in arrays are not among the keys; `[[key]]` is the place of an array and of the table in
+        // it.
         let is_table = message.starts_with("invalid type: map");
         for (key, mut value) in entries {
             let Some(rest) = path.strip_prefix(&key).map(str::to_owned) else { continue };

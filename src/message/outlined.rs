@@ -21,10 +21,10 @@ pub struct Sizes {
 }
 
 impl Message {
-    /// Whether its texts are here. They are not where `SessionStore::load_active` (feature `sqlite` or `postgres`) left those
-    /// of an archived message in the store: then its text, parts and reasoning are empty, and so are the arguments of its
-    /// calls. A plan that needs them fails with [`ErrorKind::NotLoaded`](crate::ErrorKind::NotLoaded), and such a message
-    /// cannot be serialised.
+    /// Whether its texts are here. They are not where `SessionStore::load_active` of the crate
+    /// `context-window-store` left those of an archived message in the store: then its text, parts and
+    /// reasoning are empty, and so are the arguments of its calls. A plan that needs them fails with
+    /// [`ErrorKind::NotLoaded`](crate::ErrorKind::NotLoaded), and such a message cannot be serialised.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.sizes().is_none()

@@ -18,21 +18,23 @@ use serde::Serialize;
 const VERSION: u32 = 2;
 
 impl ContextPlan {
-    /// Returns the plan as one JSON object (`version` 2), indented, without any text of the prompt but a hash per
-    /// included row.
+    /// Returns the plan as one JSON object (`version` 2), indented, without any text of the prompt but a hash
+    /// per included row.
     #[must_use]
     pub fn to_json(&self) -> String {
         written(self, true)
     }
 
-    /// Returns the same object as [`ContextPlan::to_json`] on one line, for a column of a table or a line of a log.
+    /// Returns the same object as [`ContextPlan::to_json`] on one line, for a column of a table or a line of
+    /// a log.
     #[must_use]
     pub fn to_json_line(&self) -> String {
         written(self, false)
     }
 
-    /// Returns a hash of everything that the plan says: blake3 over its compact JSON without this field, 64 hexadecimal
-    /// digits. It is computed by each call. Equal plans have equal fingerprints on any machine (rule O3).
+    /// Returns a hash of everything that the plan says: blake3 over its compact JSON without this field, 64
+    /// hexadecimal digits. It is computed by each call. Equal plans have equal fingerprints on any machine
+    /// (rule O3).
     #[must_use]
     pub fn fingerprint(&self) -> String {
         fingerprint(self)

@@ -1,7 +1,7 @@
 //! Token counts that stop at a limit.
 
-/// Outcome of counting up to a limit: the count, or that it is over the limit. It is a function of text and limit
-/// only, never of what was counted before (rule O3).
+/// Outcome of counting up to a limit: the count, or that it is over the limit. It is a function of text and
+/// limit only, never of what was counted before (rule O3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Exactly(u64),

@@ -1,6 +1,6 @@
 //! Margins against what providers reported in real sessions (rule N6): the error of our count before and after the
-//! reports of the same session taught a token calibration. The table in `docs/reference/counting.md` is what this prints with
-//! `FULL=1`; without it, it is of one session in three.
+//! reports of the same session taught a token calibration. The table in `docs/reference/counting.md` is what
+//! this prints with `FULL=1`; without it, it is of one session in three.
 
 use crate::support::{data, generate};
 use context_window::{

@@ -1,5 +1,5 @@
-//! Every real session plans at every budget, one of three without `FULL=1` (needs `CONTEXT_WINDOW_DATA`; skips loudly without
-//! it).
+//! Every real session plans at every budget, one of three without `FULL=1` (needs `CONTEXT_WINDOW_DATA`;
+//! skips loudly without it).
 
 use crate::support::{
     data, generate,

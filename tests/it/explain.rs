@@ -1,5 +1,6 @@
-//! Every answer of `explain` against brute force: the same request planned at every budget of the model, or without `FULL=1`
-//! at the edges of each step, at a sample between them, and at every budget between two that differ.
+//! Every answer of `explain` against brute force: the same request planned at every budget of the model, or
+//! without `FULL=1` at the edges of each step, at a sample between them, and at every budget between two that
+//! differ.
 
 use crate::support::generate::{self, Session};
 use context_window::{

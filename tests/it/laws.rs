@@ -87,7 +87,8 @@ proptest! {
         let plan = plan(&session, &log, &manager)?;
         let planned = Planned { session: &session, log: &log, manager: &manager, plan: &plan };
         planning_changes_nothing(&planned, &unseen)?;
-        // This plans the log again, after another planner has: the same plan as the first one, of a log that nobody had planned.
+        // This plans the log again, after another planner has: the same plan as the first one, of a log that
+        // nobody had planned.
         planned.check_laws()?;
         shuffled_documents_change_nothing(&planned, order)?;
         ttl_falls_only_for_what_was_included(&planned)?;
@@ -96,7 +97,8 @@ proptest! {
         a_plan_from_its_own_anchor_settles(&planned)?;
     }
 
-    /// Laws of sessions that are changed before they are planned: each session is generated once for all of them.
+    /// Laws of sessions that are changed before they are planned: each session is generated once for all of
+    /// them.
     #[test]
     fn every_law_holds_for_changed_sessions(session in generate::session(), rough in prop::bool::ANY, more in 0u64..300) {
         every_law_holds_with_estimates_too(&session, rough)?;
@@ -146,9 +148,9 @@ fn prefix_fill_is_monotone(mut session: Session, more: u64) -> Result<(), TestCa
 }
 
 /// Planning reads and never writes, and the lifetimes of a clone fall independently. What messages remember
-/// (their counts, their stubs) is not seen from outside, so later plans tell: here of a planner that counts otherwise, beside
-/// the plan of a log that nobody planned before, and in the laws of each plan of the same planner. `before` is all that could
-/// be seen of the log before its plan.
+/// (their counts, their stubs) is not seen from outside, so later plans tell: here of a planner that counts
+/// otherwise, beside the plan of a log that nobody planned before, and in the laws of each plan of the same
+/// planner. `before` is all that could be seen of the log before its plan.
 fn planning_changes_nothing(planned: &Planned<'_>, before: &str) -> Result<(), TestCaseError> {
     let Planned { session, log, plan: first, .. } = *planned;
     let mut clone = log.clone();

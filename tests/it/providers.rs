@@ -174,8 +174,8 @@ proptest! {
     }
 }
 
-/// Real sessions, where the data is: each one for every target at every budget; without `FULL=1` one of sixteen, and a budget
-/// for each target.
+/// Real sessions, where the data is: each one for every target at every budget; without `FULL=1` one of
+/// sixteen, and a budget for each target.
 #[test]
 fn every_real_session_is_valid_for_every_target() {
     let managers = managers();

@@ -1,5 +1,5 @@
-//! Files that people bring to `context-window`: session files of many forms, transcripts of coding agents, logged
-//! request bodies, and the answers of retrievers.
+//! Files that people bring to `context-window`: session files of many forms, transcripts of coding agents,
+//! logged request bodies, and the answers of retrievers.
 //!
 //! ```
 //! use context_window::{Config, ContextWindowManager, Model, TokenCounter};
@@ -7,18 +7,17 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
-//! let session = Session::from_json(r#"{"messages": [{"role": "user", "content": "How long do refunds take?"}]}"#)?;
-//! let plan = manager.build_plan(&session.request())?;
-//! assert_eq!(plan.included.len(), 1);
+//! let session = Session::from_json(r#"{"messages": [{"role": "user", "content": "How long do refunds
+//! take?"}]}"#)?; let plan = manager.build_plan(&session.request())?; assert_eq!(plan.included.len(), 1);
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! # Overview
 //!
-//! A [`SessionFile`] holds one session or many; a [`Session`] is a conversation and what its next prompt brings with it.
-//! A [`FieldMap`] reads the documents of a retriever's answer. [`acp`] writes updates for clients of the Agent Client
-//! Protocol.
+//! A [`SessionFile`] holds one session or many; a [`Session`] is a conversation and what its next prompt
+//! brings with it. A [`FieldMap`] reads the documents of a retriever's answer. [`acp`] writes updates for
+//! clients of the Agent Client Protocol.
 
 pub mod acp;
 mod error;

@@ -1,4 +1,5 @@
-//! The only module that calls a model: a job goes out, a summary comes back (rules C3, C5, C8).
+//! Summaries by a real model, over the crate `genai`: a job goes out, a summary comes back (rules C3, C5,
+//! C8).
 
 use crate::error::Repr;
 use context_window::{
@@ -145,9 +146,10 @@ impl Summariser {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Summariser` for a time-out, an HTTP error, a connection that fails or is cut, an error inside of an
-    /// answer, an answer that was held back, is empty or is a tool call, a missing key, and outside of a Tokio runtime. The
-    /// message has the status and the first of what the provider said, never a key, and nothing of the prompt. As
+    /// `ErrorKind::Model` for a time-out, an HTTP error, a connection that fails or is cut, an error inside
+    /// of an answer, an answer that was held back, is empty or is a tool call, a missing key, and outside of
+    /// a Tokio runtime. The message has the status and the first of what the provider said, never a key, and
+    /// nothing of the prompt. As
     /// [`CompactionRequest::smaller`] otherwise.
     pub async fn summarise(&self, job: &CompactionRequest) -> Result<String, Error> {
         let (client, target, key) =
@@ -166,16 +168,19 @@ impl Summariser {
     }
 
     /// Has a job done by the strategy of its options: with `summary` it asks the model and applies its summary
-    /// ([`Compactor::apply`](context_window::compaction::Compactor::apply)), with any other one nothing is asked ([`Compactor::fall_back`](context_window::compaction::Compactor::fall_back)). Where the model
-    /// fails, or what it says is refused as a summary, the job is done without one
-    /// ([`Compactor::fall_back`](context_window::compaction::Compactor::fall_back)); the record's kind says which it was, and a warning of `tracing` says why.
+    /// ([`Compactor::apply`]), with any other one nothing is asked ([`Compactor::fall_back`]). Where the
+    /// model fails, or what it says is refused as a summary, the job is done without one
+    /// ([`Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
     ///
     /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
     /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
     ///
+    /// [`Compactor::apply`]: context_window::compaction::Compactor::apply
+    /// [`Compactor::fall_back`]: context_window::compaction::Compactor::fall_back
+    ///
     /// # Errors
     ///
-    /// As [`Compactor::fall_back`](context_window::compaction::Compactor::fall_back); a job that is stale already is not sent. Nothing changes then.
+    /// As [`Compactor::fall_back`]; a job that is stale already is not sent. Nothing changes then.
     pub async fn compact(
         &self,
         manager: &ContextWindowManager,
@@ -247,7 +252,8 @@ impl Summariser {
             return Err(Failure::new("there is no Tokio runtime"));
         }
         // A redirect would take the key, in a header of the provider's own, and the prompt to another server.
-        // Without a provider of its own, `reqwest` takes the one of the process; an application's choice stays.
+        // Without a provider of its own, `reqwest` takes the one of the process; an application's choice
+        // stays.
         drop(rustls::crypto::ring::default_provider().install_default());
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         let http = http.map_err(|error| Failure::new(format!("no HTTP client could be made: {error}")))?;

@@ -32,12 +32,17 @@ pub(crate) struct Beside<'a> {
 
 /// A build without the feature `html` has no pages.
 #[cfg(not(feature = "html"))]
-pub(crate) fn of(_: &Prepared, _: &PlanRequest<'_>, _: &ContextPlan, _: Beside<'_>) -> Result<String> {
+pub(crate) fn render_page(
+    _: &Prepared,
+    _: &PlanRequest<'_>,
+    _: &ContextPlan,
+    _: Beside<'_>,
+) -> Result<String> {
     crate::missing_feature::fail("--format html", "html")
 }
 
 #[cfg(feature = "html")]
-pub(crate) fn of(
+pub(crate) fn render_page(
     prepared: &Prepared,
     request: &PlanRequest<'_>,
     plan: &ContextPlan,

@@ -114,7 +114,7 @@ impl NoticeAction {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` where the conversation has no such message or note.
+    /// `context_window::ErrorKind::NotFound` where the conversation has no such message or note.
     pub fn apply(&self, log: &mut Conversation) -> Result<(), Error> {
         let note = |id: &ItemId, log: &Conversation| log.notes().find(|note| note.id() == id).cloned();
         match self {

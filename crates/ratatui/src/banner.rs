@@ -14,7 +14,8 @@ use ratatui_core::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BannerAction {
-    /// Compact the conversation: [`context_window::compaction::Compactor::now`] hands out the request for a summary, and
+    /// Compact the conversation: [`context_window::compaction::Compactor::now`] hands out the request for a
+    /// summary, and
     /// [`context_window::compaction::Compactor::apply`] takes the summary back; [`context_window::compaction::Compactor::fall_back`] does without a
     /// model.
     CompactNow,
@@ -109,7 +110,8 @@ pub struct Banner<'a> {
 }
 
 impl<'a> Banner<'a> {
-    /// The banner of these figures: [`context_window::ContextPlan::usage`], or what [`context_window::ContextWindowManager::usage`] says.
+    /// The banner of these figures: [`context_window::ContextPlan::usage`], or what
+    /// [`context_window::ContextWindowManager::usage`] says.
     #[must_use]
     pub fn new(usage: &'a ContextUsage) -> Self {
         Self { usage, theme: Theme::default() }

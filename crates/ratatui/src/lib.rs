@@ -1,8 +1,9 @@
 //! Widgets for applications on ratatui: what fills the window, what a plan holds and why, other budgets and pins to try,
 //! questions to the user, what was said and where it was compacted.
 //!
-//! Each needs a [`context_window::ContextPlan`], a [`context_window::usage::ContextUsage`] or a record of the log; [`ItemTexts`] adds texts of what is
-//! out. They draw in 16 colours, or in none ([`Theme::plain`]); no colour says what signs and words do not say too.
+//! Each needs a [`context_window::ContextPlan`], a [`context_window::usage::ContextUsage`] or a record of the
+//! log; [`ItemTexts`] adds texts of what is out. They draw in 16 colours, or in none ([`Theme::plain`]); no
+//! colour says what signs and words do not say too.
 //!
 //! What a user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`], [`WhatIfState`],
 //! [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget knows a key, and none changes a conversation: the application calls the

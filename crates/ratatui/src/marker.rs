@@ -34,7 +34,8 @@ pub struct CompactionMarker<'a> {
 }
 
 impl<'a> CompactionMarker<'a> {
-    /// The marker of a compaction: [`context_window::conversation::HistoryRow::Compaction`] of [`context_window::Conversation::display`].
+    /// The marker of a compaction: [`context_window::conversation::HistoryRow::Compaction`] of
+    /// [`context_window::Conversation::display`].
     #[must_use]
     pub fn new(record: &'a Compaction) -> Self {
         Self { record, expanded: false, theme: Theme::default() }

@@ -42,7 +42,8 @@ pub struct StatusLine<'a> {
 }
 
 impl<'a> StatusLine<'a> {
-    /// The line of these figures: [`context_window::ContextPlan::usage`], or what [`context_window::ContextWindowManager::usage`] says.
+    /// The line of these figures: [`context_window::ContextPlan::usage`], or what
+    /// [`context_window::ContextWindowManager::usage`] says.
     #[must_use]
     pub fn new(usage: &'a ContextUsage) -> Self {
         Self { usage, theme: Theme::default() }

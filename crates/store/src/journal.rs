@@ -98,8 +98,8 @@ impl Journal {
     /// # Errors
     ///
     /// `ErrorKind::Journal` where the file cannot be read or written, another process writes it, it is no log (a session
-    /// file among them: read that with `context_window_formats::SessionFile` and begin a log with [`Journal::create`]), or a record in
-    /// its middle is damaged; the file is left as it is.
+    /// file among them: read that with `context_window_formats::SessionFile` and begin a log with
+    /// [`Journal::create`]), or a record in its middle is damaged; the file is left as it is.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Conversation), Error> {
         let path = path.as_ref();
         let is_new = !path.exists();

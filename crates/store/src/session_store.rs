@@ -271,9 +271,10 @@ impl SessionStore {
     }
 
     /// A session without the texts of what is archived, and its revision. Plans, usage and compactions are those of the whole
-    /// session; what needs one of the texts that were left ([`Message::is_loaded`](context_window::Message::is_loaded)) fails with
-    /// `ErrorKind::NotLoaded`, until [`SessionStore::load_rest`] brought them: pinning an archived message, undoing a
-    /// compaction, going back to before one, a replay. Reports and screens say where a text was left.
+    /// session; what needs one of the texts that were left
+    /// ([`Message::is_loaded`](context_window::Message::is_loaded)) fails with `ErrorKind::NotLoaded`, until
+    /// [`SessionStore::load_rest`] brought them: pinning an archived message, undoing a compaction, going
+    /// back to before one, a replay. Reports and screens say where a text was left.
     ///
     /// # Errors
     ///

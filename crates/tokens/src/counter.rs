@@ -348,7 +348,8 @@ impl TokenCounter {
         }
     }
 
-    /// Returns the control tokens of this counter's vocabulary, such as `<|im_end|>`; empty if none are known.
+    /// Returns the control tokens of this counter's vocabulary, such as `<|im_end|>`; empty if none are
+    /// known.
     #[must_use]
     pub fn control_tokens(&self) -> &[String] {
         match &self.inner.kind {
@@ -358,8 +359,8 @@ impl TokenCounter {
         }
     }
 
-    /// Counts the tokens of a prompt as a chat template renders it: control tokens in it are tokens, not characters
-    /// (rule N2).
+    /// Counts the tokens of a prompt as a chat template renders it: control tokens in it are tokens, not
+    /// characters (rule N2).
     ///
     /// # Errors
     ///
@@ -378,8 +379,8 @@ impl TokenCounter {
         Error::new(Repr::Count { counter: self.inner.name.clone(), source })
     }
 
-    /// Counts the tokens of a text up to a limit. Returns `None` if there are more than `limit`; reads no further than it
-    /// takes to know that (rule N5).
+    /// Counts the tokens of a text up to a limit. Returns `None` if there are more than `limit`; reads no
+    /// further than it takes to know that (rule N5).
     ///
     /// # Errors
     ///
@@ -388,8 +389,8 @@ impl TokenCounter {
         Ok(self.count_to(text, limit)?.within())
     }
 
-    /// Like [`TokenCounter::count_within`], for a text that recurs from request to request, such as a tool schema: it is
-    /// counted once and cached by content.
+    /// Like [`TokenCounter::count_within`], for a text that recurs from request to request, such as a tool
+    /// schema: it is counted once and cached by content.
     ///
     /// # Errors
     ///
@@ -398,8 +399,8 @@ impl TokenCounter {
         Ok(self.count_recurring_to(text, limit)?.within())
     }
 
-    /// Like [`TokenCounter::count_recurring_within`], for a document between its delimiters, which `delimited` puts
-    /// together only if the count is not cached.
+    /// Like [`TokenCounter::count_recurring_within`], for a document between its delimiters, which
+    /// `delimited` puts together only if the count is not cached.
     ///
     /// # Errors
     ///
@@ -423,7 +424,8 @@ impl TokenCounter {
         Ok(weight?.within())
     }
 
-    /// Reserves cache space for the documents of a request: their number, their bytes in all, and those of the longest.
+    /// Reserves cache space for the documents of a request: their number, their bytes in all, and those of
+    /// the longest.
     pub fn reserve_documents(&self, documents: u64, bytes: u64, longest: u64) {
         if let Some(cache) = &self.cache {
             cache.make_room(documents, bytes, longest);
@@ -436,7 +438,8 @@ impl TokenCounter {
         self.bounds.most(bytes)
     }
 
-    /// Returns the number that tells this counter from others of the process, so that a cached count is its own.
+    /// Returns the number that tells this counter from others of the process, so that a cached count is its
+    /// own.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.inner.tag
@@ -448,7 +451,8 @@ impl TokenCounter {
         next_tag()
     }
 
-    /// Returns the tokens that this counter adds per message in place of the provider's wire format, if its rule does so.
+    /// Returns the tokens that this counter adds per message in place of the provider's wire format, if its
+    /// rule does so.
     #[must_use]
     pub fn tokens_per_message(&self) -> Option<u64> {
         match &self.inner.kind {
@@ -457,7 +461,8 @@ impl TokenCounter {
         }
     }
 
-    /// Returns whether no token spans a line break that is followed by `<`: counts of texts that are joined there add up.
+    /// Returns whether no token spans a line break that is followed by `<`: counts of texts that are joined
+    /// there add up.
     #[must_use]
     pub fn adds_up_at_delimiters(&self) -> bool {
         match &self.inner.kind {

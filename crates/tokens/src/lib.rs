@@ -1,4 +1,5 @@
-//! Exact token counts: the `OpenAI` encodings, any Hugging Face `tokenizer.json`, estimates, and counters of your own.
+//! Exact token counts: the `OpenAI` encodings, any Hugging Face `tokenizer.json`, estimates, and counters of
+//! your own.
 //!
 //! ```
 //! use context_window_tokens::{Certainty, TokenCounter};
@@ -13,8 +14,9 @@
 //!
 //! # Overview
 //!
-//! A [`TokenCounter`] counts plain text; each [`TokenCount`] says how certain it is. Counting stops early at a limit
-//! ([`TokenCounter::count_up_to`]), and counts of recurring texts are cached ([`TokenCounter::with_cache`]).
+//! A [`TokenCounter`] counts plain text; each [`TokenCount`] says how certain it is. Counting stops early at
+//! a limit ([`TokenCounter::count_up_to`]), and counts of recurring texts are cached
+//! ([`TokenCounter::with_cache`]).
 //!
 //! # Features
 //!

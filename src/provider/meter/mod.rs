@@ -240,7 +240,8 @@ impl Meter {
         wording::document(item, self.header)
     }
 
-    /// One document of the block, with its fence; `hash` is the [`text_hash`](crate::text::hash::text_hash) of its text.
+    /// One document of the block, with its fence; `hash` is the [`text_hash`](crate::text::hash::text_hash)
+    /// of its text.
     pub(crate) fn document(&self, item: &RagItem, hash: u64, limit: u64) -> Result<Weight, Error> {
         let says_origin = self.header != DocumentHeader::Id;
         let says_score = self.header == DocumentHeader::IdSourceScore;
@@ -254,7 +255,8 @@ impl Meter {
         Ok(self.counter.count_document_within(document, limit, || self.fenced(item))?.into())
     }
 
-    /// Returns the tokens of a text that recurs from request to request. A text of more than `u64::MAX` tokens is none.
+    /// Returns the tokens of a text that recurs from request to request. A text of more than `u64::MAX`
+    /// tokens is none.
     fn count_recurring(&self, text: &str) -> Result<u64, Error> {
         Ok(self.counter.count_recurring_within(text, u64::MAX)?.unwrap_or(u64::MAX))
     }

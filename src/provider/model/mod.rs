@@ -113,12 +113,13 @@ pub enum CacheKind {
     Implicit,
 }
 
-/// The time for which a provider keeps what is written to its cache, where the request can say so (Anthropic's `ttl`).
+/// The time for which a provider keeps what is written to its cache, where the request can say so
+/// (Anthropic's `ttl`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheLife {
-    /// Five minutes, without being asked: writing costs 1.25 times the price of input (Anthropic, prompt caching, 2026), as the
-    /// registry has it.
+    /// Five minutes, without being asked: writing costs 1.25 times the price of input (Anthropic, prompt
+    /// caching, 2026), as the registry has it.
     #[default]
     FiveMinutes,
     /// An hour: writing costs twice the price of input.

@@ -51,7 +51,8 @@ impl Workspace {
         })
     }
 
-    /// Returns the versions of the crates from elsewhere that a package is built from, by the names of their libraries.
+    /// Returns the versions of the crates from elsewhere that a package is built from, by the names of their
+    /// libraries.
     fn dependencies(&self, package: &PackageId) -> BTreeMap<String, BTreeSet<Version>> {
         let resolve = self.metadata.resolve.as_ref().expect("cargo metadata resolves dependencies");
         let nodes: BTreeMap<_, _> = resolve.nodes.iter().map(|node| (&node.id, node)).collect();
@@ -96,8 +97,8 @@ pub(crate) struct Published {
     pub(crate) members: BTreeSet<String>,
     /// The workspace's root folder.
     pub(crate) workspace: PathBuf,
-    /// The target folder for documentation. It is not that of other builds: the compiler runs with another environment,
-    /// which would build them all again.
+    /// The target folder for documentation. It is not that of other builds: the compiler runs with another
+    /// environment, which would build them all again.
     pub(crate) target: PathBuf,
     pub(crate) compiler: Arc<Compiler>,
     document: OnceLock<Outcome>,

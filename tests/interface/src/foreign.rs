@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::{crates::Published, document::Document, limits};
 
-/// Checks that public items name types of unstable crates only if `limits.rs` allows that. Each release of such a crate
-/// may break programs that use the item.
+/// Checks that public items name types of unstable crates only if `limits.rs` allows that. Each release of
+/// such a crate may break programs that use the item.
 pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Failed> {
     let allowed: &[&str] =
         limits::FOREIGN.iter().find(|(name, _)| *name == published.name).map_or(&[], |(_, allowed)| allowed);
@@ -31,8 +31,8 @@ pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Fa
 }
 
 impl Published {
-    /// Returns an unstable version of a library: one before 1.0, or a pre-release. Members of the workspace have the
-    /// version of the crate itself, so they are not foreign.
+    /// Returns an unstable version of a library: one before 1.0, or a pre-release. Members of the workspace
+    /// have the version of the crate itself, so they are not foreign.
     fn unstable_version(&self, library: &str) -> Result<Option<String>, Failed> {
         let Some(versions) = self.dependencies.get(library) else {
             return if self.members.contains(library) {
@@ -47,8 +47,8 @@ impl Published {
 }
 
 impl Document {
-    /// Returns the libraries whose types, traits or modules public items name, each with these items. The standard
-    /// library is not foreign.
+    /// Returns the libraries whose types, traits or modules public items name, each with these items. The
+    /// standard library is not foreign.
     fn foreign_crates(&self) -> Result<BTreeMap<String, BTreeSet<String>>, Failed> {
         let lines: BTreeMap<u32, String> =
             self.interface.items().map(|item| (item.id().0, item.to_string())).collect();

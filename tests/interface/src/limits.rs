@@ -1,4 +1,5 @@
-//! The sizes that interfaces may have, and the foreign crates that they may name. Raising a limit takes a reason.
+//! The sizes that interfaces may have, and the foreign crates that they may name. Raising a limit takes a
+//! reason.
 
 /// The largest interface that a crate may have.
 pub(crate) struct Sizes {
@@ -12,8 +13,9 @@ pub(crate) struct Sizes {
     pub(crate) root: usize,
 }
 
-/// The number of types that the core may have without its adapters: what people can find their way in. Comparable
-/// libraries have about 100 (jiff 95, minijinja 111, regex-automata 117); the core also has the models' rules.
+/// The number of types that the core may have without its adapters: what people can find their way in.
+/// Comparable libraries have about 100 (jiff 95, minijinja 111, regex-automata 117); the core also has the
+/// models' rules.
 const CORE_TYPES: usize = 150;
 
 /// The limits of each published crate.
@@ -28,5 +30,6 @@ pub(crate) const SIZES: &[Sizes] = &[
     Sizes { name: "context-window-genai", types: 3, hidden: 0, root: 4 },
 ];
 
-/// The unstable foreign crates that a published crate's items may name: an adapter names those that it adapts to.
+/// The unstable foreign crates that a published crate's items may name: an adapter names those that it adapts
+/// to.
 pub(crate) const FOREIGN: &[(&str, &[&str])] = &[("context-window-ratatui", &["ratatui_core"])];

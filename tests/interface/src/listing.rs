@@ -14,7 +14,8 @@ use crate::{
 
 const UPDATE: &str = "UPDATE_INTERFACE";
 
-/// Checks that a crate's public items are those of its reviewed file, or writes the file if that is asked for.
+/// Checks that a crate's public items are those of its reviewed file, or writes the file if that is asked
+/// for.
 pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Failed> {
     let path = folder().join(format!("{}.txt", published.name));
     let found = document.list();
@@ -53,7 +54,8 @@ fn folder() -> PathBuf {
 }
 
 impl Document {
-    /// Returns one line for each public item at each of its paths. Its parts are listed at the first path only.
+    /// Returns one line for each public item at each of its paths. Its parts are listed at the first path
+    /// only.
     fn list(&self) -> String {
         let (mut seen, mut lines) = (BTreeSet::new(), BTreeSet::new());
         let mut list = String::new();
@@ -80,9 +82,9 @@ impl Document {
         }
     }
 
-    /// Returns the public items that programs can use, without three kinds of lines that would say nothing: functions of
-    /// implemented traits (the trait names them, and the standard library's gain some with each compiler),
-    /// and implementations of the compiler's own traits.
+    /// Returns the public items that programs can use, without three kinds of lines that would say nothing:
+    /// functions of implemented traits (the trait names them, and the standard library's gain some with each
+    /// compiler), and implementations of the compiler's own traits.
     fn listed(&self) -> impl Iterator<Item = &PublicItem> {
         self.interface.items().filter(|item| {
             let of_trait = item.parent_id().is_some_and(|parent| self.implements_trait(parent));
@@ -100,7 +102,8 @@ impl Document {
         self.implemented_trait(id).is_some()
     }
 
-    /// Reports if the item is one of the implementations that a derived `Clone` or `PartialEq` adds for the compiler.
+    /// Reports if the item is one of the implementations that a derived `Clone` or `PartialEq` adds for the
+    /// compiler.
     fn implements_compiler_trait(&self, id: Id) -> bool {
         let name = self.implemented_trait(id).and_then(|path| path.rsplit("::").next());
         matches!(name, Some("StructuralPartialEq" | "TrivialClone"))

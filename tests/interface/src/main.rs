@@ -1,4 +1,5 @@
-//! Guards of the public interfaces: three tests for each published crate of the workspace, on what rustdoc says of it.
+//! Guards of the public interfaces: three tests for each published crate of the workspace, on what rustdoc
+//! says of it.
 //!
 //! - `CRATE::listing`: the public items are those of the reviewed file `CRATE.txt`, beside this package's manifest.
 //!   After a wanted change, `UPDATE_INTERFACE=1 cargo test -p context-window-interface` writes the files. Review the

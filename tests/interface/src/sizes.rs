@@ -43,7 +43,8 @@ fn is_type(item: &Item) -> bool {
 }
 
 impl Document {
-    /// Returns the ids of the items that the documentation shows. Hidden ones, and those in hidden modules, are not for people.
+    /// Returns the ids of the items that the documentation shows. Hidden ones, and those in hidden modules,
+    /// are not for people.
     fn shown(&self) -> BTreeSet<Id> {
         let mut shown = BTreeSet::new();
         self.collect_shown(self.json.root, &mut shown);

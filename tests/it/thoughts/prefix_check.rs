@@ -13,7 +13,6 @@
 //!   judged alone. What stands between a new compaction item and a kept item must be the end of that item's
 //!   history at birth. All fields of items count (`id`, `status`, marks). A changed `text.format` is
 //!   `Cause::System`. History held by the server (`previous_response_id`) is not modelled.
-#![allow(dead_code)] // a test that includes this file may use only a part of it
 
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, iter, sync::Arc};

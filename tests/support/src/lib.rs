@@ -26,8 +26,8 @@ pub mod tokenizers;
 
 pub use skip::{running, skip};
 
-/// Makes the folder of the project the current one, as its documentation shows commands. Every test that asks for it asks
-/// for the same.
+/// Makes the folder of the project the current one, as its documentation shows commands. Every test that asks
+/// for it asks for the same.
 pub fn enter_root() {
     std::env::set_current_dir(root()).expect("the folder of the project");
 }

@@ -81,7 +81,7 @@ pub struct Session {
     pub state: Vec<(ItemId, String)>,
     /// What the last prompt left behind (rule S5).
     pub previous: Option<Anchor>,
-    /// Options that the application had set, as the text of a file of options; with `ContextWindowManager::session_json`.
+    /// Options that the application had set, as the text of a file of options; with [`session_json`].
     pub options: Option<String>,
     /// The tokenizer that the application counted with, by its name; likewise.
     pub tokenizer: Option<String>,

@@ -1,8 +1,9 @@
 //! The path to the value that a JSON text was refused for, such as `messages[3].role`.
 //!
-//! A deserialiser that carries the path along exists once more for every type that is read, and all of them together
-//! were an eighth of the library's code. A text is read by the plain one instead. After an error, the path is found by
-//! reading the text again up to where it went wrong, and by asking the reader what it says to other ends of it.
+//! A deserialiser that carries the path along exists once more for every type that is read, and all of them
+//! together were an eighth of the library's code. A text is read by the plain one instead. After an error,
+//! the path is found by reading the text again up to where it went wrong, and by asking the reader what it
+//! says to other ends of it.
 
 use serde_json::Error;
 
@@ -83,7 +84,8 @@ pub(super) fn to_error(error: &Error, text: &str, read: Read<'_>) -> String {
     path
 }
 
-/// Returns the end of the longest beginning of a text that lacks nothing but its end: the next character is wrong.
+/// Returns the end of the longest beginning of a text that lacks nothing but its end: the next character is
+/// wrong.
 ///
 /// An error of a type says where the reader stood, which may be behind the next comma or bracket.
 fn sound_end(error: &Error, text: &str, read: Read<'_>) -> usize {
@@ -109,7 +111,8 @@ fn sound_end(error: &Error, text: &str, read: Read<'_>) -> usize {
 
 /// Returns the variant of an enum whose content is wrong or missing, if the reader went on to it.
 ///
-/// A type that has one error for everything, a missing end too, makes the text seem wrong from its colon or bracket on.
+/// A type that has one error for everything, a missing end too, makes the text seem wrong from its colon or
+/// bracket on.
 fn refused_content(error: &Error, text: &str, sound: usize, read: Read<'_>) -> Option<Step> {
     let key = |name: &str| serde_json::from_str(name).ok().map(Step::Key);
     if error.to_string().starts_with("invalid type: unit variant") {
@@ -218,7 +221,8 @@ mod tests {
     use super::*;
     use serde::de::DeserializeOwned;
 
-    /// A session with a value of every kind: parts as raw text, choices, tuples, and an object that is ignored.
+    /// A session with a value of every kind: parts as raw text, choices, tuples, and an object that is
+    /// ignored.
     const SESSION: &str = r#"{"id": "s", "limits": {"budget": 400}, "system": [{"id": "r", "text": "x"}],
  "tools": [{"type": "function", "function": {"name": "look", "parameters": {"a": [1]}}}], "state": [{"text": "\u00e9"}],
  "pinned": [{"id": 5, "text": "t", "priority": "high", "ttl": {"limited": 3}}], "": {"a": [1, {"b": null}]},
@@ -242,7 +246,8 @@ mod tests {
         true
     }
 
-    /// Breaks a text wherever a token begins or ends: it stops there, lacks the token, or has something else in its place.
+    /// Breaks a text wherever a token begins or ends: it stops there, lacks the token, or has something else
+    /// in its place.
     fn broken(text: &str) -> Vec<String> {
         const OTHERS: &str = " null true 7 -7 300.5 1e999 01 1.x tru nulx \"\" \"id\" \"zz\" \"\\q\" \"\t\" [] [1,[2]] {} \
             {\"a\":1} {\"id\":\"\"} x é , \"limited\" \"message\" \"sent\"";

@@ -20,8 +20,8 @@ const TOOLS: &str = "tools";
 ///
 /// # fn main() -> Result<(), context_window_formats::Error> {
 /// let mut log = Conversation::new();
-/// let ids = push_json(&mut log, r#"{"role": "user", "content": "How long do refunds take?"}"#, WireFormat::OpenAiChat)?;
-/// assert_eq!(ids, ["m0"]);
+/// let ids = push_json(&mut log, r#"{"role": "user", "content": "How long do refunds take?"}"#,
+/// WireFormat::OpenAiChat)?; assert_eq!(ids, ["m0"]);
 /// # Ok(())
 /// # }
 /// ```
@@ -64,8 +64,8 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
 /// use context_window_formats::tools_from_json;
 ///
 /// # fn main() -> Result<(), context_window_formats::Error> {
-/// let tools = tools_from_json(r#"[{"name": "refund", "description": "Refunds an order.", "input_schema": {}}]"#)?;
-/// assert_eq!(tools[0].name, "refund");
+/// let tools = tools_from_json(r#"[{"name": "refund", "description": "Refunds an order.", "input_schema":
+/// {}}]"#)?; assert_eq!(tools[0].name, "refund");
 /// # Ok(())
 /// # }
 /// ```

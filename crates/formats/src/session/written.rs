@@ -51,16 +51,18 @@ struct Document {
     ttl: Option<Ttl>,
 }
 
-/// This request as the JSON of a session file: model, limits, options that differ from their defaults, tokenizer, the
-/// whole conversation, documents, tools, state. `plan-inspect FILE` gives the plan of the same fingerprint, for a model of
-/// the registry with a tokenizer that has a name. With [`SessionTexts::Redacted`] no text of the conversation, its
-/// documents, state or focus is in it, and the same items come in with the same tokens.
+/// Writes a request as the JSON of a session file: model, limits, options that differ from their defaults,
+/// tokenizer, the whole conversation, documents, tools, state. `plan-inspect FILE` gives the plan of the same
+/// fingerprint, for a model of the registry with a tokenizer that has a name. With [`SessionTexts::Redacted`]
+/// no text of the conversation, its documents, state or focus is in it, and the same items come in with the
+/// same tokens.
 ///
 /// A token calibration of the request's own and [`PlanRequest::with_excluded_counts`] are not part of a session file.
 ///
 /// # Errors
 ///
-/// `ErrorKind::Count` when the counter fails; `Input` for a conversation that has no JSON.
+/// Returns [`ErrorKind::Conversation`](crate::ErrorKind::Conversation) if the counter fails, `Input` for a
+/// conversation that has no JSON.
 pub fn session_json(
     manager: &ContextWindowManager,
     request: &PlanRequest<'_>,

@@ -122,7 +122,7 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
     let file = args.request.session.file_name().map(|name| name.to_string_lossy().into_owned());
     let file = file.filter(|name| name != "-").unwrap_or_else(|| "standard input".into());
     let title = args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"));
-    web_page::of(
+    web_page::render_page(
         prepared,
         request,
         plan,

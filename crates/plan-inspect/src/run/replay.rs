@@ -436,5 +436,5 @@ fn page(args: &Replay) -> Result<String> {
     let last = plans.pop().context("replay: a session has at least one prompt")?;
     let beside =
         Beside { title: name, redact: args.redact, earlier: &plans, first, terms: args.costs.terms() };
-    web_page::of(&prepared, &request, &last, beside)
+    web_page::render_page(&prepared, &request, &last, beside)
 }

@@ -1,6 +1,6 @@
-//! Every interval that `explain` names for real conversations with real passages, against planning at the edges of each step
-//! and at a sample of the budgets between them (at every budget with `FULL=1`): through the library, and through the tool's
-//! JSON (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
+//! Every interval that `explain` names for real conversations with real passages, against planning at the
+//! edges of each step and at a sample of the budgets between them (at every budget with `FULL=1`): through
+//! the library, and through the tool's JSON (needs `CONTEXT_WINDOW_DATA`; skips loudly without it).
 
 use crate::support::{data, generate};
 use context_window::analysis::Explanation;
@@ -104,8 +104,8 @@ fn sessions() -> Vec<Value> {
     sessions
 }
 
-/// Returns the budgets at which a map is compared with planning: the first and the last one of each step, one to either side of
-/// them, one in `EVERY` between them, and the session's own. Every budget with `FULL=1`.
+/// Returns the budgets at which a map is compared with planning: the first and the last one of each step, one
+/// to either side of them, one in `EVERY` between them, and the session's own. Every budget with `FULL=1`.
 fn budgets(map: &BudgetMap, own: u64) -> BTreeSet<u64> {
     if generate::is_full() {
         return (1..=MOST).collect();
@@ -145,8 +145,8 @@ struct Span {
     ids: Ids,
 }
 
-/// Returns the items that the map has at every budget, or the first planned budget at which the plan is another one: items
-/// with their tokens, overhead, total, kinds.
+/// Returns the items that the map has at every budget, or the first planned budget at which the plan is
+/// another one: items with their tokens, overhead, total, kinds.
 fn spans(map: &BudgetMap, planned: &BTreeMap<u64, ContextPlan>) -> Result<Vec<Span>, String> {
     let (first, last) = (map.steps.first().map(|step| step.from), map.steps.last().map(|step| step.to));
     if (first, last, map.largest_budget) != (Some(1), Some(MOST), MOST) {

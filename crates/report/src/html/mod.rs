@@ -104,7 +104,8 @@ impl<'a> Html<'a> {
         self
     }
 
-    /// What the prompt holds at every budget ([`Explainer::budget_map`](context_window::analysis::Explainer::budget_map)): the page then has a
+    /// What the prompt holds at every budget
+    /// ([`Explainer::budget_map`](context_window::analysis::Explainer::budget_map)): the page then has a
     /// slider that shows it, and a lane a row with the budgets at which it is in.
     #[must_use]
     pub fn with_budget_map(mut self, map: &'a BudgetMap) -> Self {
@@ -140,7 +141,7 @@ impl<'a> Html<'a> {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Template` where the page's own template fails, which is a fault of this crate.
+    /// Returns an error if the page's own template fails, which is a fault of this crate.
     pub fn render(&self) -> Result<String, Error> {
         let page = context! {
             style => Value::from_safe_string(STYLE.into()),

@@ -55,7 +55,7 @@ impl TablePage {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Template` where the page's own template fails, which is a fault of this crate.
+    /// Returns an error if the page's own template fails, which is a fault of this crate.
     pub fn render(&self) -> Result<String, Error> {
         let all = |texts: &[String]| texts.iter().map(|text| visible(text)).collect::<Vec<_>>();
         let tables = self.tables.iter().map(|table| Table {

@@ -378,8 +378,8 @@ mod tests {
         }
     }
 
-    /// Joins the neighbours of the lowest rank, the leftmost first, until no two make a token: the definition of
-    /// byte-pair encoding, in quadratic time.
+    /// Joins the neighbours of the lowest rank, the leftmost first, until no two make a token: the definition
+    /// of byte-pair encoding, in quadratic time.
     fn merged_by_brute_force(encoding: Encoding, piece: &[u8]) -> u64 {
         let vocabulary = encoding.vocabulary();
         let mut ends: Vec<usize> = (0..=piece.len()).collect();
