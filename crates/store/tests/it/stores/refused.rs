@@ -1,8 +1,8 @@
 //! What a database refuses: a clear error, nothing half-written, and no secret in it.
 
+use crate::places::{Folder, both, sqlite};
 #[cfg(feature = "postgres")]
-use crate::places::postgres;
-use crate::places::{Folder, Place, both, sqlite};
+use crate::places::{Place, postgres};
 use crate::support;
 use context_window::*;
 use context_window_store::{Error, ErrorKind};
